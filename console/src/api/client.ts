@@ -57,6 +57,14 @@ export function reportSignedOut(): void {
   for (const listener of signedOut) listener();
 }
 
+const refused = new Set<Listener>();
+
+// Called when a request is refused for want of a right: what the page knows of rights is old.
+export function onRefused(listener: Listener): () => void {
+  refused.add(listener);
+  return () => refused.delete(listener);
+}
+
 // What only the service's own pages send. Operations that always want it have it as a parameter:
 // `params: { header: CONSOLE_HEADERS }`.
 export const CONSOLE_HEADERS = { "X-Longwire-Console": "1" } as const;
@@ -92,6 +100,7 @@ export function problemFrom(response: Response, text: string): ApiProblem {
 
 function noteStatus(problem: ApiProblem): ApiProblem {
   if (problem.status === 401) reportSignedOut();
+  if (problem.status === 403) for (const listener of refused) listener();
   return problem;
 }
 

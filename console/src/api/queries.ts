@@ -1,6 +1,6 @@
 // Queries that more than one screen needs. A screen's own queries stand beside it.
 import { QueryClient, queryOptions } from "@tanstack/react-query";
-import { ApiProblem, api, read } from "./client";
+import { ApiProblem, api, read, readOne } from "./client";
 
 const RETRIES_MAX = 2;
 
@@ -31,6 +31,8 @@ export const sessionQuery = queryOptions({
     return data;
   },
   staleTime: 60_000,
+  // In another tab somebody may have signed out, or in as somebody else.
+  refetchOnWindowFocus: "always",
 });
 
 export function groupQuery(groupId: string) {
@@ -38,7 +40,7 @@ export function groupQuery(groupId: string) {
     queryKey: ["group", groupId],
     // The operation answers with a list of one.
     queryFn: async ({ signal }) => {
-      const [group] = await read(api.GET("/group", { params: { query: { groupId } }, signal }));
+      const [group] = await readOne(api.GET("/group", { params: { query: { groupId } }, signal }), "groupId");
       if (!group) throw new ApiProblem({ status: 404, code: "not_found", detail: "There is no such group." });
       return group;
     },

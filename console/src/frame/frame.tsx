@@ -1,13 +1,14 @@
 // What stands around every screen: sections at the side, search, range, zone and live above.
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useParams } from "@tanstack/react-router";
-import { onSignedOut } from "~/api/client";
+import { ApiProblem, onRefused, onSignedOut, reportSignedOut } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
-import { overviewQuery, queryClient, sessionQuery } from "~/api/queries";
+import { groupQuery, overviewQuery, queryClient, sessionQuery } from "~/api/queries";
 import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
 import { Menu } from "~/ui/menu";
+import { ErrorState } from "~/ui/state";
 import { Toasts, newestAction } from "~/ui/toast";
 import { useShortcuts } from "~/ui/keys";
 import { zoneLabel } from "~/time";
@@ -129,6 +130,48 @@ function useFrameShortcuts(groupId: string | null, showKeys: () => void): void {
   ]);
 }
 
+const RIGHTS_MS = 5_000;
+
+// Somebody's role was changed while they looked: a refusal asks for their rights again, so that what
+// they may not do any more goes away.
+function useFreshRights(): void {
+  useEffect(() => {
+    let askedAt = 0;
+    return onRefused(() => {
+      if (Date.now() - askedAt < RIGHTS_MS) return;
+      askedAt = Date.now();
+      void queryClient.invalidateQueries({ queryKey: ["group"] });
+      void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
+    });
+  }, []);
+}
+
+// All tabs share the session. Where it has become somebody else's, nothing of the one before stays:
+// neither what they saw, nor what they were about to send.
+function useSamePerson(): void {
+  const { data: session } = useQuery(sessionQuery);
+  const id = session?.user.id;
+  const first = useRef(id);
+  useEffect(() => {
+    first.current ??= id;
+    if (id !== undefined && id !== first.current) window.location.reload();
+    if (session === null) reportSignedOut();
+  }, [id, session]);
+}
+
+// Why there is nothing to show of the group in the address, or null. The group that was open last is
+// kept for screens that belong to none, as long as there is such a group.
+function useUnknownGroup(groupId: string | null, addressed: string | undefined): ApiProblem | null {
+  const group = useQuery({ ...groupQuery(groupId ?? ""), enabled: groupId !== null });
+  const problem = group.error instanceof ApiProblem && group.error.status === 404 ? group.error : null;
+  const isKnown = group.data !== undefined;
+  useEffect(() => {
+    if (addressed && isKnown) setPreference("lastGroup", addressed);
+    if (!addressed && problem) setPreference("lastGroup", "");
+  }, [addressed, isKnown, problem]);
+  return addressed ? problem : null;
+}
+
 export function Frame() {
   const groupId = useGroupId();
   const params = useParams({ strict: false }) as { groupId?: string };
@@ -136,9 +179,9 @@ export function Frame() {
   const [showsKeys, setShowsKeys] = useState(false);
   useFrameShortcuts(groupId, () => setShowsKeys(true));
   useEffect(() => onSignedOut(() => setSignedOut(true)), []);
-  useEffect(() => {
-    if (params.groupId) setPreference("lastGroup", params.groupId);
-  }, [params.groupId]);
+  useFreshRights();
+  useSamePerson();
+  const unknown = useUnknownGroup(groupId, params.groupId);
   return (
     <div className="frame">
       <a href="#page" className="skip">
@@ -159,7 +202,7 @@ export function Frame() {
         </header>
         <OfflineBar />
         <main id="page" className="page" tabIndex={-1}>
-          <Outlet />
+          {unknown ? <ErrorState error={unknown} noun="group" /> : <Outlet />}
         </main>
       </div>
       <Toasts />

@@ -5,6 +5,7 @@ import { useLocation, useNavigate } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
 import { childGroupsQuery, groupQuery, groupSearchQuery } from "~/api/queries";
 import { Popover } from "~/ui/menu";
+import { nameOr } from "~/ui/name";
 
 type TreeGroup = Schemas["TreeGroup"];
 
@@ -23,7 +24,7 @@ function Branch({ parentId, depth, onChoose }: { parentId: string | null; depth:
 
 function Twig({ group, depth, onChoose }: { group: TreeGroup; depth: number; onChoose: (id: string) => void }) {
   const [isOpen, setOpen] = useState(false);
-  const name = group.name ?? group.id;
+  const name = nameOr(group.name, group.id);
   return (
     <li>
       <div className="tree-row">
@@ -55,7 +56,7 @@ export function GroupTree({ onChoose }: { onChoose: (id: string) => void }) {
           {found.data?.items.map((group) => (
             <li key={group.id}>
               <button type="button" className="menu-item" onClick={() => onChoose(group.id)}>
-                {group.name ?? group.id}
+                {nameOr(group.name, group.id)}
               </button>
             </li>
           ))}
@@ -82,7 +83,7 @@ export function GroupPicker({ groupId }: { groupId: string | null }) {
       label={
         <span className="group-picker-label">
           <small>Group</small>
-          <span>{group.data?.name ?? (groupId ? "…" : "Choose a group")}</span>
+          <span>{group.data ? nameOr(group.data.name, group.data.id) : groupId && !group.isError ? "…" : "Choose a group"}</span>
         </span>
       }
     >

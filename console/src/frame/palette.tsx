@@ -11,6 +11,7 @@ import { signOut } from "~/session";
 import { Dialog } from "~/ui/dialog";
 import { activeShortcuts, isCommand } from "~/ui/keys";
 import { useSettled } from "~/ui/settled";
+import { nameOr } from "~/ui/name";
 import { idTarget, matchesWords, type IdTarget } from "./palette-target";
 import { useGroupId } from "./page-state";
 import { MANAGE, SECTIONS } from "./sections";
@@ -109,7 +110,7 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
         ...(groups.data?.items ?? []).slice(0, FOUND_MAX).map((group) => ({
           id: group.id,
           group: "Groups",
-          label: group.name ?? group.id,
+          label: nameOr(group.name, group.id),
           path: `/g/${group.id}/overview`,
         })),
         ...(connectors.data?.test ?? [])
@@ -118,7 +119,7 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
           .map((connector) => ({
             id: connector.id,
             group: "Connectors",
-            label: connector.name ?? connector.id,
+            label: nameOr(connector.name, connector.id),
             note: connector.type,
             path: `/g/${connector.groupId}/connectors/${connector.id}`,
           })),

@@ -1,6 +1,6 @@
 // A list that is here as a whole: one box searches it, and what is found is a table.
 import { NoMatch } from "./state";
-import { Table, type Column } from "./table";
+import { Table, isPhone, type Column } from "./table";
 
 export function SearchedList<Row extends { id: string }>({ all, isCapped = false, nouns, columns, textOf, placeholder, q, onQ, rowHeight, onOpen }: {
   all: readonly Row[];
@@ -14,6 +14,7 @@ export function SearchedList<Row extends { id: string }>({ all, isCapped = false
   placeholder: string;
   q: string;
   onQ: (text: string) => void;
+  // On a phone a row is a card, as high as what stands in it.
   rowHeight: number;
   onOpen: (row: Row) => void;
 }) {
@@ -38,7 +39,7 @@ export function SearchedList<Row extends { id: string }>({ all, isCapped = false
           rows={rows}
           columns={columns}
           rowKey={(row) => row.id}
-          rowHeight={rowHeight}
+          {...(isPhone() ? {} : { rowHeight })}
           onOpen={onOpen}
         />
       )}

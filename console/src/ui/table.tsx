@@ -43,13 +43,13 @@ const TOP_PX = 8;
 const CARD_PX = 56;
 
 // On a phone a row is a card, as high as what stands in it.
-function hasCards(): boolean {
+export function isPhone(): boolean {
   return window.matchMedia("(max-width: 640px)").matches;
 }
 
 function rowHeightOf(element: HTMLElement | null, given: number | undefined): number {
   if (given !== undefined) return given;
-  if (hasCards()) return CARD_PX;
+  if (isPhone()) return CARD_PX;
   return (element && parseInt(getComputedStyle(element).getPropertyValue("--row"), 10)) || 36;
 }
 
@@ -64,7 +64,7 @@ export function Table<Row>(props: TableProps<Row>) {
     overscan: OVERSCAN,
     getItemKey: (index) => rowKey(rows[index] as Row),
   });
-  const isCard = hasCards() && props.rowHeight === undefined;
+  const isCard = isPhone() && props.rowHeight === undefined;
   const measured = isCard ? virtualizer.measureElement : undefined;
   const sizeOf = (size: number) => (isCard ? { minHeight: CARD_PX } : { height: size });
   const items = virtualizer.getVirtualItems();

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
 import { NEEDS, type Operation } from "~/api/permissions";
+import { nameOr } from "./name";
 import { Dialog } from "./dialog";
 import { QueryView } from "./state";
 
@@ -21,7 +22,7 @@ function Explanation({ permission, groupId }: { permission: string; groupId: str
           <ul className="why-path">
             {access.path.map((step) => (
               <li key={step.groupId}>
-                In <strong>{step.name ?? step.groupId}</strong>{" "}
+                In <strong>{nameOr(step.name, step.groupId)}</strong>{" "}
                 {step.role ? `your role is ${step.role.name}${step.holds ? ", which holds it" : ", which does not hold it"}` : "you have no role of your own"}
               </li>
             ))}

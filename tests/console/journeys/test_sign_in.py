@@ -1,5 +1,7 @@
 """Ways in: a link, a password, and what is refused."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -8,6 +10,7 @@ from tests.console.conftest import OpenConsole
 from tests.world import World
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+TRIES_MAX = 12
 PASSWORD = "correct horse battery"
 
 
@@ -56,6 +59,14 @@ def test_a_wrong_password_says_what_an_unknown_address_says(
             expect(page.get_by_role("alert")).to_be_visible()
             said.append(page.get_by_role("alert").text_content())
         assert said[0] == said[1]
+        # Whoever goes on guessing waits, and sees for how long.
+        waits = page.get_by_role("button", name=re.compile(r"^Wait \d+ s$"))
+        for _ in range(TRIES_MAX):
+            sign_in(page, world.email_of(ada), "something wrong")
+            expect(page.get_by_role("alert")).to_be_visible()
+            if waits.count() > 0:
+                break
+        expect(waits).to_be_visible()
 
 
 def test_a_session_that_ended_elsewhere_goes_on_where_it_was(
@@ -70,16 +81,23 @@ def test_a_session_that_ended_elsewhere_goes_on_where_it_was(
         page.get_by_role("button", name="Set the password").click()
         expect(page).to_have_url(f"{world.url}/console/groups")
         page.goto(f"{world.url}/console/g/{group}/devices?q=crane")
-        expect(page.get_by_role("heading", name="Devices")).to_be_visible()
+        page.get_by_role("button", name="New device").first.click()
+        fields = page.get_by_role("dialog", name="New device")
+        for label in ("Name", "Original id", "Network"):
+            fields.get_by_label(label, exact=True).fill("Crane")
         console.context.clear_cookies()
         # Whatever asks the service next is refused; something of the page may have been first.
-        page.get_by_role("button", name="Harbour").dispatch_event("click")
+        fields.get_by_role("button", name="Create").dispatch_event("click")
         dialog = page.get_by_role("dialog", name="Your session has ended")
         expect(dialog).to_be_visible()
         dialog.get_by_label("Password").fill(PASSWORD)
         dialog.get_by_role("button", name="Sign in", exact=True).click()
         expect(dialog).to_be_hidden()
         expect(page).to_have_url(f"{world.url}/console/g/{group}/devices?q=crane")
+        # What was typed is there, and is sent.
+        expect(fields.get_by_label("Network")).to_have_value("Crane")
+        fields.get_by_role("button", name="Create").click()
+        expect(page.get_by_role("grid", name="Devices")).to_contain_text("Crane")
 
 
 def test_where_a_link_leads_after_signing_in_is_within_the_console(

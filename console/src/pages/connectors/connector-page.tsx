@@ -14,6 +14,7 @@ import { QueryView } from "~/ui/state";
 import { Tabs } from "~/ui/tabs";
 import { hold, showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
+import { nameOr } from "~/ui/name";
 import { Scope, StatePill } from "./connectors-page";
 import { ObjectChanges } from "~/pages/audit/object-changes";
 import { DeliveriesCard, ResponseTimeCard } from "./deliveries-card";
@@ -60,7 +61,7 @@ function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () =
   const isOn = connector.enabled !== false;
   const mayWrite = mayCall(rights, "PUT /connector");
   const remove = () => {
-    const name = connector.name ?? id;
+    const name = nameOr(connector.name, id);
     hold(`${name} will be deleted, with its queue and its history.`, async () => {
       await read(api.DELETE("/connector", { params: { query: { groupId, connectorId: id } } }));
       void client.invalidateQueries({ queryKey: ["connectors", groupId] });
@@ -130,7 +131,7 @@ export function ConnectorPage() {
   return (
     <QueryView query={query} operation="GET /connector" groupId={groupId} noun="connector">
       {(connector) => {
-        const name = connector.name ?? connector.id;
+        const name = nameOr(connector.name, connector.id);
         const facts = [connector.type, destinationOf(connector.type, parseParams(connector.params)), connector.format ?? "json", retrySentence(connector.retryPolicy), keepsSentence(connector.dataFailurePolicy?.storingDuration)];
         return (
           <div className="connector-page">

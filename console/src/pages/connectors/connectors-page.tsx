@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
+import { useDeviceNames } from "~/pages/devices/device-picker";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
@@ -13,21 +14,25 @@ import { Empty, QueryView } from "~/ui/state";
 import type { Column } from "~/ui/table";
 import { Locked } from "~/ui/why";
 import { duration } from "~/time";
+import { nameOr } from "~/ui/name";
 import { countText, percent, stateOf, totalsOf } from "./health";
 import { CONNECTORS_MAX, connectorsQuery, dayQuery, healthQuery, type Connector } from "./queries";
 import { parseParams, takesSubgroups } from "./params";
-import { scopeSentence } from "./scope";
+import { NAMED_MAX, scopeSentence } from "./scope";
 import { DISABLED_MEANS, Switch, useToggle } from "./toggle";
 import "./connectors.css";
 
 const route = getRouteApi("/frame/g/$groupId/connectors");
 
 export function Scope({ connector, groupName }: { connector: Connector; groupName: string }) {
+  const devices = connector.deviceIds ?? [];
+  // Where there are many, the sentence has their number alone.
+  const names = useDeviceNames(connector.groupId, devices.length > NAMED_MAX ? [] : devices);
   const scope = scopeSentence({
     groupName,
     withSubgroups: takesSubgroups(parseParams(connector.params)),
     deviceTypes: connector.deviceTypes ?? [],
-    devices: connector.deviceIds ?? [],
+    devices: names.length > 0 ? names : devices,
     filter: connector.messageFilter ?? "",
   });
   return (
@@ -103,7 +108,7 @@ function RowSwitch({ connector }: { connector: Connector }) {
   return (
     <Switch
       isOn={isOn}
-      label={`Forward through ${connector.name ?? connector.id}`}
+      label={`Forward through ${nameOr(connector.name, connector.id)}`}
       title={isOn ? `Disable. ${DISABLED_MEANS}` : "Enable. A replay fetches what arrived meanwhile."}
       onChange={(enabled) => toggle.mutate(enabled)}
     />
@@ -123,7 +128,7 @@ function useColumns(groupId: string, groupName: string): Column<Connector>[] {
         cell: (row) => (
           <>
             <Link to="/g/$groupId/connectors/$connectorId" params={{ groupId, connectorId: row.id }} className="row-name">
-              {row.name ?? row.id}
+              {nameOr(row.name, row.id)}
             </Link>
             <span className="row-type">{row.type}</span>
           </>
@@ -190,7 +195,7 @@ export function ConnectorsPage() {
               placeholder="Name, type or destination"
               q={q ?? ""}
               onQ={setQ}
-              rowHeight={matchMedia("(max-width: 640px)").matches ? 104 : 56}
+              rowHeight={56}
               onOpen={(row) => void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId, connectorId: row.id } })}
             />
           );

@@ -11,6 +11,7 @@ import { Card, Facts } from "~/ui/page";
 import { Series } from "~/ui/series";
 import { QueryView } from "~/ui/state";
 import { showToast } from "~/ui/toast";
+import { nameOr } from "~/ui/name";
 import { totalsOf } from "./health";
 import { metricsQuery, type Connector } from "./queries";
 import { seconds } from "./params";
@@ -79,7 +80,7 @@ function ReplayOffer({ connector, span, onDone }: { connector: Connector; span: 
                   }
                 >
                   <p>
-                    Records with times in {spanText(span, zone)} are sent through {connector.name ?? connector.id} as it is now.
+                    Records with times in {spanText(span, zone)} are sent through {nameOr(connector.name, connector.id)} as it is now.
                   </p>
                   <p>
                     {found.sentBefore

@@ -6,6 +6,7 @@ import { useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { AttemptsTable } from "~/pages/messages/attempts";
 import { isDelivered, stateWords } from "~/pages/messages/words";
+import { useDeviceNames } from "~/pages/devices/device-picker";
 import { Button } from "~/ui/button";
 import { TextArea, fieldError } from "~/ui/field";
 import { Card, PageHeader } from "~/ui/page";
@@ -175,11 +176,12 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
   const props = { form, fields, problem, onChange };
   const items = isFilled ? (preview.items ?? []) : [];
   const at = chosenIndex(items, chosen);
+  const chosenNames = useDeviceNames(groupId, words(form.deviceIds));
   const scope = scopeSentence({
     groupName: group.data?.name ?? "this group",
     withSubgroups: form.values.subgroups === "true",
     deviceTypes: words(form.deviceTypes),
-    devices: words(form.deviceIds),
+    devices: chosenNames,
     filter: form.messageFilter,
   });
   return (

@@ -20,7 +20,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   geoloc: "geolocations",
   telemetry: "telemetry",
 };
-const NAMED_MAX = 3;
+export const NAMED_MAX = 3;
 
 function joined(words: readonly string[]): string {
   return words.length < 2 ? (words[0] ?? "") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1] ?? ""}`;

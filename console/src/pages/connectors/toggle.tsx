@@ -2,6 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
 import { showToast } from "~/ui/toast";
+import { nameOr } from "~/ui/name";
 import { refreshConnector, type Connector } from "./queries";
 
 export const DISABLED_MEANS =
@@ -20,7 +21,7 @@ export function useToggle(connector: Connector) {
     onMutate: (enabled) => refreshConnector(client, { ...connector, enabled }),
     onSuccess: (changed, enabled) => {
       refreshConnector(client, changed);
-      const name = connector.name ?? connector.id;
+      const name = nameOr(connector.name, connector.id);
       const words = enabled ? `${name} forwards again. A replay fetches what arrived meanwhile.` : `${name} is disabled. ${DISABLED_MEANS}`;
       const undo = () => put(!enabled).then((back) => refreshConnector(client, back), failed);
       showToast(words, { action: { label: "Undo", run: undo } });

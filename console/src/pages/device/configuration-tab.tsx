@@ -60,7 +60,7 @@ function Effective({ device }: { device: Device }) {
                 <p className="ink-2">No value is set by its type, by a policy, or by itself.</p>
               ) : (
                 <div className="scroll-x" tabIndex={0} role="region" aria-label="Effective configuration">
-                  <table className="plain">
+                  <table className="plain stacked">
                     <thead>
                       <tr>
                         <th>Value</th>
@@ -77,13 +77,13 @@ function Effective({ device }: { device: Device }) {
                             <td>
                               <code>{each.path}</code>
                             </td>
-                            <td>
+                            <td data-label="Should be">
                               <ValueText value={each.value} />
                             </td>
-                            <td>
+                            <td data-label="From">
                               <Source value={each} />
                             </td>
-                            <td>
+                            <td data-label="Reports">
                               {difference ? (
                                 <>
                                   <Pill tone="warn">differs</Pill> <ValueText value={difference.reported} />

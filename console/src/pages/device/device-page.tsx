@@ -22,6 +22,7 @@ import { Loading, QueryView } from "~/ui/state";
 import { Tabs, type Tab } from "~/ui/tabs";
 import { TimeText, useNow } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
+import { nameOr } from "~/ui/name";
 import { ChartTab } from "./chart-tab";
 import { ConfigurationTab } from "./configuration-tab";
 import { DeleteRecordsDialog, RedecodeDialog, RenameDialog } from "./device-dialogs";
@@ -61,7 +62,7 @@ function GroupPath({ groupId }: { groupId: string }) {
         <span key={step.groupId}>
           {index > 0 && <span aria-hidden="true"> / </span>}
           <Link to="/g/$groupId/devices" params={{ groupId: step.groupId }}>
-            {step.name ?? step.groupId}
+            {nameOr(step.name, step.groupId)}
           </Link>
         </span>
       ))}
@@ -161,7 +162,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
   return (
     <>
       <PageHeader
-        title={device.name}
+        title={nameOr(device.name, device.deviceId)}
         above={<GroupPath groupId={device.groupId} />}
         state={<SeenState device={device} />}
         below={

@@ -5,6 +5,7 @@ import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { TextField } from "~/ui/field";
 import { Popover } from "~/ui/menu";
+import { nameOr } from "~/ui/name";
 import { useSettled } from "~/ui/settled";
 import { deviceNameQuery } from "./queries";
 import "./device-picker.css";
@@ -63,6 +64,13 @@ export function DeviceChoice({ groupId, deviceId, onChoose }: { groupId: string;
   );
 }
 
+// The names of devices, by their ids; the ids where they are not known, or not to be read.
+export function useDeviceNames(groupId: string, ids: readonly string[]): readonly string[] {
+  const mayRead = useMay(groupId, "GET /device");
+  const found = useQueries({ queries: ids.map((each) => ({ ...deviceNameQuery(each), enabled: mayRead })) });
+  return ids.map((id, index) => nameOr(found[index]?.data?.name, id));
+}
+
 // A field of a form: the ids of devices, shown by their names. Ids can be typed where devices cannot be listed.
 export function DevicesField({ groupId, label, hint, error, ids, max = Infinity, onChange }: {
   groupId: string;
@@ -75,7 +83,7 @@ export function DevicesField({ groupId, label, hint, error, ids, max = Infinity,
 }) {
   const id = useId();
   const mayList = useMay(groupId, "GET /devices");
-  const names = useQueries({ queries: ids.map((each) => ({ ...deviceNameQuery(each), enabled: mayList })) });
+  const names = useDeviceNames(groupId, ids);
   if (!mayList)
     return (
       <TextField
@@ -93,7 +101,7 @@ export function DevicesField({ groupId, label, hint, error, ids, max = Infinity,
       </span>
       <div className="chips">
         {ids.map((each, index) => {
-          const name = names[index]?.data?.name ?? each;
+          const name = names[index] ?? each;
           return (
             <button key={each} type="button" className="chip" aria-label={`Remove ${name}`} title={each} onClick={() => onChange(ids.filter((other) => other !== each))}>
               <span className="device-search-name">{name}</span> <span aria-hidden="true">×</span>

@@ -6,6 +6,7 @@ import { useMay } from "~/api/may";
 import { groupQuery, overviewQuery } from "~/api/queries";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
+import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { useSelection } from "~/ui/selection";
@@ -83,7 +84,7 @@ function useColumns(search: DevicesSearch, onSort: (column: Sort) => void): read
         sort: sort("name"),
         cell: (device) => (
           <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} className="row-link" title={device.name}>
-            {device.name}
+            {nameOr(device.name, device.deviceId)}
           </Link>
         ),
       },

@@ -19,6 +19,7 @@ import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
 import { GroupTree } from "~/frame/group-picker";
+import { nameOr } from "~/ui/name";
 import { NetworkToken } from "./network-token";
 import { NewGroup } from "./new-group";
 import { rolesQuery } from "~/pages/roles/queries";
@@ -102,7 +103,7 @@ function Move({ group, onClose }: { group: Group; onClose: () => void }) {
 function Deletion({ group, onClose }: { group: Group; onClose: () => void }) {
   const [typed, setTyped] = useState("");
   const submission = useSubmission();
-  const name = group.name ?? group.id;
+  const name = nameOr(group.name, group.id);
   const remove = async () => {
     const deleted = await read(api.DELETE("/group", { params: { query: { groupId: group.id, recursive: true } } }));
     await queryClient.invalidateQueries({ queryKey: ["group", group.id] });
@@ -177,7 +178,7 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
   return (
     <>
       <PageHeader
-        title={group.name ?? group.id}
+        title={nameOr(group.name, group.id)}
         above={<Link to="/groups">Groups</Link>}
         state={
           group.deletionAt && (
@@ -218,7 +219,7 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
       </div>
       {open === "move" && <Move group={group} onClose={close} />}
       {open === "delete" && <Deletion group={group} onClose={close} />}
-      {open === "below" && <NewGroup parent={{ id: group.id, name: group.name ?? group.id }} onClose={close} />}
+      {open === "below" && <NewGroup parent={{ id: group.id, name: nameOr(group.name, group.id) }} onClose={close} />}
     </>
   );
 }

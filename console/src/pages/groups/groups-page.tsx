@@ -10,6 +10,7 @@ import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { Empty, NoMatch, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
+import { nameOr } from "~/ui/name";
 import { NewGroup } from "./new-group";
 
 type TreeGroup = Schemas["TreeGroup"];
@@ -22,7 +23,7 @@ function count(value: number | null | undefined, noun: string): string {
 
 function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
   const [isOpen, setOpen] = useState(depth === 0);
-  const name = group.name ?? group.id;
+  const name = nameOr(group.name, group.id);
   return (
     <li>
       <div className="groups-row">

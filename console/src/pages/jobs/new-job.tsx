@@ -19,6 +19,7 @@ import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Checkbox, Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { ErrorState, Loading } from "~/ui/state";
+import { nameOr } from "~/ui/name";
 import { KINDS, type JobsSearch, type Kind } from "./search";
 import { KIND_WORDS } from "./words";
 
@@ -102,7 +103,7 @@ function parametersOf(kind: Kind, draft: Draft, period: Period): Schemas["JobPar
 
 function ConnectorChoice({ groupId, draft, change }: { groupId: string; draft: Draft; change: (part: Partial<Draft>) => void }) {
   const connectors = useQuery(connectorsQuery(groupId));
-  const options = (connectors.data ?? []).map((each) => [each.id, each.name ?? each.id] as const);
+  const options = (connectors.data ?? []).map((each) => [each.id, nameOr(each.name, each.id)] as const);
   return <Select label="Connector" options={[["", "Choose a connector"], ...options]} value={draft.connectorId} onChange={(event) => change({ connectorId: event.target.value })} />;
 }
 

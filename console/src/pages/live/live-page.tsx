@@ -11,6 +11,7 @@ import type { Arrival } from "~/live/protocol";
 import { useLiveSource, useRates, type DeviceSummary, type LiveSource } from "~/live/use-live";
 import { formatTime, momentOf } from "~/time";
 import { Button } from "~/ui/button";
+import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
 import { KIND_LABELS, KindLabel } from "~/ui/pill";
 import { Series } from "~/ui/series";
@@ -236,7 +237,7 @@ function deviceLink(arrival: Arrival, { openDevice }: RowContext) {
         openDevice(deviceId);
       }}
     >
-      {arrival.deviceName || deviceId}
+      {nameOr(arrival.deviceName, deviceId)}
     </a>
   );
 }

@@ -10,6 +10,7 @@ import { Facts } from "~/ui/page";
 import { KindLabel, Pill, type Tone } from "~/ui/pill";
 import { ErrorState, Loading } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
+import { nameOr } from "~/ui/name";
 import { valuesOf } from "./summary";
 
 export function RecordDrawer({ recordId, arrival, onClose }: { recordId: string; arrival: Arrival | null; onClose: () => void }) {
@@ -100,7 +101,7 @@ function WhereItWent({ trace }: { trace: Schemas["Trace"] }) {
       <ul className="live-went">
         {taken.map((each) => (
           <li key={each.connectorId}>
-            <span>{each.name ?? each.connectorId}</span>
+            <span>{nameOr(each.name, each.connectorId)}</span>
             <Pill tone={TONES[String(each.message?.state)] ?? "warn"}>{String(each.message?.state)}</Pill>
           </li>
         ))}

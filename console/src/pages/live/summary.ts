@@ -4,6 +4,8 @@ import type { Arrival } from "~/live/protocol";
 export type NamedValue = readonly [string, string];
 
 const VALUES_MAX = 200;
+// A row shows a line of it; what a device sends can have megabytes.
+const SUMMARY_CHARS = 500;
 const DEPTH_MAX = 4;
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -75,7 +77,7 @@ export function summaryOf(arrival: Arrival): string {
   if (text === undefined) {
     // The type of an event and its message speak for themselves.
     const isPlain = (index: number, name: string) => arrival.kind === "event" && index < 3 && (name === "type" || name === "message");
-    text = valuesOf(arrival).map(([name, value], index) => (isPlain(index, name) ? value : `${name} ${value}`)).join("  ");
+    text = valuesOf(arrival).map(([name, value], index) => (isPlain(index, name) ? value : `${name} ${value}`)).join("  ").slice(0, SUMMARY_CHARS);
     known.set(arrival, text);
   }
   return text;

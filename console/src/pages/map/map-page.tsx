@@ -13,6 +13,7 @@ import type { DevicesSearch } from "~/pages/devices/search";
 import { silentSince } from "~/pages/devices/device-state";
 import { ago } from "~/time";
 import { useShortcuts } from "~/ui/keys";
+import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { useSelection } from "~/ui/selection";
@@ -49,7 +50,7 @@ const COLUMNS: readonly Column<Device>[] = [
     card: "title",
     cell: (device) => (
       <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} className="row-link" title={device.name}>
-        {device.name}
+        {nameOr(device.name, device.deviceId)}
       </Link>
     ),
   },

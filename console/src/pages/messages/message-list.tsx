@@ -11,6 +11,7 @@ import { Empty, NoMatch, QueryView, type Chip } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
+import { nameOr } from "~/ui/name";
 import { useRefreshMessages } from "./attempts";
 import { changeMessages, resultWords, type BulkResult, type BulkTarget, type Verb } from "./bulk";
 import { dayCounts, groupByDay, type DayRow } from "./days";
@@ -49,7 +50,7 @@ function useBulk(groupId: string) {
 
 function useColumns({ connectors, filter }: MessageListProps): Column<DayRow>[] {
   return useMemo(() => {
-    const names = new Map(connectors.map((each) => [each.id, each.name ?? each.id]));
+    const names = new Map(connectors.map((each) => [each.id, nameOr(each.name, each.id)]));
     type Event = Extract<DayRow, { type: "message" }>["event"];
     const cell = (show: (event: Event) => React.ReactNode) => (row: DayRow) => (row.type === "message" ? show(row.event) : null);
     const columns: Column<DayRow>[] = [

@@ -10,6 +10,7 @@ import { Menu } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
 import { KIND_LABELS } from "~/ui/pill";
 import type { Chip } from "~/ui/state";
+import { nameOr } from "~/ui/name";
 import { MessageDrawer } from "./message-drawer";
 import { MessageList } from "./message-list";
 import { present } from "./queries";
@@ -41,7 +42,7 @@ function Filters({ groupId, search, set, connectors }: { groupId: string; search
         <option value="">All connectors</option>
         {connectors.map((each) => (
           <option key={each.id} value={each.id}>
-            {each.name ?? each.id}
+            {nameOr(each.name, each.id)}
           </option>
         ))}
       </select>

@@ -15,6 +15,7 @@ import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
+import { nameOr } from "~/ui/name";
 import { bodyOf, differences, formOf, isComplete, type NotificationForm } from "./form";
 import { NotificationFields } from "./notification-fields";
 import { StatePill, zoneOf } from "./notifications-page";
@@ -145,7 +146,7 @@ function Actions({ notification }: { notification: Notification }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const { groupId, id: notificationId } = notification;
-  const name = notification.name ?? notificationId;
+  const name = nameOr(notification.name, notificationId);
   const test = useMutation({
     mutationFn: () => read(api.POST("/notification/test", { body: { groupId, notificationId } })),
     onSuccess: ({ queued }) => {

@@ -12,6 +12,7 @@ import { Empty, QueryView } from "~/ui/state";
 import type { Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
+import { nameOr } from "~/ui/name";
 import { notificationsQuery, type Notification } from "./queries";
 import { NotificationSwitch } from "./toggle";
 import { WeekBar } from "./week-bar";
@@ -48,7 +49,7 @@ function useColumns(groupId: string): Column<Notification>[] {
         card: "title",
         cell: (row) => (
           <Link to="/g/$groupId/notifications/$notificationId" params={{ groupId, notificationId: row.id }} className="row-name">
-            {row.name ?? row.id}
+            {nameOr(row.name, row.id)}
           </Link>
         ),
       },
@@ -111,7 +112,7 @@ export function NotificationsPage() {
               placeholder="Name, reason or recipient"
               q={q ?? ""}
               onQ={setQ}
-              rowHeight={matchMedia("(max-width: 640px)").matches ? 104 : 40}
+              rowHeight={40}
               onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId, notificationId: row.id } })}
             />
           );

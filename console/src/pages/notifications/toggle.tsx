@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
 import { Switch } from "~/pages/connectors/toggle";
 import { showToast } from "~/ui/toast";
+import { nameOr } from "~/ui/name";
 import { refreshNotification, type Notification } from "./queries";
 
 const DISABLED_MEANS = "While it is disabled it does not fire, also not later for what happened meanwhile.";
@@ -10,7 +11,7 @@ const DISABLED_MEANS = "While it is disabled it does not fire, also not later fo
 export function NotificationSwitch({ notification }: { notification: Notification }) {
   const client = useQueryClient();
   const { groupId, id: notificationId } = notification;
-  const name = notification.name ?? notificationId;
+  const name = nameOr(notification.name, notificationId);
   const put = (enabled: boolean) => read(api.PUT("/notification", { body: { groupId, notificationId, enabled } }));
   const fail = (error: Error) => {
     void client.invalidateQueries({ queryKey: ["notifications", groupId] });

@@ -20,6 +20,7 @@ import { TimeText } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
 import { rolesQuery } from "~/pages/roles/queries";
+import { nameOr } from "~/ui/name";
 import { grantable, isLastAdministrator } from "./grants";
 import { WhatMay } from "./what-may";
 
@@ -200,7 +201,7 @@ function Above({ groupId }: { groupId: string }) {
           <td colSpan={2}>
             through{" "}
             <Link to="/g/$groupId/people" params={{ groupId: group.id }}>
-              {group.name ?? group.id}
+              {nameOr(group.name, group.id)}
             </Link>
           </td>
         </tr>

@@ -5,6 +5,7 @@ import { Dialog } from "~/ui/dialog";
 import { Pill } from "~/ui/pill";
 import { QueryView } from "~/ui/state";
 import { permissionsQuery } from "~/pages/roles/queries";
+import { nameOr } from "~/ui/name";
 
 function Answers({ groupId, userId, permissions }: { groupId: string; userId: string; permissions: readonly string[] }) {
   const answers = useQueries({
@@ -32,7 +33,7 @@ function Answers({ groupId, userId, permissions }: { groupId: string; userId: st
                 <code>{permission}</code>
               </td>
               <td>{access && (access.isAllowed ? <Pill tone="good">yes</Pill> : <Pill tone="idle">no</Pill>)}</td>
-              <td className="ink-2">{access?.isOperator ? "operator" : step ? `${step.role?.name ?? "role"} in ${step.name ?? step.groupId}` : ""}</td>
+              <td className="ink-2">{access?.isOperator ? "operator" : step ? `${step.role?.name ?? "role"} in ${nameOr(step.name, step.groupId)}` : ""}</td>
             </tr>
           );
         })}

@@ -16,6 +16,7 @@ import { KindLabel, Pill, type Tone } from "~/ui/pill";
 import { QueryView } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { TimeText, useNow } from "~/ui/time-text";
+import { nameOr } from "~/ui/name";
 import { parseRadio, radioWords } from "./radio";
 import { curlOf, isNetwork, offsetText, prettyJson, sourceWords } from "./steps";
 import "./trace.css";
@@ -236,7 +237,7 @@ function NotificationSteps({ trace, first, groupId }: { trace: Trace; first: num
               params={{ groupId, notificationId: each.notificationId }}
               className="step-name"
             >
-              {each.name ?? each.notificationId}
+              {nameOr(each.name, each.notificationId)}
             </Link>{" "}
             (notification) <Pill tone={words.tone}>{words.label}</Pill> {delivery.error && <span className="ink-2">{delivery.error}</span>}
           </div>
@@ -268,7 +269,7 @@ function Rest({ trace }: { trace: Trace }) {
             {notTaken.map((each, index) => (
               <span key={each.connectorId}>
                 {index > 0 && ", "}
-                <strong>{each.name ?? each.connectorId}</strong> ({notTakenWords(each.notTaken ?? "")})
+                <strong>{nameOr(each.name, each.connectorId)}</strong> ({notTakenWords(each.notTaken ?? "")})
               </span>
             ))}
             . By what they are now; earlier filters are not stored.
@@ -368,7 +369,7 @@ export function TraceView({ query }: { query: UseQueryResult<Trace> }) {
                 {trace.connectors.map(
                   (each) =>
                     each.message && (
-                      <ConnectorStep key={each.connectorId} name={each.name ?? each.connectorId} connectorId={each.connectorId} message={each.message} first={first} />
+                      <ConnectorStep key={each.connectorId} name={nameOr(each.name, each.connectorId)} connectorId={each.connectorId} message={each.message} first={first} />
                     ),
                 )}
                 <NotificationSteps trace={trace} first={first} groupId={groupId} />

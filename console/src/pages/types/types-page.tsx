@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<DeviceType>[] = [
   { id: "id", head: "Id", width: "minmax(110px, 1fr)", card: "line", cell: (type) => <code>{type.name}</code> },
   { id: "battery", head: "Battery", width: "120px", cell: (type) => type.battery ?? "–" },
   { id: "firmware", head: "Firmware", width: "96px", cell: (type) => type.firmwareVersion ?? "–" },
-  { id: "configuration", head: "Default configuration", width: "minmax(160px, 2fr)", card: "line", cell: (type) => <code title={type.defaultConfiguration ?? undefined}>{type.defaultConfiguration ?? "–"}</code> },
+  { id: "configuration", head: "Default configuration", width: "minmax(160px, 2fr)", cell: (type) => <code title={type.defaultConfiguration ?? undefined}>{type.defaultConfiguration ?? "–"}</code> },
 ];
 
 export function TypesPage() {

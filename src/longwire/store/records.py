@@ -67,7 +67,7 @@ where device_number = :device
 
 # Where COPY puts records before they are checked against those that are there; of one session.
 CREATE_INCOMING = """
-create temp table incoming (
+create temp table if not exists incoming (
     kind smallint,
     device_number bigint,
     stay integer,

@@ -10,7 +10,7 @@ from functools import partial
 import structlog
 
 from longwire import metrics
-from longwire.clock import DAY, HOUR
+from longwire.clock import DAY, HOUR, Moment
 from longwire.delivery import connector_metrics
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError
@@ -219,7 +219,10 @@ async def run_cleanup(
 ) -> None:
     """Delete expired tokens, erased records, deleted groups, and what is past its retention."""
     last_day = -1
-    last_round = -RETENTION_INTERVAL_S
+    # On PostgreSQL a round reads the month in which the retention ends; others go as a whole.
+    is_embedded = database.engine_name == "sqlite"
+    retention_interval_s = RETENTION_INTERVAL_S * (1 if is_embedded else 24)
+    last_round = -retention_interval_s
 
     async def clean_up() -> None:
         nonlocal last_day, last_round
@@ -239,7 +242,7 @@ async def run_cleanup(
         if trace is not None:
             await delete_old_receptions(database, trace)
         await delete_old_jobs(database, job_keep_days)
-        if time.monotonic() - last_round > RETENTION_INTERVAL_S:
+        if time.monotonic() - last_round > retention_interval_s:
             last_round = time.monotonic()
             await delete_old_records(database, retention_days)
             await delete_old_audit_rows(database, audit_retention_days)
@@ -349,12 +352,23 @@ async def delete_old_records(database: Database, retention_days: Mapping[str, in
         dropped = await database.write(partial(partitions.drop_before, kind=kind, oldest=oldest))
         if dropped:
             log.info("dropped old partitions", partitions=dropped)
-        device: int | None = 0
-        while device is not None:
-            step = partial(records.delete_older, kind=kind, after_device=device, before=oldest)
-            _, device = await database.write(step)
-            await asyncio.sleep(0)
+        await _delete_old_records_of_kind(database, kind, oldest)
     await _delete_old_counters(database, retention_days)
+
+
+async def _delete_old_records_of_kind(database: Database, kind: str, oldest: Moment) -> None:
+    if database.engine_name == "postgresql":
+        place: partitions.Place | None = partitions.FIRST_PLACE
+        while place is not None:
+            walk = partial(partitions.delete_older, kind=kind, before=oldest, place=place)
+            _, place = await database.write(walk)
+            await asyncio.sleep(0)
+        return
+    device: int | None = 0
+    while device is not None:
+        step = partial(records.delete_older, kind=kind, after_device=device, before=oldest)
+        _, device = await database.write(step)
+        await asyncio.sleep(0)
 
 
 async def delete_old_audit_rows(database: Database, retention_days: int) -> None:

@@ -226,6 +226,24 @@ def test_a_lock_that_is_held_too_long_is_an_answer_and_not_a_silence(
     assert group_names(ada) == ["after"]
 
 
+def test_a_work_is_ended_at_its_deadline_unless_that_is_lifted(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(database_timeout_s=1.0)
+
+    def take_long(tx: Tx) -> None:
+        tx.execute(sa.text("set local statement_timeout = 0"))
+        tx.execute(sa.text("select pg_sleep(1.5)"))
+
+    def take_long_without_deadline(tx: Tx) -> None:
+        tx.lift_deadline()
+        take_long(tx)
+
+    with pytest.raises(Unavailable, match="nothing was changed"):
+        world.write(take_long)
+    world.write(take_long_without_deadline)
+
+
 class Pair:
     """Two works that meet halfway, each at its first try."""
 

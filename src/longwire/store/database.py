@@ -54,6 +54,7 @@ class Tx:
         "is_postgres",
         "is_write",
         "keyring",
+        "lift_deadline",
         "now",
         "origin",
         "touched_devices",
@@ -72,6 +73,8 @@ class Tx:
         self.config_generation = caches.config.generation
         self.commits = caches.device_changes.commits
         self.is_write = is_write
+        # For a work that takes as long as it takes, and for which nobody waits.
+        self.lift_deadline: Callable[[], None] = _do_nothing
         self.origin: Origin = LOCAL
         self.changes_auth = False
         self.changed_config_groups: set[str] = set()
@@ -198,6 +201,10 @@ class Tx:
             caches.config.put(namespace, name, value, groups, since=self.config_generation)
         for call in self._on_commit:
             call()
+
+
+def _do_nothing() -> None:
+    pass
 
 
 @functools.cache

@@ -6,6 +6,7 @@ deleted is subtracted in the row of writer 0. The size is that of the stored JSO
 
 from collections.abc import Mapping
 
+from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
@@ -52,6 +53,41 @@ group by s.group_id
 {_ADD.strip()}
 """
 
+# For PostgreSQL: old records in a range of blocks of a partition.
+DELETE_BLOCKS = f"""
+with gone as (
+    delete from {{table}}
+    where ctid = any (array(
+        select ctid
+        from {{table}}
+        where ctid >= cast(:begin as tid)
+            and ctid < cast(:end as tid)
+            and ts < :before
+        limit :most
+    ))
+    returning device_number, stay, length(body) as characters
+), subtracted as (
+    insert into group_storage (group_id, writer, records, characters)
+    select s.group_id, 0, -count(*), -sum(r.characters)
+    from gone r
+    cross join lateral (
+        select group_id
+        from device_stay
+        where device_number = r.device_number
+            and stay = r.stay
+        union all
+        select group_id
+        from erasure
+        where device_number = r.device_number
+            and stay = r.stay
+    ) s
+    group by s.group_id
+    {_ADD.strip()}
+)
+select count(*)
+from gone
+"""
+
 GET = """
 select coalesce(sum(records), 0), coalesce(sum(characters), 0)
 from group_storage
@@ -86,8 +122,15 @@ def add_for_stay(tx: Tx, device_number: int, stay: int, records: int, characters
 
 def subtract_table(tx: Tx, table: str) -> None:
     """Subtract all records of a partition that is about to be dropped, however long it takes."""
+    tx.lift_deadline()
     tx.execute_raw("set local statement_timeout = 0", {})
     tx.execute_raw(SUBTRACT_TABLE.format(table=table), {})
+
+
+def delete_blocks(tx: Tx, table: str, begin: int, end: int, before: Moment, most: int) -> int:
+    """Delete some records older than a moment, between two blocks of a partition; how many."""
+    values = {"begin": f"({begin},0)", "end": f"({end},0)", "before": before, "most": most}
+    return int(tx.fetch_raw(DELETE_BLOCKS.format(table=table), values)[0][0])
 
 
 def get(tx: Tx, group_number: int) -> tuple[int, int]:

@@ -4,6 +4,7 @@ Partitions are made ahead, before anything needs them. What lies outside of the 
 such as the record of a device whose clock is decades off, is kept in a default partition.
 """
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -11,11 +12,13 @@ import sqlalchemy as sa
 
 from longwire.clock import SECOND, Moment
 from longwire.records import KIND_NAMES
-from longwire.store import group_storage
+from longwire.store import group_storage, records
 from longwire.store.database import Tx
 from longwire.store.records import first_seq
 
 MONTHS_AHEAD = 2
+# 2 MB: some thousand records, of which few or all may be old.
+BLOCKS_PER_STEP = 256
 PARTITION_LOCK = 7_105_511_994  # any number, the same in every process
 
 
@@ -62,6 +65,38 @@ def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
     return over
 
 
+# Where a walk through the partitions of a kind is: a table, and a block of it.
+Place = tuple[str, int]
+FIRST_PLACE: Place = ("", 0)
+
+COUNT_BLOCKS = """
+select pg_relation_size(cast(:name as regclass)) / cast(current_setting('block_size') as integer)
+"""
+
+
+def delete_older(tx: Tx, kind: str, before: Moment, place: Place) -> tuple[int, Place | None]:
+    """Delete some records older than a moment, in the partitions that have others as well.
+
+    Block by block, as they are on the disk: there is no index by time, and looking at each device
+    takes longer the more there are. Returns how many, and where to continue; None at the end.
+    """
+    table = f"record_{kind}"
+    month = re.compile(rf"{table}_p(\d{{6}})")
+    mixed = [
+        name
+        for name in sorted(_present(tx))
+        if name == f"{table}_default"
+        or ((found := month.fullmatch(name)) and _begin_of(found[1]) < before)
+    ]
+    name, block = place
+    if name not in mixed or block >= tx.fetch_raw(COUNT_BLOCKS, {"name": name})[0][0]:
+        later = [each for each in mixed if each > name]
+        return 0, (later[0], 0) if later else None
+    most = records.PRUNE_ROWS_MAX
+    deleted = group_storage.delete_blocks(tx, name, block, block + BLOCKS_PER_STEP, before, most)
+    return deleted, (name, block if deleted == most else block + BLOCKS_PER_STEP)
+
+
 def _wait_for_turn(tx: Tx) -> None:
     """One process at a time; the others then find it done."""
     tx.rows(sa.select(sa.func.pg_advisory_xact_lock(PARTITION_LOCK)))
@@ -101,6 +136,10 @@ def _month(now: Moment, offset: int) -> tuple[Moment, Moment, str]:
 
 def _label(now: Moment) -> str:
     return _month(now, 0)[2]
+
+
+def _begin_of(label: str) -> Moment:
+    return _start(int(label[:4]) * 12 + int(label[4:]) - 1)
 
 
 def _end_of(label: str) -> Moment:

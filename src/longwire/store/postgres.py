@@ -260,7 +260,7 @@ class Postgres:
         self._require_node_lease()
         with self._engine.connect() as connection:
             tx = self._tx(connection, is_write=True)
-            with self._watch.watch(tx.driver, timed.deadline):
+            with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
                 # Explicit: a work whose statements all go to the driver would begin a transaction
                 # that SQLAlchemy does not know of, and does not commit.
                 transaction = connection.begin()

@@ -8,12 +8,14 @@ that responds is left alone until the deadline of the work.
 """
 
 import contextlib
+import math
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -143,13 +145,16 @@ class ConnectionWatch:
             self._thread.join()
 
     @contextlib.contextmanager
-    def watch(self, connection: Connection, deadline: float) -> Iterator[None]:
-        """Watch a connection while it is used; `deadline` is a monotonic time."""
+    def watch(self, connection: Connection, deadline: float) -> Iterator[Callable[[], None]]:
+        """Watch a connection while it is used; `deadline` is a monotonic time.
+
+        Yields a function that lifts the deadline.
+        """
         wait = _Wait(connection, _duplicate_socket(connection), time.monotonic(), deadline)
         with self._lock:
             self._waits.add(wait)
         try:
-            yield
+            yield partial(setattr, wait, "deadline", math.inf)
         finally:
             with self._lock:
                 self._waits.discard(wait)

@@ -1,7 +1,6 @@
 """Making and restoring backups of either engine."""
 
 import fcntl
-import importlib
 import os
 import shutil
 import tempfile
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longwire import __version__, startup
+from longwire import __version__, extras, startup
 from longwire.backup.repository import Manifest, Repository, StoredFile, Transfer
 from longwire.backup.stores import BackupError
 from longwire.clock import Clock, Moment
@@ -202,7 +201,7 @@ def _find_file(manifest: Manifest, name: str) -> StoredFile:
 
 def _import_postgres() -> Any:
     # Imported on demand: the driver is slow to load, and not everybody has it.
-    return importlib.import_module("longwire.store.postgres_backup")
+    return extras.load("postgres", "longwire.store.postgres_backup")
 
 
 # --- files ---

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 
+from longwire import extras
 from longwire.clock import SECOND, Clock
 from longwire.doctor.findings import Area, Finding, describe_error
 from longwire.doctor.machine import MIB
@@ -28,6 +29,11 @@ FREE_BYTES_MIN = 256 * MIB
 def check_database(area: Area, settings: Settings, *, is_deep: bool) -> Iterator[Finding]:
     if not settings.database and not (settings.data / "longwire.db").exists():
         yield area.warning(f"there is no database in {settings.data} yet", HOW_TO_INITIALIZE)
+        return
+    if settings.database and not extras.is_installed("postgres"):
+        yield area.problem(
+            "the driver of PostgreSQL is missing", "pip install 'longwire[postgres]'"
+        )
         return
     try:
         database, _ = build_database(settings, Clock(), is_secondary=True)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import stat
 import sys
 import threading
@@ -241,6 +242,32 @@ def test_listen_delivers_to_this_machine_and_nobody_else_notices(
         assert each.headers["x-key"] == "k"
     status = ada.events(group, connector)["stats"]
     assert (status["totalSucceed"], status["totalFailed"]) == (2, 0)
+
+
+def test_listen_signs_with_a_new_secret_for_those_who_may_not_see_the_other(
+    command: Command, world: World, ada: Person
+) -> None:
+    group = ada.group()
+    device = ada.device(group)
+    eve = world.person("eve")
+    ada.invite(eve, group, ada.role("record.read", "connector.read", "device.read"))
+    command("login", world.url, "--client-id", eve.client_id, given=eve.client_secret)
+    with Receiver() as local:
+        params = {"secret": SECRET, "bearer": "hidden"}
+        connector = ada.connector(group, "http://127.0.0.1:9/", params=params, enabled=False)
+        options = ("--group", group, "--connector", connector, "--port", local.port, "--limit", 1)
+        results: list[CommandResult] = []
+        listening = threading.Thread(target=lambda: results.append(command("listen", *options)))
+        listening.start()
+        eventually(lambda: len(world.app._live_hub._listeners) == 1)
+        ada.reports(device)
+        [request] = local.wait_for(1)
+        listening.join(60)
+    [secret] = re.findall(r"whsec_\S+", results[0].err)
+    assert secret != SECRET
+    assert Webhook(secret).verify(request.body, request.headers) == request.id
+    assert "authorization" not in request.headers
+    assert results[0].out.startswith(request.id)
 
 
 def test_listen_refuses_what_it_cannot_do(signed_in: Command, ada: Person) -> None:

@@ -22,7 +22,12 @@ class Proxy(Receiver):
     def __init__(self, world: World) -> None:
         super().__init__()
         self._world = world
+        self._http = httpx.Client(timeout=60)
         self.respond_with(self.forward)
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        self._http.close()
 
     @property
     def base(self) -> str:
@@ -30,7 +35,7 @@ class Proxy(Receiver):
 
     def forward(self, request: Received) -> StubResponse:
         hop = {"host", "connection", "content-length", "accept-encoding"}
-        response = httpx.request(
+        response = self._http.request(
             request.method,
             self._world.url + request.path,
             headers={name: value for name, value in request.headers.items() if name not in hop},

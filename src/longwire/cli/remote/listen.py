@@ -8,6 +8,7 @@ import base64
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -59,19 +60,11 @@ def listen_command(
         raise OperatorError(
             f"{connector_id} is a connector of the type {connector.type}, not http."
         )
-    local = Local(connector, f"http://127.0.0.1:{port}/{path.removeprefix('/')}")
-    click.echo(local.introduction, err=True)
-    sent = 0
-    for event in client.live(group_id, subgroups=local.params.get("subgroups") is True or None):
-        if not isinstance(event, events.Records):
-            continue
-        for item in find_requests(client, connector, event.items):
-            outcome = local.send(item)
-            if outcome is None:
-                continue
+    with closing(Local(connector, f"http://127.0.0.1:{port}/{path.removeprefix('/')}")) as local:
+        click.echo(local.introduction, err=True)
+        for number, outcome in enumerate(local.follow(client), 1):
             click.echo(json.dumps(outcome) if as_json else format_outcome(outcome))
-            sent += 1
-            if sent == limit:
+            if number == limit:
                 return
 
 
@@ -104,8 +97,10 @@ class Local:
     def __init__(self, connector: m.Connector, url: str) -> None:
         self.params: Mapping[str, Any] = json.loads(connector.params)
         self.url = url
+        self._connector = connector
         self._secrets = self._choose_secrets()
         self._webhook = Webhook(*self._secrets) if self._secrets else None
+        self._http = httpx.Client(timeout=TIMEOUT_S)
         self._sent: dict[str, None] = {}  # the last ids, to send each once
 
     def _choose_secrets(self) -> list[str]:
@@ -123,6 +118,20 @@ class Local:
             text += f" You may not see its secret; requests are signed with {self._secrets[0]}"
         return text
 
+    def close(self) -> None:
+        self._http.close()
+
+    def follow(self, client: Client) -> Iterator[dict[str, Any]]:
+        """Send what arrives; what came of each."""
+        subgroups = self.params.get("subgroups") is True or None
+        for event in client.live(self._connector.group_id, subgroups=subgroups):
+            if not isinstance(event, events.Records):
+                continue
+            for item in find_requests(client, self._connector, event.items):
+                outcome = self.send(item)
+                if outcome is not None:
+                    yield outcome
+
     def send(self, item: m.PreviewItem) -> dict[str, Any] | None:
         """Send a request once; what came of it."""
         request = item.request
@@ -137,12 +146,11 @@ class Local:
         body = request.body.encode()
         outcome = {"id": message_id, "deviceId": item.device_id, "kind": item.kind}
         try:
-            response = httpx.request(
+            response = self._http.request(
                 request.method,
                 self.url,
                 content=body,
                 headers=self._headers(request.headers, message_id, body),
-                timeout=TIMEOUT_S,
             )
         except httpx.TransportError as error:
             return {**outcome, "error": str(error) or type(error).__name__}

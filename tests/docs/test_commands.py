@@ -25,7 +25,7 @@ from tests.world import ok
 pytestmark = [pytest.mark.engine_free]
 
 CURL = "docs/guides/curl.md"
-COMMAND_LINE = "docs/guides/command-line.md"
+COMMAND_LINE = ("docs/guides/command-line.md", "docs/guides/from-thingsboard.md")
 DEFAULT_FLAGS = ("--egress-allow", "127.0.0.0/8,::1/128")
 # Pages that go on in the shell of docs/guides/curl.md, and what they take for granted.
 GUIDES = {
@@ -95,10 +95,11 @@ def test_the_commands_of_a_guide_work_as_printed(start, tmp_path, page):
     run_blocks(with_addresses([*steps, *read_steps(page)], start()), tmp_path)
 
 
-def test_the_commands_of_the_command_line_work_as_printed(start, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", COMMAND_LINE)
+def test_the_commands_of_the_command_line_work_as_printed(start, tmp_path, monkeypatch, page):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     start()
-    run_blocks(read_steps(COMMAND_LINE), tmp_path)
+    run_blocks(read_steps(page), tmp_path)
 
 
 @pytest.mark.parametrize("page", TUTORIALS)
@@ -157,7 +158,7 @@ def test_a_block_that_is_not_run_says_why(page):
     for found in _BLOCK.finditer(text):
         kind, block = found.groups()
         above = text[: found.start()].rstrip().rpartition("\n")[2]
-        is_run = kind == "sh" and name in {*GUIDES, *TUTORIALS, *ELSEWHERE, COMMAND_LINE}
+        is_run = kind == "sh" and name in {*GUIDES, *TUTORIALS, *ELSEWHERE, *COMMAND_LINE}
         is_start = kind == "console" and name in TUTORIALS and "$ make run" in block
         says_why = _NOT_RUN.match(above) is not None
         assert is_run or is_start or says_why, f"{name}: nothing runs\n{block}"

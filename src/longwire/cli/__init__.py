@@ -36,6 +36,7 @@ COMMANDS = {
     "record": "nouns:record_group",
     "connector": "nouns:connector_group",
     "job": "nouns:job_group",
+    "import": "nouns:import_group",
     "tail": "remote.tail:tail_command",
     "listen": "remote.listen:listen_command",
     "device-type": "device_types:device_type_group",

@@ -80,3 +80,9 @@ job_group = ImportedCommands(
         "undo": "remote.jobs:job_undo",
     },
 )
+
+import_group = ImportedCommands(
+    "import",
+    help="Import devices and records from other systems.",
+    imported={"thingsboard": "remote.thingsboard:import_thingsboard"},
+)

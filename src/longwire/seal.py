@@ -1,10 +1,13 @@
 """Secrets at rest: keyed digests for comparison, authenticated encryption for recovery.
 
 All keys are derived from one 32-byte key that is stored outside the database. A copy of the
-database alone reveals no token, client secret or connector password.
+database alone reveals no token, client secret or connector password. While that key is rotated
+there are several: the newest seals, all of them open. Digests cannot be made again without what
+they are of, so their key stays the first one; it is stored in the database, sealed.
 """
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import os
@@ -17,6 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 KEY_BYTES = 32
 _NONCE_BYTES = 12
+_DIGEST_KEY_PURPOSE = "instance|digest_key"
 
 
 class UnsealError(Exception):
@@ -24,14 +28,30 @@ class UnsealError(Exception):
 
 
 class Keyring:
-    """The keys derived from the operator's key, one per purpose."""
+    """The keys derived from the operator's keys, one per purpose."""
 
-    def __init__(self, key: bytes) -> None:
-        if len(key) != KEY_BYTES:
-            raise ValueError(f"the key must have {KEY_BYTES} bytes, not {len(key)}")
-        self._digest_key = _derive(key, b"digest")
-        self._cipher = AESGCM(_derive(key, b"seal"))
-        self.fingerprint = _derive(key, b"fingerprint").hex()[:16]
+    def __init__(self, key: bytes, *older: bytes) -> None:
+        keys = (key, *older)
+        for each in keys:
+            if len(each) != KEY_BYTES:
+                raise ValueError(f"the key must have {KEY_BYTES} bytes, not {len(each)}")
+        self.fingerprints = tuple(_derive(each, b"fingerprint").hex()[:16] for each in keys)
+        self.fingerprint = self.fingerprints[0]
+        self._digest_keys = dict(
+            zip(self.fingerprints, (_derive(each, b"digest") for each in keys), strict=True)
+        )
+        self._digest_key = self._digest_keys[self.fingerprint]
+        self._cipher, *self._older_ciphers = (AESGCM(_derive(each, b"seal")) for each in keys)
+
+    def use_digest_key_of(self, fingerprint: str) -> None:
+        """Make digests as those in the database were made: with the key of its first start."""
+        self._digest_key = self._digest_keys[fingerprint]
+
+    def use_digest_key(self, sealed: str) -> None:
+        self._digest_key = bytes.fromhex(self.unseal(sealed, _DIGEST_KEY_PURPOSE))
+
+    def seal_digest_key(self) -> str:
+        return self.seal(self._digest_key.hex(), _DIGEST_KEY_PURPOSE)
 
     def digest(self, secret: str) -> bytes:
         """HMAC-SHA256 of a secret: deterministic, so that it can be looked up."""
@@ -55,15 +75,29 @@ class Keyring:
         nonce, content = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         try:
             return self._cipher.decrypt(nonce, content, purpose.encode())
-        except (InvalidTag, ValueError) as error:
+        except ValueError as error:
             raise UnsealError from error
+        except InvalidTag as error:
+            for cipher in self._older_ciphers:
+                with contextlib.suppress(InvalidTag):
+                    return cipher.decrypt(nonce, content, purpose.encode())
+            raise UnsealError from error
+
+    def is_current(self, sealed: str | bytes, purpose: str) -> bool:
+        """Whether the newest key has sealed it."""
+        raw = sealed if isinstance(sealed, bytes) else _decode_base64url(sealed)
+        try:
+            self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode())
+        except (InvalidTag, ValueError):
+            return False
+        return True
 
     def unseal(self, sealed: str, purpose: str) -> str:
         try:
-            raw = base64.urlsafe_b64decode(sealed.encode("ascii") + b"=" * (-len(sealed) % 4))
-            text = self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode())
-        except (InvalidTag, ValueError) as error:
+            raw = _decode_base64url(sealed)
+        except ValueError as error:
             raise UnsealError from error
+        text = self.unseal_bytes(raw, purpose)
         if _encode_base64url(raw) != sealed:
             # The base64 decoder ignores stray characters and trailing bits; accept one form only.
             raise UnsealError
@@ -72,6 +106,10 @@ class Keyring:
 
 def new_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
+
+
+def _decode_base64url(sealed: str) -> bytes:
+    return base64.urlsafe_b64decode(sealed.encode("ascii") + b"=" * (-len(sealed) % 4))
 
 
 def _encode_base64url(sealed: bytes) -> str:

@@ -6,7 +6,7 @@ Commands that run next to a service load this too, so it imports neither the API
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -84,8 +84,8 @@ def build_database(
     settings: Settings, clock: Clock, *, is_secondary: bool = False
 ) -> tuple[Database, Callable[[], None]]:
     """The configured database, not started yet, and a function that saves its key if new."""
-    key, save_key = load_key(settings)
-    context = DatabaseContext(clock, Keyring(key))
+    keys, save_key = load_keys(settings)
+    context = DatabaseContext(clock, Keyring(*keys))
     if settings.database:
         # Imported on demand: the driver is slow to load.
         engine: Any = extras.load("postgres", "longwire.store.postgres")
@@ -141,27 +141,28 @@ def prepare(
     return database.upgrade(work)
 
 
-def load_key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
-    """The secret key, and a function that saves it if it is new."""
-    path = _key_path(settings)
+def load_keys(settings: Settings) -> tuple[list[bytes], Callable[[], None]]:
+    """The secret keys, the newest first, and a function that saves one if it is new."""
+    path = key_path(settings)
     if has_key(settings):
         try:
-            key = bytes.fromhex((settings.secret_key or path.read_text()).strip())
+            text = settings.secret_key or path.read_text()
+            keys = [bytes.fromhex(each) for each in text.replace(",", " ").split()]
         except (ValueError, OSError) as error:
             raise StartupError(f"The secret key cannot be read: {error}") from error
-        if len(key) != KEY_BYTES:
+        if not keys or any(len(key) != KEY_BYTES for key in keys):
             raise StartupError(f"The secret key must have {KEY_BYTES} bytes, in hex.")
-        return key, lambda: None
+        return keys, lambda: None
     key = new_key()
-    return key, lambda: save_new_key(path, key)
+    return [key], lambda: save_new_key(path, key)
 
 
 def has_key(settings: Settings) -> bool:
     """Whether there is a secret key already."""
-    return bool(settings.secret_key) or _key_path(settings).exists()
+    return bool(settings.secret_key) or key_path(settings).exists()
 
 
-def _key_path(settings: Settings) -> Path:
+def key_path(settings: Settings) -> Path:
     return settings.data / "secret.key"
 
 
@@ -177,6 +178,16 @@ def save_new_key(path: Path, key: bytes) -> None:
     _fsync_parent_folder(path)
 
 
+def format_keys(keys: Iterable[bytes]) -> str:
+    """Keys as they are in a file: the newest first, one in each line."""
+    return "".join(f"{key.hex()}\n" for key in keys)
+
+
+def save_keys(settings: Settings, keys: Iterable[bytes]) -> None:
+    """Replace the file of the secret key."""
+    _write_private(key_path(settings), format_keys(keys))
+
+
 def _require_current_schema(tx: Tx) -> None:
     if upgrade.get_current_revision(tx.connection) is None:
         raise StartupError(f"This database is empty. {HOW_TO_INITIALIZE}")
@@ -188,7 +199,15 @@ def _require_current_schema(tx: Tx) -> None:
 
 
 def _require_same_key(tx: Tx) -> None:
-    if instance.get_fact(tx, "key_fingerprint") != tx.keyring.fingerprint:
+    """Require the key of the database, and make digests with the key that its digests have."""
+    fingerprint = instance.get_fact(tx, "key_fingerprint")
+    digest_key = instance.get_fact(tx, "digest_key")
+    if fingerprint in tx.keyring.fingerprints:
+        if digest_key is None:
+            tx.keyring.use_digest_key_of(fingerprint)
+        else:
+            tx.keyring.use_digest_key(digest_key)
+    else:
         raise StartupError(
             "This database was created with another secret key. Copy secret.key from the data "
             "folder of its first start into this one, or set LONGWIRE_SECRET_KEY."

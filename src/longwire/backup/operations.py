@@ -44,10 +44,11 @@ def make_backup(
     else:
         facts, files = _back_up_sqlite(settings, repository, transfer, temporary)
     if includes_key:
-        key, _ = startup.load_key(settings)
-        if Keyring(key).fingerprint != facts["key_fingerprint"]:
+        keys, _ = startup.load_keys(settings)
+        if facts["key_fingerprint"] not in Keyring(*keys).fingerprints:
             raise BackupError("The secret key at hand is not that of this database.")
-        files.append(repository.add_file(KEY_FILE, [key.hex().encode()], transfer))
+        text = startup.format_keys(keys)
+        files.append(repository.add_file(KEY_FILE, [text.encode()], transfer))
     manifest = Manifest(
         id=_make_id(now),
         created_at=format_date(now),
@@ -116,8 +117,8 @@ def restore(settings: Settings, repository: Repository, manifest: Manifest) -> N
         raise BackupError(f"This is a backup of a {manifest.engine} database: {hint}.")
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     if startup.has_key(settings):
-        key, _ = startup.load_key(settings)
-        if Keyring(key).fingerprint != manifest.key_fingerprint:
+        keys, _ = startup.load_keys(settings)
+        if manifest.key_fingerprint not in Keyring(*keys).fingerprints:
             raise BackupError("The secret key that is here is not the one of this backup.")
     if settings.database:
         _restore_postgres(settings, repository, manifest)
@@ -125,7 +126,7 @@ def restore(settings: Settings, repository: Repository, manifest: Manifest) -> N
         _restore_sqlite(settings.data / DATABASE_FILE, repository, manifest)
     if manifest.has_key and not startup.has_key(settings):
         text = b"".join(repository.read_file(_find_file(manifest, KEY_FILE))).decode()
-        startup.save_new_key(settings.data / KEY_FILE, bytes.fromhex(text))
+        startup.save_keys(settings, [bytes.fromhex(each) for each in text.split()])
 
 
 def check(repository: Repository, manifest: Manifest, temporary: Path | None = None) -> None:

@@ -91,9 +91,12 @@ def _check_schema(
     if not has_key(settings):
         advice = "copy secret.key from the data folder of the first start, or set secret_key"
         yield area.problem("the secret key of this database is missing", advice)
-    elif facts.key_fingerprint != database.context.keyring.fingerprint:
+    elif facts.key_fingerprint not in database.context.keyring.fingerprints:
         advice = "use the secret.key of the first start: this one opens none of its secrets"
         yield area.problem("the database belongs to another secret key", advice)
+    elif facts.key_fingerprint != database.context.keyring.fingerprint:
+        advice = "run `longwire rotate-key`; until then the older key is needed"
+        yield area.warning("the secret key is being rotated", advice)
     else:
         yield area.ok("the secret key is that of this database")
 

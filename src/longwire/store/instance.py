@@ -37,14 +37,15 @@ def get_database_bytes(tx: Tx) -> int:
 
 def probe_growth(tx: Tx) -> None:
     """Write something that needs space, to see whether a write succeeds; `end_probe` frees it."""
-    _save_fact(tx, PROBE, secrets.token_hex(PROBE_BYTES // 2))
+    save_fact(tx, PROBE, secrets.token_hex(PROBE_BYTES // 2))
 
 
 def end_probe(tx: Tx) -> None:
-    _save_fact(tx, PROBE, "")
+    save_fact(tx, PROBE, "")
 
 
-def _save_fact(tx: Tx, name: str, value: str) -> None:
+def save_fact(tx: Tx, name: str, value: str) -> None:
+    """Insert or update a fact."""
     changed = sa.update(schema.instance).where(schema.instance.c.name == name)
     if not tx.execute(changed.values(value=value)):
         insert_fact(tx, name, value)

@@ -58,7 +58,7 @@ test: lint ## Check everything: lint, format, types, then the tests, most of the
 
 # Best effort: tests that need a broker skip with the reason when it is missing. Debian's packages
 # need root; Kafka's jars need Java 17 and Maven, and are kept in .brokers.
-brokers: ## Install Mosquitto, RabbitMQ and Kafka for the tests, as far as this machine allows
+brokers: ## Install Mosquitto, RabbitMQ, Kafka and PgBouncer for the tests, as far as this machine allows
 	@tests/delivery/install_brokers
 
 # The same for what deploy/ is tested with.

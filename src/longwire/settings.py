@@ -298,6 +298,9 @@ class Settings:
     database_connections: int = _setting(
         8, "connections per process to PostgreSQL; half of them only read", minimum=2
     )
+    database_pooled: bool = _setting(
+        False, "whether a pooler in transaction mode, such as PgBouncer, is before PostgreSQL"
+    )
     database_timeout_s: float = _setting(
         35.0,
         "how long a request waits for PostgreSQL at most; the outcome of a commit that takes"

@@ -94,6 +94,7 @@ def build_database(
             context,
             connections=settings.database_connections,
             timeout_s=settings.database_timeout_s,
+            is_pooled=settings.database_pooled,
         )
         return database, save_key
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -51,6 +51,7 @@ class Tx:
         "commits",
         "config_generation",
         "connection",
+        "has_session",
         "is_postgres",
         "is_write",
         "keyring",
@@ -79,6 +80,7 @@ class Tx:
         self.changes_auth = False
         self.changed_config_groups: set[str] = set()
         self.touched_devices: set[int] = set()  # whose records or stays change
+        self.has_session = True  # whether what is set or made for the session is there next time
         self.is_postgres = connection.dialect.name == "postgresql"
         self._on_commit: list[Callable[[], None]] = []
         self._driver: Any = None

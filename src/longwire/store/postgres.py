@@ -76,22 +76,28 @@ class Postgres:
         *,
         connections: int = 8,
         timeout_s: float = 35.0,
+        is_pooled: bool = False,
     ) -> None:
-        """`timeout_s` is that of a work, with the time that it waits for a thread."""
+        """`timeout_s` is that of a work, with the time that it waits for a thread.
+
+        With `is_pooled`, a pooler may give every transaction another session of the server.
+        """
         self.context = context
         # Only a number that another process has breaks it: a lost server may come back.
         self.broken: str | None = None
         self._timeout_s = timeout_s
         self._node_lease: NodeLease | None = None
         self._left_at: dict[Address, float] = {}
-        timeout = {"statement_timeout": f"{max(1, timeout_s - STATEMENT_TIMEOUT_EARLIER_S):.0f}s"}
-        self._connector = Connector(
-            url,
-            {
-                "cursor_factory": self.cursor_class,
-                "options": " ".join(f"-c {name}={v}" for name, v in {**SESSION, **timeout}.items()),
-            },
-        )
+        self._is_pooled = is_pooled
+        statement_timeout_s = max(1, timeout_s - STATEMENT_TIMEOUT_EARLIER_S)
+        self._session = {**SESSION, "statement_timeout": f"{statement_timeout_s:.0f}s"}
+        options: dict[str, Any] = {"cursor_factory": self.cursor_class}
+        if is_pooled:
+            options["prepare_threshold"] = None
+        else:
+            settings = self._session.items()
+            options["options"] = " ".join(f"-c {name}={value}" for name, value in settings)
+        self._connector = Connector(url, options)
         readers = max(1, connections // 2)
         writers = max(1, connections - readers)
         self._engine = self._create_engine(writers)
@@ -264,13 +270,22 @@ class Postgres:
                 # Explicit: a work whose statements all go to the driver would begin a transaction
                 # that SQLAlchemy does not know of, and does not commit.
                 transaction = connection.begin()
+                if self._is_pooled:
+                    _run_work(connection, self._set_session, tx)
                 result = _run_work(connection, timed.work, tx)
                 _commit(transaction)
             tx.committed()
             return result
 
+    def _set_session(self, tx: Tx) -> None:
+        """What else the session has from its start, for one transaction."""
+        texts = ", ".join(f"set_config('{name}', :{name}, true)" for name in self._session)
+        tx.fetch_raw(f"select {texts}", self._session)
+
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
-        return Tx(connection, self.context, is_write=is_write)
+        tx = Tx(connection, self.context, is_write=is_write)
+        tx.has_session = not self._is_pooled
+        return tx
 
 
 def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:

@@ -331,7 +331,13 @@ def first_seq(moment: Moment) -> int:
 
 def insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     """Insert records; returns those that were new."""
-    fresh = _copy_in(tx, rows) if tx.is_postgres else _insert(tx, rows)
+    if not tx.is_postgres:
+        fresh = _insert(tx, rows)
+    elif tx.has_session:
+        fresh = _copy_in(tx, rows)
+    else:
+        # Sorted, so that two processes with the same records wait for each other in one order.
+        fresh = sorted(_insert(tx, sorted(rows, key=_sort_key)), key=lambda row: row.seq)
     tx.touched_devices.update(row.device_number for row in fresh)
     return fresh
 
@@ -371,6 +377,10 @@ def _is_stored(tx: Tx, row: RecordRow) -> bool:
     """Whether this row was stored, not the same record before it."""
     found = tx.fetch_raw(GET_SEQ[KIND_NAMES[row.kind]], _key(row))
     return bool(found) and found[0][0] == row.seq
+
+
+def _sort_key(row: RecordRow) -> tuple[int, int, int, bytes, int]:
+    return row.device_number, row.stay, row.ts, row.digest, row.seq
 
 
 def _key(row: RecordRow) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from longwire.demo.seeding import SeedOptions
-from tests.console.browser import Console
+from tests.console.browser import PHONE, Console
 from tests.console.conftest import OpenConsole
 from tests.console.screens import list_screens
 from tests.demo_world import fill_world
@@ -148,6 +148,7 @@ def test_every_screen_says_why_it_has_nothing_to_show(
                 console.check_accessibility()
 
 
+@pytest.mark.soak
 def test_every_screen_shows_that_it_is_loading(
     world: World, company: Company, browse: OpenConsole
 ) -> None:
@@ -189,6 +190,29 @@ def test_without_the_service_every_screen_stays_readable(
             expect(other, screen).to_have_count(0)
         console.context.set_offline(False)
         expect(page.locator(".offline")).to_have_count(0)
+
+
+# What reaches beyond the window: the page, or a part of it that would have to be scrolled sideways.
+# Code keeps its lines; tabs of a device and the sections at the foot are meant to be swiped.
+SIDEWAYS = """() => [document.scrollingElement, ...document.querySelectorAll('main *')]
+    .filter(each => each.scrollWidth > each.clientWidth + 1)
+    .filter(each => ['auto', 'scroll'].includes(getComputedStyle(each).overflowX)
+        || each === document.scrollingElement)
+    .filter(each => !each.matches('pre, textarea, input, [role=tablist]'))
+    .map(each => each.className || each.tagName)"""
+
+
+@pytest.mark.soak
+def test_on_a_phone_no_screen_is_scrolled_sideways(
+    world: World, company: Company, browse: OpenConsole
+) -> None:
+    with browse(world, world.operator, size=PHONE) as console:
+        page = console.open("/sign-in")
+        for screen, path in company.screens.items():
+            go(page, path)
+            expect(page.locator("main h1"), screen).to_be_visible()
+            expect(page.locator(GREY_ROWS), screen).to_have_count(0)
+            assert page.evaluate(SIDEWAYS) == [], screen
 
 
 EMPTY = (

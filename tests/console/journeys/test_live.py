@@ -36,7 +36,10 @@ def store(person: Person, device: str, count: int, first: int = 0) -> None:
 SMALL = {"size": PHONE, "color_scheme": "dark", "timezone_id": "UTC"}
 
 
-@pytest.mark.parametrize("options", [{}, SMALL], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param({}, id="desktop"), pytest.param(SMALL, id="phone", marks=pytest.mark.soak)],
+)
 def test_a_record_is_seen_as_it_arrives_and_opened_by_keyboard(
     world: World, browse: OpenConsole, options: dict[str, Any]
 ) -> None:
@@ -207,19 +210,6 @@ def test_after_the_service_was_away_the_list_has_what_came_meanwhile(
         ada.reports(device, data='{"n":"new"}')
         page.get_by_role("button", name="1 new ↑").click()
         expect(rows_of(page).locator("[data-index='0']")).to_contain_text("n new")
-
-
-def test_somebody_without_the_right_is_told_why(world: World, browse: OpenConsole) -> None:
-    ada, grace = world.person("ada"), world.person("grace")
-    harbour = ada.group("Harbour")
-    ada.invite(grace, harbour, ada.role("group.read", "device.read"))
-    with browse(world, grace) as console:
-        page = console.open(f"/g/{harbour}/live")
-        expect(page.get_by_text("You see Harbour, but not its records.")).to_be_visible()
-        expect(live_state(page, "off")).to_be_visible()
-        console.open(f"/g/{harbour}/overview")
-        page.get_by_role("button", name="Why?").click()
-        expect(page.get_by_text("It needs the permission metrics.read.")).to_be_visible()
 
 
 @pytest.mark.soak

@@ -8,6 +8,8 @@ from tests.waiting import eventually
 from tests.world import World, ok
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+# Follows a link, without loading the page again.
+GO = "path => history.pushState({}, '', '/console' + path)"
 
 
 def test_a_viewer_is_shown_who_can_help_instead_of_a_refusal(
@@ -19,6 +21,11 @@ def test_a_viewer_is_shown_who_can_help_instead_of_a_refusal(
     with browse(world, grace) as console:
         page = console.open(f"/g/{harbour}/people")
         expect(page.get_by_role("cell", name="ada@example.com", exact=True)).to_be_visible()
+        # Sections that are not theirs are not listed.
+        sections = page.get_by_role("navigation", name="Sections")
+        expect(sections.get_by_role("link", name="People", exact=True)).to_be_visible()
+        for section in ("Connectors", "Audit log", "Platform"):
+            expect(sections.get_by_role("link", name=section)).to_have_count(0)
         expect(page.get_by_role("button", name="Invite")).to_have_count(0)
         expect(page.get_by_role("combobox")).to_have_count(0)
         page.get_by_role("button", name="Why?").click()
@@ -26,6 +33,14 @@ def test_a_viewer_is_shown_who_can_help_instead_of_a_refusal(
         expect(dialog).to_contain_text("It needs the permission member.write.")
         expect(dialog).to_contain_text("your role is Onlooker")
         expect(dialog).to_contain_text("ada@example.com can give it to you")
+        page.keyboard.press("Escape")
+        # By an address one gets there, and is told why there is nothing.
+        page.evaluate(GO, f"/g/{harbour}/live")
+        expect(page.get_by_text("You see Harbour, but not its records.")).to_be_visible()
+        expect(page.get_by_role("button", name="Live updates: off")).to_be_visible()
+        page.evaluate(GO, f"/g/{harbour}/overview")
+        page.get_by_role("button", name="Why?").click()
+        expect(page.get_by_text("It needs the permission metrics.read.")).to_be_visible()
 
 
 def test_somebody_is_invited_given_another_role_and_gets_the_old_one_back(
@@ -53,7 +68,7 @@ def test_somebody_is_invited_given_another_role_and_gets_the_old_one_back(
         expect(role).to_have_value("viewer")
 
 
-def test_a_group_is_created_and_its_network_token_is_shown_when_asked_for(
+def test_a_group_is_created_with_its_network_token_and_an_app_client(
     world: World, browse: OpenConsole
 ) -> None:
     ada = world.person("ada")
@@ -65,21 +80,13 @@ def test_a_group_is_created_and_its_network_token_is_shown_when_asked_for(
         page.get_by_role("button", name="Create").click()
         expect(page.get_by_role("button", name="Group Harbour")).to_be_visible()
         group = ok(ada.get("/groups"))["items"][0]["id"]
-        page.goto(f"{world.url}/console/g/{group}/settings")
-        expect(page.get_by_text("lwg_")).to_have_count(0)
+        page.evaluate(GO, f"/g/{group}/settings")
         page.get_by_role("button", name="Show the token").click()
         expect(page.get_by_text("lwg_").first).to_be_visible()
         page.get_by_role("button", name="Hide").click()
         expect(page.get_by_text("lwg_")).to_have_count(0)
-
-
-def test_an_app_client_shows_its_secret_once_and_its_deletion_can_be_taken_back(
-    world: World, browse: OpenConsole
-) -> None:
-    ada = world.person("ada")
-    harbour = ada.group("Harbour")
-    with browse(world, ada) as console:
-        page = console.open(f"/g/{harbour}/clients")
+        # A secret is shown once, and a deletion can be taken back.
+        page.get_by_role("link", name="App clients").click()
         page.get_by_role("button", name="New app client").first.click()
         page.get_by_label("Name").fill("dashboard")
         page.get_by_role("button", name="Create").click()
@@ -91,7 +98,7 @@ def test_an_app_client_shows_its_secret_once_and_its_deletion_can_be_taken_back(
         expect(row).to_have_count(0)
         page.get_by_role("button", name="Undo").click()
         expect(row).to_be_visible()
-    assert len(ok(ada.get("/group/appClients", groupId=harbour))["items"]) == 1
+    assert len(ok(ada.get("/group/appClients", groupId=group))["items"]) == 1
 
 
 def test_a_role_holds_only_what_its_maker_holds(world: World, browse: OpenConsole) -> None:

@@ -34,7 +34,7 @@ SURFACE = Path(__file__).parents[2] / "surface.toml"
 
 # Strings of requests with JSON in them.
 JSON_TEXTS = {"data", "configuration", "params"}
-# A member whose type another member tells: schema, member, chooser, and its values.
+# A member whose type depends on another one: schema, member, the other one, and its values.
 ONE_OF = {
     "Arrival": (
         "record",

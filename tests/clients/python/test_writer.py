@@ -63,7 +63,7 @@ def test_records_go_out_in_full_batches_or_after_a_moment(
         assert (writer.status.stored, writer.status.duplicates) == (0, 1)
 
 
-def test_what_the_service_refuses_is_put_aside_with_the_fault(
+def test_what_the_service_refuses_is_kept_with_the_fault(
     client: Client, ada: Person, world: World, device: str, tmp_path: Path
 ) -> None:
     foreign = world.person("eve")
@@ -97,8 +97,8 @@ def test_what_the_service_refuses_is_put_aside_with_the_fault(
 
     # They are still there in the next process, and can be sent again when the cause is gone.
     spool = Spool(tmp_path / "spool.db")
-    assert spool.forget(3) == 1
-    assert spool.retry(7) == 1
+    assert spool.delete_rejected(3) == 1
+    assert spool.retry_rejected(7) == 1
     assert [each.seq for each in spool.rejected()] == [5]
     spool.close()
 

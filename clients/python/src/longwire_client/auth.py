@@ -9,7 +9,7 @@ import msgspec
 
 from longwire_client.calls import Call
 
-# Requested anew so long before the end, so that none expires on its way.
+# A token is renewed so long before it expires, so that none expires on its way.
 _MARGIN_S = 30.0
 _FORM = "application/x-www-form-urlencoded"
 
@@ -88,6 +88,6 @@ class TokenCache:
         return token
 
     def discard(self, token: str) -> None:
-        """Forget a token that was refused, unless another thread has replaced it."""
+        """Evict a token that was refused, unless another thread has replaced it."""
         if self._token == token:
             self._expires_at = 0.0

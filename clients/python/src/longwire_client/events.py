@@ -112,7 +112,7 @@ class EventParser:
             self._name, self._id, self._data = "", None, []
 
     def restart(self) -> None:
-        """Forget an event that was cut off, before the stream is opened again."""
+        """Drop an event that was cut off, before the stream is opened again."""
         self._rest, self._name, self._id, self._data = bytearray(), "", None, []
 
     def _take(self, line: bytes) -> None:

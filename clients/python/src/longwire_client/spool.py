@@ -1,7 +1,7 @@
 """Where records wait until the service has them: in memory, or in a file that survives.
 
-Both keep records in the order in which they were written, and put those aside that the service
-refuses, with the reason.
+Both keep records in the order in which they were written. The file also keeps those that the
+service has rejected, with the reason.
 """
 
 import sqlite3
@@ -87,7 +87,7 @@ class MemoryQueue:
                     self._bytes -= len(each.body)
 
     def reject(self, entry: Entry, error: ApiError) -> None:
-        """What is refused is only told to whoever wrote it."""
+        """Remove an entry; only its receipt and the callback of the writer have the reason."""
         self.remove([entry])
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ _REJECT = """
 INSERT OR REPLACE INTO rejected (seq, kind, body, code, detail, rejected_at)
 VALUES (?, ?, ?, ?, ?, ?)
 """
-_FORGET = "DELETE FROM rejected WHERE seq = ?"
+_DELETE_REJECTED = "DELETE FROM rejected WHERE seq = ?"
 _TABLES = ("waiting", "rejected")
 _REJECTED = """
 SELECT seq, kind, body, code, detail, rejected_at
@@ -214,7 +214,7 @@ class Spool:
             change.size = -sum(len(each.body) for each in removed)
 
     def reject(self, entry: Entry, error: ApiError) -> None:
-        """Put an entry aside."""
+        """Keep an entry as rejected."""
         faults = "; ".join(str(each) for each in error.faults)
         row = (entry.seq, entry.kind, entry.body, error.code, faults or error.detail, time.time())
         with self._transaction() as change:
@@ -222,23 +222,23 @@ class Spool:
             self._db.execute(_REMOVE, (entry.seq,))
             change.waiting, change.rejected = -1, 1
 
-    # --- what was put aside ---
+    # --- rejected records ---
 
     def rejected(self) -> list[RejectedRecord]:
         """What the service refused, oldest first."""
         with self._lock:
             return [RejectedRecord(*row) for row in self._db.execute(_REJECTED)]
 
-    def forget(self, *seqs: int) -> int:
+    def delete_rejected(self, *seqs: int) -> int:
         """Delete rejected records, all of them if none is named; how many there were."""
         with self._transaction() as change:
             chosen = self._choose_rejected(seqs)
-            self._db.executemany(_FORGET, [(row[0],) for row in chosen])
+            self._db.executemany(_DELETE_REJECTED, [(row[0],) for row in chosen])
             change.rejected = -len(chosen)
             change.size = -sum(len(row[2]) for row in chosen)
         return len(chosen)
 
-    def retry(self, *seqs: int) -> int:
+    def retry_rejected(self, *seqs: int) -> int:
         """Let rejected records wait again, all of them if none is named; how many there were.
 
         For a file that no writer has open: with one, they are sent when it is opened the next time.
@@ -246,7 +246,7 @@ class Spool:
         with self._transaction() as change:
             chosen = self._choose_rejected(seqs)
             self._db.executemany(_APPEND, [row[:3] for row in chosen])
-            self._db.executemany(_FORGET, [(row[0],) for row in chosen])
+            self._db.executemany(_DELETE_REJECTED, [(row[0],) for row in chosen])
             change.waiting, change.rejected = len(chosen), -len(chosen)
         return len(chosen)
 

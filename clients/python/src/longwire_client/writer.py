@@ -109,8 +109,8 @@ class Writer:
 
     `write` returns when the record is in the queue: in memory, or with a spool on the disk. It
     waits while the queue is full. A batch is sent when it is full, or after `linger_s`. While the
-    service cannot be reached, records wait. What the service refuses is put aside, and told to
-    `on_rejected` and to the receipt. The thread that sends calls the functions, so they should
+    service cannot be reached, records wait. What the service rejects no longer waits; its receipt
+    and `on_rejected` get the error. The thread that sends calls the callbacks, so they should
     return soon. More than one batch `in_flight` is faster, and gives the order up.
     """
 
@@ -317,7 +317,7 @@ class Writer:
     def _fail(self, error: LongwireError) -> None:
         self._failures += 1
         self._failure = error
-        _tell(self._on_failure, error)
+        _call_back(self._on_failure, error)
         asked_s = (error.retry_after_s or 0.0) if isinstance(error, ApiError) else 0.0
         with self._work:
             self._work.wait_for(
@@ -386,7 +386,7 @@ class Writer:
             self._settled.notify_all()
 
     def _sort_out(self, batch: list[Entry], error: ApiError) -> list[list[Entry]]:
-        """Put aside what the error names; what is left to send, the next batch last."""
+        """Reject what the error names; what is left to send, the next batch last."""
         named = {int(found[1]) for each in error.faults if (found := _ITEM.match(each.field))}
         if named:
             for index in sorted(named):
@@ -426,7 +426,7 @@ class Writer:
                 receipt.error = error
                 receipt.is_done = True
             self._settled.notify_all()
-        _tell(self._on_rejected, entry, error)
+        _call_back(self._on_rejected, entry, error)
 
 
 class AsyncWriter:
@@ -476,14 +476,14 @@ def _encode(records: Sequence[RecordInput]) -> list[tuple[str, bytes]]:
     return [(KINDS[type(each)], msgspec.json.encode(each)) for each in records]
 
 
-def _tell(function: Callable[..., None] | None, *arguments: object) -> None:
-    """Call a function of whoever writes; its errors are not the writer's."""
+def _call_back(function: Callable[..., None] | None, *arguments: object) -> None:
+    """Call a callback; its errors are logged, and stop nothing."""
     if function is None:
         return
     try:
         function(*arguments)
     except Exception:
-        _log.exception("a function that was given to a writer failed")
+        _log.exception("a callback of a writer failed")
 
 
 def _deadline(timeout_s: float | None) -> float | None:

@@ -1,6 +1,6 @@
 """`listen`: what a connector sends, to a program on this machine.
 
-The live stream tells what arrives, and a preview what the connector makes of it; both only read.
+The live stream has what arrives, and a preview what the connector makes of it; both only read.
 The connector itself and its receiver do not notice.
 """
 
@@ -28,7 +28,7 @@ PREVIEW_MAX = 100
 # For more devices in one event, one preview of the latest records has to do.
 DEVICES_MAX = 20
 TIMEOUT_S = 15.0
-REMEMBERED_MAX = 10_000
+SENT_IDS_MAX = 10_000
 _OWN_HEADERS = {"webhook-signature", "webhook-timestamp", "content-length", "host"}
 
 
@@ -141,7 +141,7 @@ class Local:
         if message_id in self._sent:
             return None
         self._sent[message_id] = None
-        if len(self._sent) > REMEMBERED_MAX:
+        if len(self._sent) > SENT_IDS_MAX:
             del self._sent[next(iter(self._sent))]
         body = request.body.encode()
         outcome = {"id": message_id, "deviceId": item.device_id, "kind": item.kind}

@@ -86,10 +86,10 @@ def login_command(
     envvar="LONGWIRE_PROFILE",
     default=None,
     shell_complete=profiles.complete,
-    help="the profile to forget; by default the current one",
+    help="the profile to delete; by default the current one",
 )
 def logout_command(name: str | None) -> None:
-    """Forget a profile; the session of a person ends."""
+    """Delete a profile; the session of a person ends."""
     known = profiles.load()
     chosen = name or known.current
     profile = known.get(chosen)
@@ -97,7 +97,7 @@ def logout_command(name: str | None) -> None:
     if profile.session is not None:
         with reporting():
             sessions.sign_out(profile.url, profile.session)
-    click.echo(f"{chosen} is forgotten.")
+    click.echo(f"{chosen} is deleted.")
 
 
 @click.command("list")

@@ -170,10 +170,10 @@ def record_import(
     the standard error; storing the same file again changes nothing.
     """
 
-    def complain(entry: Any, error: Any) -> None:
+    def print_rejected(entry: Any, error: Any) -> None:
         click.echo(f"{entry.body.decode()}: {error}", err=True)
 
-    with client.writer(spool=spool, on_rejected=complain) as writer:
+    with client.writer(spool=spool, on_rejected=print_rejected) as writer:
         for record in _read_lines(file, kind):
             writer.write(record)
         writer.flush()

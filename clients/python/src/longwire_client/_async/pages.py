@@ -14,7 +14,7 @@ class AsyncPages(Generic[Item, Page]):
     """The items of a list; each page is requested when it is needed.
 
     Iterate over it for the items, over `pages()` for the pages with what else they say, such as a
-    total. Every iteration starts anew.
+    total. Every iteration starts with the first page.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ RUN_EXTRAS := postgres kafka amqp chat geo
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install run demo docs reference check test brokers deploy-tools signin node console console-dev \
-	console-packages screenshots client lint format bench soak lock clean
+	console-packages screenshots client generators lint format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -90,8 +90,14 @@ console-dev: node ## Serve the console from its sources, for a service on port 8
 screenshots: .venv/.dev-installed ## Take pictures of every screen of the console, with Chromium
 	$(BIN)/python -m tests.console.screenshots $(ARGS)
 
-client: .venv/.dev-installed ## Write the generated files of the Python client, after a change of the API
+client: .venv/.dev-installed ## Write the generated files of the clients, after a change of the API
 	$(BIN)/python clients/python/scripts/generate.py
+	$(BIN)/python clients/typescript/scripts/generate.py
+
+# Best effort, for tests in `make soak`: they generate and compile clients in other languages. Needs
+# Node.js with npm, and Java with Maven.
+generators: ## Install generators of OpenAPI clients for the tests, as far as this machine allows
+	@tests/clients/generated/install
 
 lint: .venv/.dev-installed ## Check lint, format and types without changing a file
 	$(BIN)/ruff check .

@@ -434,6 +434,7 @@ def test_names_of_schemas_collide_in_no_language(document: Json) -> None:
     for owner, schema in document["components"]["schemas"].items():
         members = [name.lower().replace("_", "") for name in schema.get("properties", {})]
         assert len(members) == len(set(members)), owner
+        assert owner.lower() not in members, owner
 
 
 def test_patterns_are_regular_expressions_of_every_language(document: Json) -> None:
@@ -447,7 +448,7 @@ def test_patterns_are_regular_expressions_of_every_language(document: Json) -> N
 def test_the_document_says_how_to_get_a_token_and_what_is_sent(document: Json) -> None:
     flows = document["components"]["securitySchemes"]["oauth2"]["flows"]
     assert flows["clientCredentials"]["tokenUrl"] == "/oauth2/token"
-    for name in ("connectorMessage", "notification"):
+    for name in ("connectorMessage", "connectorBatch", "notification"):
         headers = {each["name"]: each for each in document["webhooks"][name]["post"]["parameters"]}
         assert headers.keys() == {
             *("webhook-id", "webhook-timestamp", "webhook-signature", "Idempotency-Key"),

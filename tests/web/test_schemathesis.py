@@ -275,7 +275,8 @@ def send_generated(
 def as_lenient_as_the_service(document: dict[str, Any]) -> dict[str, Any]:
     """The document with what it says in words only, for the sake of generated clients.
 
-    A member that may be left out of a body may be null, and a date may be a number.
+    A member that may be left out of a body may be null, a date may be a number, and the
+    permissions of a new role may be a list.
     """
     schemas = document["components"]["schemas"]
     bodies = [
@@ -284,6 +285,7 @@ def as_lenient_as_the_service(document: dict[str, Any]) -> dict[str, Any]:
         for operation in methods.values()
         for media in operation.get("requestBody", {}).get("content", {}).values()
     ]
+    schemas["RoleInput"]["properties"]["permissions"]["type"] = ["string", "array"]
     seen: set[str] = set()
     while bodies:
         part = bodies.pop()

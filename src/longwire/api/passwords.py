@@ -86,7 +86,7 @@ class TotpSecret(Reply):
     uri: Annotated[str, Meta(description="The same for a QR code, `otpauth://totp/…`.")]
 
 
-class RecoveryCodes(Reply):
+class TotpRecoveryCodes(Reply):
     """Codes that replace one of the app, each once; shown once."""
 
     recovery_codes: Annotated[list[str], Meta(examples=[["mzxw-6ytb-oi2d-k3tq"]])]
@@ -166,9 +166,9 @@ class PasswordEndpoints:
         sessions.require_fresh(caller.session, self._database.context.clock.now())
         self._limit_codes(caller)
 
-        def work(tx: Tx) -> RecoveryCodes:
+        def work(tx: Tx) -> TotpRecoveryCodes:
             tx.origin = Origin(request.address, request.request_id)
-            return RecoveryCodes(recovery_codes=totp.confirm(tx, caller.actor, given.code))
+            return TotpRecoveryCodes(recovery_codes=totp.confirm(tx, caller.actor, given.code))
 
         return _encode(await self._database.write(work))
 
@@ -236,7 +236,7 @@ class PasswordEndpoints:
                 "Turn the authenticator app on",
                 f"{fresh}From now on passwords, and links by mail, need a code as well. {OWN_SITE}",
                 TotpCodeInput,
-                RecoveryCodes,
+                TotpRecoveryCodes,
             ),
             _route(
                 ("DELETE", "/user/totp", self.disable_totp, *own),

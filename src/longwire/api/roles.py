@@ -11,6 +11,7 @@ from longwire.identity import permissions, roles
 from longwire.model import Permission as PermissionValue
 from longwire.model import Role as RoleValue
 from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Reply, Text
+from longwire.web.openapi_schemas import HIDDEN
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 
 PermissionId = Annotated[str, Meta(min_length=1, max_length=64, examples=["report.read"])]
@@ -77,7 +78,8 @@ class RoleInput(Body):
                 examples=["device.read, record.read"],
             ),
         ]
-        | Annotated[list[PermissionId], Meta(max_length=1_000)]
+        # One type for generated clients; a list is taken all the same.
+        | Annotated[list[PermissionId], Meta(max_length=1_000, extra_json_schema={HIDDEN: True})]
     )
 
 

@@ -176,47 +176,49 @@ _MESSAGES = [
     schema_ref(each) for each in (DataMessage, EventMessage, GeolocMessage, TelemetryMessage)
 ]
 
+
+def _webhook(operation_id: str, summary: str, description: str, content: Json, gone: str) -> Json:
+    is_notification = operation_id == "receiveNotification"
+    return {
+        "post": {
+            "operationId": operation_id,
+            "tags": ["Notifications" if is_notification else "Connectors"],
+            "summary": summary,
+            "description": description,
+            "security": [],
+            "parameters": _HEADERS,
+            "requestBody": {"required": True, "content": content},
+            "responses": _responses(gone),
+        }
+    }
+
+
+_DISABLED = "The connector is disabled."
+
 WEBHOOKS: Json = {
-    "connectorMessage": {
-        "post": {
-            "operationId": "receiveConnectorMessage",
-            "tags": ["Connectors"],
-            "summary": "A connector of the type `http` forwards a record",
-            "description": "Signed by Standard Webhooks 1.0, at least once, in no particular order."
-            " With `batch` in its `params`, an array of messages. The formats `raw` and `custom`"
-            " have bodies of their own.",
-            "security": [],
-            "parameters": _HEADERS,
-            "requestBody": {
-                "required": True,
-                "content": {
-                    "application/json": {
-                        "schema": {
-                            "anyOf": [
-                                *_MESSAGES,
-                                {"type": "array", "items": {"anyOf": _MESSAGES}},
-                            ]
-                        }
-                    },
-                    "application/cloudevents+json": {"schema": schema_ref(CloudEventMessage)},
-                },
-            },
-            "responses": _responses("The connector is disabled."),
-        }
-    },
-    "notification": {
-        "post": {
-            "operationId": "receiveNotification",
-            "tags": ["Notifications"],
-            "summary": "A notification of the type `webhook` fires",
-            "description": "Signed and retried like the messages of a connector.",
-            "security": [],
-            "parameters": _HEADERS,
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": schema_ref(NotificationMessage)}},
-            },
-            "responses": _responses("The end of this message; the notification stays enabled."),
-        }
-    },
+    "connectorMessage": _webhook(
+        "receiveConnectorMessage",
+        "A connector of the type `http` forwards a record",
+        "Signed by Standard Webhooks 1.0, at least once, in no particular order. The formats `raw`"
+        " and `custom` have bodies of their own.",
+        {
+            "application/json": {"schema": {"anyOf": _MESSAGES}},
+            "application/cloudevents+json": {"schema": schema_ref(CloudEventMessage)},
+        },
+        _DISABLED,
+    ),
+    "connectorBatch": _webhook(
+        "receiveConnectorBatch",
+        "A connector with `batch` in its `params` forwards several records",
+        "Delivered as a whole, or not at all. Deduplicate by the `id` of each message.",
+        {"application/json": {"schema": {"type": "array", "items": {"anyOf": _MESSAGES}}}},
+        _DISABLED,
+    ),
+    "notification": _webhook(
+        "receiveNotification",
+        "A notification of the type `webhook` fires",
+        "Signed and retried like the messages of a connector.",
+        {"application/json": {"schema": schema_ref(NotificationMessage)}},
+        "The end of this message; the notification stays enabled.",
+    ),
 }

@@ -5,6 +5,7 @@ when it has no value is not nullable, an integer says how wide it is, words that
 places are one component.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,10 +38,12 @@ def simplify_components(schemas: dict[str, Json]) -> None:
     for schema in list(schemas.values()):
         required = set(schema.get("required", ()))
         properties: dict[str, Json] = schema.get("properties", {})
-        for name in [name for name, each in properties.items() if _is_hidden(each)]:
-            del properties[name]
-        for name, each in properties.items():
-            properties[name] = _plain_property(each, is_required=name in required)
+        for name, each in list(properties.items()):
+            plain = _plain_property(each, is_required=name in required)
+            if plain is None:
+                del properties[name]
+            else:
+                properties[name] = plain
     for schema in list(schemas.values()):
         for each in walk(schema):
             _plain_type(each)
@@ -98,22 +101,21 @@ def _has_parts(schema: Json) -> bool:
     return "$ref" in schema or "$ref" in schema.get("items", {})
 
 
-def _is_hidden(schema: Json) -> bool:
-    return any(HIDDEN in each for each in walk(schema))
-
-
-def _plain_property(schema: Json, *, is_required: bool) -> Json:
-    """A member that may be left out is left out rather than null."""
+def _plain_property(schema: Json, *, is_required: bool) -> Json | None:
+    """A member that may be left out is left out rather than null; None if it is not advertised."""
     plain = dict(schema)
     if plain.get("default", ...) is None:
         del plain["default"]
-    if not is_required and _NULL in plain.get("anyOf", ()):
-        options = [each for each in plain.pop("anyOf") if each != _NULL]
-        plain = {**options[0], **plain} if len(options) == 1 else {**plain, "anyOf": options}
     if [each.get("type") for each in plain.get("anyOf", ())] == _DATE_TYPES:
         del plain["anyOf"]
         plain["type"] = "string"  # numbers may be written as such
-    return plain
+    if "anyOf" not in plain:
+        return plain
+    options = [each for each in plain.pop("anyOf") if HIDDEN not in each]
+    options = [each for each in options if is_required or each != _NULL]
+    if len(options) == 1:
+        return _plain_property({**options[0], **plain}, is_required=is_required)
+    return {**plain, "anyOf": options} if options else None
 
 
 def _plain_type(schema: Json) -> None:
@@ -136,8 +138,15 @@ def _lift_words(schema: Json, schemas: dict[str, Json]) -> None:
         return
     name = schema.pop("title")
     words = {"title": name, "type": schema.pop("type"), "enum": schema.pop("enum")}
+    # In some languages all words of all sets are in one namespace.
+    words["x-enum-varnames"] = [name + _pascal(each) for each in words["enum"]]
     if schemas.setdefault(name, words)["enum"] != words["enum"]:
         raise ValueError(f"{name} has several sets of words")
     for key in ("minLength", "maxLength"):
         schema.pop(key, None)
     schema["$ref"] = REF.format(name=name)
+
+
+def _pascal(word: str) -> str:
+    parts = re.split(r"[^A-Za-z0-9]+", word)
+    return "".join(part[:1].upper() + part[1:] for part in parts)

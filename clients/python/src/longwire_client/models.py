@@ -3563,13 +3563,6 @@ class Reception(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The same if it is not text."""
 
 
-class RecoveryCodes(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """Codes that replace one of the app, each once; shown once."""
-
-    recovery_codes: list[str] = field(name="recoveryCodes")
-    """Codes that replace one of the app, each once."""
-
-
 class RedecodeInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which payloads to redecode: of a device or of a group's devices, in a period."""
 
@@ -3840,7 +3833,7 @@ class RoleInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     description: str
     """What the role is for."""
 
-    permissions: str | Sequence[str]
+    permissions: str
     """Ids of permissions, in one string, separated by commas or spaces; a list is taken, too."""
 
 
@@ -4105,7 +4098,7 @@ class TokenIntrospectionResponse(Model, frozen=True, kw_only=True, omit_defaults
 class TokenRequest(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The form of a request for a token."""
 
-    grant_type: Literal["client_credentials"] | None = None
+    grant_type: str | None = None
     """The grant of RFC 6749; here or in the query."""
 
 
@@ -4131,6 +4124,13 @@ class TotpCodeInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     code: str
     """The code that the app shows, or a recovery code."""
+
+
+class TotpRecoveryCodes(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Codes that replace one of the app, each once; shown once."""
+
+    recovery_codes: list[str] = field(name="recoveryCodes")
+    """Codes that replace one of the app, each once."""
 
 
 class TotpSecret(Model, frozen=True, kw_only=True, omit_defaults=True):

@@ -48,7 +48,7 @@ function RoleDialog({
   const save = async () => {
     const body = { name, description, permissions: [...chosen] };
     if (role) await read(api.PUT("/role", { body: { roleId: role.id, groupId, ...body, ifUpdatedAt: role.updatedAt } }));
-    else await read(api.POST("/role", { body }));
+    else await read(api.POST("/role", { body: { ...body, permissions: body.permissions.join(" ") } }));
     await refresh();
     showToast(role ? `${name} is changed, for everyone who has it.` : `${name} is created.`);
     onClose();

@@ -413,9 +413,7 @@ class AsyncRoles(_Noun):
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
 
-    async def create(
-        self, name: str, *, description: str, permissions: str | Sequence[str]
-    ) -> m.Role:
+    async def create(self, name: str, *, description: str, permissions: str) -> m.Role:
         """Create a role.
 
         It can contain only permissions that the caller has in a group where it has

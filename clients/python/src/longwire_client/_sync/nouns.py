@@ -413,7 +413,7 @@ class Roles(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
-    def create(self, name: str, *, description: str, permissions: str | Sequence[str]) -> m.Role:
+    def create(self, name: str, *, description: str, permissions: str) -> m.Role:
         """Create a role.
 
         It can contain only permissions that the caller has in a group where it has

@@ -1,0 +1,2624 @@
+// The nouns of the client, and their methods. Made by scripts/generate.py; do not edit.
+import type * as m from "./models.js";
+import { Pages } from "./pages.js";
+import type { Call, Transport, When } from "./transport.js";
+
+type Values = Record<string, unknown>;
+
+// The query and the body of an operation that has both.
+function split(given: Values, inQuery: readonly string[]): { query: Values; body: Values } {
+  const parts = { query: {} as Values, body: {} as Values };
+  for (const [name, value] of Object.entries(given))
+    parts[inQuery.includes(name) ? "query" : "body"][name] = value;
+  return parts;
+}
+
+function renamed(given: Values, names: Record<string, string>): Values {
+  const pairs = Object.entries(given).map(([name, value]) => [names[name] ?? name, value]);
+  return Object.fromEntries(pairs) as Values;
+}
+
+class Noun {
+  constructor(protected readonly transport: Transport) {}
+
+  // The response is an array with one item.
+  protected async one<T>(call: Call): Promise<T> {
+    const [found] = await this.transport.request<[T]>(call);
+    return found;
+  }
+}
+
+export class GroupsNoun extends Noun {
+  /**
+   * List the groups of a user.
+   *
+   * Direct memberships and inherited ones, as far as the caller can see them; the caller's own
+   * without `userId`. `groupId` restricts the list to that group and those below it.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `userId`: Whose groups; the caller's when left out.
+   *
+   * - `groupId`: Only this group and those below it.
+   *
+   * `GET /user/groups`.
+   */
+  list(options: { limit?: number; userId?: string; groupId?: string } = {}): Pages<m.Group, m.GroupConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/user/groups", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * List groups as a tree.
+   *
+   * Those directly below `parentId`; without it, the topmost groups in which the caller has
+   * `group.read`, for operators all root groups. With `q`, all groups with that text in their name
+   * that the caller can see, below `parentId` if given. By name.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `parentId`: The groups below this one; else the topmost groups.
+   *
+   * - `q`: A part of the name, or the id, of groups at any depth; case-insensitive.
+   *
+   * `GET /groups`; needs `group.read`.
+   */
+  tree(options: { limit?: number; parentId?: string; q?: string } = {}): Pages<m.TreeGroup, m.GroupTree> {
+    return new Pages(this.transport, { method: "GET", path: "/groups", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Get a group.
+   *
+   * The response is an array with the group as its only element.
+   *
+   * `GET /group`; needs `group.read`.
+   */
+  get(groupId: string): Promise<m.Group> {
+    return this.one({ method: "GET", path: "/group", isRepeatable: true, query: { groupId } });
+  }
+
+  /**
+   * Create a group.
+   *
+   * The caller becomes its owner and Administrator. An app client can create groups only below its
+   * own; the owner of the parent then owns them. There are at most 16 levels.
+   *
+   * - `parentId`: The parent group; without it a root group is created.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * `POST /group`; needs `group.create`.
+   */
+  create(name?: string, options: { parentId?: string; description?: string; tags?: string[] } = {}): Promise<m.Group> {
+    return this.transport.request({ method: "POST", path: "/group", isRepeatable: false, ...split({ name, ...options }, ["parentId"]) });
+  }
+
+  /**
+   * Update a group.
+   *
+   * `parent` moves it with its subtree (an empty string makes it a root group). This requires
+   * `group.update` in the parent that it leaves, `group.create` in the new one, and all
+   * permissions of an Administrator in the group; only its owner moves a root group. `ownerId`
+   * transfers ownership, `roleId` sets the default role.
+   *
+   * - `ownerId`: The new owner, a member; only the owner can transfer ownership.
+   *
+   * - `name`: The new name.
+   *
+   * - `roleId`: The id of the new default role.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * - `parent`: The id of the new parent; `""` makes it a root group.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /group`; needs `group.update`.
+   */
+  update(groupId: string, options: { ownerId?: string; name?: string; roleId?: string; description?: string; parent?: string; tags?: string[]; ifUpdatedAt?: When } = {}): Promise<m.Group> {
+    return this.transport.request({ method: "PUT", path: "/group", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Delete a group.
+   *
+   * An empty group (no subgroups, devices, connectors or notifications) is deleted at once. With
+   * `recursive=true` any group is: after a grace period, at `deletionAt`, it is deleted with its
+   * subgroups, devices, records, connectors, notifications, app clients, memberships, and the
+   * custom roles that are used nowhere else. Messages that wait for delivery are not sent any
+   * more. Until then everything works, and `POST /group/restore` cancels it. Requires
+   * `group.update` in the parent, too, and all permissions of an Administrator; only its owner
+   * deletes a root group.
+   *
+   * - `recursive`: Delete it with everything in it, after a grace period.
+   *
+   * `DELETE /group`; needs `group.update`.
+   */
+  delete(groupId: string, options: { recursive?: boolean } = {}): Promise<m.Group> {
+    return this.transport.request({ method: "DELETE", path: "/group", isRepeatable: false, query: { groupId, ...options } });
+  }
+
+  /**
+   * Cancel the deletion of a group.
+   *
+   * Until `deletionAt`; after that, nothing can be restored. Requires what deleting the group
+   * does.
+   *
+   * `POST /group/restore`; needs `group.update`.
+   */
+  restore(groupId: string): Promise<m.Group> {
+    return this.transport.request({ method: "POST", path: "/group/restore", isRepeatable: false, body: { groupId } });
+  }
+
+  /**
+   * Get the configuration policy of a group.
+   *
+   * `GET /group/configuration`; needs `device.read`.
+   */
+  configuration(groupId: string): Promise<m.ConfigurationPolicy> {
+    return this.transport.request({ method: "GET", path: "/group/configuration", isRepeatable: true, query: { groupId } });
+  }
+
+  /**
+   * Set the configuration policy of a group.
+   *
+   * It is what the configuration of every device in the group and below should contain: a JSON
+   * merge patch of at most 8,192 characters, 200 values and 16 levels. Policies of groups further
+   * down, and what a device has of its own, go before it.
+   *
+   * - `policy`: A JSON merge patch (RFC 7396): null removes a member. Empty: no policy.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /group/configuration`; needs `group.update`.
+   */
+  setConfiguration(groupId: string, options: { policy: Record<string, unknown>; ifUpdatedAt?: When }): Promise<m.ConfigurationPolicy> {
+    return this.transport.request({ method: "PUT", path: "/group/configuration", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * List the devices of a group that drift.
+   *
+   * Those that report another configuration in their data records than they should have, by group
+   * and in the order of their creation; at most 100 a page.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: Include the groups below.
+   *
+   * `GET /group/drift`; needs `device.read`.
+   */
+  drift(groupId: string, options: { limit?: number; subgroups?: boolean } = {}): Pages<m.DriftingDevice, m.DriftingDeviceConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/drift", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * List the last positions of devices.
+   *
+   * Of each device of the group that has one: that of its newest geolocation since it is in the
+   * group. In no particular order.
+   *
+   * - `subgroups`: With all groups below it.
+   *
+   * - `box`: `west,south,east,north` in degrees; a box whose west is greater than its east
+   * contains the 180th meridian.
+   *
+   * - `since`: Only positions of this time or later.
+   *
+   * - `limit`: The maximum number of positions per page; 10,000 if left out.
+   *
+   * `GET /group/positions`; needs `record.read`.
+   */
+  positions(groupId: string, options: { subgroups?: boolean; box?: string; since?: When; limit?: number } = {}): Pages<(string | number | null)[], m.Positions> {
+    return new Pages(this.transport, { method: "GET", path: "/group/positions", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Get the overview of a group.
+   *
+   * How many devices and connectors there are, and what needs attention. Counted every five
+   * seconds at most.
+   *
+   * - `subgroups`: With all groups below it.
+   *
+   * `GET /group/overview`; needs `metrics.read`.
+   */
+  overview(groupId: string, options: { subgroups?: boolean } = {}): Promise<m.GroupOverview> {
+    return this.transport.request({ method: "GET", path: "/group/overview", isRepeatable: true, query: { groupId, ...options } });
+  }
+
+  /**
+   * Get the metrics of a group.
+   *
+   * Counted on arrival, in the same transaction; deleting does not lower a counter. The items
+   * cover the period from `beginDate` without gaps, `timeSpan` seconds each.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `timeSpan`: Seconds per item; 3600 by default.
+   *
+   * - `subgroups`: Include the groups below.
+   *
+   * `GET /group/metrics`; needs `metrics.read`.
+   */
+  metrics(groupId: string, options: { beginDate: When; endDate: When; timeSpan?: number; subgroups?: boolean }): Promise<m.GroupMetrics> {
+    return this.transport.request({ method: "GET", path: "/group/metrics", isRepeatable: true, query: { groupId, ...options } });
+  }
+}
+
+export class MembersNoun extends Noun {
+  /**
+   * List the members of a group.
+   *
+   * Direct members only, in the order they joined, each with their role. Of those who have not
+   * accepted their invitation yet, `email` is the address that was invited, `createdAt` the time
+   * of the invitation, and there is no name and no `seenAt`.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /group/users`; needs `member.read`.
+   */
+  list(groupId: string, options: { limit?: number } = {}): Pages<m.PublicUser, m.UserConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/users", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Invite a user to a group.
+   *
+   * By e-mail address; the response does not reveal whether the user exists. The role can contain
+   * only permissions that the caller has. It counts at once; but until the person accepts, by the
+   * link in the mail or by a request that names the group, others see only this address of them,
+   * and the group sends them nothing but the invitation. A mail is sent if mail is configured; 429
+   * if the group has sent as many as it may in an hour.
+   *
+   * - `email`: An e-mail address.
+   *
+   * - `roleId`: The role that they get.
+   *
+   * `PUT /group/invite`; needs `member.write`.
+   */
+  invite(groupId: string, options: { email: string; roleId: string }): Promise<m.GroupUserRelation> {
+    return this.transport.request({ method: "PUT", path: "/group/invite", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Change the role of a member.
+   *
+   * Neither the old nor the new role may have permissions that the caller lacks. `ifUpdatedAt` is
+   * the `membershipUpdatedAt` of the list of members.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `roleId`: The new role of the member.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /group/user`; needs `member.write`.
+   */
+  update(userId: string, options: { groupId: string; roleId: string; ifUpdatedAt?: When }): Promise<m.GroupUserRelation> {
+    return this.transport.request({ method: "PUT", path: "/group/user", isRepeatable: false, body: { userId, ...options } });
+  }
+
+  /**
+   * Remove a member from a group, or leave it.
+   *
+   * Without `userId` the caller leaves. The response is the former membership.
+   *
+   * - `userId`: Who is removed; by default the caller.
+   *
+   * `DELETE /group/user`; needs `member.write`.
+   */
+  remove(groupId: string, options: { userId?: string } = {}): Promise<m.GroupUserRelation> {
+    return this.transport.request({ method: "DELETE", path: "/group/user", isRepeatable: false, query: { groupId, ...options } });
+  }
+}
+
+export class RolesNoun extends Noun {
+  /**
+   * List roles.
+   *
+   * The built-in roles, those created by the caller, and those used in groups where the caller has
+   * `role.read`.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /group/roles`; needs `role.read`.
+   */
+  list(options: { limit?: number } = {}): Pages<m.Role, m.RoleConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/roles", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Create a role.
+   *
+   * It can contain only permissions that the caller has in a group where it has `role.write`.
+   * `permissions` is one string of ids, separated by commas or spaces; a list is accepted as well.
+   *
+   * - `description`: What the role is for.
+   *
+   * - `permissions`: Ids of permissions, in one string, separated by commas or spaces; a list is
+   * taken, too.
+   *
+   * `POST /role`; needs `role.write`.
+   */
+  create(name: string, options: { description: string; permissions: string }): Promise<m.Role> {
+    return this.transport.request({ method: "POST", path: "/role", isRepeatable: false, body: { name, ...options } });
+  }
+
+  /**
+   * Update a role.
+   *
+   * The change applies to everyone with the role. All groups that use it must be at or below
+   * `groupId`. Added permissions must be held by the caller.
+   *
+   * - `groupId`: A group in which the caller may change roles.
+   *
+   * - `name`: The new name.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * - `permissions`: Ids of permissions.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /role`; needs `role.write`.
+   */
+  update(roleId: string, options: { groupId: string; name?: string; description?: string; permissions?: string[]; ifUpdatedAt?: When }): Promise<m.Role> {
+    return this.transport.request({ method: "PUT", path: "/role", isRepeatable: false, body: { roleId, ...options } });
+  }
+
+  /**
+   * Delete a role.
+   *
+   * The user `userId`, if they have it in the group, gets the group's default role. A role that
+   * anyone else has cannot be deleted.
+   *
+   * - `groupId`: A group in which the caller may change roles.
+   *
+   * - `userId`: Who gets the default role of the group, if they have this role in it.
+   *
+   * `DELETE /role`; needs `role.write`.
+   */
+  delete(roleId: string, options: { groupId: string; userId: string }): Promise<m.Role> {
+    return this.transport.request({ method: "DELETE", path: "/role", isRepeatable: false, query: { roleId, ...options } });
+  }
+}
+
+export class PermissionsNoun extends Noun {
+  /**
+   * List all permissions.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /permission`.
+   */
+  list(options: { limit?: number } = {}): Pages<m.Permission, m.PermissionConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/permission", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Create a permission.
+   *
+   * Administrators have it at once; other roles when it is added to them.
+   *
+   * - `name`: The name of the permission.
+   *
+   * - `description`: What it allows.
+   *
+   * `POST /permission`; needs `permission.write`.
+   */
+  create(permissionId: string, options: { name: string; description: string }): Promise<m.Permission> {
+    return this.transport.request({ method: "POST", path: "/permission", isRepeatable: false, body: { permissionId, ...options } });
+  }
+
+  /**
+   * Update a permission's name and description.
+   *
+   * - `name`: The name of the permission.
+   *
+   * - `description`: What it allows.
+   *
+   * `PUT /permission`; needs `permission.write`.
+   */
+  update(permissionId: string, options: { name: string; description: string }): Promise<m.Permission> {
+    return this.transport.request({ method: "PUT", path: "/permission", isRepeatable: false, body: { permissionId, ...options } });
+  }
+
+  /**
+   * Delete a permission.
+   *
+   * It is removed from every role. Built-in permissions cannot be deleted.
+   *
+   * `DELETE /permission`; needs `permission.write`.
+   */
+  delete(permissionId: string): Promise<m.Permission> {
+    return this.transport.request({ method: "DELETE", path: "/permission", isRepeatable: false, query: { permissionId } });
+  }
+
+  /**
+   * Explain why something is allowed or denied.
+   *
+   * The path shows the groups that the caller has access to, for another user those in which the
+   * caller has `member.read`, and the roles there. `askable` are members of these groups with
+   * `member.write` who have the permission themselves, where the caller has `member.read`.
+   *
+   * - `permission`: The id of a permission.
+   *
+   * - `userId`: Whose; the caller's when left out.
+   *
+   * `GET /access`.
+   */
+  explain(groupId: string, options: { permission: string; userId?: string }): Promise<m.Access> {
+    return this.transport.request({ method: "GET", path: "/access", isRepeatable: true, query: { groupId, ...options } });
+  }
+}
+
+export class UsersNoun extends Noun {
+  /**
+   * Get the caller's own user.
+   *
+   * 403 for an app client.
+   *
+   * `GET /user/me`.
+   */
+  me(): Promise<m.User> {
+    return this.transport.request({ method: "GET", path: "/user/me", isRepeatable: true });
+  }
+
+  /**
+   * Get a user.
+   *
+   * The full form for the caller, and the public form for members of groups in which the caller
+   * has `member.read`.
+   *
+   * `GET /user`; needs `member.read`.
+   */
+  get(userId: string): Promise<m.User | m.PublicUser> {
+    return this.transport.request({ method: "GET", path: "/user", isRepeatable: true, query: { userId } });
+  }
+
+  /**
+   * List users.
+   *
+   * The members of all groups in which the caller has `member.read`, each once and without a role;
+   * for operators all users.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /users`; needs `member.read`.
+   */
+  list(options: { limit?: number } = {}): Pages<m.PublicUser, m.UserConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/users", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Create a user.
+   *
+   * The user belongs to no group and has no credentials; the operator issues those.
+   *
+   * - `lastName`: The last name.
+   *
+   * - `firstname`: The first name; with a small n in this request only.
+   *
+   * `POST /user`; needs `user.create`.
+   */
+  create(email: string, options: { lastName: string; firstname?: string }): Promise<m.User> {
+    return this.transport.request({ method: "POST", path: "/user", isRepeatable: false, body: { email, ...options } });
+  }
+
+  /**
+   * Update the caller's own user.
+   *
+   * - `gender`: As the user writes it.
+   *
+   * - `name`: What the user is called.
+   *
+   * - `firstName`: The first name.
+   *
+   * - `lastName`: The last name.
+   *
+   * `PUT /user`.
+   */
+  updateMe(options: { gender?: string; name?: string; firstName?: string; lastName?: string } = {}): Promise<m.User> {
+    return this.transport.request({ method: "PUT", path: "/user", isRepeatable: false, body: { ...options } });
+  }
+
+  /**
+   * Register a push token.
+   *
+   * A token registered by another user is moved to the caller.
+   *
+   * - `deviceName`: What the user calls the phone or browser.
+   *
+   * `PUT /user/vendorToken`.
+   */
+  addPushToken(token: string, options: { deviceName?: string } = {}): Promise<m.VendorToken> {
+    return this.transport.request({ method: "PUT", path: "/user/vendorToken", isRepeatable: false, body: { token, ...options } });
+  }
+
+  /**
+   * Delete one of the caller's push tokens.
+   *
+   * `DELETE /user/vendorToken`.
+   */
+  deletePushToken(token: string): Promise<m.GenericReturnBoolean> {
+    return this.transport.request({ method: "DELETE", path: "/user/vendorToken", isRepeatable: false, query: { token } });
+  }
+}
+
+export class AppClientsNoun extends Noun {
+  /**
+   * List the app clients of a group.
+   *
+   * By name, without their secrets.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /group/appClients`; needs `appClient.write`.
+   */
+  list(groupId: string, options: { limit?: number } = {}): Pages<m.ListedAppClient, m.AppClientConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/appClients", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Create an app client for a group.
+   *
+   * Its id and secret are exchanged for access tokens at the token endpoint; it acts with the
+   * group's default role, so the caller must have the permissions of that role. `description` and
+   * `expiration` are optional.
+   *
+   * - `name`: The name of the app client, which is unique in the group.
+   *
+   * - `description`: What it is for.
+   *
+   * - `expiration`: Seconds since 1970.
+   *
+   * `POST /appClient`; needs `appClient.write`.
+   */
+  create(groupId: string, options: { name: string; description?: string; expiration?: number }): Promise<m.GroupAppClient> {
+    return this.transport.request({ method: "POST", path: "/appClient", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Rename an app client.
+   *
+   * Its secret is unchanged and included in the response.
+   *
+   * - `newName`: The new name.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /appClient`; needs `appClient.write`.
+   */
+  update(name: string, options: { newName: string; groupId: string; ifUpdatedAt?: When }): Promise<m.UpdateGroupAppClient> {
+    return this.transport.request({ method: "PUT", path: "/appClient", isRepeatable: false, body: { name, ...options } });
+  }
+
+  /**
+   * Delete an app client.
+   *
+   * `name` is the id of the group. The client's tokens are revoked at once.
+   *
+   * - `groupId`: The id of the **group**; the interface calls it so.
+   *
+   * `DELETE /appClient`; needs `appClient.write`.
+   */
+  delete(appClientId: string, options: { groupId: string }): Promise<m.GenericReturnBoolean> {
+    return this.transport.request({ method: "DELETE", path: "/appClient", isRepeatable: false, query: renamed({ appClientId, ...options }, { groupId: "name" }) });
+  }
+}
+
+export class DevicesNoun extends Noun {
+  /**
+   * Find devices of a group.
+   *
+   * By a text and filters, all of which must fit; sorted by creation, name, last seen or battery.
+   * A page can have fewer items than `limit` although there are more. `total` is counted for the
+   * first page.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: Those of all groups below it, too.
+   *
+   * - `q`: A part of the name, of the original id or of a tag, or the begin of the id;
+   * case-insensitive. First come devices with this id or original id, then those whose name or
+   * original id begins with it.
+   *
+   * - `type`: The device type.
+   *
+   * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
+   * supported networks.
+   *
+   * - `tag`: A tag they have.
+   *
+   * - `seen`: Last seen within the last hour, day or week, longer ago, never; or silent by what
+   * its configuration expects.
+   *
+   * - `batteryBelow`: Less charge, in percent.
+   *
+   * - `sort`: What to sort by. Devices never seen count as seen first, an unknown charge is above
+   * all others.
+   *
+   * - `ascending`: Whether the oldest or smallest come first.
+   *
+   * `GET /devices`; needs `device.read`.
+   */
+  list(groupId: string, options: { limit?: number; subgroups?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number; sort?: m.DeviceOrder; ascending?: boolean } = {}): Pages<m.Device, m.FoundDevices> {
+    return new Pages(this.transport, { method: "GET", path: "/devices", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Get a device.
+   *
+   * - `groupId`: If given, it must be the group of the device.
+   *
+   * `GET /device`; needs `device.read`.
+   */
+  get(deviceId: string, options: { groupId?: string } = {}): Promise<m.Device> {
+    return this.transport.request({ method: "GET", path: "/device", isRepeatable: true, query: { deviceId, ...options } });
+  }
+
+  /**
+   * Create a device.
+   *
+   * It gets the default configuration of its type. The original id is unique within its network.
+   *
+   * - `name`: The name of the device.
+   *
+   * - `type`: The device type.
+   *
+   * - `originalId`: The network's own id; case-insensitive.
+   *
+   * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
+   * supported networks.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * `POST /device`; needs `device.create`.
+   */
+  create(groupId: string, options: { name: string; type: string; originalId: string; network: string; tags?: string[] }): Promise<m.Device> {
+    return this.transport.request({ method: "POST", path: "/device", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Update a device.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `name`: The new name.
+   *
+   * - `configuration`: The new configuration, any text; a JSON object can be merged with policies.
+   *
+   * - `tags`: The new tags, in place of the old ones.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /device`; needs `device.update`.
+   */
+  update(deviceId: string, options: { groupId: string; name?: string; configuration?: string; tags?: string[]; ifUpdatedAt?: When }): Promise<m.Device> {
+    return this.transport.request({ method: "PUT", path: "/device", isRepeatable: false, body: { deviceId, ...options } });
+  }
+
+  /**
+   * Delete a device with all its records.
+   *
+   * - `groupId`: The id of the group that the device belongs to.
+   *
+   * `DELETE /device`; needs `device.delete`.
+   */
+  delete(deviceId: string, options: { groupId: string }): Promise<m.Device> {
+    return this.transport.request({ method: "DELETE", path: "/device", isRepeatable: false, query: { deviceId, ...options } });
+  }
+
+  /**
+   * Transfer a device to another group.
+   *
+   * Its existing records stay with the old group; new ones belong to the new group.
+   *
+   * - `groupId`: The id of the group that the device is in.
+   *
+   * - `toGroupId`: The id of the group to transfer to.
+   *
+   * `PUT /device/transfer`; needs `device.transfer`.
+   */
+  transfer(deviceId: string, options: { groupId: string; toGroupId: string }): Promise<m.Device> {
+    return this.transport.request({ method: "PUT", path: "/device/transfer", isRepeatable: false, body: { deviceId, ...options } });
+  }
+
+  /**
+   * Change the type of a device.
+   *
+   * Its configuration is reset to the default of that type.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `type`: The device type.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /device/type`; needs `device.update`.
+   */
+  setType(deviceId: string, options: { groupId: string; type: string; ifUpdatedAt?: When }): Promise<m.Device> {
+    return this.transport.request({ method: "PUT", path: "/device/type", isRepeatable: false, body: { deviceId, ...options } });
+  }
+
+  /**
+   * Get the configuration that a device should have.
+   *
+   * Merged from the default of its type, the policy of its type, those of its groups from the root
+   * down, and what the device has of its own: `values` says where each one is from. What the
+   * device has as in the default of its type does not count as its own.
+   *
+   * - `groupId`: If given, it must be the group of the device.
+   *
+   * `GET /device/configuration`; needs `device.read`.
+   */
+  configuration(deviceId: string, options: { groupId?: string } = {}): Promise<m.DeviceConfiguration> {
+    return this.transport.request({ method: "GET", path: "/device/configuration", isRepeatable: true, query: { deviceId, ...options } });
+  }
+
+  /**
+   * Create many devices.
+   *
+   * Each is named after its original id. All are created, or none.
+   *
+   * - `originalIds`: The ids of the devices in their network; they are their names, too.
+   *
+   * - `type`: The device type.
+   *
+   * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
+   * supported networks.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * `POST /devices`; needs `device.create`.
+   */
+  createMany(groupId: string, options: { originalIds: string[]; type: string; network: string; tags?: string[] }): Promise<m.Devices> {
+    return this.transport.request({ method: "POST", path: "/devices", isRepeatable: false, body: renamed({ groupId, ...options }, { originalIds: "originalDevicesIds" }) });
+  }
+
+  /**
+   * Update many devices of a group.
+   *
+   * All or none; the error names every device that is not in the group. `type` resets the
+   * configuration to the default of that type, unless there is a `configuration`, too.
+   *
+   * - `deviceIds`: Ids of devices.
+   *
+   * - `addTags`: Tags to add.
+   *
+   * - `removeTags`: Tags to remove.
+   *
+   * - `type`: The device type.
+   *
+   * - `configuration`: The new configuration of each of the devices, any text.
+   *
+   * `PUT /devices`; needs `device.update`.
+   */
+  updateMany(groupId: string, options: { deviceIds: string[]; addTags?: string[]; removeTags?: string[]; type?: string; configuration?: string }): Promise<m.Devices> {
+    return this.transport.request({ method: "PUT", path: "/devices", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Delete many devices with all their records.
+   *
+   * All or none; the error names every device that is not in the group.
+   *
+   * - `deviceIds`: Ids of devices.
+   *
+   * `POST /devices/delete`; needs `device.delete`.
+   */
+  deleteMany(groupId: string, options: { deviceIds: string[] }): Promise<m.Devices> {
+    return this.transport.request({ method: "POST", path: "/devices/delete", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Transfer many devices to another group.
+   *
+   * All or none; the error names every device that is not in the group.
+   *
+   * - `deviceIds`: Ids of devices.
+   *
+   * - `toGroupId`: The id of the group to transfer to.
+   *
+   * `PUT /devices/transfer`; needs `device.transfer`.
+   */
+  transferMany(groupId: string, options: { deviceIds: string[]; toGroupId: string }): Promise<m.Devices> {
+    return this.transport.request({ method: "PUT", path: "/devices/transfer", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Create a device and register it at the vendor's network.
+   *
+   * `input.originalId` is `vendor.id`, `input.network` is `vendor`. The status of the registration
+   * is in `information`: `pending`, `registered`, or `failed` with the reason.
+   *
+   * - `vendor`: Its registration at the vendor's network.
+   *
+   * `POST /device/vendor`; needs `device.create`.
+   */
+  createAtVendor(input: m.DeviceInput, options: { vendor: m.VendorInput }): Promise<m.Device> {
+    return this.transport.request({ method: "POST", path: "/device/vendor", isRepeatable: false, body: { input, ...options } });
+  }
+
+  /**
+   * Create many devices and register them at the vendor's network.
+   *
+   * Each gets the `deviceName` of its registration. All are created, or none; they are registered
+   * one by one, and the status of each is in its `information`.
+   *
+   * - `type`: The device type.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * - `vendor`: The registrations, one for each device.
+   *
+   * `POST /devices/vendor`; needs `device.create`.
+   */
+  createManyAtVendor(groupId: string, options: { type: string; tags?: string[]; vendor: m.VendorInput[] }): Promise<m.Devices> {
+    return this.transport.request({ method: "POST", path: "/devices/vendor", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Create devices from a CSV file.
+   *
+   * The first line names the columns: `originalId` is required; `name`, `type`, `network`, `tags`
+   * (with `|` between them) and `configuration` are optional. All devices are created, or none;
+   * the error names every invalid line. Devices that the group has already are left as they are,
+   * so that a file can be sent again. With `dryRun=true` nothing is created, and the response has
+   * every error.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `type`: If a line has no type.
+   *
+   * - `network`: If a line has no network.
+   *
+   * - `dryRun`: Whether to check the file without creating anything.
+   *
+   * `POST /devices/import`; needs `device.create`.
+   */
+  importCsv(body: string | Uint8Array<ArrayBuffer>, options: { groupId: string; type?: string; network?: string; dryRun?: boolean }): Promise<m.ImportReturn> {
+    return this.transport.request({ method: "POST", path: "/devices/import", isRepeatable: true, body, mediaType: "text/csv", query: { ...options } });
+  }
+
+  /**
+   * Export the devices of a group.
+   *
+   * With the filters of `GET /devices`, by group and in the order of their creation. A CSV file of
+   * an export can be imported.
+   *
+   * - `subgroups`: Those of all groups below it, too.
+   *
+   * - `q`: A part of the name, of the original id or of a tag, or the begin of the id;
+   * case-insensitive. First come devices with this id or original id, then those whose name or
+   * original id begins with it.
+   *
+   * - `type`: The device type.
+   *
+   * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
+   * supported networks.
+   *
+   * - `tag`: A tag they have.
+   *
+   * - `seen`: Last seen within the last hour, day or week, longer ago, never; or silent by what
+   * its configuration expects.
+   *
+   * - `batteryBelow`: Less charge, in percent.
+   *
+   * - `format`: CSV with a header, or one JSON object per line.
+   *
+   * - `after`: Continue after the row of this id; for an export that was interrupted.
+   *
+   * `GET /devices/export`; needs `device.read`.
+   */
+  export(groupId: string, options: { subgroups?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number; format?: m.ExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+    return this.transport.stream({ method: "GET", path: "/devices/export", isRepeatable: true, query: { groupId, ...options } });
+  }
+
+  /**
+   * List a device's data records.
+   *
+   * By timestamp, then in order of arrival. `beginDate` is part of the range, `endDate` is not; a
+   * date alone as `endDate` means to the end of that day.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /device/data`; needs `record.read`.
+   */
+  data(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceData, m.DeviceDataConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/data", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+
+  /**
+   * List a device's events.
+   *
+   * By timestamp, then in order of arrival. `beginDate` is part of the range, `endDate` is not; a
+   * date alone as `endDate` means to the end of that day.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /device/event`; needs `record.read`.
+   */
+  events(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceEvent, m.DeviceEventConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/event", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+
+  /**
+   * List a device's geolocations.
+   *
+   * By timestamp, then in order of arrival. `beginDate` is part of the range, `endDate` is not; a
+   * date alone as `endDate` means to the end of that day.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /device/geoloc`; needs `record.read`.
+   */
+  geolocations(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceGeoloc, m.DeviceGeolocConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/geoloc", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+
+  /**
+   * List a device's telemetry records.
+   *
+   * By timestamp, then in order of arrival. `beginDate` is part of the range, `endDate` is not; a
+   * date alone as `endDate` means to the end of that day.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /device/telemetry`; needs `record.read`.
+   */
+  telemetry(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceTelemetry, m.DeviceTelemetryConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/telemetry", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+}
+
+export class DeviceTypesNoun extends Noun {
+  /**
+   * List the device types.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /device/types`.
+   */
+  list(options: { limit?: number } = {}): Pages<m.DeviceType, m.DeviceTypeConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/types", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Get a device type.
+   *
+   * `GET /device/type`.
+   */
+  get(type: string): Promise<m.DeviceType> {
+    return this.transport.request({ method: "GET", path: "/device/type", isRepeatable: true, query: { type } });
+  }
+
+  /**
+   * Get the decoder of a device type.
+   *
+   * `GET /device/type/decoder`.
+   */
+  decoder(type: string): Promise<m.TypeDecoder> {
+    return this.transport.request({ method: "GET", path: "/device/type/decoder", isRepeatable: true, query: { type } });
+  }
+
+  /**
+   * Set the decoder of a device type.
+   *
+   * For all devices of the type, in all groups, from the next payload on; stored values change
+   * when they are redecoded. A decoder with an error is refused, with its line.
+   *
+   * - `decoder`: `bits`, `cayenneLpp` or `javascript`.
+   *
+   * - `decoderSource`: The bit format or the codec; Cayenne LPP has none.
+   *
+   * - `decodedLocation`: Names of the decoded latitude and longitude that become a geolocation.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /device/type/decoder`; needs `deviceType.write`.
+   */
+  setDecoder(type: string, options: { decoder?: m.DecoderKind; decoderSource?: string; decodedLocation?: string; ifUpdatedAt?: When } = {}): Promise<m.TypeDecoder> {
+    return this.transport.request({ method: "PUT", path: "/device/type/decoder", isRepeatable: false, body: { type, ...options } });
+  }
+
+  /**
+   * Get the configuration policy of a device type.
+   *
+   * `GET /device/type/configuration`.
+   */
+  configuration(type: string): Promise<m.ConfigurationPolicy> {
+    return this.transport.request({ method: "GET", path: "/device/type/configuration", isRepeatable: true, query: { type } });
+  }
+
+  /**
+   * Set the configuration policy of a device type.
+   *
+   * For all devices of the type, in all groups; policies of groups go before it.
+   *
+   * - `policy`: A JSON merge patch (RFC 7396): null removes a member. Empty: no policy.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /device/type/configuration`; needs `deviceType.write`.
+   */
+  setConfiguration(type: string, options: { policy: Record<string, unknown>; ifUpdatedAt?: When }): Promise<m.ConfigurationPolicy> {
+    return this.transport.request({ method: "PUT", path: "/device/type/configuration", isRepeatable: false, body: { type, ...options } });
+  }
+
+  /**
+   * Try a decoder on stored payloads.
+   *
+   * On the latest payloads of the type's devices in the group, looked for among the last 5,000
+   * arrivals, or on given ones. Nothing is stored. A preview takes two seconds of decoding at
+   * most, and has CPU time of its own for each group; payloads beyond that are not tried.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `decoder`: Without it, the decoder of the type is tried.
+   *
+   * - `decoderSource`: The bit format or the codec; Cayenne LPP has none.
+   *
+   * - `deviceId`: Only stored payloads of this device.
+   *
+   * - `limit`: How many stored payloads; 20 by default.
+   *
+   * - `payloads`: Payloads to decode, instead of stored ones.
+   *
+   * `POST /device/type/preview`; needs `record.read`.
+   */
+  preview(type: string, options: { groupId: string; decoder?: m.DecoderKind; decoderSource?: string; deviceId?: string; limit?: number; payloads?: m.GivenPayload[] }): Promise<m.DecoderPreview> {
+    return this.transport.request({ method: "POST", path: "/device/type/preview", isRepeatable: true, body: { type, ...options } });
+  }
+}
+
+export class DownlinksNoun extends Noun {
+  /**
+   * List the downlinks of a device.
+   *
+   * Those queued since it is in its current group, newest first.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `groupId`: If given, it must be the group of the device.
+   *
+   * `GET /device/downlinks`; needs `device.read`.
+   */
+  list(deviceId: string, options: { limit?: number; groupId?: string } = {}): Pages<m.Downlink, m.DownlinkConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/downlinks", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+
+  /**
+   * Send a downlink.
+   *
+   * It is queued until the network of the device takes it, or until it expires. Its progress is
+   * reported by events of the device: `downlinkQueued`, `downlinkSent`, `downlinkAcknowledged`,
+   * `downlinkFailed`, `downlinkExpired`.
+   *
+   * - `groupId`: If given, it must be the group of the device.
+   *
+   * - `payload`: In hex; exactly 8 bytes on the vendor's network.
+   *
+   * - `data`: Values that the codec of the device type encodes.
+   *
+   * - `port`: The LoRaWAN port of the payload.
+   *
+   * - `confirmed`: Whether the device must acknowledge it.
+   *
+   * - `expiresIn`: Seconds until it expires.
+   *
+   * `POST /device/downlink`; needs `device.downlink`.
+   */
+  send(deviceId: string, options: { groupId?: string; payload?: string; data?: Record<string, unknown>; port?: number; confirmed?: boolean; expiresIn?: number } = {}): Promise<m.Downlink> {
+    return this.transport.request({ method: "POST", path: "/device/downlink", isRepeatable: false, body: { deviceId, ...options } });
+  }
+
+  /**
+   * Cancel a queued downlink.
+   *
+   * - `deviceId`: The id of the device.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /device/downlink`; needs `device.downlink`.
+   */
+  cancel(downlinkId: string, options: { deviceId: string; groupId?: string }): Promise<m.Downlink> {
+    return this.transport.request({ method: "DELETE", path: "/device/downlink", isRepeatable: false, query: { downlinkId, ...options } });
+  }
+}
+
+export class DataNoun extends Noun {
+  /**
+   * List a device's data records.
+   *
+   * By timestamp, then in order of arrival. `beginDate` is part of the range, `endDate` is not; a
+   * date alone as `endDate` means to the end of that day.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /device/data`; needs `record.read`.
+   */
+  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceData, m.DeviceDataConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/data", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+
+  /**
+   * Store one data record.
+   *
+   * The response is sent once the record is committed. The same record sent again is stored once
+   * and gets the same response, so retrying is safe. `groupId` is optional; if given, it must be
+   * the group of the device.
+   *
+   * - `timestamp`: When the device reported. RFC 3339, a date alone, or seconds or milliseconds
+   * since 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * - `groupId`: If given, the device's group.
+   *
+   * - `data`: What was reported: any text, mostly a JSON object in a string.
+   *
+   * - `configuration`: The configuration of the device when it reported; any text, mostly JSON, or
+   * empty.
+   *
+   * - `__raw`: The payload as the network carried it, in hex; any text, or empty.
+   *
+   * - `deviceType`: The type of the device, stored as it is sent.
+   *
+   * - `mode`: The operating mode of the device, in its own words; the service does not interpret
+   * it.
+   *
+   * - `reason`: Why the device reported, in its own words; notifications can wait for it.
+   *
+   * - `deviceName`: The name of the device; filled in if omitted.
+   *
+   * `POST /device/data`; needs `record.create`.
+   */
+  store(deviceId: string, options: { timestamp: When; groupId?: string; data: string; configuration: string; __raw: string; deviceType: string; mode?: string; reason?: string; deviceName?: string }): Promise<m.DeviceData> {
+    return this.transport.request({ method: "POST", path: "/device/data", isRepeatable: true, body: { deviceId, ...options } });
+  }
+
+  /**
+   * Store many data records at once.
+   *
+   * All are stored, or none; the error names every invalid item.
+   *
+   * `POST /device/data/batch`; needs `record.create`.
+   */
+  storeMany(items: m.DeviceDataInput[]): Promise<m.BatchReturn> {
+    return this.transport.request({ method: "POST", path: "/device/data/batch", isRepeatable: true, body: { items } });
+  }
+
+  /**
+   * Delete the data records of one timestamp.
+   *
+   * All records of this kind with this `timestamp`.
+   *
+   * - `timestamp`: The timestamp of the records. RFC 3339, a date alone, or seconds or
+   * milliseconds since 1970. Without an offset it is UTC.
+   *
+   * `PUT /device/data`; needs `record.delete`.
+   */
+  delete(deviceId: string, options: { timestamp: When }): Promise<m.GenericReturnBoolean> {
+    return this.transport.request({ method: "PUT", path: "/device/data", isRepeatable: false, query: { deviceId, ...options } });
+  }
+}
+
+export class EventsNoun extends Noun {
+  /**
+   * List a device's events.
+   *
+   * By timestamp, then in order of arrival. `beginDate` is part of the range, `endDate` is not; a
+   * date alone as `endDate` means to the end of that day.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /device/event`; needs `record.read`.
+   */
+  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceEvent, m.DeviceEventConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/event", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+
+  /**
+   * Store one event.
+   *
+   * The response is sent once the record is committed. The same record sent again is stored once
+   * and gets the same response, so retrying is safe. `groupId` is optional; if given, it must be
+   * the group of the device.
+   *
+   * - `timestamp`: When it happened. RFC 3339, a date alone, or seconds or milliseconds since
+   * 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * - `groupId`: If given, the device's group.
+   *
+   * - `type`: What happened, in the words of the device or network; notifications can wait for it.
+   *
+   * - `deviceType`: The device type.
+   *
+   * - `message`: The same for people.
+   *
+   * - `data`: What was reported: any text, mostly a JSON object in a string.
+   *
+   * - `severity`: How bad it is, in any words; networks and the service use `info`, `warning` and
+   * `error`.
+   *
+   * `POST /device/event`; needs `record.create`.
+   */
+  store(deviceId: string, options: { timestamp: When; groupId?: string; type: string; deviceType?: string; message?: string; data?: string; severity?: string }): Promise<m.DeviceEvent> {
+    return this.transport.request({ method: "POST", path: "/device/event", isRepeatable: true, body: { deviceId, ...options } });
+  }
+
+  /**
+   * Store many events at once.
+   *
+   * All are stored, or none; the error names every invalid item.
+   *
+   * `POST /device/event/batch`; needs `record.create`.
+   */
+  storeMany(items: m.DeviceEventInput[]): Promise<m.BatchReturn> {
+    return this.transport.request({ method: "POST", path: "/device/event/batch", isRepeatable: true, body: { items } });
+  }
+
+  /**
+   * Delete the events of one timestamp.
+   *
+   * All records of this kind with this `timestamp`.
+   *
+   * - `timestamp`: The timestamp of the records. RFC 3339, a date alone, or seconds or
+   * milliseconds since 1970. Without an offset it is UTC.
+   *
+   * `DELETE /device/event`; needs `record.delete`.
+   */
+  delete(deviceId: string, options: { timestamp: When }): Promise<m.GenericReturnBoolean> {
+    return this.transport.request({ method: "DELETE", path: "/device/event", isRepeatable: false, query: { deviceId, ...options } });
+  }
+}
+
+export class GeolocationsNoun extends Noun {
+  /**
+   * List a device's geolocations.
+   *
+   * By timestamp, then in order of arrival. `beginDate` is part of the range, `endDate` is not; a
+   * date alone as `endDate` means to the end of that day.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /device/geoloc`; needs `record.read`.
+   */
+  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceGeoloc, m.DeviceGeolocConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/geoloc", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+
+  /**
+   * Store one geolocation.
+   *
+   * The response is sent once the record is committed. The same record sent again is stored once
+   * and gets the same response, so retrying is safe. `groupId` is optional; if given, it must be
+   * the group of the device.
+   *
+   * - `timestamp`: When the device was there. RFC 3339, a date alone, or seconds or milliseconds
+   * since 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * - `groupId`: If given, the device's group.
+   *
+   * - `status`: The status of the position, as the network reports it with a computed location;
+   * the service does not interpret it.
+   *
+   * - `source`: How the position was found, in the vendor's numbers: 1 by GPS, 2 by the network, 6
+   * by Wi-Fi, 7 by Bluetooth.
+   *
+   * - `radius`: How exact the position is, as a radius in metres.
+   *
+   * - `lat`: The latitude in degrees, WGS 84.
+   *
+   * - `lng`: The longitude in degrees, WGS 84.
+   *
+   * - `location`: The place in words, or in a form of the sender; any text.
+   *
+   * - `data`: What was reported: any text, mostly a JSON object in a string.
+   *
+   * - `__raw`: The payload as the network carried it, in hex; any text, or empty.
+   *
+   * `POST /device/geoloc`; needs `record.create`.
+   */
+  store(deviceId: string, options: { timestamp: When; groupId?: string; status?: number; source?: number; radius?: number; lat?: number; lng?: number; location?: string; data?: string; __raw?: string }): Promise<m.DeviceGeoloc> {
+    return this.transport.request({ method: "POST", path: "/device/geoloc", isRepeatable: true, body: { deviceId, ...options } });
+  }
+
+  /**
+   * Store many geolocations at once.
+   *
+   * All are stored, or none; the error names every invalid item.
+   *
+   * `POST /device/geoloc/batch`; needs `record.create`.
+   */
+  storeMany(items: m.DeviceGeolocInput[]): Promise<m.BatchReturn> {
+    return this.transport.request({ method: "POST", path: "/device/geoloc/batch", isRepeatable: true, body: { items } });
+  }
+
+  /**
+   * Delete the geolocations of one timestamp.
+   *
+   * All records of this kind with this `timestamp`.
+   *
+   * - `timestamp`: The timestamp of the records. RFC 3339, a date alone, or seconds or
+   * milliseconds since 1970. Without an offset it is UTC.
+   *
+   * `DELETE /device/geoloc`; needs `record.delete`.
+   */
+  delete(deviceId: string, options: { timestamp: When }): Promise<m.GenericReturnBoolean> {
+    return this.transport.request({ method: "DELETE", path: "/device/geoloc", isRepeatable: false, query: { deviceId, ...options } });
+  }
+}
+
+export class TelemetryNoun extends Noun {
+  /**
+   * List a device's telemetry records.
+   *
+   * By timestamp, then in order of arrival. `beginDate` is part of the range, `endDate` is not; a
+   * date alone as `endDate` means to the end of that day.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /device/telemetry`; needs `record.read`.
+   */
+  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceTelemetry, m.DeviceTelemetryConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/device/telemetry", isRepeatable: true, query: { deviceId, ...options } }, "items");
+  }
+
+  /**
+   * Store one telemetry record.
+   *
+   * The response is sent once the record is committed. The same record sent again is stored once
+   * and gets the same response, so retrying is safe. `groupId` is optional; if given, it must be
+   * the group of the device.
+   *
+   * - `timestamp`: When the message was received. RFC 3339, a date alone, or seconds or
+   * milliseconds since 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * - `groupId`: If given, the device's group.
+   *
+   * - `deviceType`: The device type.
+   *
+   * - `duplicates`: One text for each base station or gateway that received the message, mostly
+   * JSON.
+   *
+   * - `data`: What was reported: any text, mostly a JSON object in a string.
+   *
+   * - `score`: The quality of the link; records of networks have 0 (weakest) to 3 (strongest).
+   *
+   * - `nbBs`: The number of base stations that received the message; `nbBS` in responses.
+   *
+   * - `rc`: The number that the vendor's network sends as `rc` with its advanced data; the service
+   * does not interpret it.
+   *
+   * `POST /device/telemetry`; needs `record.create`.
+   */
+  store(deviceId: string, options: { timestamp: When; groupId?: string; deviceType: string; duplicates?: string[]; data?: string; score?: number; nbBs?: number; rc?: number }): Promise<m.DeviceTelemetry> {
+    return this.transport.request({ method: "POST", path: "/device/telemetry", isRepeatable: true, body: { deviceId, ...options } });
+  }
+
+  /**
+   * Store many telemetry records at once.
+   *
+   * All are stored, or none; the error names every invalid item.
+   *
+   * `POST /device/telemetry/batch`; needs `record.create`.
+   */
+  storeMany(items: m.DeviceTelemetryInput[]): Promise<m.BatchReturn> {
+    return this.transport.request({ method: "POST", path: "/device/telemetry/batch", isRepeatable: true, body: { items } });
+  }
+
+  /**
+   * Delete the telemetry records of one timestamp.
+   *
+   * All records of this kind with this `timestamp`.
+   *
+   * - `timestamp`: The timestamp of the records. RFC 3339, a date alone, or seconds or
+   * milliseconds since 1970. Without an offset it is UTC.
+   *
+   * `DELETE /device/telemetry`; needs `record.delete`.
+   */
+  delete(deviceId: string, options: { timestamp: When }): Promise<m.GenericReturnBoolean> {
+    return this.transport.request({ method: "DELETE", path: "/device/telemetry", isRepeatable: false, query: { deviceId, ...options } });
+  }
+}
+
+export class RecordsNoun extends Noun {
+  /**
+   * List what arrived in a group.
+   *
+   * The records of all devices in order of arrival, newest first, whatever their timestamps are. A
+   * page looks at 5,000 arrivals at most, so that one with `kinds`, `deviceId` or `filter` may
+   * have fewer items than `limit`, or none, although there are more: follow `nextToken`. Records
+   * that were deleted or have expired are not listed.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: Include the groups below, 1,000 at most.
+   *
+   * - `deviceId`: The id of the device.
+   *
+   * - `kinds`: Only these kinds of records; may be repeated.
+   *
+   * - `filter`: Only records for which this expression is true; the language is that of a
+   * connector's `messageFilter`.
+   *
+   * - `before`: The `id` of an arrival, which is not listed itself; or a date.
+   *
+   * - `after`: The `id` of an arrival, which is not listed itself; or a date.
+   *
+   * - `ascending`: Oldest first; by default newest first.
+   *
+   * `GET /group/records`; needs `record.read`.
+   */
+  arrivals(groupId: string, options: { limit?: number; subgroups?: boolean; deviceId?: string; kinds?: m.RecordKind[]; filter?: string; before?: string; after?: string; ascending?: boolean } = {}): Pages<m.Arrival, m.ArrivalConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/records", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Trace a record.
+   *
+   * How it came in, what the decoder made of it, and for each connector and notification what
+   * became of it, with every attempt, or why it was not taken.
+   *
+   * - `recordId`: The id of the record.
+   *
+   * - `messageId`: The id of a message of a connector or a notification about it.
+   *
+   * - `groupId`: The group of the record, which saves a search.
+   *
+   * `GET /record/trace`; needs `record.read`.
+   */
+  trace(options: { recordId?: string; messageId?: string; groupId?: string } = {}): Promise<m.Trace> {
+    return this.transport.request({ method: "GET", path: "/record/trace", isRepeatable: true, query: { ...options } });
+  }
+
+  /**
+   * Get numbers of devices over time.
+   *
+   * The numbers at `path` in the records of up to 20 devices, down-sampled: for each span of
+   * `timeSpan` seconds the minimum, maximum, mean and last number. The range is the last day
+   * unless `beginDate` or `endDate` is given. Records without a number at `path` are left out;
+   * true and false are 1 and 0. There are at most 2,000 points in all. If a range has more records
+   * than one request may read, a sample of every span is read, and `isSampled` is true.
+   *
+   * - `path`: Where the number is in a record: a JSON Pointer (RFC 6901). `data` and
+   * `configuration` are read as JSON.
+   *
+   * - `kind`: The kind of records; by default `data`.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `timeSpan`: Seconds per point; by default what gives at most 200 points of a device.
+   *
+   * `GET /device/series`; needs `record.read`.
+   */
+  series(deviceId: string[], options: { path: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; timeSpan?: number }): Promise<m.Series> {
+    return this.transport.request({ method: "GET", path: "/device/series", isRepeatable: true, query: { deviceId, ...options } });
+  }
+
+  /**
+   * Export the records of a group or of a device.
+   *
+   * Of one kind. Those of a group come in order of arrival, and `beginDate` and `endDate` are
+   * about their arrival. Those of a device are sorted by timestamp, and the dates are about that;
+   * with a `groupId`, those that belong to this group. An interrupted Parquet file cannot be
+   * continued.
+   *
+   * - `groupId`: Records of this group.
+   *
+   * - `subgroups`: Those of the groups below it, too, 1,000 at most.
+   *
+   * - `deviceId`: Of this device.
+   *
+   * - `kind`: The kind of records.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `format`: CSV with a header, one JSON object per line, or a Parquet file, which the operator
+   * may not have installed.
+   *
+   * - `after`: Continue after the row of this id; for an export that was interrupted.
+   *
+   * `GET /records/export`; needs `record.read`.
+   */
+  export(options: { groupId?: string; subgroups?: boolean; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; format?: m.RecordExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+    return this.transport.stream({ method: "GET", path: "/records/export", isRepeatable: true, query: { ...options } });
+  }
+
+  /**
+   * Redecode stored payloads.
+   *
+   * Decodes `__raw` of data records with the current decoder of the device type. Values from an
+   * earlier decoding are replaced in `data`; the rest of the record is unchanged, and connectors
+   * are not notified. A record that fails to decode is unchanged. One request processes some
+   * records and responds with a `nextToken` as long as there are more.
+   *
+   * - `deviceId`: The id of the device.
+   *
+   * - `groupId`: With deviceId, its group.
+   *
+   * - `deviceType`: Only devices of this type.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC. A JSON number is taken, too.
+   *
+   * - `limit`: The maximum number of records to read.
+   *
+   * - `nextToken`: The nextToken of the previous response.
+   *
+   * `POST /device/redecode`; needs `record.create`.
+   */
+  redecode(options: { deviceId?: string; groupId?: string; deviceType?: string; beginDate?: When; endDate?: When; limit?: number; nextToken?: string } = {}): Promise<m.RedecodeReturn> {
+    return this.transport.request({ method: "POST", path: "/device/redecode", isRepeatable: true, body: { ...options } });
+  }
+
+  /**
+   * Delete all records of a device.
+   *
+   * Data, events, geolocations and telemetry, as far as the caller may delete them. Counters are
+   * unchanged.
+   *
+   * `DELETE /device/data`; needs `record.delete`.
+   */
+  deleteAll(deviceId: string): Promise<m.GenericReturn> {
+    return this.transport.request({ method: "DELETE", path: "/device/data", isRepeatable: false, body: { deviceId } });
+  }
+}
+
+export class ConnectorsNoun extends Noun {
+  /**
+   * List the connectors of a group.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /connector/connectors`; needs `connector.read`.
+   */
+  list(groupId: string, options: { limit?: number } = {}): Pages<m.Connector, m.ConnectorConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/connector/connectors", isRepeatable: true, query: { groupId, ...options } }, "test");
+  }
+
+  /**
+   * Get a connector.
+   *
+   * Secrets in `params` are masked unless the caller may update it.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `GET /connector`; needs `connector.read`.
+   */
+  get(connectorId: string, options: { groupId: string }): Promise<m.Connector> {
+    return this.transport.request({ method: "GET", path: "/connector", isRepeatable: true, query: { connectorId, ...options } });
+  }
+
+  /**
+   * Create a connector.
+   *
+   * From now on it forwards every record of the group's devices that matches `deviceTypes`,
+   * `deviceIds` and `messageFilter`. `id` can be chosen if it is not taken.
+   *
+   * - `params`: A JSON object, as described by the type's `expectedParameters`.
+   *
+   * - `type`: The connector type: `http`, `mqtt`, `nats`, `amqp` or `kafka`.
+   *
+   * - `id`: The id of the connector; made by the service if it is left out.
+   *
+   * - `name`: The name of the connector.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * - `deviceTypes`: Only devices of these types; empty for all.
+   *
+   * - `deviceIds`: Only records of these devices; empty for all.
+   *
+   * - `messageFilter`: CEL over `message`; records for which it is true are forwarded. Empty: all.
+   *
+   * - `format`: How a record is encoded in a message.
+   *
+   * - `dataFailurePolicy`: How long dead letters are kept.
+   *
+   * - `retryPolicy`: How often a delivery is retried; without it, five attempts in about two
+   * hours.
+   *
+   * - `enabled`: Whether it works; a disabled one does nothing, and is kept.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * `POST /connector`; needs `connector.write`.
+   */
+  create(groupId: string, options: { params: string; type: string; id?: string; name?: string; description?: string; deviceTypes?: string[]; deviceIds?: string[]; messageFilter?: string; format?: m.MessageFormat; dataFailurePolicy?: m.DataFailurePolicyInput; retryPolicy?: m.RetryPolicyInput; enabled?: boolean; tags?: string[] }): Promise<m.Connector> {
+    return this.transport.request({ method: "POST", path: "/connector", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Update a connector.
+   *
+   * Members left out are unchanged; an empty `messageFilter` or `retryPolicy` removes it. A mask
+   * in `params` keeps the secret. While the connector is disabled, no new deliveries are created,
+   * and queued ones are held.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `params`: A JSON object, as described by the type's `expectedParameters`.
+   *
+   * - `name`: The new name.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * - `type`: The new connector type.
+   *
+   * - `deviceTypes`: Only devices of these types; empty for all.
+   *
+   * - `deviceIds`: Only records of these devices; empty for all.
+   *
+   * - `messageFilter`: CEL over `message`; records for which it is true are forwarded. Empty: all.
+   *
+   * - `dataFailurePolicy`: How long dead letters are kept.
+   *
+   * - `retryPolicy`: How to retry; an empty string restores the default.
+   *
+   * - `format`: How a record is encoded in a message.
+   *
+   * - `enabled`: Whether it works; a disabled one does nothing, and is kept.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /connector`; needs `connector.write`.
+   */
+  update(connectorId: string, options: { groupId: string; params?: string; name?: string; description?: string; type?: string; deviceTypes?: string[]; deviceIds?: string[]; messageFilter?: string; dataFailurePolicy?: m.DataFailurePolicyInput; retryPolicy?: string | m.RetryPolicyInput; format?: m.MessageFormat; enabled?: boolean; tags?: string[]; ifUpdatedAt?: When }): Promise<m.Connector> {
+    return this.transport.request({ method: "PUT", path: "/connector", isRepeatable: false, body: { connectorId, ...options } });
+  }
+
+  /**
+   * Delete a connector.
+   *
+   * Its queued deliveries and its history are deleted as well.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /connector`; needs `connector.write`.
+   */
+  delete(connectorId: string, options: { groupId: string }): Promise<m.Connector> {
+    return this.transport.request({ method: "DELETE", path: "/connector", isRepeatable: false, query: { connectorId, ...options } });
+  }
+
+  /**
+   * List the connector types.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /connector/connectorTypes`.
+   */
+  types(options: { limit?: number } = {}): Pages<m.ConnectorType, m.ConnectorTypeConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/connector/connectorTypes", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Get a connector type.
+   *
+   * `expectedParameters` is a JSON Schema, as text.
+   *
+   * `GET /connector/connectorType`.
+   */
+  type(type: string): Promise<m.ConnectorType> {
+    return this.transport.request({ method: "GET", path: "/connector/connectorType", isRepeatable: true, query: { type } });
+  }
+
+  /**
+   * List the deliveries of a connector.
+   *
+   * One item per message, by the time of its last change. `stats` count the whole period on every
+   * page. `id` is sent to the receiver as `webhook-id`.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: false for the newest first.
+   *
+   * `GET /connector/connectorEvent`; needs `connector.read`.
+   */
+  events(connectorId: string, options: { limit?: number; groupId: string; beginDate: When; endDate: When; ascending?: boolean }): Pages<m.ConnectorEvent, m.ConnectorEventConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/connector/connectorEvent", isRepeatable: true, query: { connectorId, ...options } }, "items");
+  }
+
+  /**
+   * Get the health of a connector.
+   *
+   * Whether its last attempts failed, and how many messages wait or are kept for a resend.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `GET /connector/health`; needs `connector.read`.
+   */
+  health(connectorId: string, options: { groupId: string }): Promise<m.ConnectorHealth> {
+    return this.transport.request({ method: "GET", path: "/connector/health", isRepeatable: true, query: { connectorId, ...options } });
+  }
+
+  /**
+   * Get the metrics of connectors over time.
+   *
+   * Of one connector, or of all connectors of a group together; in whole minutes, or in whole
+   * hours if `timeSpan` is a multiple of 3,600. Kept for a limited time.
+   *
+   * - `connectorId`: Only this one; by default all of the group together.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `timeSpan`: Seconds per item, a multiple of 60; default 3600.
+   *
+   * `GET /connector/metrics`; needs `metrics.read`.
+   */
+  metrics(groupId: string, options: { connectorId?: string; beginDate: When; endDate: When; timeSpan?: number }): Promise<m.ConnectorMetrics> {
+    return this.transport.request({ method: "GET", path: "/connector/metrics", isRepeatable: true, query: { groupId, ...options } });
+  }
+
+  /**
+   * Resend dead letters.
+   *
+   * Every failed message that is still kept is queued again, oldest first, under its old id.
+   * Repeating the request while that is in progress changes nothing.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `POST /connector/resendData`; needs `connector.resend`.
+   */
+  resend(connectorId: string, options: { groupId: string }): Promise<m.Connector> {
+    return this.transport.request({ method: "POST", path: "/connector/resendData", isRepeatable: false, body: { connectorId, ...options } });
+  }
+
+  /**
+   * Preview what a connector would send.
+   *
+   * For the latest records: whether they match, why not, and the request that would be sent.
+   * Nothing is sent. With a draft, nothing is saved either, and `matchedBefore` compares it with
+   * the saved connector. Records of a device or a period are looked for among the last 5,000.
+   *
+   * - `connectorId`: The id of the connector; required without a draft.
+   *
+   * - `draft`: Changes to the connector that are tried, or a whole one.
+   *
+   * - `limit`: How many of the latest records.
+   *
+   * - `deviceId`: Only records of this device.
+   *
+   * - `beginDate`: Only records with a timestamp from here on.
+   *
+   * - `endDate`: Only records with an earlier timestamp.
+   *
+   * `POST /connector/preview`; needs `connector.read`.
+   */
+  preview(groupId: string, options: { connectorId?: string; draft?: m.PreviewDraft; limit?: number; deviceId?: string; beginDate?: When; endDate?: When } = {}): Promise<m.Preview> {
+    return this.transport.request({ method: "POST", path: "/connector/preview", isRepeatable: true, body: { groupId, ...options } });
+  }
+}
+
+export class MessagesNoun extends Noun {
+  /**
+   * List the messages of the connectors of a group.
+   *
+   * Over all of its connectors, by the time of their last change, newest first.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `connectorId`: Only of this connector.
+   *
+   * - `status`: Only with this status: `processing`, `succeed` or `failed`.
+   *
+   * - `deviceId`: Only about this device.
+   *
+   * - `kind`: Only records of this kind.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `ascending`: true for the oldest first.
+   *
+   * `GET /connector/messages`; needs `connector.read`.
+   */
+  list(groupId: string, options: { limit?: number; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/connector/messages", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Get a message with its attempts.
+   *
+   * What a receiver answered in the body of its response is not stored.
+   *
+   * `GET /connector/message`; needs `connector.read`.
+   */
+  get(id: string): Promise<m.Message> {
+    return this.transport.request({ method: "GET", path: "/connector/message", isRepeatable: true, query: { id } });
+  }
+
+  /**
+   * Retry messages now.
+   *
+   * Those that wait for their next attempt, and those that failed and are still kept for a resend.
+   * By ids, up to 1,000; or by a filter, up to 10,000 in one request.
+   *
+   * - `ids`: Messages of this group.
+   *
+   * - `connectorId`: Only of this connector.
+   *
+   * - `deviceId`: Only about this device.
+   *
+   * - `kind`: Only records of this kind.
+   *
+   * - `beginDate`: Last changed from then on.
+   *
+   * - `endDate`: Last changed before.
+   *
+   * - `status`: `failed` (default) or `processing`.
+   *
+   * `POST /connector/messages/retry`; needs `connector.resend`.
+   */
+  retry(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; status?: string } = {}): Promise<m.MessagesChanged> {
+    return this.transport.request({ method: "POST", path: "/connector/messages/retry", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Cancel messages.
+   *
+   * Those that are queued; one that is being sent is not changed. By ids, up to 1,000; or by a
+   * filter, up to 10,000 in one request.
+   *
+   * - `ids`: Messages of this group.
+   *
+   * - `connectorId`: Only of this connector.
+   *
+   * - `deviceId`: Only about this device.
+   *
+   * - `kind`: Only records of this kind.
+   *
+   * - `beginDate`: Last changed from then on.
+   *
+   * - `endDate`: Last changed before.
+   *
+   * `POST /connector/messages/cancel`; needs `connector.resend`.
+   */
+  cancel(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When } = {}): Promise<m.MessagesChanged> {
+    return this.transport.request({ method: "POST", path: "/connector/messages/cancel", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Export the messages of a group's connectors.
+   *
+   * Connector by connector, in the order in which their records arrived; `beginDate` and `endDate`
+   * are about that arrival.
+   *
+   * - `connectorId`: Only of this connector.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `format`: CSV with a header, or one JSON object per line.
+   *
+   * - `after`: Continue after the row of this id; for an export that was interrupted.
+   *
+   * `GET /connector/messages/export`; needs `connector.read`.
+   */
+  export(groupId: string, options: { connectorId?: string; beginDate?: When; endDate?: When; format?: m.ExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+    return this.transport.stream({ method: "GET", path: "/connector/messages/export", isRepeatable: true, query: { groupId, ...options } });
+  }
+}
+
+export class ReplaysNoun extends Noun {
+  /**
+   * List the last 20 replays of a connector.
+   *
+   * The newest first; one that runs is always the first.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `GET /connector/replays`; needs `connector.read`.
+   */
+  list(connectorId: string, options: { groupId: string }): Promise<m.ReplayList> {
+    return this.transport.request({ method: "GET", path: "/connector/replays", isRepeatable: true, query: { connectorId, ...options } });
+  }
+
+  /**
+   * Get the progress of a replay.
+   *
+   * - `connectorId`: The id of the connector.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `GET /connector/replay`; needs `connector.read`.
+   */
+  get(replayId: string, options: { connectorId: string; groupId: string }): Promise<m.Replay> {
+    return this.transport.request({ method: "GET", path: "/connector/replay", isRepeatable: true, query: { replayId, ...options } });
+  }
+
+  /**
+   * Replay stored records through a connector.
+   *
+   * Those with timestamps in the range that match, also from before the connector was created.
+   * Records it has had before are sent again under their old id. `queued` is the number queued so
+   * far; a long range is processed in the background, see `GET /connector/replay`.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `beginDate`: The first timestamp of the records. RFC 3339, a date alone, or seconds or
+   * milliseconds since 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * - `endDate`: The end of the timestamps, which is not part of them. RFC 3339, a date alone, or
+   * seconds or milliseconds since 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * `POST /connector/replay`; needs `connector.resend`.
+   */
+  start(connectorId: string, options: { groupId: string; beginDate: When; endDate: When }): Promise<m.ReplayStarted> {
+    return this.transport.request({ method: "POST", path: "/connector/replay", isRepeatable: false, body: { connectorId, ...options } });
+  }
+
+  /**
+   * Cancel a replay.
+   *
+   * Messages that it has queued are still sent.
+   *
+   * - `connectorId`: The id of the connector.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /connector/replay`; needs `connector.resend`.
+   */
+  cancel(replayId: string, options: { connectorId: string; groupId: string }): Promise<m.Replay> {
+    return this.transport.request({ method: "DELETE", path: "/connector/replay", isRepeatable: false, query: { replayId, ...options } });
+  }
+
+  /**
+   * Preview a replay: how many records it would send.
+   *
+   * Nothing is sent. At most 10,000 records are looked at, those that arrived in the range first;
+   * beyond, `estimatedMatches` is an estimate.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `beginDate`: The first timestamp of the records. RFC 3339, a date alone, or seconds or
+   * milliseconds since 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * - `endDate`: The end of the timestamps, which is not part of them. RFC 3339, a date alone, or
+   * seconds or milliseconds since 1970. Without an offset it is UTC. A JSON number is taken, too.
+   *
+   * `POST /connector/replay/preview`; needs `connector.resend`.
+   */
+  preview(connectorId: string, options: { groupId: string; beginDate: When; endDate: When }): Promise<m.ReplayPreview> {
+    return this.transport.request({ method: "POST", path: "/connector/replay/preview", isRepeatable: true, body: { connectorId, ...options } });
+  }
+}
+
+export class NotificationsNoun extends Noun {
+  /**
+   * List the notifications of a group, or all that the caller can see.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `groupId`: Only of this group.
+   *
+   * `GET /notification/notifications`; needs `notification.read`.
+   */
+  list(options: { limit?: number; groupId?: string } = {}): Pages<m.Notification, m.NotificationConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/notification/notifications", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Get a notification.
+   *
+   * Secrets in `params` are masked unless the caller may update it.
+   *
+   * - `groupId`: If given, it must be the group of the notification.
+   *
+   * `GET /notification`; needs `notification.read`.
+   */
+  get(notificationId: string, options: { groupId?: string } = {}): Promise<m.Notification> {
+    return this.transport.request({ method: "GET", path: "/notification", isRepeatable: true, query: { notificationId, ...options } });
+  }
+
+  /**
+   * Create a notification.
+   *
+   * From now on it is sent when a device of the group sends a record with its `reason`, or when
+   * the service itself raises that reason, if `deviceId`, `deviceTypes`, `schedule` and the
+   * condition `when` in `params` match.
+   *
+   * - `params`: A JSON object, as described by the type's `expectedParameters`.
+   *
+   * - `type`: The notification type: `email`, `webhook`, `push` or `chat`.
+   *
+   * - `name`: The name of the notification.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * - `deviceId`: Only records of this device; empty for all.
+   *
+   * - `reason`: The `reason` of a data record, the `type` of an event, or one that the service
+   * raises itself. Left out or empty, every event triggers it.
+   *
+   * - `schedule`: When it may be sent, in the time zone of `params`. An object, or a string in the
+   * form of the responses; an empty string removes it.
+   *
+   * - `deviceTypes`: Only devices of these types; empty for all.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * - `enabled`: Whether it works; a disabled one does nothing, and is kept.
+   *
+   * `POST /notification`; needs `notification.write`.
+   */
+  create(groupId: string, options: { params: string; type: string; name: string; description?: string; deviceId?: string; reason?: string; schedule?: string | m.Schedule; deviceTypes?: string[]; tags?: string[]; enabled?: boolean }): Promise<m.Notification> {
+    return this.transport.request({ method: "POST", path: "/notification", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Update a notification.
+   *
+   * Members left out are unchanged; an empty `deviceId`, `reason` or `schedule` removes it. A mask
+   * in `params` keeps the secret. A new `reason` or geofence resets the trigger state; otherwise
+   * nothing is sent again.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `params`: A JSON object, as described by the type's `expectedParameters`.
+   *
+   * - `name`: The new name.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * - `type`: The new notification type.
+   *
+   * - `deviceId`: Only records of this device; empty for all.
+   *
+   * - `reason`: The `reason` of a data record, the `type` of an event, or one that the service
+   * raises itself. Left out or empty, every event triggers it.
+   *
+   * - `schedule`: When it may be sent, in the time zone of `params`. An object, or a string in the
+   * form of the responses; an empty string removes it.
+   *
+   * - `enabled`: Whether it works; a disabled one does nothing, and is kept.
+   *
+   * - `deviceTypes`: Only devices of these types; empty for all.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /notification`; needs `notification.write`.
+   */
+  update(notificationId: string, options: { groupId: string; params?: string; name?: string; description?: string; type?: string; deviceId?: string; reason?: string; schedule?: string | m.Schedule; enabled?: boolean; deviceTypes?: string[]; tags?: string[]; ifUpdatedAt?: When }): Promise<m.Notification> {
+    return this.transport.request({ method: "PUT", path: "/notification", isRepeatable: false, body: { notificationId, ...options } });
+  }
+
+  /**
+   * Delete a notification.
+   *
+   * `name` is the id of the group. Queued messages are deleted as well.
+   *
+   * - `groupId`: The id of the **group**; the interface calls it so.
+   *
+   * `DELETE /notification`; needs `notification.write`.
+   */
+  delete(notificationId: string, options: { groupId: string }): Promise<m.Notification> {
+    return this.transport.request({ method: "DELETE", path: "/notification", isRepeatable: false, query: renamed({ notificationId, ...options }, { groupId: "name" }) });
+  }
+
+  /**
+   * List the notification types.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /notification/notificationTypes`.
+   */
+  types(options: { limit?: number } = {}): Pages<m.NotificationType, m.NotificationTypeConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/notification/notificationTypes", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Get a notification type.
+   *
+   * `expectedParameters` is a JSON Schema, as text.
+   *
+   * `GET /notification/notificationType`.
+   */
+  type(type: string): Promise<m.NotificationType> {
+    return this.transport.request({ method: "GET", path: "/notification/notificationType", isRepeatable: true, query: { type } });
+  }
+
+  /**
+   * Send a test notification.
+   *
+   * With sample content to every recipient, regardless of schedule and throttle. The outcome is
+   * visible in `lastSentAt` and `error`. Limited to a few requests per minute and caller.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `POST /notification/test`; needs `notification.write`.
+   */
+  test(notificationId: string, options: { groupId: string }): Promise<m.NotificationTest> {
+    return this.transport.request({ method: "POST", path: "/notification/test", isRepeatable: false, body: { notificationId, ...options } });
+  }
+}
+
+export class JobsNoun extends Noun {
+  /**
+   * List the jobs of a group.
+   *
+   * Newest first, with who started them and why.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `state`: Only jobs in this state.
+   *
+   * `GET /jobs`; needs `device.read`.
+   */
+  list(groupId: string, options: { limit?: number; state?: m.JobState } = {}): Pages<m.Job, m.JobConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/jobs", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Get a job and its progress.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `GET /job`; needs `device.read`.
+   */
+  get(jobId: string, options: { groupId: string }): Promise<m.Job> {
+    return this.transport.request({ method: "GET", path: "/job", isRepeatable: true, query: { jobId, ...options } });
+  }
+
+  /**
+   * Start a job.
+   *
+   * It works in the background, in small steps, with the permissions that its starter has at each
+   * step; see `GET /job`. With `dryRun` nothing is started: the response has the number of devices
+   * and some of them. `filter` is evaluated when a device is reached; devices that are created
+   * later are not part of the job.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `deviceIds`: Devices of the group. Or else `filter`.
+   *
+   * - `filter`: Which devices of the group. Or else `deviceIds`.
+   *
+   * - `parameters`: What this kind of job needs.
+   *
+   * - `reason`: Why, for whoever looks at the list of jobs or at the audit log.
+   *
+   * - `dryRun`: Only count the devices, and list some of them; nothing is changed.
+   *
+   * `POST /job`; needs `device.read`.
+   */
+  start(kind: m.StartableJobKind, options: { groupId: string; deviceIds?: string[]; filter?: m.JobFilter; parameters?: m.JobParameters; reason?: string; dryRun?: boolean }): Promise<m.JobReturn> {
+    return this.transport.request({ method: "POST", path: "/job", isRepeatable: false, body: { kind, ...options } });
+  }
+
+  /**
+   * List what a job did with single devices.
+   *
+   * In the order in which they were processed. Those that were changed are listed as long as the
+   * job can be undone; of those that were skipped or failed, the first 10,000. Devices for which
+   * there was nothing to change are only counted.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `outcome`: Only devices with this outcome.
+   *
+   * `GET /job/items`; needs `device.read`.
+   */
+  items(jobId: string, options: { limit?: number; groupId: string; outcome?: m.JobOutcome }): Pages<m.JobItem, m.JobItemConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/job/items", isRepeatable: true, query: { jobId, ...options } }, "items");
+  }
+
+  /**
+   * Get the file of an export.
+   *
+   * For 24 hours after the end of the job, for everybody who may export the same; of the audit
+   * log, for whoever has started the job.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `GET /job/result`; needs `device.read`.
+   */
+  result(jobId: string, options: { groupId: string }): AsyncGenerator<Uint8Array, void, void> {
+    return this.transport.stream({ method: "GET", path: "/job/result", isRepeatable: true, query: { jobId, ...options } });
+  }
+
+  /**
+   * Delete the file of an export before it expires.
+   *
+   * It makes room for others. A job without a file is unchanged.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /job/result`; needs `device.read`.
+   */
+  deleteResult(jobId: string, options: { groupId: string }): Promise<m.Job> {
+    return this.transport.request({ method: "DELETE", path: "/job/result", isRepeatable: false, query: { jobId, ...options } });
+  }
+
+  /**
+   * Cancel a job.
+   *
+   * What it has done stays done, and can be undone; messages that a resend or replay has queued
+   * are still sent, see `POST /connector/messages/cancel`. A job that has ended is unchanged.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `POST /job/cancel`; needs `device.read`.
+   */
+  cancel(jobId: string, options: { groupId: string }): Promise<m.Job> {
+    return this.transport.request({ method: "POST", path: "/job/cancel", isRepeatable: false, body: { jobId, ...options } });
+  }
+
+  /**
+   * Undo a job.
+   *
+   * For 24 hours after its end. The undo is a job as well, which is returned. It skips devices
+   * that were changed since, and lists them with `GET /job/items`.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `reason`: Why, for whoever looks at the list of jobs or at the audit log.
+   *
+   * `POST /job/undo`; needs `device.read`.
+   */
+  undo(jobId: string, options: { groupId: string; reason?: string }): Promise<m.Job> {
+    return this.transport.request({ method: "POST", path: "/job/undo", isRepeatable: false, body: { jobId, ...options } });
+  }
+}
+
+export class AuditNoun extends Noun {
+  /**
+   * List the audit log of a group.
+   *
+   * Every change in the group, newest first: who made it, in which request, and what the changed
+   * fields were before and after. Operators also see the address of the caller. A page with
+   * filters reads 2,000 entries at most, so it can be short, or empty, and still have a
+   * `nextToken`.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: Include the groups below.
+   *
+   * - `objectId`: Only changes of this object.
+   *
+   * - `actorId`: Only changes by this user or app client.
+   *
+   * - `action`: Only this action, like `device.update`.
+   *
+   * - `requestId`: Only changes by this request.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * `GET /group/audit`; needs `audit.read`.
+   */
+  list(groupId: string, options: { limit?: number; subgroups?: boolean; objectId?: string; actorId?: string; action?: string; requestId?: string; beginDate?: When; endDate?: When } = {}): Pages<m.AuditEntry, m.AuditEntryConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/audit", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Export the audit log of a group.
+   *
+   * With the filters of its list, newest first.
+   *
+   * - `subgroups`: Include the groups below.
+   *
+   * - `objectId`: Only changes of this object.
+   *
+   * - `actorId`: Only changes by this user or app client.
+   *
+   * - `action`: Only this action, like `device.update`.
+   *
+   * - `requestId`: Only changes by this request.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `format`: CSV with a header, or one JSON object per line.
+   *
+   * - `after`: Continue after the row of this id; for an export that was interrupted.
+   *
+   * `GET /group/audit/export`; needs `audit.read`.
+   */
+  export(groupId: string, options: { subgroups?: boolean; objectId?: string; actorId?: string; action?: string; requestId?: string; beginDate?: When; endDate?: When; format?: m.ExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+    return this.transport.stream({ method: "GET", path: "/group/audit/export", isRepeatable: true, query: { groupId, ...options } });
+  }
+}
+
+export class NetworksNoun extends Noun {
+  /**
+   * Take a message of the vendor's network: data.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * `POST /network/vendor/data`.
+   */
+  vendorData(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/vendor/data", isRepeatable: true, body });
+  }
+
+  /**
+   * Take a message of the vendor's network: dataAdvanced.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * `POST /network/vendor/dataAdvanced`.
+   */
+  vendorDataAdvanced(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/vendor/dataAdvanced", isRepeatable: true, body });
+  }
+
+  /**
+   * Take a message of the vendor's network: status.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * `POST /network/vendor/status`.
+   */
+  vendorStatus(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/vendor/status", isRepeatable: true, body });
+  }
+
+  /**
+   * Take a message of the vendor's network: acknowledge.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * `POST /network/vendor/acknowledge`.
+   */
+  vendorAcknowledge(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/vendor/acknowledge", isRepeatable: true, body });
+  }
+
+  /**
+   * Take a message of the vendor's network: error.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * `POST /network/vendor/error`.
+   */
+  vendorError(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/vendor/error", isRepeatable: true, body });
+  }
+
+  /**
+   * Take an event of ChirpStack's HTTP integration.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * - `event`: The type of the event; ChirpStack adds it.
+   *
+   * `POST /network/chirpstack`.
+   */
+  chirpstack(body: Record<string, unknown>, options: { event: m.ChirpstackEvent }): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/chirpstack", isRepeatable: true, body, query: { ...options } });
+  }
+
+  /**
+   * Take a message of a webhook of The Things Stack.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * `POST /network/ttn`.
+   */
+  ttn(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/ttn", isRepeatable: true, body });
+  }
+
+  /**
+   * Take a message of an HTTP output of LORIOT.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * `POST /network/loriot`.
+   */
+  loriot(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/loriot", isRepeatable: true, body });
+  }
+
+  /**
+   * Take a report of ThingPark's network server.
+   *
+   * The device is looked up by the network's own id, in the group of the token or below it. The
+   * response is sent once the records are committed; the same message sent again is stored once.
+   * Without a body, the message is read from the query.
+   *
+   * `POST /network/thingpark`.
+   */
+  thingpark(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/thingpark", isRepeatable: true, body });
+  }
+}
+
+export class Nouns {
+  readonly groups: GroupsNoun;
+  readonly members: MembersNoun;
+  readonly roles: RolesNoun;
+  readonly permissions: PermissionsNoun;
+  readonly users: UsersNoun;
+  readonly appClients: AppClientsNoun;
+  readonly devices: DevicesNoun;
+  readonly deviceTypes: DeviceTypesNoun;
+  readonly downlinks: DownlinksNoun;
+  readonly data: DataNoun;
+  readonly events: EventsNoun;
+  readonly geolocations: GeolocationsNoun;
+  readonly telemetry: TelemetryNoun;
+  readonly records: RecordsNoun;
+  readonly connectors: ConnectorsNoun;
+  readonly messages: MessagesNoun;
+  readonly replays: ReplaysNoun;
+  readonly notifications: NotificationsNoun;
+  readonly jobs: JobsNoun;
+  readonly audit: AuditNoun;
+  readonly networks: NetworksNoun;
+
+  constructor(protected readonly transport: Transport) {
+    this.groups = new GroupsNoun(transport);
+    this.members = new MembersNoun(transport);
+    this.roles = new RolesNoun(transport);
+    this.permissions = new PermissionsNoun(transport);
+    this.users = new UsersNoun(transport);
+    this.appClients = new AppClientsNoun(transport);
+    this.devices = new DevicesNoun(transport);
+    this.deviceTypes = new DeviceTypesNoun(transport);
+    this.downlinks = new DownlinksNoun(transport);
+    this.data = new DataNoun(transport);
+    this.events = new EventsNoun(transport);
+    this.geolocations = new GeolocationsNoun(transport);
+    this.telemetry = new TelemetryNoun(transport);
+    this.records = new RecordsNoun(transport);
+    this.connectors = new ConnectorsNoun(transport);
+    this.messages = new MessagesNoun(transport);
+    this.replays = new ReplaysNoun(transport);
+    this.notifications = new NotificationsNoun(transport);
+    this.jobs = new JobsNoun(transport);
+    this.audit = new AuditNoun(transport);
+    this.networks = new NetworksNoun(transport);
+  }
+}

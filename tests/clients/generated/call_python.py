@@ -15,7 +15,7 @@ def to_snake(name: str) -> str:
 
 
 def to_argument(name: str) -> str:
-    return f"{name}_" if name in ("type", "id") else to_snake(name)
+    return "type_" if name == "type" else to_snake(name)
 
 
 def main(package: str, calls: str, url: str, token: str) -> None:

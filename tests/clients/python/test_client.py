@@ -4,7 +4,9 @@ import asyncio
 import inspect
 import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -105,6 +107,15 @@ def test_errors_say_what_is_wrong(client: Client) -> None:
         client.groups.update(group.id, name="Shop", if_updated_at=group.updated_at)
     with pytest.raises(ValueError, match="time zone"):
         client.devices.data("dev_1", begin_date=datetime(2026, 3, 1)).all()  # noqa: DTZ001
+
+
+def test_a_client_may_be_shared_by_threads(client: Client) -> None:
+    group = client.groups.create("Dairy")
+    device = add_device(client, group.id)
+    with ThreadPoolExecutor(32) as pool:
+        stored = list(pool.map(partial(report, client, device.device_id), range(200)))
+    assert len({each.timestamp for each in stored}) == 200
+    assert len(client.devices.data(device.device_id).all()) == 200
 
 
 # --- tokens ---

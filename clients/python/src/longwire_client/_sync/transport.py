@@ -26,8 +26,9 @@ from longwire_client.options import Options
 
 T = TypeVar("T")
 
-# The service closes idle connections after 30 seconds; we let go of them before.
-_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=20)
+# The service closes idle connections after 30 seconds; we close them before. All idle ones are kept
+# until then: closing surplus ones can hit one that another thread has just been given.
+_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=None, keepalive_expiry=20)
 # Nothing was sent yet when one of these occurs.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 

@@ -41,13 +41,14 @@ def build_wheel(project: Path, folder: Path) -> Path:
     return built
 
 
-@pytest.fixture
-def unpacked(wheel: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel as an import path without any extra."""
+    folder = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "lib")
-    (tmp_path / "lib" / "sitecustomize.py").write_text(HIDE_EXTRAS)
-    return tmp_path / "lib"
+        archive.extractall(folder)
+    (folder / "sitecustomize.py").write_text(HIDE_EXTRAS)
+    return folder
 
 
 def test_the_wheel_says_what_it_is_and_contains_the_console(wheel: Path) -> None:

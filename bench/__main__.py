@@ -9,6 +9,7 @@ import sys
 from bench import (
     backlog,
     clients,
+    cluster,
     console,
     delivery,
     identity,
@@ -31,11 +32,12 @@ SUITES = {
     "console": console.measure,
     "transfers": transfers.measure,
     "clients": clients.measure,
+    "cluster": cluster.measure,
     "console-large": console.measure_large,
     "large": large.measure,
     "backlog": backlog.measure,
 }
-ON_REQUEST = {"large", "backlog", "console-large"}
+ON_REQUEST = {"large", "backlog", "cluster", "console-large"}
 
 
 def main() -> int:

@@ -1,0 +1,126 @@
+"""Several processes on PostgreSQL: processor time of a record, ours and the server's.
+
+Rates say little about a machine that also runs the server and the load. What a record costs decides
+how far one primary goes, and it depends on how many are committed together.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import psycopg
+
+from bench.ingest import body
+from bench.load import Result, head, run
+from bench.service import Service, postgres, running
+from bench.table import Findings, Row
+
+COMMIT_SIZES = (1, 10, 100, 1_000)
+DEVICES = 200
+THIN_NODES = 2
+THIN_PER_S = 200.0  # of each node
+
+
+class Batches:
+    """The n-th batch of so many records."""
+
+    def __init__(self, service: Service, devices: list[str], size: int, first: int) -> None:
+        headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
+        self._head = head("POST", "/device/data/batch", headers=headers)
+        self._bodies = [body(device, "") for device in devices]
+        self._size, self._first = size, first
+
+    def __call__(self, number: int) -> bytes:
+        start = self._first + number * self._size
+        items = [
+            self._bodies[each % len(self._bodies)].replace(
+                '"timestamp": 17', f'"timestamp": 17{each}'
+            )
+            for each in range(start, start + self._size)
+        ]
+        raw = f'{{"items":[{",".join(items)}]}}'.encode()
+        return self._head + b"\r\ncontent-length: %d\r\n\r\n" % len(raw) + raw
+
+
+def measure(findings: Findings, seconds: float) -> None:
+    with postgres() as url, running("--database", url) as service:
+        devices = _create_devices(service)
+        server = _find_server(url)
+        for number, size in enumerate(COMMIT_SIZES):
+            load = Batches(service, devices, size, 10_000_000 * (number + 1))
+            findings.add(
+                _measure_one(f"commits of {size}", [(service, load)], server, size, seconds)
+            )
+        with running("--database", url, data=service.data) as other:
+            loads = [
+                (node, Batches(node, devices, 1, 10_000_000 * (7 + number)))
+                for number, node in enumerate((service, other))
+            ]
+            name = f"{THIN_NODES} nodes, {THIN_PER_S:.0f} single records/s each"
+            findings.add(_measure_one(name, loads, server, 1, seconds, rate=THIN_PER_S))
+
+
+def _measure_one(
+    name: str,
+    loads: list[tuple[Service, Batches]],
+    server: psutil.Process,
+    size: int,
+    seconds: float,
+    *,
+    rate: float | None = None,
+) -> Row:
+    """One connection that sends one request after the other, so that each is a commit."""
+    processes = [psutil.Process(node.pid) for node, _ in loads]
+    before = sum(map(_cpu_s, processes)), _cpu_s(server)
+
+    def send(load: tuple[Service, Batches]) -> Result:
+        node, batches = load
+        connections = 1 if rate is None else 32
+        return run(
+            node.host, node.port, batches, connections=connections, seconds=seconds, rate=rate,
+            warmup_s=0.0,
+        )  # fmt: skip
+
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(send, loads))
+    after = sum(map(_cpu_s, processes)), _cpu_s(server)
+    records = sum(each.rate for each in results) * seconds * size
+    ours, theirs = ((b - a) / records * 1e6 for a, b in zip(before, after, strict=True))
+    return Row(
+        name,
+        rate=records / seconds,
+        p50_ms=max(each.p50_ms for each in results),
+        p99_ms=max(each.p99_ms for each in results),
+        note=f"a record: longwire {ours:.0f} µs, PostgreSQL {theirs:.0f} µs",
+    )
+
+
+def _create_devices(service: Service) -> list[str]:
+    group = service.call("POST", "/group", {"name": "bench"})["id"]
+    created = []
+    for number in range(DEVICES):
+        device = {
+            "groupId": group,
+            "name": f"device {number}",
+            "type": "generic",
+            "originalId": f"{number:06X}",
+            "network": "mqtt",
+        }
+        created.append(service.call("POST", "/device", device)["deviceId"])
+    return created
+
+
+def _find_server(url: str) -> psutil.Process:
+    with psycopg.connect(url) as connection:
+        parent = psutil.Process(connection.info.backend_pid).parent()
+    assert parent is not None
+    return parent
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """Of a process and its children, with those that have ended."""
+    total = 0.0
+    for each in [process, *process.children(recursive=True)]:
+        times = each.cpu_times()
+        total += times.user + times.system
+    times = process.cpu_times()
+    return total + float(times.children_user + times.children_system)

@@ -1,5 +1,7 @@
 """The documentation site as `make docs` builds it: links, assets, and how a browser shows it."""
 
+import fcntl
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator
@@ -50,12 +52,18 @@ def require_generator() -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built once for all workers."""
     require_generator()
     # What builds the site is not installed everywhere.
     from scripts.guide.build import build  # noqa: PLC0415
 
-    folder = tmp_path_factory.mktemp("guide") / "site"
-    assert build(folder) > 40
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = shared / "guide-site"
+    with (shared / "guide-site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            assert build(folder) > 40
     return folder
 
 

@@ -100,6 +100,7 @@ def test_a_filter_with_a_mistake_shows_its_place_and_the_old_one_goes_on(
         expect(rows_of(page)).to_have_attribute("aria-rowcount", "4")
 
 
+@pytest.mark.soak
 def test_a_burst_is_shown_once_each_and_the_page_answers_meanwhile(
     world: World, browse: OpenConsole
 ) -> None:

@@ -45,6 +45,7 @@ _TAGS = {
     "Jobs": "Work with many devices at once: progress, cancel, result of each device, undo.",
     "Audit log": "Who changed what in a group.",
     "Networks": "Callbacks for networks that received an uplink, with the token of a group.",
+    "Webhooks": "What the service sends to receivers of yours.",
     "Service": "Health and metrics of the service.",
 }
 

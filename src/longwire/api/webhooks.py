@@ -178,11 +178,11 @@ _MESSAGES = [
 
 
 def _webhook(operation_id: str, summary: str, description: str, content: Json, gone: str) -> Json:
-    is_notification = operation_id == "receiveNotification"
     return {
         "post": {
             "operationId": operation_id,
-            "tags": ["Notifications" if is_notification else "Connectors"],
+            # A tag of their own: generators write one file for each tag, of paths or of webhooks.
+            "tags": ["Webhooks"],
             "summary": summary,
             "description": description,
             "security": [],

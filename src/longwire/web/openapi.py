@@ -80,7 +80,8 @@ def build_document(
     simplify_parts(paths, schemas)
     simplify_parts(webhooks, schemas)
     queries = {route.query.__name__ for route in routes if isinstance(route, Route) and route.query}
-    used_tags = {entry["tags"][0] for methods in paths.values() for entry in methods.values()}
+    entries = [*paths.values(), *webhooks.values()]
+    used_tags = {entry["tags"][0] for methods in entries for entry in methods.values()}
     return {
         "openapi": "3.1.0",
         "info": {

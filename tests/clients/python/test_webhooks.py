@@ -57,6 +57,7 @@ def test_signatures_are_those_of_standard_webhooks() -> None:
         ({"webhook-timestamp": str(int((NOW - timedelta(minutes=6)).timestamp()))}, "too_old"),
         ({"webhook-timestamp": str(int((NOW + timedelta(minutes=6)).timestamp()))}, "too_new"),
         ({"webhook-id": "msg_2"}, "bad_signature"),
+        ({"webhook-id": "msg_\udcff"}, "bad_signature"),
         ({"webhook-signature": "v2,AAAA \udce9"}, "bad_signature"),
     ],
 )
@@ -67,3 +68,9 @@ def test_anything_else_is_refused(change: dict[str, str], code: str) -> None:
     with pytest.raises(WebhookRefused) as refused:
         webhook.verify(b"{}", {**headers, **change}, now=NOW)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_?"])
+def test_a_secret_that_is_none_is_refused(secret: str) -> None:
+    with pytest.raises(ValueError, match="secret"):
+        Webhook(NEW, secret)

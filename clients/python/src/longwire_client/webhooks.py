@@ -58,7 +58,7 @@ class Webhook:
         ]
         # Every pair is compared, so that the time taken does not tell which one matched.
         matches = [
-            hmac.compare_digest(mine, theirs.encode("utf-8", "surrogateescape"))
+            hmac.compare_digest(mine, _to_bytes(theirs))
             for theirs in signatures
             for mine in expected
         ]
@@ -94,11 +94,20 @@ def _header(headers: Mapping[str, str], name: str) -> str:
 
 def _key(secret: str) -> bytes:
     try:
-        return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except binascii.Error as error:
         raise ValueError("a secret is whsec_ and base64") from error
+    if not key:
+        # An unset variable, say: anybody could sign with it.
+        raise ValueError("a secret must not be empty")
+    return key
+
+
+def _to_bytes(header: str) -> bytes:
+    """What a header consists of; some servers decode what is not UTF-8 to surrogates."""
+    return header.encode("utf-8", "surrogatepass")
 
 
 def _sign(key: bytes, message_id: str, timestamp: str, body: bytes) -> str:
-    signed = b".".join((message_id.encode(), timestamp.encode(), body))
+    signed = b".".join((_to_bytes(message_id), timestamp.encode(), body))
     return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

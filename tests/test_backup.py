@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from longwire.backup import operations
-from longwire.backup.repository import Manifest, Repository
+from longwire.backup.repository import Manifest, Repository, Transfer
 from longwire.backup.stores import BackupError, FolderStore, open_store
 from longwire.errors import OperatorError
 from longwire.settings import Settings
@@ -231,7 +232,83 @@ cli.main()
     assert (tmp_path / "again" / "longwire.db").stat().st_mode & 0o077 == 0
     users = longwire("credentials", "list", "--json", *flags[:2], cwd=tmp_path)
     assert "a@b.c" in users.stdout
-    assert not list(data.glob("backup-*")) and not list((tmp_path / "again").glob("backup-*"))
+    left = (each for folder in (data, tmp_path / "again") for each in folder.glob(".longwire-*"))
+    assert not list(left)
+
+
+@pytest.mark.engine_free
+def test_a_backup_deletes_only_what_backups_have_made(world: World, tmp_path: Path) -> None:
+    place, temporary = tmp_path / "backups", tmp_path / "temporary"
+    foreign = (
+        temporary / "backup-20261116" / "precious.txt",
+        temporary / "backup-99999999-of-mine" / "precious.txt",
+        place / "chunks" / "precious.txt",
+        place / "backups" / "zzz" / "precious.json",
+    )
+    for each in foreign:
+        each.parent.mkdir(parents=True, exist_ok=True)
+        each.write_text("precious")
+    left = temporary / ".longwire-backup-99999999-abcdefgh"
+    left.mkdir()
+    made = back_up(world, place, temporary=temporary)
+    repository = Repository(FolderStore(place))
+    operations.check(repository, repository.get_manifest(None), temporary)
+    assert repository.keep(1) == []
+    assert [each.id for each in repository.list_manifests()] == [made.manifest.id]
+    assert all(each.exists() for each in foreign)
+    assert not left.exists()
+
+
+@pytest.mark.engine_free
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "../../precious"},
+        {"id": "20200101T000000000000Z"},
+        {"months": ["2026-1"]},
+        {"files": [{"name": "longwire.db", "size": 1, "chunks": ["../../precious.json"]}]},
+    ],
+)
+def test_a_manifest_leads_nowhere_else(
+    world: World, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    place, precious = tmp_path / "backups", tmp_path / "precious.json"
+    precious.write_text("{}")
+    back_up(world, place)
+    [manifest] = (place / "backups").iterdir()
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **change}))
+    back_up(world, place)
+    with pytest.raises(BackupError, match="not a backup of longwire"):
+        Repository(FolderStore(place)).keep(1)
+    assert precious.exists()
+
+
+@pytest.mark.engine_free
+def test_nothing_is_restored_with_a_key_that_is_none(
+    world: World, fast_folder: Path, tmp_path: Path
+) -> None:
+    place, target = tmp_path / "backups", replace(world.settings, data=fast_folder / "target")
+    made = back_up(world, place, includes_key=True)
+    repository = Repository(FolderStore(place))
+    for content in (b"", b"\xff", b"no key", b"ab" * 31, b"ab" * 32):
+        files = [each for each in made.manifest.files if each.name != operations.KEY_FILE]
+        files.append(repository.add_file(operations.KEY_FILE, [content], Transfer()))
+        with pytest.raises(BackupError, match="secret key"):
+            operations.restore(
+                target, repository, msgspec.structs.replace(made.manifest, files=tuple(files))
+            )
+    assert list(target.data.iterdir()) == []
+
+
+@pytest.mark.engine_free
+@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/x", "postgresql://a:hunter2%zz@h/x"])
+def test_a_server_that_is_not_there_is_told_in_a_line(url: str, tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, database=url)
+    with pytest.raises(OperatorError) as refused:
+        operations.make_backup(
+            settings, Repository(FolderStore(tmp_path / "backups")), includes_key=False
+        )
+    assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.ordinary_variant("sqlite")

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -24,7 +25,9 @@ DATABASE_FILE = "longwire.db"
 KEY_FILE = "secret.key"
 SQLITE, POSTGRES = "sqlite", "postgresql"
 CHUNK_BYTES = 256 * 1024
-_TEMPORARY = "backup-"
+# Nobody else names a folder like this: what was left behind is deleted.
+_TEMPORARY = ".longwire-backup-"
+_TEMPORARY_NAME = re.compile(r"\.longwire-backup-([0-9]+)-[a-z0-9_]{8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +123,26 @@ def restore(settings: Settings, repository: Repository, manifest: Manifest) -> N
         keys, _ = startup.load_keys(settings)
         if manifest.key_fingerprint not in Keyring(*keys).fingerprints:
             raise BackupError("The secret key that is here is not the one of this backup.")
+    keys = _read_keys(repository, manifest) if manifest.has_key else []
     if settings.database:
         _restore_postgres(settings, repository, manifest)
     else:
         _restore_sqlite(settings.data / DATABASE_FILE, repository, manifest)
-    if manifest.has_key and not startup.has_key(settings):
-        text = b"".join(repository.read_file(_find_file(manifest, KEY_FILE))).decode()
-        startup.save_keys(settings, [bytes.fromhex(each) for each in text.split()])
+    if keys and not startup.has_key(settings):
+        startup.save_keys(settings, keys)
+
+
+def _read_keys(repository: Repository, manifest: Manifest) -> list[bytes]:
+    """The secret keys in a backup, which are those of its database."""
+    content = b"".join(repository.read_file(_find_file(manifest, KEY_FILE)))
+    try:
+        keys = [bytes.fromhex(each) for each in content.decode().split()]
+        fingerprints = Keyring(*keys).fingerprints
+    except (ValueError, TypeError) as error:
+        raise BackupError("What the backup has as the secret key is none.") from error
+    if manifest.key_fingerprint not in fingerprints:
+        raise BackupError("The secret key in the backup is not that of its database.")
+    return keys
 
 
 def check(repository: Repository, manifest: Manifest, temporary: Path | None = None) -> None:
@@ -229,8 +245,10 @@ def _temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    owner = folder.name.removeprefix(_TEMPORARY).partition("-")[0]
-    return owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc").exists()
+    made_by = _TEMPORARY_NAME.fullmatch(folder.name)
+    if made_by is None or not Path("/proc").exists():
+        return False
+    return not Path(f"/proc/{made_by[1]}").exists()
 
 
 def _fsync_folder(folder: Path) -> None:

@@ -16,6 +16,11 @@ _COMPRESSION_LEVEL = 1
 _MANIFESTS = "backups"
 _CHUNKS = "chunks"
 _ID = re.compile(r"[0-9]{8}T[0-9]{12}Z")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_MONTH = re.compile(r"[0-9]{4}(?:0[1-9]|1[0-2])")
+# What else lies in the same folder is not ours.
+_CHUNK_NAME = re.compile(r"chunks/[0-9a-f]{2}/[0-9a-f]{64}")
+_MANIFEST_NAME = re.compile(r"backups/[0-9]{8}T[0-9]{12}Z\.json")
 
 
 class StoredFile(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,7 +68,7 @@ class Repository:
     def add_file(self, name: str, chunks: Iterable[bytes], transfer: Transfer) -> StoredFile:
         """Store what of a file is not there yet."""
         if self._present is None:
-            self._present = set(self._store.list_names(_CHUNKS))
+            self._present = self._list_chunks()
         names: list[str] = []
         size = 0
         for chunk in chunks:
@@ -82,7 +87,7 @@ class Repository:
         """Make a backup exist, after everything that it added was read again."""
         for blob in transfer.new_chunks:
             self._read_chunk(blob.rpartition("/")[2])
-        present = set(self._store.list_names(_CHUNKS))
+        present = self._list_chunks()
         missing = [each for each in _list_blobs(manifest) if each not in present]
         if missing:
             raise BackupError(f"{len(missing)} chunks were deleted meanwhile; make another backup.")
@@ -90,8 +95,7 @@ class Repository:
 
     def list_manifests(self) -> list[Manifest]:
         """All backups, the newest first."""
-        names = sorted(self._store.list_names(_MANIFESTS), reverse=True)
-        return [self._load(name) for name in names]
+        return [self._load(name) for name in reversed(self._list_names())]
 
     def get_manifest(self, backup_id: str | None) -> Manifest:
         """A backup by its id, or the newest."""
@@ -99,7 +103,7 @@ class Repository:
             if not _ID.fullmatch(backup_id):
                 raise BackupError(f"{backup_id} is not the id of a backup.")
             return self._load(_name_manifest(backup_id))
-        names = sorted(self._store.list_names(_MANIFESTS))
+        names = self._list_names()
         if not names:
             raise BackupError("There is no backup there.")
         return self._load(names[-1])
@@ -115,8 +119,15 @@ class Repository:
         dropped = manifests[count:]
         self._store.delete(_name_manifest(each.id) for each in dropped)
         used = {blob for each in manifests[:count] for blob in _list_blobs(each)}
-        self._store.delete([blob for blob in self._store.list_names(_CHUNKS) if blob not in used])
+        self._store.delete(self._list_chunks() - used)
         return [each.id for each in dropped]
+
+    def _list_names(self) -> list[str]:
+        """The names of manifests, the oldest first."""
+        return sorted(filter(_MANIFEST_NAME.fullmatch, self._store.list_names(_MANIFESTS)))
+
+    def _list_chunks(self) -> set[str]:
+        return set(filter(_CHUNK_NAME.fullmatch, self._store.list_names(_CHUNKS)))
 
     def _read_chunk(self, name: str) -> bytes:
         try:
@@ -134,7 +145,19 @@ class Repository:
             raise BackupError(f"{name} is not a backup of longwire: {error}") from error
         if manifest.format != FORMAT:
             raise BackupError(f"{name} was made by a newer version of longwire.")
+        if not _is_well_formed(manifest) or _name_manifest(manifest.id) != name:
+            raise BackupError(f"{name} is not a backup of longwire: its names are not ours")
         return manifest
+
+
+def _is_well_formed(manifest: Manifest) -> bool:
+    """Whether what becomes part of paths and statements is nothing else than it should be."""
+    digests = (name for file in manifest.files for name in file.chunks)
+    return (
+        _ID.fullmatch(manifest.id) is not None
+        and all(map(_DIGEST.fullmatch, digests))
+        and all(map(_MONTH.fullmatch, manifest.months))
+    )
 
 
 def _list_blobs(manifest: Manifest) -> Iterator[str]:

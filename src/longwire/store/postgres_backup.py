@@ -50,6 +50,10 @@ where relkind in ('r', 'p') and relnamespace = current_schema()::regnamespace
 """
 
 
+class PostgresFailed(OperatorError):
+    """The server cannot be reached, or refuses what a backup needs."""
+
+
 class NotEmpty(OperatorError):
     """A backup is restored into an empty database only."""
 
@@ -93,8 +97,27 @@ def list_tables() -> list[str]:
 
 
 @contextmanager
+def _connect(
+    url: str, *, autocommit: bool = False
+) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """A connection; what goes wrong with it is told in a line."""
+    try:
+        connection = psycopg.connect(url, autocommit=autocommit)
+    except psycopg.ProgrammingError:
+        # Not repeated here, nor as the cause: there may be a password in it.
+        raise PostgresFailed("The URL of the database is invalid.") from None
+    except psycopg.Error as error:
+        raise PostgresFailed(f"PostgreSQL cannot be reached: {error}") from error
+    try:
+        with connection:
+            yield connection
+    except psycopg.Error as error:
+        raise PostgresFailed(f"PostgreSQL: {error}") from error
+
+
+@contextmanager
 def open_snapshot(url: str) -> Iterator[Snapshot]:
-    with psycopg.connect(url, autocommit=True) as connection:
+    with _connect(url, autocommit=True) as connection:
         connection.execute(NO_TIMEOUTS)
         connection.execute(BEGIN)
         connection.execute(GET_REVISION)  # the snapshot is taken by the first statement
@@ -117,7 +140,7 @@ def split_rows(rows: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def require_empty(url: str) -> None:
-    with psycopg.connect(url) as connection:
+    with _connect(url) as connection:
         found = connection.execute(COUNT_TABLES).fetchone()
         if found is None or found[0]:
             raise NotEmpty("This database has tables already; restore into an empty one.")
@@ -125,7 +148,7 @@ def require_empty(url: str) -> None:
 
 def drop_tables(url: str) -> None:
     """Undo what a restoration that failed has created."""
-    with psycopg.connect(url) as connection:
+    with _connect(url) as connection:
         for (name,) in connection.execute(GET_TABLES).fetchall():
             connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(str(name))))
         connection.execute(DROP_SEQUENCE)
@@ -156,6 +179,6 @@ class Restoration:
 @contextmanager
 def open_restoration(url: str) -> Iterator[Restoration]:
     """Nothing is there until the end of the block, and nothing after a failure."""
-    with psycopg.connect(url) as connection:
+    with _connect(url) as connection:
         connection.execute(NO_TIMEOUTS)
         yield Restoration(connection)

@@ -113,6 +113,10 @@ def test_a_key_is_rotated_while_the_service_works_and_the_old_one_is_forgotten(
     assert json.loads(done.stdout)["resealed"] > 0
     assert find_sealed_by_others(world, new) == []
     assert json.loads(command(world).stdout)["resealed"] == 0, "again, without harm"
+    # A process that was forgotten seals with the old key: without that, this would be lost.
+    forgotten = Keyring(old).seal("her phone", f"push_token|{company.ada.id}")
+    world.write(lambda tx: tx.execute(sa.update(schema.push_token).values(sealed_token=forgotten)))
+    assert "Some process has sealed" in command(world, "--drop-old").stderr
     assert command(world, "--drop-old").returncode == 0
     assert (world.settings.data / "secret.key").read_text() == f"{new.hex()}\n"
     world.restart()

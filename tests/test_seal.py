@@ -104,3 +104,8 @@ def test_the_fingerprint_of_a_key_does_not_reveal_it() -> None:
 def test_a_key_of_another_length_is_refused(length: int) -> None:
     with pytest.raises(ValueError, match=f"{length}"):
         Keyring(bytes(length))
+
+
+@pytest.mark.parametrize("damaged", ["", "a", "é", "AAAA=", "A" * 40, b"", b"short"])
+def test_what_is_damaged_is_not_current(damaged: str | bytes) -> None:
+    assert not Keyring(b"k" * 32).is_current(damaged, "purpose")

@@ -85,8 +85,8 @@ class Keyring:
 
     def is_current(self, sealed: str | bytes, purpose: str) -> bool:
         """Whether the newest key has sealed it."""
-        raw = sealed if isinstance(sealed, bytes) else _decode_base64url(sealed)
         try:
+            raw = sealed if isinstance(sealed, bytes) else _decode_base64url(sealed)
             self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode())
         except (InvalidTag, ValueError):
             return False

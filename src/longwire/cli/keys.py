@@ -81,11 +81,21 @@ def _require_restarted(chosen: Settings) -> None:
 def _drop_old_keys(chosen: Settings, database: Database) -> None:
     if chosen.secret_key:
         raise RotationError("The keys are in LONGWIRE_SECRET_KEY: remove the older ones there.")
-    fingerprint = asyncio.run(database.read(lambda tx: instance.get_fact(tx, "key_fingerprint")))
-    if fingerprint != database.context.keyring.fingerprint:
-        raise RotationError("The older key is still needed: run `longwire rotate-key` first.")
+    asyncio.run(_require_unneeded(database))
     keys, _ = startup.load_keys(chosen)
     startup.save_keys(chosen, keys[:1])
+
+
+async def _require_unneeded(database: Database) -> None:
+    """A process that does not know the newest key may have sealed something since the rotation."""
+    fingerprint = await database.read(lambda tx: instance.get_fact(tx, "key_fingerprint"))
+    if fingerprint != database.context.keyring.fingerprint:
+        raise RotationError("The older key is still needed: run `longwire rotate-key` first.")
+    if await reseal_all(database):
+        raise RotationError(
+            "Some process has sealed with an older key since `longwire rotate-key`, which is mended"
+            " now: restart all processes with the newest key first in their keys, then try again."
+        )
 
 
 async def reseal_all(database: Database) -> int:

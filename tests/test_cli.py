@@ -119,7 +119,12 @@ def test_config_prints_every_setting_with_value_default_and_reason(
 @pytest.mark.parametrize("form", [["--json"], [], ["--effective"]])
 def test_config_shows_no_secret(command: Command, form: list[str]) -> None:
     result = command(
-        *("config", *form, "--database", "postgresql://ada:hunter2@db/lw?sslpassword=hunter3"),
+        *(
+            "config",
+            *form,
+            "--database",
+            "postgresql://ada:hunter2@hunter5@db/lw?sslpassword=hunter3",
+        ),
         *("--mqtt-url", "mqtts://ada:hunter4@broker"),
         LONGWIRE_SECRET_KEY="c0ffee" * 10,
     )
@@ -487,6 +492,21 @@ def test_the_audit_log_shows_the_newest_first(command: Command, world: World) ->
     assert group in table.out
     assert newest["request_id"] in table.out
     assert command("audit", "--limit", "0", *at).code == 2
+
+
+def test_a_terminal_obeys_nothing_that_somebody_else_has_written(
+    command: Command, settings: Settings, tmp_path: Path
+) -> None:
+    place = tmp_path / "backups"
+    assert command("migrate", "--data", tmp_path / "data").code == 0
+    assert command("backup", place, "--data", tmp_path / "data").code == 0
+    [manifest] = (place / "backups").iterdir()
+    changed = {**json.loads(manifest.read_text()), "createdAt": "\x1b]0;mine\x07\x1b[2J"}
+    manifest.write_text(json.dumps(changed))
+    listed = command("restore", place, "--list")
+    assert "mine" in listed.out and "\x1b" not in listed.out
+    refused = command("restore", tmp_path / "\x1b[2J", "--backup", "\x1b[2J")
+    assert refused.code == 2 and "[2J" in refused.err and "\x1b" not in refused.err
 
 
 # --- migrate ---

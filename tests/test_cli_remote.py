@@ -9,17 +9,22 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from longwire import cli, logs
+from longwire.cli.remote.listen import Local
 from longwire.identity import sign_in_links
 from longwire_client import Webhook
+from longwire_client import models as m
 from tests.delivery.receiver import Receiver
 from tests.test_cli import CommandResult
 from tests.waiting import eventually
-from tests.world import Person, World
+from tests.world import Person, World, ok
 
 pytestmark = [pytest.mark.engine_free, pytest.mark.slow]
 
@@ -168,6 +173,43 @@ def test_devices_and_records_from_the_command_line(signed_in: Command, ada: Pers
     get = ("job", "get", job, "--group", group, "--json")
     eventually(lambda: run(*get).json["state"] == "succeeded")
     assert run("job", "list", group, "--json").json[0]["changed"] == 2
+
+
+def test_a_proxy_of_the_environment_does_not_get_what_is_for_this_machine(
+    ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = ada.group()
+    connector = ada.connector(group, "https://example.com", params={"secret": SECRET})
+    found = ok(ada.get("/connector", connectorId=connector, groupId=group))
+    item = m.PreviewItem(
+        device_id="d",
+        kind="data",
+        timestamp=datetime(2026, 3, 1, tzinfo=UTC),
+        matches=True,
+        reason="",
+        request=m.PreviewRequest(method="POST", url="", headers={"webhook-id": "1"}, body="{}"),
+    )
+    with Receiver() as proxy, Receiver() as here:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        local = Local(msgspec.convert(found, m.Connector), f"http://127.0.0.1:{here.port}/")
+        with closing(local):
+            outcome = local.send(item)
+        assert outcome is not None and "status" in outcome
+        assert len(here.wait_for(1)) == 1
+        assert not proxy.requests
+
+
+def test_what_is_no_url_and_no_operator_file_is_refused_in_a_line(
+    command: Command, home: Path
+) -> None:
+    wrong = home / "operator.json"
+    for text in ("x", "{}", "[]", '{"baseUrl":1,"clientId":2,"clientSecret":3}'):
+        wrong.write_text(text)
+        refused = command("login", "--operator-file", wrong)
+        assert refused.code == 2 and "is not an operator.json" in refused.err, refused
+    refused = command("login", "http://[::1", "--client-id", "x", given="secret\n")
+    assert refused.code == 2 and "is invalid" in refused.err, refused
 
 
 def test_an_error_is_one_line_with_every_fault(signed_in: Command) -> None:

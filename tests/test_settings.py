@@ -161,6 +161,8 @@ def test_a_secret_is_given_once_and_errors_name_its_file_only(tmp_path: Path) ->
     assert f"LONGWIRE_SMTP_PASSWORD_FILE: {missing}" in wrong
     assert any(line.startswith("LONGWIRE_HOST_FILE is not a setting") for line in wrong)
     assert "c0ffee" not in "".join(wrong)
+    no_path = from_file(tmp_path, 'secret_key_file = "a\\u0000b"')
+    assert "cannot be read" in problems(config=no_path)[0]
 
 
 # --- as a file ---

@@ -1,5 +1,6 @@
 """What ThingsBoard exports is read, and what it does not export is refused."""
 
+import csv
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -72,7 +73,10 @@ def test_dates_of_tables_are_in_the_given_zone_also_over_the_change_of_the_clock
         ("a.json", "[]"),
         ("a.json", '{"t":4}'),
         ("a.json", '{"t":[{"value":4}]}'),
+        ("a.json", '{"t":[{"ts":99999999999999999999,"value":4}]}'),
         ("a.csv", "Timestamp,t\nyesterday,4\n"),
+        ("a.csv", "Timestamp,t\n²,4\n"),
+        ("a.csv", f"Timestamp,t\n{'9' * 5000},4\n"),
     ],
 )
 def test_other_files_are_refused_by_name(tmp_path: Path, name: str, text: str) -> None:
@@ -81,8 +85,29 @@ def test_other_files_are_refused_by_name(tmp_path: Path, name: str, text: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("a.json", '{"data":[{}]}'), ("a.json", "[]"), ("a.csv", "label\nx\n")]
+    ("name", "text"),
+    [
+        ("a.json", '{"data":[{}]}'),
+        ("a.json", '{"data":null}'),
+        ("a.json", "[]"),
+        ("a.csv", "label\nx\n"),
+    ],
 )
 def test_files_without_devices_are_refused(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(BadExport):
         read_devices(write(tmp_path, name, text))
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"name\n\xff\n")
+    with pytest.raises(BadExport, match=r"a\.csv"):
+        read_devices(tmp_path / "a.csv")
+
+
+def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    most = csv.field_size_limit(100)
+    try:
+        with pytest.raises(BadExport):
+            read_devices(write(tmp_path, "a.csv", f"name\n{'x' * 101}\n"))
+    finally:
+        csv.field_size_limit(most)

@@ -570,7 +570,7 @@ def load(
 
 def redact_password(url: str) -> str:
     """A URL without its password, for display."""
-    hidden = re.sub(r"(//[^/?#@:]*):[^/?#@]*@", r"\1:***@", url)
+    hidden = re.sub(r"(//[^/?#@:]*):[^/?#]*@", r"\1:***@", url)
     return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", hidden)
 
 
@@ -614,7 +614,8 @@ def _resolve_source(
             try:
                 # The path is not a secret, the content is: errors name the path only.
                 values[secret] = (folder / str(value)).read_text().rstrip("\r\n")
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, ValueError) as error:
+                # Not text, or no path: one with a NUL in it.
                 reason = error.strerror if isinstance(error, OSError) else "is not text"
                 wrong.append(f"{source}: {value} cannot be read: {reason}")
     return values

@@ -14,6 +14,7 @@ import click
 
 from longwire import __version__
 from longwire.cli.lazy import ImportedCommands
+from longwire.cli.terminal import printable_lines
 from longwire.errors import LongwireError, OperatorError
 
 # Where each command is, in the order of the help.
@@ -56,7 +57,8 @@ def main() -> None:
     try:
         commands(prog_name="longwire")
     except (OperatorError, LongwireError, OSError) as error:
-        click.echo(f"longwire: {error}", err=True)
+        # It may repeat what somebody else has named, or what a service elsewhere has sent.
+        click.echo(printable_lines(f"longwire: {error}"), err=True)
         sys.exit(2)
 
 

@@ -16,6 +16,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from longwire import logs, settings, startup
+from longwire.cli.terminal import printable
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
@@ -115,7 +116,9 @@ def print_table(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: b
         return
     table = Table(*(Column(name, overflow="fold") for name in columns), box=None)
     for row in rows:
-        table.add_row(*(Text("" if row[name] is None else str(row[name])) for name in columns))
+        table.add_row(
+            *(Text("" if row[name] is None else printable(str(row[name]))) for name in columns)
+        )
     # A truncated id is useless, so piped output is as wide as it needs to be.
     console = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
     console.print(table)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import click
+import httpx
 
 from longwire.cli.remote import profiles
 from longwire.cli.remote.profiles import Profile
@@ -66,6 +67,8 @@ def reporting() -> Iterator[None]:
         yield
     except LongwireError as error:
         raise RemoteError(describe(error)) from error
+    except httpx.InvalidURL as error:
+        raise RemoteError(f"The URL of the service is invalid: {error}") from error
 
 
 def describe(error: LongwireError) -> str:

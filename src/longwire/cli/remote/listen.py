@@ -16,7 +16,7 @@ import click
 import httpx
 
 from longwire.cli.remote.connection import connected
-from longwire.cli.remote.output import printable
+from longwire.cli.terminal import printable
 from longwire.clock import SECOND, Clock
 from longwire.errors import OperatorError
 from longwire_client import Client, Webhook, events
@@ -100,7 +100,8 @@ class Local:
         self._connector = connector
         self._secrets = self._choose_secrets()
         self._webhook = Webhook(*self._secrets) if self._secrets else None
-        self._http = httpx.Client(timeout=TIMEOUT_S)
+        # Not by way of a proxy that the environment names: nothing is to leave this machine.
+        self._http = httpx.Client(timeout=TIMEOUT_S, trust_env=False)
         self._sent: dict[str, None] = {}  # the last ids, to send each once
 
     def _choose_secrets(self) -> list[str]:

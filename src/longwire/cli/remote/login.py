@@ -7,14 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from longwire.cli.remote import profiles
 from longwire.cli.remote.connection import client_of, reporting
 from longwire.cli.remote.output import print_table
 from longwire.cli.remote.profiles import DEFAULT_NAME, Profile
+from longwire.cli.terminal import printable
 from longwire.errors import OperatorError
 from longwire_client import sessions
 from longwire_client.errors import NotAllowed, NotAuthenticated
+
+
+class _OperatorFile(msgspec.Struct, frozen=True, rename="camel"):
+    base_url: str
+    client_id: str
+    client_secret: str
+
 
 profile_option = click.option(
     "--profile",
@@ -56,12 +65,7 @@ def login_command(
     arguments. They are kept in a file that only you can read.
     """
     if operator_file is not None:
-        known = json.loads(operator_file.read_text())
-        profile = Profile(
-            url=url or known["baseUrl"],
-            client_id=known["clientId"],
-            client_secret=known["clientSecret"],
-        )
+        profile = _read_operator_file(operator_file, url)
     elif url is None:
         raise click.UsageError("give the URL of the service, or --operator-file")
     elif link or email:
@@ -76,7 +80,7 @@ def login_command(
     user = _check(profile)
     profile = Profile(**{**_fields(profile), "user": user})
     profiles.save(profiles.load().with_profile(name, profile))
-    click.echo(f"Signed in to {profile.url} as {user}.")
+    click.echo(printable(f"Signed in to {profile.url} as {user}."))
 
 
 @click.command("logout")
@@ -134,6 +138,16 @@ def profile_use(name: str) -> None:
 
 def _fields(profile: Profile) -> dict[str, Any]:
     return {name: getattr(profile, name) for name in Profile.__slots__}
+
+
+def _read_operator_file(path: Path, url: str | None) -> Profile:
+    try:
+        known = msgspec.json.decode(path.read_bytes(), type=_OperatorFile)
+    except msgspec.MsgspecError as error:
+        raise OperatorError(f"{path} is not an operator.json: {error}") from error
+    return Profile(
+        url=url or known.base_url, client_id=known.client_id, client_secret=known.client_secret
+    )
 
 
 def _ask(what: str) -> str:

@@ -15,6 +15,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from longwire.api.csv_cells import format_cell
+from longwire.cli.terminal import printable
 from longwire_client import Model
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -107,11 +108,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return printable(", ".join(value))
     return json.dumps(value) if isinstance(value, dict | list) else printable(str(value))
-
-
-def printable(text: str) -> str:
-    """Without characters that a terminal obeys: names and data come from anybody."""
-    return "".join(each if each.isprintable() else "�" for each in text)
 
 
 def format_millis(value: int | None) -> str | None:

@@ -5,7 +5,7 @@ import json
 import click
 
 from longwire.cli.remote.connection import connected
-from longwire.cli.remote.output import printable
+from longwire.cli.terminal import printable
 from longwire_client import Client, events
 from longwire_client import models as m
 

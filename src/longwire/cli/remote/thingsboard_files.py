@@ -39,7 +39,7 @@ class ExportedDevice:
 
 
 def read_devices(path: Path) -> list[ExportedDevice]:
-    text = path.read_text(encoding="utf-8-sig")
+    text = _read_text(path)
     found = (
         _devices_of_json(path, text) if path.suffix == ".json" else _devices_of_table(path, text)
     )
@@ -51,7 +51,7 @@ def read_devices(path: Path) -> list[ExportedDevice]:
 
 def read_telemetry(path: Path, zone: tzinfo) -> dict[datetime, Values]:
     """What was measured at each instant, oldest first; dates in tables are in this time zone."""
-    text = path.read_text(encoding="utf-8-sig")
+    text = _read_text(path)
     found = _read_series(path, text) if path.suffix == ".json" else _read_table(path, text, zone)
     instants: dict[datetime, Values] = {}
     for instant, key, value in found:
@@ -65,15 +65,15 @@ def _devices_of_json(path: Path, text: str) -> Iterator[ExportedDevice]:
     pages = content if isinstance(content, list) else [content]
     for page in pages:
         entries = page["data"] if isinstance(page, dict) and "data" in page else [page]
-        for each in entries:
+        for each in entries if isinstance(entries, list) else [None]:
             if not isinstance(each, dict) or not isinstance(each.get("name"), str):
                 raise BadExport(f"{path} is not a page of GET /api/tenant/devices.")
             given_id = each.get("id")
             yield ExportedDevice(
                 each["name"],
-                each.get("type") or "",
-                each.get("label") or "",
-                given_id.get("id", "") if isinstance(given_id, dict) else "",
+                str(each.get("type") or ""),
+                str(each.get("label") or ""),
+                str(given_id.get("id", "")) if isinstance(given_id, dict) else "",
             )
 
 
@@ -93,8 +93,7 @@ def _read_series(path: Path, text: str) -> Iterator[tuple[datetime, str, Any]]:
         for point in points if isinstance(points, list) else [None]:
             if not isinstance(point, dict) or not isinstance(point.get("ts"), int):
                 raise BadExport(f"{path}: {key} is not a list of timestamps and values.")
-            instant = datetime.fromtimestamp(point["ts"] / 1000, UTC)
-            yield instant, key, _parse_value(point.get("value"))
+            yield _to_instant(path, point["ts"]), key, _parse_value(point.get("value"))
 
 
 def _read_table(path: Path, text: str, zone: tzinfo) -> Iterator[tuple[datetime, str, Any]]:
@@ -110,8 +109,11 @@ def _read_rows(text: str) -> Iterator[dict[str, str]]:
     """Rows by column; the delimiter is the one that the header has."""
     header = text.partition("\n")[0]
     delimiter = max(";,\t", key=header.count)
-    for row in csv.DictReader(io.StringIO(text), delimiter=delimiter):
-        yield {name.strip(): (value or "").strip() for name, value in row.items() if name}
+    try:
+        for row in csv.DictReader(io.StringIO(text), delimiter=delimiter):
+            yield {name.strip(): (value or "").strip() for name, value in row.items() if name}
+    except csv.Error as error:
+        raise BadExport(f"A table cannot be read: {error}") from error
 
 
 def _pick(row: Mapping[str, str], names: tuple[str, ...]) -> str:
@@ -120,14 +122,21 @@ def _pick(row: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def _parse_date(path: Path, written: str, zone: tzinfo) -> datetime:
-    if written.isdigit():
-        return datetime.fromtimestamp(int(written) / 1000, UTC)
+    if written.isascii() and written.isdigit():
+        return _to_instant(path, int(written[:20]))
     for layout in _DATE_FORMATS:
         try:
             return datetime.strptime(written, layout).replace(tzinfo=zone)
         except ValueError:
             continue
     raise BadExport(f"{path}: {written!r} is no timestamp.")
+
+
+def _to_instant(path: Path, millis: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(millis / 1000, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise BadExport(f"{path}: {millis} is no timestamp in milliseconds.") from error
 
 
 def _parse_value(value: Any) -> Any:
@@ -138,6 +147,13 @@ def _parse_value(value: Any) -> Any:
         return msgspec.json.decode(value)
     except msgspec.DecodeError:
         return value
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadExport(f"{path} is not text in UTF-8.") from error
 
 
 def _decode(path: Path, text: str) -> Any:

@@ -1,11 +1,14 @@
 """The batching writer and its spool: nothing is lost, nothing is out of order, nothing blocks."""
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from longwire_client import AsyncClient, Client, Spool, errors
@@ -105,6 +108,28 @@ def test_what_the_service_refuses_is_kept_with_the_fault(
 
 def fields(record: RecordInput) -> dict[str, object]:
     return {name: getattr(record, name) for name in record.__struct_fields__}
+
+
+def test_what_somebody_else_put_into_a_spool_stops_and_rejects_no_other_record(
+    client: Client, ada: Person, device: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "spool.db"
+    Spool(path).close()
+    good = [msgspec.json.encode(reading(device, number)) for number in range(3)]
+    bodies = [("data", b"{},{}"), ("data", good[0]), ("../group", b"{}"), ("data", "text")]
+    bodies += [("data", good[1]), ("data", b"[" * 100_000), ("data", good[2])]
+    with closing(sqlite3.connect(path)) as db, db:
+        db.executemany("INSERT INTO waiting (kind, body) VALUES (?, ?)", bodies)
+    spool = Spool(path)
+    with client.writer(spool=spool, linger_s=0.01) as writer:
+        assert writer.flush(60), writer.status
+        assert (writer.status.stored, writer.status.rejected) == (3, 4)
+    assert numbers(ada, device) == [0, 1, 2]
+    found = {each.seq: each.code for each in spool.rejected()}
+    assert found == {1: "damaged", 3: "damaged", 4: "damaged", 6: "bad_input"}
+    spool.close()
+    with pytest.raises(SpoolError):
+        Spool(path / "below a file")
 
 
 def test_a_gateway_that_is_offline_loses_nothing(

@@ -114,8 +114,9 @@ SELECT count(*), coalesce(sum(length(body)), 0), coalesce(max(seq), 0)
 FROM {table}
 """
 _APPEND = "INSERT INTO waiting (seq, kind, body) VALUES (?, ?, ?)"
+# Whatever another program has put there, a body is bytes.
 _HEAD = """
-SELECT seq, kind, body
+SELECT seq, kind, CAST(body AS BLOB)
 FROM waiting
 ORDER BY seq
 LIMIT ?
@@ -128,7 +129,7 @@ VALUES (?, ?, ?, ?, ?, ?)
 _DELETE_REJECTED = "DELETE FROM rejected WHERE seq = ?"
 _TABLES = ("waiting", "rejected")
 _REJECTED = """
-SELECT seq, kind, body, code, detail, rejected_at
+SELECT seq, kind, CAST(body AS BLOB), code, detail, rejected_at
 FROM rejected
 ORDER BY seq
 """
@@ -159,7 +160,7 @@ class Spool:
         try:
             self._db = self._open(fsync)
             counts = [self._db.execute(_COUNT.format(table=name)).fetchone() for name in _TABLES]
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise SpoolError(f"{path}: {error}") from error
         self._waiting = counts[0][0]
         self._rejected = counts[1][0]
@@ -251,7 +252,7 @@ class Spool:
         return len(chosen)
 
     def _choose_rejected(self, seqs: Sequence[int]) -> list[tuple[int, str, bytes]]:
-        rows = self._db.execute("SELECT seq, kind, body FROM rejected ORDER BY seq")
+        rows = self._db.execute("SELECT seq, kind, CAST(body AS BLOB) FROM rejected ORDER BY seq")
         return [row for row in rows if not seqs or row[0] in seqs]
 
     def close(self) -> None:

@@ -49,6 +49,8 @@ _REFUSALS = (BadInput, NotAllowed, NotFound, TooLarge)
 # So many internal errors in a row for the same batch may be caused by a record in it.
 _SUSPICIOUS_FAILURES = 5
 _SUSPECTS_MAX = 20
+# The code of what somebody else has changed in a spool: it was never sent, so its status is 0.
+DAMAGED = "damaged"
 _ITEM = re.compile(r"items\[(\d+)\]\.?")
 # Records that `write_many` stores at once; more are stored in several steps.
 _STEP = 1_000
@@ -326,6 +328,9 @@ class Writer:
 
     def _send_head(self) -> None:
         entries = self._queue.head(self._batch_records * self._in_flight)
+        for entry in [each for each in entries if each.kind not in KINDS.values()]:
+            self._reject(entry, BadInput(0, DAMAGED, "the spool has it as no kind of record"))
+            entries.remove(entry)
         batches = [
             batch
             for kind in dict.fromkeys(each.kind for each in entries)
@@ -387,6 +392,12 @@ class Writer:
 
     def _sort_out(self, batch: list[Entry], error: ApiError) -> list[list[Entry]]:
         """Reject what the error names; what is left to send, the next batch last."""
+        damaged = [each for each in batch if not _is_object(each.body)]
+        if damaged:  # with these, the service counts other items than we do
+            for each in damaged:
+                self._reject(each, BadInput(0, DAMAGED, "the spool has no record there"))
+            rest = [each for each in batch if each not in damaged]
+            return [rest] if rest else []
         named = {int(found[1]) for each in error.faults if (found := _ITEM.match(each.field))}
         if named:
             for index in sorted(named):
@@ -470,6 +481,15 @@ class AsyncWriter:
         traceback: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self._writer.__exit__, kind, error, traceback)
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(body), dict)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    except RecursionError:
+        return True  # for the service to judge
 
 
 def _encode(records: Sequence[RecordInput]) -> list[tuple[str, bytes]]:

@@ -68,7 +68,9 @@ def reporting() -> Iterator[None]:
     except LongwireError as error:
         raise RemoteError(describe(error)) from error
     except httpx.InvalidURL as error:
-        raise RemoteError(f"The URL of the service is invalid: {error}") from error
+        raise RemoteError(f"The URL is invalid: {error}") from error
+    except UnicodeEncodeError as error:  # an argument that is not UTF-8
+        raise RemoteError("An argument is not valid UTF-8.") from error
 
 
 def describe(error: LongwireError) -> str:

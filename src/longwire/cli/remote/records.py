@@ -9,6 +9,7 @@ import msgspec
 
 from longwire.cli.remote.connection import connected
 from longwire.cli.remote.output import Printer, limit_option, printing, take
+from longwire.cli.terminal import printable
 from longwire.clock import Clock
 from longwire.dates import format_date
 from longwire.errors import OperatorError
@@ -171,7 +172,8 @@ def record_import(
     """
 
     def print_rejected(entry: Any, error: Any) -> None:
-        click.echo(f"{entry.body.decode()}: {error}", err=True)
+        body = entry.body.decode(errors="replace")
+        click.echo(printable(f"{body}: {error}"), err=True)
 
     with client.writer(spool=spool, on_rejected=print_rejected) as writer:
         for record in _read_lines(file, kind):
@@ -196,7 +198,7 @@ def _read_lines(file: BinaryIO, kind: str) -> Iterator[RecordInput]:
             continue
         try:
             values = msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise OperatorError(f"Line {number}: {error}") from error
         yield _to_input(kind, values)
 

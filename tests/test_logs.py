@@ -247,4 +247,10 @@ def test_at_the_default_level_a_successful_request_is_not_logged(
     finally:
         service.clean_up()
     events = [line["event"] for line in service.log]
-    assert events == ["memory bounded", "descriptor limit divided", "stopped"]
+    assert events == [
+        "memory bounded",
+        "descriptor limit divided",
+        "started",
+        "stopping",
+        "stopped",
+    ]

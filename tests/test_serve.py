@@ -339,7 +339,6 @@ def has_read(service: Service, connections: int) -> bool:
     return len(unread) > connections and not any(unread)  # one more is the operator's
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 class Supervisor:
     """The socket of systemd."""
 
@@ -402,6 +401,7 @@ def test_systemd_is_told_of_start_reload_life_and_stop(
     ]
 
 
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_completes_every_request_that_had_arrived(
     serve: Callable[..., Service], how: signal.Signals
 ) -> None:

@@ -18,6 +18,7 @@ COUNTED = {
     "port",
     "workers",
     "connections",
+    "standbys",
     "listeners",
     "failures",
     "requests",

@@ -106,10 +106,10 @@ from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web import console_page, guide_page
 from longwire.web.authentication import Authenticator
 from longwire.web.console_page import ConsolePage
-from longwire.web.cors import parse_origins
 from longwire.web.fields import InputLimits
 from longwire.web.guide_page import GuidePage
 from longwire.web.openapi import build_document
+from longwire.web.origins import parse_origins
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE, MetricLabels, PrometheusMetrics
 from longwire.web.request_handler import (
     Receive,

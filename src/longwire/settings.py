@@ -21,12 +21,12 @@ from longwire.errors import OperatorError
 from longwire.identity import external_identities
 from longwire.notifications import webpush
 from longwire.quotas import Quotas
-from longwire.web import cors
+from longwire.web import origins
 from longwire.web.body_budget import CALLER_SHARE
 
 PREFIX = "LONGWIRE_"
 # Variables that are no settings: the file with settings, and those of clients.
-NOT_SETTINGS = {"config", "profile", "url", "auth_url", "client_id", "client_secret", "token"}
+NOT_SETTINGS = {"config", "profile", "url", "client_id", "client_secret", "token"}
 
 _DATA_FOLDER = Path("longwire-data")
 _BROKER = re.compile(
@@ -693,7 +693,7 @@ def _validate_process(settings: Settings) -> list[str]:
             "workers: the embedded database is served by one process; use PostgreSQL for more"
         )
     try:
-        cors.parse_origins(settings.cors_origins)
+        origins.parse_origins(settings.cors_origins)
     except ValueError as error:
         wrong.append(f"cors_origins: {error}")
     if settings.public_url and not _API.fullmatch(settings.public_url):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from longwire.clock import SECOND, Moment
 from longwire.notifications import schedules
-from longwire.notifications.schedules import Schedule, Time, is_open
+from longwire.notifications.schedules import Schedule, ScheduleTime, is_open
 
 MONDAY, TUESDAY, SATURDAY, SUNDAY = 1, 2, 6, 7
 
@@ -20,11 +20,11 @@ def moment(text: str, zone: str = "UTC", fold: int = 0) -> Moment:
     return int(shown.timestamp() * SECOND)
 
 
-def clock(text: str | None) -> Time | None:
+def clock(text: str | None) -> ScheduleTime | None:
     if text is None:
         return None
     hours, minutes, *seconds = map(int, text.split(":"))
-    return Time(hours=hours, minutes=minutes, secondes=seconds[0] if seconds else None)
+    return ScheduleTime(hours=hours, minutes=minutes, secondes=seconds[0] if seconds else None)
 
 
 def on(day: int, begin: str | None = None, end: str | None = None) -> Schedule:
@@ -120,7 +120,7 @@ ZONES = st.sampled_from(
     ["UTC", "Europe/Paris", "America/Havana", "Asia/Beirut", "Australia/Lord_Howe", "Asia/Kolkata"]
 )
 TIMES = st.builds(
-    Time, hours=st.integers(0, 23), minutes=st.integers(0, 59), secondes=st.integers(0, 59)
+    ScheduleTime, hours=st.integers(0, 23), minutes=st.integers(0, 59), secondes=st.integers(0, 59)
 )
 MOMENTS = st.integers(
     moment("2025-01-01") // SECOND // 60, moment("2028-01-01") // SECOND // 60

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from longwire.settings import SettingsError, load
-from longwire.web.cors import parse_origins
+from longwire.web.origins import parse_origins
 from tests.world import World, record_of
 
 MakeWorld = Callable[..., World]

@@ -48,7 +48,6 @@ _ROOT = {
 }
 _PATHS = {
     "documentation": "/docs",
-    "guide": "/guide/",
     "openapi": "/openapi.json",
     "health": "/health/ready",
     "metrics": "/metrics",
@@ -156,6 +155,8 @@ class ServiceEndpoints:
             headers = ((b"location", page), (b"vary", b"accept"))
             return Response(302, b"", "text/html", headers)
         pages = {"console": "/console/", "signIn": PAGE_PATH} if has_console else {}
+        if self._guide is not None and self._guide.is_built:
+            pages["guide"] = "/guide/"
         paths = {name: self._base_path + path for name, path in (_PATHS | pages).items()}
         return Response(200, msgspec.json.encode(_ROOT | paths))
 

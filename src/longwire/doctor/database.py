@@ -121,7 +121,8 @@ def _check_sqlite(
         if result == "ok":
             yield area.ok("the file is consistent")
         else:
-            yield area.problem(f"the file is damaged: {result}", "restore the last backup")
+            text = f"the file is damaged: {' '.join(result.split())}"
+            yield area.problem(text, "restore the last backup")
 
 
 def _check_postgres(area: Area, settings: Settings, database: Database) -> Iterator[Finding]:

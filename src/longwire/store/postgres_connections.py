@@ -59,6 +59,9 @@ class Connector:
         except psycopg.Error:
             # Not repeated here, nor as the cause: there may be a password in it.
             raise BadInput("The URL of the database is invalid.") from None
+        ports = str(parameters.get("port", "")).split(",")
+        if not all(each.isdecimal() for each in ports if each):
+            raise BadInput("The port in the URL of the database is invalid.")
         if "," in str(parameters.get("host", "")):
             # Of several servers, the one that can be written.
             parameters.setdefault("target_session_attrs", "read-write")

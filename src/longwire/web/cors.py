@@ -6,27 +6,16 @@ and the token endpoints take part: a page that somebody on the operator's networ
 read what is there for that network alone, like health and metrics.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from longwire.web.origins import ANY
 from longwire.web.routing import PlainRoute, Request, Response, Route
 
-ANY = "*"
 PREFLIGHT_AGE_S = 600
 
-_ORIGIN = re.compile(r"https?://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _REQUEST_HEADERS = b"authorization, content-type, last-event-id, traceparent, x-request-id"
 _RESPONSE_HEADERS = b"content-disposition, retry-after, x-request-id"
-
-
-def parse_origins(text: str) -> frozenset[str]:
-    """The origins in a list with commas; raises ValueError for what is none."""
-    origins = frozenset(part for each in text.split(",") if (part := each.strip().lower()))
-    for each in origins:
-        if each != ANY and not _ORIGIN.fullmatch(each):
-            raise ValueError(f"{each} is no origin like https://app.example.com, nor *")
-    return origins
 
 
 class Cors:

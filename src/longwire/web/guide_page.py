@@ -88,8 +88,12 @@ class GuidePage:
         self._guide: Guide | None = None
         self._loading = asyncio.Lock()
 
+    @property
+    def is_built(self) -> bool:
+        return (self._folder / INDEX).is_file()
+
     async def get(self, request: Request, body: bytes) -> Response:
-        if not (self._folder / INDEX).is_file():
+        if not self.is_built:
             headers = build_page_headers(build_policy(()))
             return Response(404, _NOT_BUILT, "text/html; charset=utf-8", headers)
         guide = await self._load()

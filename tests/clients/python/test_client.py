@@ -301,6 +301,7 @@ def methods_of(client: Client) -> list[tuple[str, Callable[..., Any]]]:
     found = []
     for noun, value in vars(client).items():
         for name, method in inspect.getmembers(value, inspect.ismethod):
-            if not name.startswith("_") and "`GET /" in (method.__doc__ or ""):
+            operation = (method.__doc__ or "").strip().rpartition("\n\n")[2].lstrip()
+            if not name.startswith("_") and operation.startswith("`GET /"):
                 found.append((noun, method))
     return found

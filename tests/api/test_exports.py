@@ -1,5 +1,6 @@
 """Exports: what the lists show, streamed in full, resumable, and for those who may read it."""
 
+import asyncio
 import csv
 import importlib
 import io
@@ -21,6 +22,7 @@ from longwire.api import exports, parquet
 from longwire.api.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
 from longwire.fleet import record_exports
 from longwire.store import record_scans
+from longwire.web.routing import StreamContext, StreamResponse
 from tests.waiting import PATIENCE_S
 from tests.world import KINDS, Person, World, ok, record_of, refused, walk
 
@@ -189,14 +191,15 @@ def test_an_export_ends_when_the_permission_is_taken_away(
 def test_a_caller_has_a_few_exports_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     mine, his = ada.group(), bob.group()
-    read_step, may_read = record_exports.read_step, threading.Event()
+    start, may_read = exports._start, threading.Event()
 
-    def wait_first(tx: Any, actor: Any, selection: Any, position: Any) -> Any:
-        if selection.group_id == mine:
-            assert may_read.wait(PATIENCE_S)
-        return read_step(tx, actor, selection, position)
+    async def wait_first(context: StreamContext, export: exports.Export) -> StreamResponse:
+        # Not in a thread of the database, which others need to be refused.
+        if context.actor.id == ada.id:
+            assert await asyncio.to_thread(may_read.wait, PATIENCE_S)
+        return await start(context, export)
 
-    monkeypatch.setattr(record_exports, "read_step", wait_first)
+    monkeypatch.setattr(exports, "_start", wait_first)
     with ThreadPoolExecutor(exports.PER_CALLER_MAX + 1) as pool:
         ask = partial(ada.get, "/records/export", groupId=mine)
         waiting = [pool.submit(ask) for _ in range(exports.PER_CALLER_MAX + 1)]

@@ -432,6 +432,7 @@ class Proxy:
         self.folder = folder
         self.cuts = 0
         self._word: bytes | None = None
+        self._behind = b""
         self._hands_it_on = False
         self._target = str(server / ".s.PGSQL.5432")
         self._listener = socket.socket(socket.AF_UNIX)
@@ -440,9 +441,13 @@ class Proxy:
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
 
-    def cut_at(self, word: bytes, *, after_handing_it_on: bool) -> None:
-        """Cut the next connection that says `word`: the server never hears it, or we no answer."""
+    def cut_at(self, word: bytes, *, behind: bytes = b"", after_handing_it_on: bool) -> None:
+        """Cut the next connection that says `word`: the server never hears it, or we no answer.
+
+        Of those that have said what it has to come behind: others are for work in the background.
+        """
         self._hands_it_on = after_handing_it_on
+        self._behind = behind
         self._word = word
 
     def close(self) -> None:
@@ -462,9 +467,11 @@ class Proxy:
                     self._threads[-1].start()
 
     def _pass_on_requests(self, near: socket.socket, far: socket.socket) -> None:
+        said = b""
         with contextlib.suppress(OSError):
             while data := near.recv(65_536):
-                if self._word is not None and self._word in data:
+                said += data
+                if self._word is not None and self._word in data and self._behind in said:
                     self._word = None
                     self.cuts += 1
                     shut(near)
@@ -509,13 +516,13 @@ def test_a_commit_whose_answer_was_lost_is_told_as_unknown_and_not_tried_again(
     behind_proxy: World, proxy: Proxy
 ) -> None:
     ada = behind_proxy.person("ada")
-    proxy.cut_at(COMMIT, after_handing_it_on=True)
+    proxy.cut_at(COMMIT, behind=b"stored after all", after_handing_it_on=True)
     answer = ada.post("/group", {"name": "stored after all"})
     assert refused(answer, 503)["code"] == "outcome_unknown"
     assert int(answer.headers["retry-after"]) >= 1
     eventually(lambda: group_names(ada) == ["stored after all"])
 
-    proxy.cut_at(COMMIT, after_handing_it_on=False)
+    proxy.cut_at(COMMIT, behind=b"never stored", after_handing_it_on=False)
     answer = ada.post("/group", {"name": "never stored"})
     assert refused(answer, 503)["code"] == "outcome_unknown"
     assert proxy.cuts == 2
@@ -541,6 +548,6 @@ def test_rights_changed_by_a_commit_of_unknown_outcome_are_looked_up_again(
     group = ada.group()
     ada.invite(bob, group, "viewer")
     ok(bob.get("/group", groupId=group))
-    proxy.cut_at(COMMIT, after_handing_it_on=True)
+    proxy.cut_at(COMMIT, behind=b"member.remove", after_handing_it_on=True)
     refused(ada.delete("/group/user", groupId=group, userId=bob.id), 503)
     eventually(lambda: bob.get("/group", groupId=group).status_code == 400)

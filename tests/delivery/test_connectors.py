@@ -641,6 +641,7 @@ def test_a_replay_sends_stored_records_also_from_before_the_connector_existed(wo
             refused(ada.post("/connector/replay", {**which, **span}), 400, "beginDate", "endDate")
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_long_replay_continues_in_the_background_until_it_is_cancelled(
     world: World, monkeypatch: pytest.MonkeyPatch

@@ -259,6 +259,7 @@ def test_a_message_is_sent_although_its_device_was_deleted(world: World) -> None
         assert receiver.requests[0].json["deviceName"]
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_large_messages_and_a_long_backlog_all_arrive(world: World) -> None:
     ada = world.person("ada")

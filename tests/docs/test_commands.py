@@ -78,7 +78,7 @@ def with_addresses(steps: Steps, service: Service) -> Steps:
     ]
 
 
-@pytest.mark.parametrize("program", ["sh", "zsh"])
+@pytest.mark.parametrize("program", ["sh", pytest.param("zsh", marks=pytest.mark.soak)])
 def test_the_tour_works_as_printed(start, tmp_path, monkeypatch, program):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     if shutil.which(program) is None:

@@ -42,7 +42,7 @@ CHECKS: list[CheckFunction] = [
     negative_data_rejection,
 ]
 PARTS = 6  # so that they run at the same time
-EXAMPLES = {"sqlite": 3, "postgresql": 2}
+EXAMPLES = {"sqlite": 2, "postgresql": 2}
 EXAMPLES_AT_LENGTH = {"sqlite": 100, "postgresql": 25}
 ROUNDS_MAX = 32  # until a generated request has succeeded
 REFUSED_BEFORE_PARSING = {413, 431}  # generated strings can be too long for a body or a head

@@ -54,7 +54,7 @@ def _notify(*lines: str) -> None:
     text = "\n".join(line.replace("\n", " ") for line in lines)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-            # Whoever has to be told that we are alive must not keep us from it.
+            # A supervisor that cannot be notified must not keep the service from running.
             sender.setblocking(False)
             sender.sendto(text.encode(), address)
     except OSError as error:

@@ -100,7 +100,7 @@ def list_tables() -> list[str]:
 def _connect(
     url: str, *, autocommit: bool = False
 ) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
-    """A connection; what goes wrong with it is told in a line."""
+    """A connection; an error of it is reported in one line."""
     try:
         connection = psycopg.connect(url, autocommit=autocommit)
     except psycopg.ProgrammingError:

@@ -20,7 +20,7 @@ from longwire.store.database import Tx
 
 BYTES_MAX = 32 * 1024 * 1024
 ENTRY_OVERHEAD_BYTES = 500
-# Part of the size of a response that is set aside for its compressed form.
+# Part of the size of a response that is reserved for its compressed form.
 GZIPPED_SHARE = 4
 
 CacheKey = tuple[Actor, str, bytes]  # the caller, the path and the query string

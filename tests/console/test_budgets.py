@@ -5,6 +5,7 @@ judged by `make soak`; what does not depend on the machine is judged by `make te
 """
 
 import os
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.console.browser import Console, seed_devices
 from tests.console.conftest import OpenConsole
-from tests.world import Person, World
+from tests.world import Person, World, ok, record_of
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
@@ -24,6 +25,10 @@ HEAP_MAX = 150_000_000
 REQUESTS_MAX = 12
 ELEMENTS_MAX = 2_500
 TRIES = 3
+GROWTH_MAX = 10_000_000
+WARM_UP_S = 120  # until the list is as long as it gets
+# How long the live page is watched; the budget is meant for an hour.
+WATCH_MINUTES = float(os.environ.get("LONGWIRE_SOAK_MINUTES", "3"))
 
 # When the first row was there, in milliseconds after the page was asked for.
 FIRST_ROW = "() => document.querySelector('[role=row][data-index]') && performance.now()"
@@ -101,3 +106,35 @@ def test_the_first_rows_of_many_devices_are_quick(
     assert rows <= FIRST_ROWS_MS
     assert frame <= FRAME_MS
     assert heap <= HEAP_MAX
+
+
+def send(person: Person, device: str, seconds: range) -> None:
+    """A hundred records in each of these seconds, numbered."""
+    begin = time.monotonic()
+    for sent, second in enumerate(seconds, 1):
+        items = [record_of(device, data=f'{{"n":{second * 100 + each}}}') for each in range(100)]
+        ok(person.post("/device/data/batch", {"items": items}))
+        time.sleep(max(0.0, begin + sent - time.monotonic()))
+
+
+@pytest.mark.soak
+def test_watching_for_long_does_not_grow(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour)
+    ada.reports(device)
+    with browse(world, ada) as console:
+        # Then the stream is read in the page, and its memory is counted too.
+        console.context.add_init_script("delete window.SharedWorker")
+        page = console.open(f"/g/{harbour}/live")
+        expect(page.get_by_role("button", name="Live updates: live")).to_be_visible()
+        send(ada, device, range(WARM_UP_S))
+        before = read_heap(console)
+        end_s = WARM_UP_S + int(WATCH_MINUTES * 60)
+        send(ada, device, range(WARM_UP_S, end_s))
+        page.get_by_role("button", name="By device").click()
+        count = end_s * 100
+        expect(page.get_by_role("grid", name="Devices that send")).to_contain_text(f"{count:,}")
+        after = read_heap(console)
+    print(f"heap {before / 1e6:.1f} MB, {after / 1e6:.1f} MB {WATCH_MINUTES:g} minutes later")
+    assert after - before <= GROWTH_MAX

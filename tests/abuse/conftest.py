@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from longwire.settings import Settings
 from longwire.startup import build_database, prepare
 from longwire.store.database import Tx
 from tests.abuse.victim import BRIEF, MINUTE, AttackLength, Scene, SharedService, Victim
+from tests.conftest import PostgresServer
 from tests.delivery.receiver import Receiver
 from tests.process import Service
 
@@ -26,26 +26,43 @@ def service_flags() -> tuple[str, ...]:
     return ()
 
 
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)]
+)
+def attacked_settings(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Settings]:
+    """Settings with a prepared database; on PostgreSQL in `make soak` only."""
+    data = tmp_path_factory.mktemp("abuse") / "data"
+    if request.param == "sqlite":
+        shutil.copytree(request.getfixturevalue("sqlite_template"), data)
+        yield Settings(data=data)
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    template, template_name = request.getfixturevalue("postgres_template")
+    shutil.copytree(template, data)
+    name = server.create(template_name)
+    yield Settings(data=data, database=server.url(name))
+    server.drop(name)
+
+
 @pytest.fixture(scope="module")
 def shared_service(
-    sqlite_template: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    service_flags: tuple[str, ...],
+    attacked_settings: Settings, service_flags: tuple[str, ...]
 ) -> Iterator[SharedService]:
     """One service for the attacks of a file."""
-    data = tmp_path_factory.mktemp("abuse") / "data"
-    shutil.copytree(sqlite_template, data)
-    accounts = _create_accounts(data)
-    flags = ("--egress-allow", "127.0.0.0/8,::1/128", "--log-level", "error", *service_flags)
-    process = Service(data, *flags)
+    accounts = _create_accounts(attacked_settings)
+    flags = ["--egress-allow", "127.0.0.0/8,::1/128", "--log-level", "error", *service_flags]
+    if attacked_settings.database:
+        flags += ["--database", attacked_settings.database]
+    process = Service(attacked_settings.data, *flags)
     try:
         yield SharedService(process.started(), accounts)
     finally:
         process.clean_up()
 
 
-def _create_accounts(data: Path) -> dict[str, tuple[str, str, str]]:
-    settings = Settings(data=data)
+def _create_accounts(settings: Settings) -> dict[str, tuple[str, str, str]]:
     database, save_key = build_database(settings, Clock())
     prepare(database, settings, save_key)
 

@@ -21,7 +21,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--custom-compile-command "make lock"
 
 # What a clone and the container image have. Not parquet, which is larger than all the rest.
-RUN_EXTRAS := postgres kafka amqp chat geo
+RUN_EXTRAS := postgres kafka amqp chat geo otel
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -58,7 +58,7 @@ LAYERS = (
     {"app"},
     {"doctor", "backup"},
     {"startup", "settings_file"},
-    {"demo", "simulate", "maintenance", "settings", "logs", "supervisor", "systemd"},
+    {"demo", "simulate", "maintenance", "settings", "logs", "supervisor", "systemd", "otel"},
     {"api"},
     {"inbound"},
     {"web"},
@@ -75,7 +75,7 @@ LAYERS = (
     {"versions"},
     {"records", "model", "ids", "dates", "quotas"},
     {"extras"},
-    {"errors", "clock", "seal", "descriptors"},
+    {"errors", "clock", "seal", "descriptors", "spans"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 

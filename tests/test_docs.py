@@ -180,7 +180,7 @@ def test_operations_lists_every_metric_with_its_labels(tmp_path):
     metrics.count_task_failure("cleanup")
     connector = ConnectorBacklog("con_1", "http", 1, 1, 1)
     stats = DatabaseStats(Backlog(0, 0, 0, 0, None), [connector], 1, 1)
-    metrics.render(open_database(tmp_path), queued_records=0, is_ready=True, stats=stats)
+    metrics.update(open_database(tmp_path), queued_records=0, is_ready=True, stats=stats)
     assert listed == {
         f"{each.name}_total" if each.type == "counter" else each.name: (
             each.type,

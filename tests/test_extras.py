@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from longwire import extras
+from longwire.errors import OperatorError
+from longwire.serve import serve
+from longwire.settings import Settings
 from tests.waiting import eventually
 from tests.world import World, ok, refused
 
@@ -73,6 +76,16 @@ def test_a_tenant_is_told_what_the_operator_has_not_installed(world: World, unin
     assert "longwire[geo]" in str(refusal)
     ok(notify("webhook", geofence=CIRCLE, **hook))
     assert len(ok(ada.get("/connector/connectorTypes"))["items"]) == 5
+
+
+def test_a_service_with_a_collector_does_not_start_without_its_extra(
+    uninstall, tmp_path: Path
+) -> None:
+    uninstall()
+    chosen = Settings(data=tmp_path / "data", port=0, otel_endpoint="http://127.0.0.1:4318")
+    with pytest.raises(OperatorError, match=r"pip install 'longwire\[otel\]'"):
+        serve(chosen, lambda settings, prepared: None, lambda: chosen)
+    assert not chosen.data.exists()
 
 
 @on_sqlite

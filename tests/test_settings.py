@@ -44,6 +44,7 @@ COUNTED = {
     "sessions",
     "jobs",
     "passkeys",
+    "ratio",
 }
 
 
@@ -85,6 +86,7 @@ def test_secrets_are_never_shown() -> None:
         "secret_key",
         "oidc_client_secret",
         "metrics_token",
+        "otel_headers",
         "vendor_api_password",
         "chirpstack_api_key",
         "loriot_api_key",

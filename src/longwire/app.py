@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from longwire import __version__, maintenance, startup, systemd
+from longwire import __version__, extras, maintenance, startup, systemd
 from longwire.api import (
     access,
     arrivals,
@@ -96,9 +96,11 @@ from longwire.notifications.sending import NotificationHandler
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import SendingConfig
 from longwire.oidc_provider import OidcClient, OidcProvider
+from longwire.otel import CollectMetrics, OtelExporter
 from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
-from longwire.settings import Settings
+from longwire.settings import Settings, parse_headers
+from longwire.spans import Tracer
 from longwire.storage_quota import StorageQuota
 from longwire.store.database import Database, NodeRole, Tx
 from longwire.store.instance import hold_writer_number
@@ -178,9 +180,11 @@ class App:
         self._prometheus = prometheus = PrometheusMetrics(
             _build_metric_labels(settings), shares_counters=SHARED_FOLDER_VARIABLE in os.environ
         )
+        self._otel = _open_otel(settings, database)
+        tracer = self._otel.tracer if self._otel is not None else None
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
         role = NodeRole.SERVE if settings.delivery else NodeRole.API
-        stack = _DeliveryStack(settings, database, prometheus, role, lambda: ingest.is_busy)
+        stack = _DeliveryStack(settings, database, prometheus, role, tracer, lambda: ingest.is_busy)
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
@@ -250,6 +254,7 @@ class App:
             guide=GuidePage(guide_page.FOLDER),
             base_path=startup.get_base_path(settings),
         )
+        self._collect_metrics = service_endpoints.collect_metrics
         session_rules = _build_session_rules(settings)
         authenticator = Authenticator(
             database, session_rules, _get_public_origin(settings), rate_limiter
@@ -331,6 +336,7 @@ class App:
             ),
             prometheus,
             authenticator,
+            tracer,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -384,6 +390,8 @@ class App:
             self._uplinks.close()
             if self._oidc_provider is not None:
                 await self._oidc_provider.close()
+            if self._otel is not None:
+                await self._otel.close(self._collect_metrics)
         await send({"type": "lifespan.shutdown.complete"})
 
     def _list_background_tasks(self) -> list[BackgroundTask]:
@@ -438,6 +446,8 @@ class App:
             tasks.append(BackgroundTask("delivery engine", engine.run, is_critical=True))
         if self.listener is not None:
             tasks.append(BackgroundTask("mqtt listener", self.listener.run))
+        if self._otel is not None:
+            tasks.append(_build_otel_task(self._otel, self._collect_metrics))
         return tasks
 
 
@@ -449,8 +459,11 @@ class DeliveryProcess:
         self._stopping = asyncio.Event()
         prometheus = PrometheusMetrics(MetricLabels(attempt_types=_list_attempt_types()))
         self._supervisor = Supervisor(self._stopping.set, prometheus)
-        self._engine = _DeliveryStack(settings, database, prometheus, NodeRole.DELIVER).engine
-        endpoints = ServiceEndpoints(
+        self._otel = _open_otel(settings, database)
+        tracer = self._otel.tracer if self._otel is not None else None
+        stack = _DeliveryStack(settings, database, prometheus, NodeRole.DELIVER, tracer)
+        self._engine = stack.engine
+        self._endpoints = endpoints = ServiceEndpoints(
             database,
             None,
             self._engine,
@@ -480,8 +493,13 @@ class DeliveryProcess:
             tasks.append(
                 BackgroundTask("status server", lambda: self._status_server.serve(listener.dup()))
             )
+        otel, collect = self._otel, self._endpoints.collect_metrics
+        if otel is not None:
+            tasks.append(_build_otel_task(otel, collect))
         async with self._supervisor.run(tasks):
             await self._stopping.wait()
+        if otel is not None:
+            await otel.close(collect)
 
 
 class _DeliveryStack:
@@ -493,6 +511,7 @@ class _DeliveryStack:
         database: Database,
         prometheus: PrometheusMetrics,
         role: NodeRole,
+        tracer: Tracer | None,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self.writer = hold_writer_number(database, role)
@@ -527,7 +546,26 @@ class _DeliveryStack:
             resend_per_s=settings.resend_per_s,
             on_attempt=prometheus.observe_attempt,
             is_busy=is_busy,
+            tracer=tracer,
         )
+
+
+def _open_otel(settings: Settings, database: Database) -> OtelExporter | None:
+    """What exports traces and metrics; nothing of it is loaded unless it is wanted."""
+    if not settings.otel_endpoint:
+        return None
+    opened: OtelExporter = extras.load("otel", "longwire.otel.export").OtlpExporter(
+        settings.otel_endpoint,
+        parse_headers(settings.otel_headers),
+        sample_ratio=settings.otel_sample_ratio,
+        exports_metrics=settings.otel_metrics,
+        started_at=database.context.clock.now(),
+    )
+    return opened
+
+
+def _build_otel_task(otel: OtelExporter, collect: CollectMetrics) -> BackgroundTask:
+    return BackgroundTask("otel", partial(otel.run, collect))
 
 
 async def _notify_watchdog(interval_s: float) -> None:

@@ -19,12 +19,16 @@ EXTRAS = {
     "chat": "apprise",
     "geo": "shapely",
     "parquet": "pyarrow",
+    "otel": "opentelemetry.exporter.otlp.proto.http",
 }
 
 
 @functools.cache
 def is_installed(extra: str) -> bool:
-    return importlib.util.find_spec(EXTRAS[extra]) is not None
+    try:
+        return importlib.util.find_spec(EXTRAS[extra]) is not None
+    except ModuleNotFoundError:  # not even the package that it is in
+        return False
 
 
 def explain_missing(extra: str) -> str:
@@ -32,8 +36,13 @@ def explain_missing(extra: str) -> str:
     return f"needs longwire[{extra}], which the operator has not installed"
 
 
-def load(extra: str, module: str) -> Any:
-    """A module that needs the extra; raises OperatorError if it is missing."""
+def require(extra: str) -> None:
+    """Raise OperatorError if the extra is missing."""
     if not is_installed(extra):
         raise OperatorError(f"{EXTRAS[extra]} is missing: pip install 'longwire[{extra}]'.")
+
+
+def load(extra: str, module: str) -> Any:
+    """A module that needs the extra; raises OperatorError if it is missing."""
+    require(extra)
     return importlib.import_module(module)

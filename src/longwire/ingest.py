@@ -51,6 +51,7 @@ from longwire.records import (
     complete_record,
     digest_record,
 )
+from longwire.spans import Span, current_span
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
 from longwire.store import arrival_horizon, connector_minutes, receptions
 from longwire.store import channels as store_channels
@@ -127,6 +128,7 @@ class IngestRequest(msgspec.Struct, frozen=True, gc=False):
     metadata: MessageMetadata | None = None
     source: int = ArrivalSource.API.value
     reception: Reception | None = None  # how it came in, if that is kept for a trace
+    span: Span | None = None  # if the request is traced
 
 
 class IngestResult(msgspec.Struct, frozen=True, gc=False):
@@ -224,6 +226,9 @@ class Ingest:
 
     async def store(self, request: IngestRequest) -> IngestResult:
         """Store the records of one request; returns after the commit."""
+        span = current_span.get()
+        if span is not None:
+            request = msgspec.structs.replace(request, span=span)
         future: asyncio.Future[IngestResult] = asyncio.get_running_loop().create_future()
         if not self.try_enqueue(request, partial(_settle, future)):
             raise Unavailable("Too many records are waiting to be stored; nothing was changed.")
@@ -356,6 +361,8 @@ def store_requests(
     devices, counts = _load_devices(tx, requests)
     seqs = sequencer.take(arrived_at, sum(len(request.items) for request in requests))
     results, rows = _build_rows(tx, requests, devices, iter(seqs), storage_quota)
+    if any(request.span is not None for request in requests):
+        _continue_spans(tx, requests, rows)
     fresh = _insert_new(tx, rows)
     messages = _messages_with_new_records(requests, rows, fresh)
     changed_counts, gaps = _follow_frame_counters(tx, messages, counts)
@@ -386,6 +393,23 @@ def store_requests(
         tx.on_commit(on_deferred)
     woken |= store_service_events(tx, sequencer, gaps)
     return _count_duplicates(results, rows, fresh), woken
+
+
+def _continue_spans(
+    tx: Tx, requests: Sequence[IngestRequest], rows_by_request: Sequence[Sequence[RecordRow]]
+) -> None:
+    """Have deliveries continue the traces of their records, and the commit belong to the first."""
+    pairs = zip(requests, rows_by_request, strict=True)
+    traced = [(request.span, rows) for request, rows in pairs if request.span is not None and rows]
+    if not traced:
+        return
+    by_arrival = {row.seq: span.traceparent for span, rows in traced for row in rows}
+    tx.find_traceparent = by_arrival.get
+    (first, _), *others = traced
+    records = sum(map(len, rows_by_request))
+    attributes = {"longwire.requests": len(requests), "longwire.records": records}
+    commit = first.start_child("store records", [span for span, _ in others], attributes)
+    tx.on_commit(partial(commit.end, {}))
 
 
 def store_service_events(tx: Tx, sequencer: Sequencer, events: Sequence[ServiceEvent]) -> set[int]:

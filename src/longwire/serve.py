@@ -24,7 +24,7 @@ from types import FrameType
 
 import structlog
 
-from longwire import __version__, app, startup, systemd
+from longwire import __version__, app, extras, startup, systemd
 from longwire.clock import Clock
 from longwire.descriptors import divide_descriptors, raise_descriptor_limit
 from longwire.live.hub import BOX_BYTES_MAX
@@ -71,6 +71,7 @@ def serve(settings: Settings, announce: Announce, load: LoadSettings) -> int:
     _ignore_hangup()
     reload = _Reload(settings, load)
     _require_certificate(settings)
+    _require_extras(settings)
     plain_http = startup.describe_plain_http(settings)
     if plain_http is not None:
         log.warning("plain HTTP on a public address", reason=plain_http)
@@ -245,6 +246,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None], load: Load
     """Deliver without serving, until stopped; returns the exit code."""
     _ignore_hangup()
     reload = _Reload(settings, load)
+    _require_extras(settings)
     with _open_metrics_socket(settings) as listener, _lock_data_folder(settings):
         if listener is not None:
             settings = replace(settings, metrics_port=listener.getsockname()[1])
@@ -281,6 +283,12 @@ async def _deliver(
         loop.add_signal_handler(number, stop)
     systemd.notify_ready(f"longwire {__version__} delivers")
     await deliverer.run(listener)
+
+
+def _require_extras(settings: Settings) -> None:
+    """Check first what is loaded later, or worker processes would be restarted without end."""
+    if settings.otel_endpoint:
+        extras.require("otel")
 
 
 def _require_certificate(settings: Settings) -> None:

@@ -15,6 +15,7 @@ from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from longwire.delivery import email_addresses
 from longwire.errors import OperatorError
@@ -41,6 +42,7 @@ _API = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5
 _TILES = re.compile(
     r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/[!-~]*", re.ASCII
 )
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
 _TILE_PLACEHOLDERS = ["{x}", "{y}", "{z}"]
 # Settings that need each other.
 _PAIRS = (
@@ -389,6 +391,19 @@ class Settings:
         "connectors with metrics of their own, the worst first; the others are one. None without"
         " metrics_token",
     )
+    # --- OpenTelemetry ---
+    otel_endpoint: str = _setting(
+        "",
+        "the URL of a collector that takes OTLP over HTTP, without /v1/traces; empty for none."
+        " Needs longwire[otel]",
+    )
+    otel_headers: str = _setting(
+        "", "headers for it, like name=value,name=value; values as %.. if special", is_secret=True
+    )
+    otel_sample_ratio: float = _setting(
+        1.0, "which part of the traces is exported; 0 for none", maximum=1
+    )
+    otel_metrics: bool = _setting(True, "whether it gets metrics as well; /metrics has them anyway")
     # --- MQTT ---
     mqtt_url: str = _setting(
         "", "mqtt(s)://user:password@host:port of a broker to subscribe to; empty for none"
@@ -674,6 +689,7 @@ def _validate(settings: Settings) -> list[str]:
     return [
         *wrong,
         *_validate_process(settings),
+        *_validate_otel(settings),
         *_validate_mqtt(settings),
         *_validate_network_apis(settings),
         *_validate_oidc(settings),
@@ -705,6 +721,30 @@ def _validate_process(settings: Settings) -> list[str]:
     if settings.page_items_default > settings.page_items_max:
         wrong.append("page_items_default: must not be larger than page_items_max")
     return wrong
+
+
+def _validate_otel(settings: Settings) -> list[str]:
+    wrong = []
+    if settings.otel_endpoint and not _API.fullmatch(settings.otel_endpoint):
+        wrong.append("otel_endpoint: must be http:// or https:// with a host, and no login in it")
+    try:
+        parse_headers(settings.otel_headers)
+    except ValueError:
+        # The value is not repeated: it is a secret.
+        wrong.append("otel_headers: must be name=value, separated by commas")
+    return wrong
+
+
+def parse_headers(text: str) -> dict[str, str]:
+    """Headers as OpenTelemetry writes them in one line; ValueError if they are not."""
+    headers: dict[str, str] = {}
+    for each in filter(None, map(str.strip, text.split(","))):
+        name, _, value = (part.strip() for part in each.partition("="))
+        value = unquote(value)
+        if not _HEADER_NAME.fullmatch(name) or not value.isprintable() or not value.isascii():
+            raise ValueError("not a header")
+        headers[name.lower()] = value
+    return headers
 
 
 def _validate_mqtt(settings: Settings) -> list[str]:

@@ -30,7 +30,12 @@ from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset, build_page_he
 from longwire.web.fields import Reply, words
 from longwire.web.guide_page import GuidePage
 from longwire.web.openapi import Json, problem_responses, schema_ref
-from longwire.web.prometheus import MEDIA_TYPE, DatabaseStats, PrometheusMetrics
+from longwire.web.prometheus import (
+    MEDIA_TYPE,
+    CollectedMetrics,
+    DatabaseStats,
+    PrometheusMetrics,
+)
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, bearer_token
 
 READY_TIMEOUT_S = 2.0
@@ -190,14 +195,23 @@ class ServiceEndpoints:
         if is_often and self._rendered:
             return Response(200, self._rendered, MEDIA_TYPE)
         renderings.append(monotonic())
+        await self._update_metrics()
+        self._rendered = self._metrics.render()
+        return Response(200, self._rendered, MEDIA_TYPE)
+
+    async def collect_metrics(self) -> CollectedMetrics:
+        """The same for a collector, which gets them from us."""
+        await self._update_metrics()
+        return self._metrics.collect()
+
+    async def _update_metrics(self) -> None:
         is_ready = await self._unready_reason() is None
-        self._rendered = self._metrics.render(
+        self._metrics.update(
             self._database,
             queued_records=self._ingest.waiting if self._ingest is not None else 0,
             is_ready=is_ready,
             stats=await self._get_stats() if is_ready else None,
         )
-        return Response(200, self._rendered, MEDIA_TYPE)
 
     async def get_openapi(self, request: Request, body: bytes) -> Response:
         if self._openapi is None:

@@ -26,6 +26,7 @@ import structlog
 from longwire.clock import SECOND, Moment
 from longwire.delivery import replays
 from longwire.delivery.attempt_slots import AttemptSlots
+from longwire.delivery.attempt_spans import end_attempt, start_attempt
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.channel_worker import (
     PROBE_AFTER,
@@ -38,7 +39,7 @@ from longwire.delivery.channel_worker import (
 )
 from longwire.delivery.compute_pool import BudgetUsedUp, ComputePool
 from longwire.delivery.destinations.base import (
-    Delivered,
+    OUTCOME_NAMES,
     FailureCode,
     OutboundBatch,
     OutboundMessage,
@@ -60,6 +61,7 @@ from longwire.delivery.settlement import (
 from longwire.errors import LongwireError
 from longwire.ids import new_id
 from longwire.model import Channel
+from longwire.spans import Tracer
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store.database import Database, Tx
@@ -116,11 +118,6 @@ TEMPLATE_TOO_EXPENSIVE = (
     "template_too_expensive: the expressions of this group use more CPU time than a group may;"
     " messages are sent later, and none is left out"
 )
-METRIC_LABELS: Mapping[type[Outcome], str] = {
-    Delivered: "delivered",
-    Refused: "refused",
-    Unreachable: "unreachable",
-}
 
 log = structlog.get_logger()
 
@@ -165,7 +162,9 @@ class Engine:
         resend_per_s: int = 100,
         on_attempt: OnAttempt = lambda kind, outcome, seconds: None,
         is_busy: Callable[[], bool] = lambda: False,
+        tracer: Tracer | None = None,
     ) -> None:
+        self._tracer = tracer
         self._database = database
         self._writer = writer
         self._egress = egress
@@ -573,8 +572,10 @@ class Engine:
             leased, messages = await self._build_messages(worker, batch)
             outcome = STOPPED
             at, began = self._database.context.clock.now(), time.monotonic()
-            if messages:
+            if messages and self._tracer is None:
                 outcome = await self._send_messages(worker, messages, at)
+            elif messages:
+                outcome = await self._send_traced(worker, leased, messages, at)
         finally:
             worker.in_flight -= 1
             self._slots.release(worker.channel.group_id)
@@ -643,12 +644,34 @@ class Engine:
         if not self._has_lease_left(batch[0]):
             results.clear()
 
+    async def _send_traced(
+        self,
+        worker: ChannelWorker,
+        leased: Sequence[LeasedDelivery],
+        messages: Sequence[OutboundMessage],
+        at: Moment,
+    ) -> Outcome:
+        assert self._tracer is not None
+        span = start_attempt(self._tracer, worker.channel, leased)
+        if span is None:
+            return await self._send_messages(worker, messages, at)
+        outcome: Outcome = STOPPED
+        try:
+            outcome = await self._send_messages(worker, messages, at, span.traceparent)
+        finally:
+            end_attempt(span, outcome)
+        return outcome
+
     async def _send_messages(
-        self, worker: ChannelWorker, messages: Sequence[OutboundMessage], at: Moment
+        self,
+        worker: ChannelWorker,
+        messages: Sequence[OutboundMessage],
+        at: Moment,
+        traceparent: str = "",
     ) -> Outcome:
         began = time.monotonic()
         batch_id = new_id("bat") if worker.sender.batch_max > 1 else messages[0].id
-        batch = OutboundBatch(batch_id, messages, at)
+        batch = OutboundBatch(batch_id, messages, at, traceparent)
         outcome: Outcome
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
@@ -661,7 +684,7 @@ class Engine:
         worker.adjust_window(outcome)
         try:
             self._on_attempt(
-                worker.channel.type, METRIC_LABELS[type(outcome)], time.monotonic() - began
+                worker.channel.type, OUTCOME_NAMES[type(outcome)], time.monotonic() - began
             )
         except Exception:  # a metric that cannot be written must not repeat a delivery
             log.exception("attempt not counted", channel=worker.channel.id)

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from longwire import extras
 from longwire.doctor.findings import Area, Finding, describe_error
 from longwire.settings import Settings
 
@@ -15,6 +16,7 @@ PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _PORTS = {"mqtt": 1883, "mqtts": 8883, "http": 80, "https": 443}
 _URLS = (
     "mqtt_url",
+    "otel_endpoint",
     "oidc_issuer",
     "vendor_api_url",
     "chirpstack_api_url",
@@ -31,6 +33,10 @@ def check_egress(area: Area, settings: Settings) -> Iterator[Finding]:
     if named:
         advice = "let the service connect directly, or through a transparent proxy"
         yield area.warning(f"{', '.join(named)} is set, but the service uses no proxy", advice)
+    if settings.otel_endpoint and not extras.is_installed("otel"):
+        yield area.problem(
+            "otel_endpoint: the SDK of OpenTelemetry is missing", "pip install 'longwire[otel]'"
+        )
     hosts = _list_hosts(settings)
     for name, host, port in hosts:
         yield _connect(area, name, host, port)

@@ -51,6 +51,7 @@ class Tx:
         "commits",
         "config_generation",
         "connection",
+        "find_traceparent",
         "has_session",
         "is_postgres",
         "is_write",
@@ -80,6 +81,8 @@ class Tx:
         self.changes_auth = False
         self.changed_config_groups: set[str] = set()
         self.touched_devices: set[int] = set()  # whose records or stays change
+        # By the number of an arrival: the span that it belongs to, if anything here is traced.
+        self.find_traceparent: Callable[[int], str | None] | None = None
         self.has_session = True  # whether what is set or made for the session is there next time
         self.is_postgres = connection.dialect.name == "postgresql"
         self._on_commit: list[Callable[[], None]] = []

@@ -98,7 +98,7 @@ where channel_number = :channel
     and {_QUEUED}
 returning
     channel_number, seq, device_id, kind, generation, attempts, created_at, body, context,
-    attempt_log
+    attempt_log, traceparent
 """,
     due=in_unlocked(
         dialect_sql(
@@ -567,6 +567,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
     body: str
     context: str
     attempt_log: str | None = None  # without this one
+    traceparent: str | None = None  # of the request that caused it, if it was traced
 
 
 # --- enqueue ---
@@ -591,11 +592,16 @@ _INSERTED = (
 def insert(tx: Tx, new: Sequence[NewDelivery]) -> None:
     """Queue deliveries under new sequence numbers."""
     rows = [_new_row(each, tx.now) for each in new]
+    columns: tuple[str, ...] = _INSERTED
     if any(each.cause is not None for each in new):  # most have none, and need not write it
         rows = [(*row, each.cause) for row, each in zip(rows, new, strict=True)]
-        insert_new(tx, _table, (*_INSERTED, "cause"), rows)
-    else:
-        insert_new(tx, _table, _INSERTED, rows)
+        columns = (*columns, "cause")
+    if tx.find_traceparent is not None:
+        arrivals = [each.seq if each.cause is None else each.cause for each in new]
+        found = map(tx.find_traceparent, arrivals)
+        rows = [(*row, traceparent) for row, traceparent in zip(rows, found, strict=True)]
+        columns = (*columns, "traceparent")
+    insert_new(tx, _table, columns, rows)
 
 
 def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:

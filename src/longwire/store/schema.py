@@ -929,6 +929,8 @@ delivery = sa.Table(
     sa.Column("attempt_log", sa.Text),
     # The arrival that a notification is about.
     sa.Column("cause", sa.BigInteger),
+    # The span of the request that caused it, if it was traced.
+    sa.Column("traceparent", sa.Text),
     # Answers: what is due? whose lease is over? what is not final yet? what can be sent again?
     # what is past its time? what happened lately? who was notified of this arrival?
     # With the state, although it is always the same: SQLite counts without the rows only then.

@@ -41,6 +41,14 @@ class DatabaseStats:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectedMetrics:
+    """The metrics of one process at a moment."""
+
+    at: Moment
+    families: Sequence[Metric]
+
+
+@dataclass(frozen=True, slots=True)
 class MetricLabels:
     """The values of labels that are known at the start.
 
@@ -186,15 +194,15 @@ class PrometheusMetrics:
         self._attempt_seconds.labels(kind, outcome).observe(seconds)
         self._attempts.labels(kind, outcome).inc()
 
-    def render(
+    def update(
         self,
         database: Database,
         *,
         queued_records: int,
         is_ready: bool,
         stats: DatabaseStats | None,
-    ) -> bytes:
-        """The text for a scrape; without `stats`, the last ones are shown."""
+    ) -> None:
+        """Set what is not counted but looked up; without `stats`, the last ones stay."""
         snapshot = self._snapshot
         snapshot.now = database.context.clock.now()
         snapshot.engine_name = database.engine_name
@@ -204,13 +212,23 @@ class PrometheusMetrics:
         self._queued_records.set(queued_records)
         for queue, waiting in database.waiting.items():
             self._database_queue.labels(queue).set(waiting)
+
+    def render(self) -> bytes:
+        """The text for a scrape; with the counters of all worker processes."""
         if not self._shares_counters:
             return generate_latest(self.registry)
         combined = CollectorRegistry()
         MultiProcessCollector(combined)  # type: ignore[no-untyped-call]
-        combined.register(snapshot)
+        combined.register(self._snapshot)
         combined.register(self._process)
         return generate_latest(combined)
+
+    def collect(self) -> CollectedMetrics:
+        """The same as values; with the counters of this process alone."""
+        families = list(self.registry.collect())
+        if self._shares_counters:
+            families += [*self._snapshot.collect(), *_this_process().collect()]
+        return CollectedMetrics(self._snapshot.now, families)
 
 
 class _MqttMetrics:

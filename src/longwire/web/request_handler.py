@@ -31,6 +31,7 @@ from longwire.ingest import Ingest, IngestRequest, IngestResult, OnResult, Stale
 from longwire.model import Actor, Origin
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
+from longwire.spans import Tracer, current_span
 from longwire.store.database import Database, Tx
 from longwire.store.fair_queue import current_caller
 from longwire.web import errors
@@ -41,6 +42,7 @@ from longwire.web.cors import Cors
 from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
 from longwire.web.prometheus import PrometheusMetrics
+from longwire.web.request_spans import attach_span, attach_transaction, end_span, start_span
 from longwire.web.response_cache import CacheKey, ResponseCache
 from longwire.web.routing import (
     OWN,
@@ -116,7 +118,9 @@ class RequestHandler:
         settings: RequestHandlerSettings,
         metrics: PrometheusMetrics,
         authenticator: Authenticator,
+        tracer: Tracer | None = None,
     ) -> None:
+        self._tracer = tracer
         self._database = database
         self._authenticator = authenticator
         self._response_cache = ResponseCache(database.context.caches)
@@ -165,6 +169,8 @@ class RequestHandler:
         current_caller.set(request.address)
         methods = self._routes.get(request.path) or self._find_methods_above(request.path)
         route = methods.get(request.method) if methods is not None else None
+        if self._tracer is not None:
+            current_span.set(start_span(self._tracer, request, route))
         try:
             if isinstance(route, StreamRoute):
                 await self._serve_stream(request, route, receive, send)
@@ -246,7 +252,10 @@ class RequestHandler:
         decoded = decode_body(body, route.body, self._limits)
         if actor.has_invitations and _list_named_groups([decoded]):
             return False  # it may accept one
-        return self._ingest.try_enqueue(route.handler(actor, decoded), on_result)
+        ingest_request: IngestRequest = route.handler(actor, decoded)
+        if self._tracer is not None:
+            ingest_request = attach_span(self._tracer, request, route, ingest_request)
+        return self._ingest.try_enqueue(ingest_request, on_result)
 
     def _enqueue_message(
         self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
@@ -257,6 +266,8 @@ class RequestHandler:
         ingest_request = route.build_ingest_request(request, body)
         if ingest_request is None:
             return False
+        if self._tracer is not None:
+            ingest_request = attach_span(self._tracer, request, route, ingest_request)
 
         def on_result(result: IngestResult | Exception) -> None:
             if isinstance(result, IngestResult):
@@ -273,6 +284,7 @@ class RequestHandler:
     async def _handle_message(
         self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
     ) -> None:
+        current_span.set(request.span)
         try:
             response = await route.handler(request, body)
         except Exception as error:
@@ -297,6 +309,8 @@ class RequestHandler:
         )
         if response.status >= 500 or seconds > SLOW_S or self._settings.logs_requests:
             _log(request, response, seconds)
+        if request.span is not None:
+            end_span(request.span, response)
 
     # --- the ordinary way ---
 
@@ -443,6 +457,8 @@ class RequestHandler:
 
         def work(tx: Tx) -> bytes:
             tx.origin = Origin(request.address, request.request_id)
+            if request.span is not None:
+                attach_transaction(tx, request.span)
             context = RequestContext(
                 tx,
                 actor,

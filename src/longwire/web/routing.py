@@ -22,6 +22,7 @@ from longwire.ingest import IngestRequest, IngestResult
 from longwire.model import Actor, Session
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
+from longwire.spans import Span
 from longwire.store.database import Database, Tx
 from longwire.web.errors import FieldLocations
 from longwire.web.fields import Body, InputLimits, Query
@@ -76,6 +77,7 @@ class Request:
     request_id: str
     charged_to: str = ""  # whose budget its body is in, if it is large
     charged_bytes: int = 0
+    span: Span | None = None  # if it is traced
 
     @property
     def is_confidential(self) -> bool:

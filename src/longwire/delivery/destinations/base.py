@@ -47,6 +47,7 @@ class OutboundBatch(msgspec.Struct, frozen=True):
     id: str
     messages: Sequence[OutboundMessage]
     at: Moment = 0  # when it is sent, by the service's clock
+    traceparent: str = ""  # of the attempt, if it is traced
 
     @property
     def single(self) -> OutboundMessage:
@@ -102,6 +103,13 @@ class Unreachable(msgspec.Struct, frozen=True):
 
 
 Outcome = Delivered | Refused | Unreachable
+
+# In metrics and traces.
+OUTCOME_NAMES: Mapping[builtins.type[Outcome], str] = {
+    Delivered: "delivered",
+    Refused: "refused",
+    Unreachable: "unreachable",
+}
 
 
 def invalid_message(reason: str) -> Refused:

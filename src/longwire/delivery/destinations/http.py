@@ -106,6 +106,7 @@ WEBHOOK_SIGNATURE = istr("webhook-signature")
 IDEMPOTENCY_KEY = istr("Idempotency-Key")
 CONTENT_TYPE = istr("Content-Type")
 RETRY_AFTER = istr("Retry-After")
+TRACEPARENT = istr("traceparent")
 
 log = structlog.get_logger()
 
@@ -304,7 +305,10 @@ class Http:
             return self._params_error
         try:
             body, content_type = self._content(batch)
-            return await self._exchange(batch.at, body, self._signed(batch, body, content_type))
+            headers = self._signed(batch, body, content_type)
+            if batch.traceparent:
+                headers[TRACEPARENT] = batch.traceparent
+            return await self._exchange(batch.at, body, headers)
         except Exception as error:
             return outcome_of_http_error(error)
 

@@ -691,6 +691,7 @@ def _create_delivery_tables() -> None:
         *_optional(BIGINT, "stored_until resent_before"),
         *_optional(TEXT, "error body context attempt_log"),
         *_optional(BIGINT, "cause"),
+        *_optional(TEXT, "traceparent"),
         sa.PrimaryKeyConstraint("channel_number", "seq", name="pk_delivery"),
         postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
         sqlite_with_rowid=False,

@@ -1,0 +1,110 @@
+"""Spans, recorded by the SDK of OpenTelemetry.
+
+Attributes follow its semantic conventions where there is one. They have no query strings, bodies,
+addresses or names: a trace is read by people who may not read the records.
+"""
+
+from collections.abc import Sequence
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode
+from opentelemetry.trace import Span as SdkSpan
+from opentelemetry.trace import Tracer as SdkTracer
+from opentelemetry.util.types import AttributeValue
+
+from longwire.spans import Attributes, Span, TraceContext, format_traceparent
+
+_NO_PARENT = Context()
+_ERROR = Status(StatusCode.ERROR)
+
+
+class RecordedSpan:
+    """See `spans.Span`."""
+
+    __slots__ = ("_span", "_tracer")
+
+    def __init__(self, tracer: SdkTracer, span: SdkSpan) -> None:
+        self._tracer = tracer
+        self._span = span
+
+    @property
+    def context(self) -> TraceContext:
+        context = self._span.get_span_context()
+        return TraceContext(context.trace_id, context.span_id, int(context.trace_flags))
+
+    @property
+    def traceparent(self) -> str:
+        return format_traceparent(self.context)
+
+    def start_child(
+        self, name: str, linked: Sequence[Span], attributes: Attributes
+    ) -> "RecordedSpan":
+        span = self._tracer.start_span(
+            name,
+            trace.set_span_in_context(self._span, _NO_PARENT),
+            attributes=_to_sdk(attributes),
+            links=[Link(_to_span_context(each.context, is_remote=False)) for each in linked],
+        )
+        return RecordedSpan(self._tracer, span)
+
+    def end(self, attributes: Attributes, *, is_error: bool = False) -> None:
+        self._span.set_attributes(_to_sdk(attributes))
+        if is_error:
+            self._span.set_status(_ERROR)
+        self._span.end()
+
+
+class SpanTracer:
+    """See `spans.Tracer`."""
+
+    def __init__(self, tracer: SdkTracer) -> None:
+        self._tracer = tracer
+
+    def start_request(
+        self, method: str, path: str | None, request_id: str, parent: TraceContext | None
+    ) -> RecordedSpan | None:
+        attributes = {"http.request.method": method, "longwire.request_id": request_id}
+        if path is not None:
+            attributes["http.route"] = path
+        span = self._tracer.start_span(
+            method if path is None else f"{method} {path}",
+            _NO_PARENT if parent is None else _as_parent(parent, is_remote=True),
+            SpanKind.SERVER,
+            _to_sdk(attributes),
+        )
+        return self._record(span)
+
+    def start_attempt(
+        self, kind: str, parents: Sequence[TraceContext], attributes: Attributes
+    ) -> RecordedSpan | None:
+        """A child of the first one, and linked with the others.
+
+        Their requests were sampled, by this process or another: that decision holds.
+        """
+        first, *others = parents
+        span = self._tracer.start_span(
+            f"deliver {kind}",
+            _as_parent(first, is_remote=False),
+            SpanKind.CLIENT,
+            _to_sdk(attributes),
+            links=[Link(_to_span_context(each, is_remote=False)) for each in others],
+        )
+        return self._record(span)
+
+    def _record(self, span: SdkSpan) -> RecordedSpan | None:
+        return RecordedSpan(self._tracer, span) if span.is_recording() else None
+
+
+def _as_parent(context: TraceContext, *, is_remote: bool) -> Context:
+    span = NonRecordingSpan(_to_span_context(context, is_remote=is_remote))
+    return trace.set_span_in_context(span, _NO_PARENT)
+
+
+def _to_span_context(context: TraceContext, *, is_remote: bool) -> SpanContext:
+    flags = trace.TraceFlags(context.flags)
+    return SpanContext(context.trace_id, context.span_id, is_remote, flags)
+
+
+def _to_sdk(attributes: Attributes) -> dict[str, AttributeValue]:
+    return dict(attributes)

@@ -1,0 +1,46 @@
+"""The spans of requests, where the operator wants traces.
+
+A request continues the trace of its caller, if there is a valid `traceparent`. Anybody may send
+one: it is parsed by the letter, and nothing else of it is kept or passed on.
+"""
+
+import msgspec
+
+from longwire.ingest import IngestRequest
+from longwire.spans import Span, Tracer, parse_traceparent
+from longwire.store.database import Tx
+from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, Route
+
+_TRACEPARENT = b"traceparent"
+
+
+def start_span(tracer: Tracer, request: Request, route: Route | PlainRoute | None) -> Span | None:
+    """Start the span of a request, which ends with the response; pages and health have none."""
+    if isinstance(route, PlainRoute) and route.method == "GET" and route.permission == NO_TOKEN:
+        return None
+    parent = None
+    given = request.headers.get(_TRACEPARENT)
+    if given is not None and _TRACEPARENT not in request.repeated_headers:
+        parent = parse_traceparent(given.decode("latin-1"))
+    path = route.path if route is not None else None
+    request.span = tracer.start_request(request.method, path, request.request_id, parent)
+    return request.span
+
+
+def attach_span(
+    tracer: Tracer, request: Request, route: Route | PlainRoute, ingest_request: IngestRequest
+) -> IngestRequest:
+    """Start the span of a request that ingest answers, and have ingest know it."""
+    span = start_span(tracer, request, route)
+    return msgspec.structs.replace(ingest_request, span=span)
+
+
+def attach_transaction(tx: Tx, span: Span) -> None:
+    """Have the messages that a request causes belong to its trace: downlinks, mails."""
+    traceparent = span.traceparent
+    tx.find_traceparent = lambda arrival: traceparent
+
+
+def end_span(span: Span, response: Response) -> None:
+    status = response.status
+    span.end({"http.response.status_code": status}, is_error=status >= 500)

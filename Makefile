@@ -47,7 +47,7 @@ demo: .venv/.run-installed ## Start the service with a simulated fleet, to look 
 docs: .venv/.docs-installed ## Build the documentation site, which the service serves at /guide/
 	$(BIN)/python -m scripts.guide
 
-reference: .venv/.run-installed ## Write what docs/reference has from the code: settings, commands, permissions
+reference: .venv/.run-installed ## Write what the documents have from the code: settings, commands, permissions, metrics, alerts
 	$(BIN)/python -m scripts.guide.reference
 
 check: lint ## Check quickly: lint, format, types, and the tests on SQLite without processes or brokers

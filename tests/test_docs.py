@@ -5,6 +5,8 @@ shell; a block marked `text` is the expected output, where `…` stands for anyt
 """
 
 import dataclasses
+import functools
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -14,15 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from longwire import (
-    app,
-    serve,
-    settings,
-    startup,
-)
-from longwire.api import tokens
-from longwire.clock import Clock
-from longwire.delivery.backlogs import ConnectorBacklog
+from longwire import app, serve, settings
+from longwire.api import service, tokens
 from longwire.delivery.cel.expressions import Expression, build_cel_message
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.destinations.base import DestinationParams
@@ -35,12 +30,10 @@ from longwire.notifications.types.base import Params as NotificationParams
 from longwire.quotas import Quotas
 from longwire.records import DataRecord
 from longwire.settings import Settings
-from longwire.store.database import Database
-from longwire.store.deliveries import Backlog
 from longwire.web import errors, server
-from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from longwire.web.routing import PlainRoute, Route
 from scripts.guide import reference
+from scripts.guide.interface import list_routes
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "longwire"
@@ -50,41 +43,19 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # --- tables ---
 
 
-def test_the_interface_lists_every_operation(tmp_path):
-    listed = {
-        (row["Method"], bare(row["Path"])): (
-            row["Parameters"],
-            bare(row["Permission"]),
-            row["Response"],
-        )
-        for row in tables(
-            "docs/reference/interface.md", "Method", "Path", "Parameters", "Permission", "Response"
-        )
-    }
-    assert listed == {
-        (route.method, route.path): (
-            format_parameters(route),
-            route.permission,
-            format_response(route),
-        )
-        for route in served(tmp_path)
-        if isinstance(route, Route)
-    }
-
-
-def test_the_interface_lists_every_other_route(tmp_path):
+def test_the_interface_lists_every_other_route():
     listed = {
         (row["Method"], bare(row["Path"]))
         for row in tables("docs/reference/interface.md", "Method", "Path", "What it does")
         if "Parameters" not in row
     }
     assert listed == {
-        (route.method, route.path) for route in served(tmp_path) if isinstance(route, PlainRoute)
+        (route.method, route.path) for route in served() if isinstance(route, PlainRoute)
     }
 
 
-def test_the_interface_lists_the_operations_without_404(tmp_path):
-    operations = [route for route in served(tmp_path) if isinstance(route, Route)]
+def test_the_interface_lists_the_operations_without_404():
+    operations = [route for route in served() if isinstance(route, Route)]
     exceptions = {
         (route.method, route.path) for route in operations if route.not_found_is_bad_request
     }
@@ -127,11 +98,11 @@ def test_what_is_generated_is_what_the_code_says(page):
 LIMIT_NAME = re.compile(r"_max$|_burst$|_per_s$|_per_group$")
 
 
-def test_operations_lists_every_limit():
+def test_limits_lists_every_limit():
     defaults = {each.name: str(each.default) for each in settings.describe_settings()}
     listed = {
         name: default
-        for row in tables("docs/operate/operations.md", "Setting", "Default", "What it limits")
+        for row in tables("docs/operate/limits.md", "Setting", "Default", "What it limits")
         for name, default in zip(
             *(re.findall(r"`([\w.]+)`", row[column]) for column in ("Setting", "Default")),
             strict=True,
@@ -143,18 +114,18 @@ def test_operations_lists_every_limit():
     assert quotas | limits <= set(listed)
 
 
-def test_operations_lists_every_setting_that_can_be_reloaded():
+def test_start_and_stop_lists_every_setting_that_can_be_reloaded():
     listed = [
         name
-        for row in tables("docs/operate/operations.md", "Changes at once", "What happens")
+        for row in tables("docs/operate/start-stop.md", "Changes at once", "What happens")
         for name in re.findall(r"`(\w+)`", row["Changes at once"])
     ]
     quotas = {each.name for each in dataclasses.fields(Quotas)}
     assert sorted(listed) == sorted(settings.RELOADABLE - quotas)
 
 
-def test_operations_shows_how_descriptors_are_divided():
-    rows = list(tables("docs/operate/operations.md", "Descriptors", "`connections_max`"))
+def test_limits_shows_how_descriptors_are_divided():
+    rows = list(tables("docs/operate/limits.md", "Descriptors", "`connections_max`"))
     assert rows
     for row in rows:
         budget = divide_descriptors(
@@ -167,42 +138,29 @@ def test_operations_shows_how_descriptors_are_divided():
         assert row["`attempts_in_flight_max`"] == str(budget.attempts_in_flight_max)
 
 
-def test_operations_lists_every_metric_with_its_labels(tmp_path):
+def test_monitoring_lists_every_reason_of_an_unready_service():
     listed = {
-        bare(row["Metric"]): (row["Kind"], set(re.findall(r"`(\w+)`", row["Labels"])))
-        for row in tables("docs/operate/operations.md", "Metric", "Kind", "Labels")
+        bare(row["`reason`"]).replace("…", "{}")
+        for row in tables("docs/operate/monitoring.md", "`reason`", "Cause")
     }
-    metrics = PrometheusMetrics(MetricLabels(mqtt_outcomes=["stored"]))
-    metrics.observe_response("/group", "GET", 200, 0.1)
-    metrics.observe_attempt("http", "delivered", 0.1)
-    metrics.count_rejected_message("vendor")
-    metrics.count_decode_failure("tracker")
-    metrics.count_task_failure("cleanup")
-    connector = ConnectorBacklog("con_1", "http", 1, 1, 1)
-    stats = DatabaseStats(Backlog(0, 0, 0, 0, None), [connector], 1, 1)
-    metrics.update(open_database(tmp_path), queued_records=0, is_ready=True, stats=stats)
-    assert listed == {
-        f"{each.name}_total" if each.type == "counter" else each.name: (
-            each.type,
-            {label for sample in each.samples for label in sample.labels} - {"le"},
-        )
-        for each in metrics.registry.collect()
-    }
+    source = inspect.getsource(service.ServiceEndpoints._unready_reason)
+    returned = re.findall(r'return f?"([^"]+)"', source)
+    assert listed == {re.sub(r"\{[^}]+\}", "{}", each) for each in returned}
 
 
-def test_operations_lists_every_background_task():
+def test_monitoring_lists_every_background_task():
     listed = {
         bare(row["Task"])
         for row in tables(
-            "docs/operate/operations.md", "Task", "Runs", "What it does", "On failure"
+            "docs/operate/monitoring.md", "Task", "Runs", "What it does", "On failure"
         )
     }
     source = Path(app.__file__).read_text()
     assert listed == set(re.findall(r'BackgroundTask\(\s*"([^"]+)"', source))
 
 
-def test_operations_lists_existing_log_events():
-    listed = {bare(row["Event"]) for row in tables("docs/operate/operations.md", "Event", "Level")}
+def test_monitoring_lists_existing_log_events():
+    listed = {bare(row["Event"]) for row in tables("docs/operate/monitoring.md", "Event", "Level")}
     sources = [path.read_text() for path in SOURCE.rglob("*.py")]
     assert listed
     assert {each for each in listed if not any(f'"{each}"' in text for text in sources)} == set()
@@ -263,8 +221,8 @@ def test_the_example_filters_are_valid():
     assert {Expression(each).matches(message) for each in shown} == {True, False}
 
 
-def test_operations_lists_the_exit_code_of_a_failed_database():
-    codes = {int(row["Code"]) for row in tables("docs/operate/operations.md", "Code", "Meaning")}
+def test_start_and_stop_lists_the_exit_code_of_a_failed_database():
+    codes = {int(row["Code"]) for row in tables("docs/operate/start-stop.md", "Code", "Meaning")}
     assert serve.EXIT_DATABASE_FAILED in codes
 
 
@@ -312,7 +270,7 @@ def test_no_printed_command_sets_a_variable_of_the_shell():
     assert SHELL_NAMES.isdisjoint(names)
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/operate/operations.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/operate/install.md"])
 def test_every_make_target_exists(document):
     mentioned = set(re.findall(r"\bmake ([a-z-]+)\b", extract_code((ROOT / document).read_text())))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -438,36 +396,9 @@ def relative_names(folder: Path, paths: set[Path]) -> list[str]:
 # --- what the code has ---
 
 
-def open_database(folder: Path) -> Database:
-    return startup.build_database(Settings(data=folder), Clock())[0]
-
-
-def served(folder: Path) -> list[Route | PlainRoute]:
-    return app.App(Settings(data=folder), open_database(folder)).routes
-
-
-def format_parameters(route: Route) -> str:
-    """As in the column `Parameters`."""
-    parts: list[str] = []
-    for place, struct in (("query", route.query), ("body", route.body)):
-        if struct is not None:
-            names = (
-                f"`{each.encode_name}{'' if each.required else '?'}`"
-                for each in msgspec.structs.fields(struct)
-            )
-            parts.append(f"{place} {' '.join(names)}")
-    if route.text_body is not None:
-        parts.append(f"body `{route.text_body.media_type}`")
-    return " ".join(parts)
-
-
-def format_response(route: Route) -> str:
-    """As in the column `Response`."""
-    name = getattr(route.reply, "__name__", "") if isinstance(route.reply, type) else ""
-    if name and name != "list":
-        return name
-    annotation = re.sub(r"[\w.]+\.", "", str(route.reply))
-    return annotation.replace("list[", "[").replace(" | ", " or ")
+@functools.cache
+def served() -> list[Route | PlainRoute]:
+    return list_routes()
 
 
 class Parameter(NamedTuple):

@@ -1,20 +1,34 @@
-"""`make reference`: write the parts of docs/ that the code knows: settings, commands, permissions.
+"""`make reference`: write the parts of docs/ that the code knows.
 
-They stand between two comments in pages that are otherwise written by hand, and are committed, so
-that they can be read and linked in the repository. A test fails while they are not what the code
-says.
+Settings, commands, permissions, metrics and alerts stand between two comments in pages that are
+otherwise written by hand; of the tables of operations, some columns are written. All of it is
+committed, so that it can be read and linked in the repository. A test fails while it is not what
+the code says.
 """
 
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
+import yaml
+from prometheus_client.core import Metric
 
 from longwire import cli, settings
+from longwire.clock import Clock
+from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.identity import bootstrap
+from longwire.settings import Settings
+from longwire.startup import build_database
+from longwire.store.deliveries import Backlog
+from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
+from scripts.guide.interface import update_operations
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+RULES = ROOT / "deploy/prometheus/rules.yml"
+INTERFACE = "reference/interface.md"
 # These select the database of a command, or are settings; the page says so once.
 _DATABASE_FLAGS = {"--config", "--data", "--database", "--secret-key"}
 
@@ -42,6 +56,43 @@ def render_roles() -> Iterator[str]:
     yield "|---|---|---|"
     for role in bootstrap.ROLES:
         yield f"| {role.name} | `{role.id}` | {role.description} |"
+
+
+def render_metrics() -> Iterator[str]:
+    yield "| Metric | Kind | Labels | Meaning |"
+    yield "|---|---|---|---|"
+    for each in collect_metrics():
+        name = f"{each.name}_total" if each.type == "counter" else each.name
+        labels = dict.fromkeys(label for sample in each.samples for label in sample.labels)
+        shown = ", ".join(f"`{label}`" for label in labels if label != "le")
+        meaning = clean(each.documentation).rstrip(".")
+        yield f"| `{name}` | {each.type} | {shown} | {meaning} |"
+
+
+def collect_metrics() -> list[Metric]:
+    """Every metric of a service, with a sample where there is none without an event."""
+    metrics = PrometheusMetrics(MetricLabels(mqtt_outcomes=["stored"]))
+    metrics.observe_response("/group", "GET", 200, 0.1)
+    metrics.observe_attempt("http", "delivered", 0.1)
+    metrics.count_rejected_message("vendor")
+    metrics.count_decode_failure("tracker")
+    metrics.count_task_failure("cleanup")
+    stats = DatabaseStats(Backlog(0, 0, 0, 0, None), [ConnectorBacklog("", "", 1, 1, 1)], 1, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        database = build_database(Settings(data=Path(folder)), Clock())[0]
+        metrics.update(database, queued_records=0, is_ready=True, stats=stats)
+    return list(metrics.registry.collect())
+
+
+def render_alerts() -> Iterator[str]:
+    yield "| Alert | Severity | What is wrong | What to do first |"
+    yield "|---|---|---|---|"
+    for group in yaml.safe_load(RULES.read_text())["groups"]:
+        for rule in group["rules"]:
+            texts = rule["annotations"]
+            wrong = re.sub(r"\{\{.*?\}\}", "…", texts["summary"])
+            action = texts["action"].rstrip(".")
+            yield f"| `{rule['alert']}` | {rule['labels']['severity']} | {wrong} | {action} |"
 
 
 def render_commands() -> Iterator[str]:
@@ -86,7 +137,7 @@ def describe_option(option: click.Option) -> str:
         parts.append("required")
     elif option.default is not None and option.show_default and not option.is_flag:
         parts.append(f"`{option.default}` by default")
-    if option.multiple:
+    if option.multiple and "may be repeated" not in parts[0]:
         parts.append("may be repeated")
     return "; ".join(each for each in parts if each) or "&nbsp;"
 
@@ -114,6 +165,9 @@ PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "reference/settings.md": {"settings": render_settings},
     "reference/command-line.md": {"commands": render_commands},
     "reference/permissions.md": {"permissions": render_permissions, "roles": render_roles},
+    "reference/metrics.md": {"metrics": render_metrics},
+    "operate/monitoring.md": {"alerts": render_alerts},
+    INTERFACE: {},
 }
 
 
@@ -126,7 +180,7 @@ def write_parts(page: str, text: str) -> str:
         replaced = f"{begin}\n\n{body}\n\n{end}"
         text, count = pattern.subn(lambda _, part=replaced: part, text)
         assert count == 1, f"{page} has no place for {name}"
-    return text
+    return update_operations(text) if page == INTERFACE else text
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ GUIDES = {
 TUTORIALS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/tutorials").glob("*.md"))
 TOUR = ("README.md", "A tour in five minutes")
 # Run by other tests, beside those below.
-ELSEWHERE = {"docs/operate/operations.md", "README.md"}
+ELSEWHERE = {"docs/operate/backups.md", "README.md"}
 
 _BLOCK = re.compile(r"^```(sh|console|bash|shell)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"^\*Not run by the tests: .+\.\*$")
@@ -137,7 +137,7 @@ def to_steps(text: str, ports: dict[str, str], url: str | None = None) -> Steps:
 def test_a_backup_of_a_running_service_can_be_restored(start, tmp_path):
     service = start()
     ok(service.post_group("before"))
-    run_blocks(read_steps("docs/operate/operations.md", "Backups"), tmp_path)
+    run_blocks(read_steps("docs/operate/backups.md"), tmp_path)
     ok(service.post_group("after"))
     for name in ("secret.key", "operator.json"):
         shutil.copy(service.data / name, tmp_path / "restored-data")

@@ -76,44 +76,52 @@ class PrometheusMetrics:
         # The histogram has a count, too; a separate counter would cost every request twice.
         self._requests = histogram(
             "longwire_request_seconds",
-            "Duration of requests, from the parsed head to the response",
+            "Duration of requests, from the parsed head to the response; those without a route have"
+            " the path -",
             ["method", "path", "status"],
         )
         self._server_errors = counter(
             "longwire_server_errors", "Responses with a status of 500 or above", ["status"]
         )
         self._records_stored = counter(
-            "longwire_records_stored", "Records that were stored, without duplicates", ["kind"]
+            "longwire_records_stored",
+            "Records that were stored, without duplicates: data, event, geoloc, telemetry",
+            ["kind"],
         )
         self._database_queue = total(
-            "longwire_database_queued", "Transactions that wait for a database worker", ["queue"]
+            "longwire_database_queued",
+            "Transactions that wait for a database worker, to read or to write",
+            ["queue"],
         )
         self._queued_records = total(
             "longwire_ingest_queued_records", "Records in the ingest queue"
         )
         self._attempt_seconds = histogram(
             "longwire_delivery_attempt_seconds",
-            "Duration of attempts to deliver a message or a batch, by outcome",
+            "Duration of attempts to deliver a message or a batch: delivered, refused (an error"
+            " response) or unreachable",
             ["type", "outcome"],
         )
         self._attempts = counter(
             "longwire_delivery_attempts",
-            "Attempts to deliver a message or a batch, by outcome",
+            "Attempts to deliver a message or a batch, with the same outcomes",
             ["type", "outcome"],
         )
         self._messages_rejected = counter(
             "longwire_network_messages_rejected",
-            "Messages of networks that were rejected as invalid",
+            "Messages of networks that were rejected as invalid, and lost",
             ["network"],
         )
         self._decode_failures = counter(
             "longwire_network_decode_failures",
-            "Payloads that the decoder of the device type failed to decode",
+            "Payloads that the decoder of the device type failed to decode; the records are stored"
+            " without values",
             ["type"],
         )
         self._task_failures = counter(
             "longwire_background_task_failures",
-            "Failures of background tasks, each followed by a restart or the end of the process",
+            "Failures of background tasks, each followed by a restart with backoff or by the end of"
+            " the process",
             ["task"],
         )
         self._live_listeners = total(
@@ -237,13 +245,15 @@ class _MqttMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.messages = Counter(
             "longwire_mqtt_messages",
-            "Messages received from the MQTT broker, by outcome",
+            "Messages received from the MQTT broker: stored; dropped as unknown_token,"
+            " unknown_device, invalid or too_large; retained, from before the subscription; failed,"
+            " which is worth a report. What the broker sends again counts again",
             ["outcome"],
             registry=registry,
         )
         self.connected = Gauge(
             "longwire_mqtt_connected",
-            "1 while a process is subscribed at the MQTT broker",
+            "1 while a process is subscribed at the MQTT broker; only with mqtt_url",
             registry=registry,
             multiprocess_mode="livesum",
         )
@@ -278,7 +288,7 @@ class _Snapshot(Collector):
 def _describe_cluster(cluster: Cluster, has_lease: bool) -> Iterator[Metric]:
     yield _gauge("longwire_nodes", "Processes with a valid lease", len(cluster.roles))
     yield _gauge("longwire_node_lease_held", "1 while this process has its lease", int(has_lease))
-    yield _gauge("longwire_standbys", "Synchronous standbys", cluster.standbys or 0)
+    yield _gauge("longwire_standbys", "Synchronous standbys of PostgreSQL", cluster.standbys or 0)
     yield _gauge(
         "longwire_commit_wait_seconds",
         "How long a commit has waited for a standby, at most",
@@ -289,7 +299,7 @@ def _describe_cluster(cluster: Cluster, has_lease: bool) -> Iterator[Metric]:
 def _describe_backlog(backlog: Backlog, now: Moment) -> Iterator[Metric]:
     deliveries = GaugeMetricFamily(
         "longwire_deliveries",
-        "Messages that are queued, in flight, or dead letters",
+        "Messages that are queued, sending (in flight) or failed (dead letters)",
         labels=("state",),
     )
     deliveries.add_metric(("queued",), backlog.queued)
@@ -323,11 +333,15 @@ def _describe_connectors(connectors: Sequence[ConnectorBacklog]) -> Iterator[Met
 
 
 def _describe_disk(stats: DatabaseStats) -> Iterator[Metric]:
-    yield _gauge("longwire_database_bytes", "Size of the database", stats.database_bytes)
+    yield _gauge(
+        "longwire_database_bytes",
+        "Size of the database, on SQLite without the write-ahead log",
+        stats.database_bytes,
+    )
     if stats.disk_free_bytes is not None:
         yield _gauge(
             "longwire_disk_free_bytes",
-            "Free space on the disk of the embedded database",
+            "Free space on the disk of the embedded database; not with PostgreSQL",
             stats.disk_free_bytes,
         )
 

@@ -39,11 +39,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(*command: str, **environment: str) -> None:
+def run(*command: str, **environment: str) -> str:
     done = subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_the_generated_files_are_current(generator: ModuleType) -> None:
@@ -64,15 +65,38 @@ def test_the_client_works_with_the_service(world: World, built: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_the_example_of_the_readme_runs(world: World, built: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("document", "printed"),
+    [
+        ("clients/typescript/README.md", []),
+        (
+            "docs/guides/typescript.md",
+            [
+                '{"celsius":4.5}',
+                "1 device: [ 'Cold room' ]",
+                "name must not be empty",
+                "20 stored",
+                "[ '{\"celsius\":9}' ]",
+                "got msg_1",
+                "204 401",
+            ],
+        ),
+    ],
+)
+def test_the_examples_of_a_document_run(
+    world: World, built: Path, tmp_path: Path, document: str, printed: list[str]
+) -> None:
     ada = world.person("ada")
-    text = (CLIENT / "README.md").read_text()
-    (example,) = re.findall(r"```js\n(.*?)```", text, re.DOTALL)
+    blocks = re.findall(r"^```js\n(.*?)^```", (ROOT / document).read_text(), re.M | re.S)
+    assert blocks
     source = tmp_path / "example.mjs"
-    source.write_text(example.replace('"@longwire/client"', f'"{(built / "index.js").as_uri()}"'))
-    run(
+    module = (built / "index.js").as_uri()
+    source.write_text("\n".join(blocks).replace('"@longwire/client"', f'"{module}"'))
+    output = run(
         *("node", str(source)),
         LONGWIRE_URL=world.url,
         LONGWIRE_CLIENT_ID=ada.client_id,
         LONGWIRE_CLIENT_SECRET=ada.client_secret,
     )
+    places = [output.find(each) for each in printed]
+    assert -1 not in places and places == sorted(places), output

@@ -141,13 +141,13 @@ class Stream {
       this.attempt = 0;
       const aheadMs = Date.parse((data as { time: string }).time) - this.tools.now();
       this.setState({ is: "live", aheadMs });
-      if (isFresh) this.hub.tell(this.address, { type: "fresh", address: this.address });
+      if (isFresh) this.hub.publish(this.address, { type: "fresh", address: this.address });
     } else if (event.name === "lost") {
-      this.hub.tell(this.address, { type: "lost", address: this.address, lost: data as never });
+      this.hub.publish(this.address, { type: "lost", address: this.address, lost: data as never });
     } else if (event.name === "changed") {
-      this.hub.tell(this.address, { type: "changed", address: this.address, changed: data as never });
+      this.hub.publish(this.address, { type: "changed", address: this.address, changed: data as never });
     } else if (event.name === "deliveries") {
-      this.hub.tell(this.address, { type: "deliveries", address: this.address, deliveries: data as never });
+      this.hub.publish(this.address, { type: "deliveries", address: this.address, deliveries: data as never });
     } else if (event.name === "expired") {
       const { code, detail } = data as { code: string; detail: string };
       const status = { not_authenticated: 401, not_allowed: 403, not_found: 404 }[code];
@@ -157,7 +157,7 @@ class Stream {
 
   private setState(state: StreamState): void {
     this.state = state;
-    this.hub.tell(this.address, { type: "state", address: this.address, state });
+    this.hub.publish(this.address, { type: "state", address: this.address, state });
   }
 }
 
@@ -187,7 +187,7 @@ export class Hub {
     for (const address of member?.wants.keys() ?? []) this.release(address);
   }
 
-  tell(address: string, message: FromHub): void {
+  publish(address: string, message: FromHub): void {
     for (const listener of this.listeners(address, false)) listener.postMessage(message);
   }
 

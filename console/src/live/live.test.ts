@@ -205,7 +205,7 @@ describe("Hub", () => {
     expect(service.requests.length).toBe(2);
   });
 
-  it("does not ask again for what was refused, until it is told to", async () => {
+  it("does not ask again for what was refused, before a retry", async () => {
     const { listener, received, states } = tab();
     service.status = 401;
     hub.receive(listener, { type: "open", address: "/live?a", wantsRecords: true });

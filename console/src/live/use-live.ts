@@ -43,7 +43,7 @@ export interface DeviceSummary {
 }
 
 // Feed and ledger of one selection. It lives outside of React: records come a hundred at a time, and
-// one update for each frame of the screen is all that the page hears of them.
+// the page gets one update for each frame of the screen.
 export class LiveSource {
   readonly feed = new Feed();
   readonly devices = new Map<string, DeviceSummary>();

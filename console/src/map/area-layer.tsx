@@ -27,7 +27,7 @@ export function AreaLayer({ area, drawing, onDrawn }: { area: Area | null; drawi
   const map = useLeaflet();
   const latest = useRef(onDrawn);
   latest.current = onDrawn;
-  // The handle that goes on having the focus when the area is drawn anew.
+  // The handle that goes on having the focus when the area is drawn again.
   const focused = useRef<number | null>(null);
   useEffect(() => {
     if (!area || drawing) return;

@@ -4,7 +4,7 @@
 export interface Difference {
   // The path of the field: `name`, `params.url`.
   readonly field: string;
-  // Null is "not there", so that an empty text can be told from it.
+  // Null is "not there", so that it differs from an empty text.
   readonly before: string | null;
   readonly after: string | null;
 }

@@ -5,7 +5,7 @@ export interface Tab<T extends string> {
   label: ReactNode;
 }
 
-// Which tab is open belongs into the address: the page hands it in and is told of a choice.
+// Which tab is open belongs into the address: the page passes it in, and `onChoose` reports a choice.
 export function Tabs<T extends string>({
   tabs,
   current,

@@ -27,7 +27,7 @@ function joined(words: readonly string[]): string {
 }
 
 // Parts of a filter that all have to hold, divided at `&&` outside of brackets and strings. Null
-// where that cannot be told apart, as with `||` on the same level.
+// where it cannot be divided, as with `||` on the same level.
 export function conjuncts(filter: string): string[] | null {
   const parts: string[] = [];
   let depth = 0;

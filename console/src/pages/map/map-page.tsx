@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<Device>[] = [
   { id: "seen", head: "Last seen", width: "124px", card: "line", cell: (device) => <Seen device={device} /> },
 ];
 
-// Tells the page what the map shows, after every move.
+// Reports to the page what the map shows, after every move.
 function FrameWatch({ onFrame }: { onFrame: (bounds: Bounds) => void }) {
   const map = useLeaflet();
   useEffect(() => {

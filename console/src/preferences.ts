@@ -1,6 +1,7 @@
 // Theme, density, time zone and keys: the only things that are kept in the browser's storage,
 // with the last group. Readable without React, so that charts and the map follow a change too.
 import { useSyncExternalStore } from "react";
+import { BASE_PATH } from "./base-path";
 
 export interface Preferences {
   readonly theme: "system" | "light" | "dark";
@@ -12,15 +13,16 @@ export interface Preferences {
 }
 
 const DEFAULTS: Preferences = { theme: "system", density: "normal", zone: "", keys: "on", lastGroup: "" };
-const PREFIX = "longwire.";
+// Services below other paths of this host have other groups.
+const keyOf = (name: keyof Preferences) => `longwire.${name}${name === "lastGroup" ? BASE_PATH : ""}`;
 const listeners = new Set<() => void>();
 let current: Preferences = load();
 
 function load(): Preferences {
   const loaded: Record<string, string> = { ...DEFAULTS };
-  for (const name of Object.keys(DEFAULTS)) {
+  for (const name of Object.keys(DEFAULTS) as (keyof Preferences)[]) {
     try {
-      loaded[name] = localStorage.getItem(PREFIX + name) ?? loaded[name] ?? "";
+      loaded[name] = localStorage.getItem(keyOf(name)) ?? loaded[name] ?? "";
     } catch {
       // Storage may be denied; preferences then last as long as the page.
     }
@@ -36,7 +38,7 @@ export function setPreference<K extends keyof Preferences>(name: K, value: Prefe
   if (current[name] === value) return;
   current = { ...current, [name]: value };
   try {
-    localStorage.setItem(PREFIX + name, value);
+    localStorage.setItem(keyOf(name), value);
   } catch {
     // See load.
   }

@@ -8,6 +8,7 @@ import {
   redirect,
   retainSearchParams,
 } from "@tanstack/react-router";
+import { CONSOLE_PATH } from "./base-path";
 import { queryClient, sessionQuery } from "./api/queries";
 import { Frame } from "./frame/frame";
 import { NotFound, PageFailed } from "./frame/failures";
@@ -270,7 +271,7 @@ const platform = createRoute({
 });
 
 export const router = createRouter({
-  basepath: "/console",
+  basepath: CONSOLE_PATH,
   parseSearch,
   stringifySearch,
   defaultPreload: "intent",

@@ -1,3 +1,4 @@
+import { CONSOLE_PATH } from "./base-path";
 import { api, read } from "./api/client";
 import { queryClient } from "./api/queries";
 
@@ -5,5 +6,5 @@ import { queryClient } from "./api/queries";
 export async function signOut(): Promise<void> {
   await read(api.DELETE("/session", {}));
   queryClient.clear();
-  window.location.assign("/console/sign-in");
+  window.location.assign(`${CONSOLE_PATH}/sign-in`);
 }

@@ -238,6 +238,7 @@ class App:
             uplinks, limits, partial(records.parse_published_record, limits)
         )
         self.listener = _build_listener(settings, database, mqtt_messages, prometheus)
+        base_path = startup.get_base_path(settings)
         service_endpoints = ServiceEndpoints(
             database,
             ingest,
@@ -249,10 +250,10 @@ class App:
             metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.metrics_connectors_max,
             standbys_min=settings.database_standbys_min,
-            console=ConsolePage(console_page.FOLDER, settings.map_tiles),
+            console=ConsolePage(console_page.FOLDER, settings.map_tiles, base_path),
             is_leaving=lambda: self._is_leaving,
             guide=GuidePage(guide_page.FOLDER),
-            base_path=startup.get_base_path(settings),
+            base_path=base_path,
         )
         self._collect_metrics = service_endpoints.collect_metrics
         session_rules = _build_session_rules(settings)

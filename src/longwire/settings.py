@@ -37,7 +37,10 @@ _SENDER = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _DAYS_MAX = 100_000  # keeps dates within range
 _PORT_MAX = 65_535
 _IN_FLIGHT_MAX = 65_535  # packet identifiers of MQTT have 16 bits
-_API = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:/[^\s?#]*)?")
+_SITE = r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
+_API = re.compile(_SITE + r"(?:/[^\s?#]*)?")
+# Its path becomes part of pages and scripts, and is compared with that of requests.
+_PUBLIC_URL = re.compile(_SITE + r"(?:/[A-Za-z0-9._~-]+)*/?")
 # The host becomes part of a header, so it has no character that means anything there.
 _TILES = re.compile(
     r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/[!-~]*", re.ASCII
@@ -712,8 +715,11 @@ def _validate_process(settings: Settings) -> list[str]:
         origins.parse_origins(settings.cors_origins)
     except ValueError as error:
         wrong.append(f"cors_origins: {error}")
-    if settings.public_url and not _API.fullmatch(settings.public_url):
-        wrong.append("public_url: must be http:// or https:// with a host, and no login in it")
+    if settings.public_url and not _PUBLIC_URL.fullmatch(settings.public_url):
+        wrong.append(
+            "public_url: must be http:// or https:// with a host, and no login in it; a path has"
+            " letters, digits and . _ ~ - only"
+        )
     if settings.batch_records_max > settings.ingest_waiting_records_max:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
     if settings.request_bytes_max < CALLER_SHARE * settings.bulk_body_bytes_max:

@@ -9,7 +9,7 @@ INTERFACE = Path(__file__).parents[2] / "docs/reference/interface.md"
 _ROW = re.compile(r"^\| (GET|POST|PUT|DELETE) \| `(/[^`]*)` \|", re.MULTILINE)
 _CALL = re.compile(r"""\bapi\.(GET|POST|PUT|DELETE)\(\s*["'`](/[^"'`?$]*)["'`]""")
 # A path alone: a link, a download, or a stream.
-_PATH = re.compile(r"""["'`](/[\w/.-]+)""")
+_PATH = re.compile(r"""(?:["'`]|\$\{BASE_PATH\})(/[\w/.-]+)""")
 
 # Called without the typed client.
 OTHERWISE = {

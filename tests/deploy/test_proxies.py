@@ -1,98 +1,14 @@
-"""The samples for nginx and Caddy, run in front of a real service; only names and places differ."""
+"""The samples for nginx and Caddy, run in front of a real service."""
 
-import os
-import re
-import shutil
 import ssl
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.certificates import write_certificate
-from tests.delivery.brokers import free_port
-from tests.waiting import eventually
+from tests.proxies import PROXIES, RUN, wait_for
 from tests.world import World
-
-DEPLOY = Path(__file__).parent.parent.parent / "deploy"
-NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-CADDY = shutil.which("caddy")
-PROXIES = [
-    pytest.param("nginx", marks=pytest.mark.skipif(NGINX is None, reason="nginx is not installed")),
-    pytest.param("caddy", marks=pytest.mark.skipif(CADDY is None, reason="Caddy is not installed")),
-]
-
-
-@contextmanager
-def run_nginx(folder: Path, upstream: int) -> Iterator[tuple[str, ssl.SSLContext]]:
-    certificate, key = write_certificate(folder, "127.0.0.1")
-    http, https = free_port(), free_port()
-    text = (DEPLOY / "nginx" / "longwire.conf").read_text()
-    text = re.sub(r"^ *listen \[::\].*\n", "", text, flags=re.MULTILINE)
-    for old, new in (
-        ("127.0.0.1:8080", f"127.0.0.1:{upstream}"),
-        ("listen 80;", f"listen 127.0.0.1:{http};"),
-        ("listen 443 ", f"listen 127.0.0.1:{https} "),
-        ("/etc/letsencrypt/live/longwire.example.com/fullchain.pem", str(certificate)),
-        ("/etc/letsencrypt/live/longwire.example.com/privkey.pem", str(key)),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "longwire.conf").write_text(text)
-    (folder / "nginx.conf").write_text(
-        # As root, its workers would be another user, who may not enter this folder.
-        f"{'user root;' if os.getuid() == 0 else ''} daemon off; worker_processes 1;"
-        f" pid {folder}/pid; error_log {folder}/error.log;"
-        f" events {{}} http {{ access_log off; include {folder}/longwire.conf;"
-        + "".join(
-            f" {name}_temp_path {folder}/{name};"
-            for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        )
-        + " }"
-    )
-    command = [str(NGINX), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
-    with running(command, folder):
-        yield f"https://127.0.0.1:{https}", ssl.create_default_context(cafile=str(certificate))
-
-
-@contextmanager
-def run_caddy(folder: Path, upstream: int) -> Iterator[tuple[str, ssl.SSLContext]]:
-    certificate, key = write_certificate(folder, "127.0.0.1")
-    port = free_port()
-    text = (DEPLOY / "caddy" / "Caddyfile").read_text()
-    for old, new in (
-        ("{\n", "{\n\tadmin off\n\tauto_https off\n"),
-        ("{$DOMAIN:localhost} {\n", f"https://127.0.0.1:{port} {{\n\ttls {certificate} {key}\n"),
-    ):
-        assert old in text
-        text = text.replace(old, new, 1)
-    (folder / "Caddyfile").write_text(text)
-    env = {
-        **os.environ,
-        "UPSTREAM": f"127.0.0.1:{upstream}",
-        "XDG_DATA_HOME": str(folder),
-        "XDG_CONFIG_HOME": str(folder),
-    }
-    with running([str(CADDY), "run", "--config", str(folder / "Caddyfile")], folder, env):
-        yield f"https://127.0.0.1:{port}", ssl.create_default_context(cafile=str(certificate))
-
-
-@contextmanager
-def running(command: list[str], folder: Path, env: dict[str, str] | None = None) -> Iterator[None]:
-    with (folder / "proxy.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-RUN: dict[str, Callable] = {"nginx": run_nginx, "caddy": run_caddy}
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -115,17 +31,7 @@ def test_a_service_behind_a_proxy(name: str, make_world, tmp_path: Path) -> None
             timeout=60,
         ) as http,
     ):
-
-        def is_up() -> bool:
-            try:
-                return http.get("/health/ready").status_code == 200
-            except httpx.TransportError:
-                return False
-
-        try:
-            eventually(is_up, 60)
-        except AssertionError:
-            pytest.fail((tmp_path / "proxy.log").read_text())
+        wait_for(http, tmp_path)
         assert http.get("/metrics").status_code == 404
         assert http.get("/console/").status_code == 200
         check_stream(world, ada, http, group, device)

@@ -1,5 +1,6 @@
 // The API, typed by its own OpenAPI document. Every failure is thrown as an ApiProblem.
 import createClient from "openapi-fetch";
+import { BASE_PATH } from "~/base-path";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -70,7 +71,7 @@ export function onRefused(listener: Listener): () => void {
 export const CONSOLE_HEADERS = { "X-Longwire-Console": "1" } as const;
 
 export const api = createClient<paths>({
-  baseUrl: "/",
+  baseUrl: `${BASE_PATH}/`,
   credentials: "same-origin",
   headers: CONSOLE_HEADERS,
 });
@@ -135,12 +136,13 @@ export async function readOne<T>(answer: Promise<Answer<T>>, idField: string): P
   }
 }
 
-// For responses that are no JSON, such as exports: the response itself, when it is a success.
+// For responses that are no JSON, such as exports: the response itself, when it is a success. `path` is
+// that of an operation, with its query.
 export async function fetchRaw(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = { ...CONSOLE_HEADERS, ...(init.headers as Record<string, string> | undefined) };
   let response: Response;
   try {
-    response = await fetch(path, { ...init, headers, credentials: "same-origin" });
+    response = await fetch(BASE_PATH + path, { ...init, headers, credentials: "same-origin" });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Unreachable();

@@ -2,13 +2,14 @@
 import { useEffect, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 import { Unreachable } from "~/api/client";
+import { BASE_PATH } from "~/base-path";
 import { duration } from "~/time";
 
 const WAITS_MS = [1_000, 2_000, 5_000, 10_000] as const;
 
 async function isReachable(): Promise<boolean> {
   try {
-    return (await fetch("/health/live", { cache: "no-store" })).ok;
+    return (await fetch(`${BASE_PATH}/health/live`, { cache: "no-store" })).ok;
   } catch {
     return false;
   }

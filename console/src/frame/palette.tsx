@@ -6,6 +6,7 @@ import { useRouter } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { groupSearchQuery, sessionQuery } from "~/api/queries";
+import { CONSOLE_PATH } from "~/base-path";
 import { setPreference } from "~/preferences";
 import { signOut } from "~/session";
 import { Dialog } from "~/ui/dialog";
@@ -189,8 +190,8 @@ function PaletteDialog({ onClose }: { onClose: () => void }) {
   }, [at, listId]);
   const run = (entry: Entry, isNewTab: boolean) => {
     onClose();
-    if (entry.path && isNewTab) window.open(`/console${entry.path}`, "_blank");
-    else if (entry.path) router.history.push(`/console${entry.path}`);
+    if (entry.path && isNewTab) window.open(CONSOLE_PATH + entry.path, "_blank");
+    else if (entry.path) router.history.push(CONSOLE_PATH + entry.path);
     else entry.run?.();
   };
   const onKeyDown = (event: KeyboardEvent) => {

@@ -2,6 +2,7 @@
 import { useState, type FormEvent } from "react";
 import { ApiProblem, CONSOLE_HEADERS, api, read } from "~/api/client";
 import { queryClient, sessionQuery } from "~/api/queries";
+import { CONSOLE_PATH } from "~/base-path";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { TextField } from "~/ui/field";
@@ -38,7 +39,7 @@ export function SignedOutDialog({ onSignedIn }: { onSignedIn: () => void }) {
           <Button look="primary" type="submit">
             Sign in
           </Button>
-          <Button onClick={() => window.open("/console/sign-in", "_blank")}>Another way to sign in</Button>
+          <Button onClick={() => window.open(`${CONSOLE_PATH}/sign-in`, "_blank")}>Another way to sign in</Button>
           <Button
             look="quiet"
             onClick={() => {

@@ -1,5 +1,6 @@
 // What a page and the hub say to each other. The hub is shared by all tabs of a browser.
 import type { Schemas } from "~/api/client";
+import { BASE_PATH } from "~/base-path";
 
 export type Arrival = Schemas["Arrival"];
 export type LiveLost = Schemas["LiveLost"];
@@ -52,5 +53,5 @@ export function streamAddress({ groupId, deviceId, kinds, filter }: LiveSelectio
   if (deviceId) query.set("deviceId", deviceId);
   for (const kind of [...(kinds ?? [])].sort()) query.append("kinds", kind);
   if (filter) query.set("filter", filter);
-  return `/live?${query.toString()}`;
+  return `${BASE_PATH}/live?${query.toString()}`;
 }

@@ -2,6 +2,7 @@
 // 200,000 lines a browser is the wrong tool, and the command is shown instead.
 import { useRef, useState } from "react";
 import { fetchRaw } from "~/api/client";
+import { BASE_PATH, SERVICE_URL } from "~/base-path";
 import { stringifySearch } from "~/search";
 import { Button } from "./button";
 import { CopyButton } from "./copy";
@@ -16,6 +17,14 @@ export function saveBlob(parts: BlobPart[], name: string, type: string): void {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+// What an operation answers with: the browser itself saves it, however long it is, and can stop it.
+export function download(path: string): void {
+  const link = document.createElement("a");
+  link.href = BASE_PATH + path;
+  link.download = "";
+  link.click();
 }
 
 interface Sink {
@@ -112,7 +121,7 @@ export function ExportDialog({ source, onClose }: { source: ExportSource; onClos
   const extra = source.choice ? { [source.choice.name]: chosen } : {};
   const fileName = `${source.choice ? `${source.name}-${chosen}` : source.name}.${format}`;
   const address = `${source.path}${stringifySearch({ ...source.params, ...extra, format })}`;
-  const curl = `curl -H "Authorization: Bearer $TOKEN" -o ${fileName} "${location.origin}${address}"`;
+  const curl = `curl -H "Authorization: Bearer $TOKEN" -o ${fileName} "${SERVICE_URL}${address}"`;
   const { progress, error, run, stop } = useExport(address, fileName, format === "csv" ? "text/csv" : "application/x-ndjson", source.total);
   const isRunning = progress?.state === "running";
   const isTooLarge = (source.total ?? 0) > LINES_MAX || progress?.state === "too-many";

@@ -3,6 +3,7 @@ import { useEffect, useState, type ReactNode } from "react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { ApiProblem, Unreachable } from "~/api/client";
 import type { Operation } from "~/api/permissions";
+import { BASE_PATH } from "~/base-path";
 import { Button } from "./button";
 import { CopyButton } from "./copy";
 import { Why } from "./why";
@@ -46,7 +47,7 @@ export function Empty({ text, action, curl }: { text: ReactNode; action?: ReactN
       {action}
       {curl && (
         <div className="state-curl">
-          <code>{curl}</code> <CopyButton text={curl} label="Copy" /> <a href="/docs">All operations</a>
+          <code>{curl}</code> <CopyButton text={curl} label="Copy" /> <a href={`${BASE_PATH}/docs`}>All operations</a>
         </div>
       )}
     </div>

@@ -65,9 +65,10 @@ _SECURITY_SCHEMES: Mapping[str, dict[str, Any]] = {
         "type": "apiKey",
         "in": "cookie",
         "name": "__Host-longwire",
-        "description": "The cookie that `POST /session` sets; `longwire` over plain HTTP. All"
-        " requests but GET need the header `X-Longwire-Console: 1` as well. Ignored by requests"
-        " with `Authorization`, and by those that store records.",
+        "description": "The cookie that `POST /session` sets; `longwire` over plain HTTP, and with"
+        " a suffix where the public URL has a path. All requests but GET need the header"
+        " `X-Longwire-Console: 1` as well. Ignored by requests with `Authorization`, and by those"
+        " that store records.",
     },
     "client": {
         "type": "http",

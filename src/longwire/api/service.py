@@ -155,9 +155,10 @@ class ServiceEndpoints:
         """Lead people to the console, and programs to what else there is."""
         has_console = self._console is not None and self._console.is_built
         if b"text/html" in request.headers.get(b"accept", b"").lower():
-            # Relative, in case that a proxy serves this below a path.
-            page = b"console/" if has_console else b"docs"
-            headers = ((b"location", page), (b"vary", b"accept"))
+            # Without a public URL relative, in case that a proxy serves this below a path.
+            folder = f"{self._base_path}/" if self._base_path else ""
+            page = f"{folder}console/" if has_console else f"{folder}docs"
+            headers = ((b"location", page.encode()), (b"vary", b"accept"))
             return Response(302, b"", "text/html", headers)
         pages = {"console": "/console/", "signIn": PAGE_PATH} if has_console else {}
         if self._guide is not None and self._guide.is_built:

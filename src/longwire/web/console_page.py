@@ -2,7 +2,9 @@
 
 The files have the same names after every build, so they are served below a folder whose name is a
 hash of them all: browsers may keep them for ever, and the page, which is asked for each time, names
-the folder of today. The files are read and compressed once, at the first request.
+the folder of today. The files are read and compressed once, at the first request. They name each
+other by absolute paths, because the page has paths of any depth; where the public URL has a path,
+it is put in front of these.
 """
 
 import asyncio
@@ -30,7 +32,8 @@ PATH = "/console/"
 FOLDER = Path(__file__).with_name("console")
 INDEX = "index.html"
 MANIFEST = "manifest.json"  # what the files were built from; nobody needs it to show the page
-# Stands for the name of the folder in the built files; `base` in console/vite.config.ts.
+# Stands for the name of the folder in the built files, after PATH; `base` in
+# console/vite.config.ts.
 PLACEHOLDER = b"__files__"
 FINGERPRINT_CHARACTERS = 12
 NOT_BUILT = "The console is not part of this installation; `make console` builds it."
@@ -51,16 +54,28 @@ class Console:
         return self.files[INDEX]
 
 
-def load_console(folder: Path) -> Console:
+def load_console(folder: Path, base_path: str = "") -> Console:
     """Read and compress what was built; takes about a tenth of a second."""
     contents = read_folder(folder)
     contents.pop(MANIFEST, None)
+    if base_path:
+        contents = {
+            name: _move_below(base_path, name, content) for name, content in contents.items()
+        }
     digest = hashlib.sha256()
     for name, content in contents.items():
         digest.update(b"%s\0%d\0%s" % (name.encode(), len(content), content))
     fingerprint = digest.hexdigest()[:FINGERPRINT_CHARACTERS]
     files = {name: _build_file(name, content, fingerprint) for name, content in contents.items()}
     return Console(fingerprint, files)
+
+
+def _move_below(base_path: str, name: str, content: bytes) -> bytes:
+    """The content of a file with `base_path` in front of the paths of other files."""
+    if Path(name).suffix not in _TEXTS:
+        return content
+    path = PATH.encode() + PLACEHOLDER
+    return content.replace(path, base_path.encode() + path)
 
 
 def _build_file(name: str, content: bytes, fingerprint: str) -> StaticFile:
@@ -93,8 +108,9 @@ def build_policy(map_tiles: str = "") -> str:
 class ConsolePage:
     """Serves the files in a folder; public and static, what the page shows it gets from the API."""
 
-    def __init__(self, folder: Path, map_tiles: str = "") -> None:
+    def __init__(self, folder: Path, map_tiles: str = "", base_path: str = "") -> None:
         self._folder = folder
+        self._base_path = base_path
         self._headers = build_page_headers(build_policy(map_tiles))
         self._console: Console | None = None
         self._loading = asyncio.Lock()
@@ -127,5 +143,5 @@ class ConsolePage:
     async def _load(self) -> Console:
         async with self._loading:
             if self._console is None:
-                self._console = await asyncio.to_thread(load_console, self._folder)
+                self._console = await asyncio.to_thread(load_console, self._folder, self._base_path)
         return self._console

@@ -551,13 +551,14 @@ class RequestHandler:
             address,
             is_secure,
             request_id,
+            self._base_path,
         )
 
     def _without_base_path(self, path: str) -> str:
         """The path as routes have it; a proxy may remove that of the public URL or leave it."""
         base_path = self._base_path
-        if base_path and path not in self._routes and path.startswith(base_path + "/"):
-            return path.removeprefix(base_path)
+        if base_path and path not in self._routes and f"{path}/".startswith(f"{base_path}/"):
+            return path.removeprefix(base_path) or "/"
         return path
 
     def _is_trusted(self, address: str) -> bool:

@@ -75,6 +75,7 @@ class Request:
     address: str
     is_secure: bool
     request_id: str
+    base_path: str = ""  # of the public URL; `path` is without it
     charged_to: str = ""  # whose budget its body is in, if it is large
     charged_bytes: int = 0
     span: Span | None = None  # if it is traced

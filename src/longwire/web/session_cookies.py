@@ -2,12 +2,16 @@
 
 Over HTTPS the cookie has the prefix `__Host-`, so that no other host and no plain HTTP can set it.
 Plain HTTP, which signing in allows on the loopback interface only, has a cookie of its own.
+The prefix demands `Path=/`. So that two services below two paths of one host do not sign each
+other's people out, the path of the public URL is in the name, as a hash.
 
 Against cross-site request forgery there are three checks, each of which suffices: a header that
 other sites cannot send, `Origin`, and `Sec-Fetch-Site`.
 """
 
+import hashlib
 import re
+from functools import cache
 
 from longwire.clock import SECOND
 from longwire.errors import BadInput, CrossSite
@@ -20,6 +24,7 @@ OWN_HEADER = b"x-longwire-console"
 
 _SECRET = re.compile(rb"%s_[A-Za-z0-9_-]{43}" % SECRET_PREFIX.encode())
 _SAFE_METHODS = ("GET", "HEAD")
+_SUFFIX_CHARACTERS = 8
 
 
 def get_session_secret(request: Request) -> str | None:
@@ -76,7 +81,16 @@ def with_cookie(
 
 
 def _full_name(request: Request, name: bytes) -> bytes:
+    name += _suffix(request.base_path)
     return SECURE_PREFIX + name if request.is_secure else name
+
+
+@cache
+def _suffix(base_path: str) -> bytes:
+    if not base_path:
+        return b""
+    digest = hashlib.sha256(base_path.encode()).hexdigest()
+    return b"-" + digest[:_SUFFIX_CHARACTERS].encode()
 
 
 def get_user_agent(request: Request) -> str:

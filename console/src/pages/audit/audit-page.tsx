@@ -4,10 +4,12 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, sessionQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
 import { useRange, useZone } from "~/frame/page-state";
 import { Typed } from "~/pages/devices/device-filters";
 import { present } from "~/pages/messages/queries";
 import { rangeLabel } from "~/time";
+import { download } from "~/ui/export";
 import { Checkbox } from "~/ui/field";
 import { Menu } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
@@ -27,14 +29,6 @@ import "./audit.css";
 const route = getRouteApi("/frame/g/$groupId/audit");
 
 type Set = (change: Partial<AuditSearch>, replace?: boolean) => void;
-
-// The browser itself saves the response, however long it is, and can stop it.
-function download(path: string): void {
-  const link = document.createElement("a");
-  link.href = path;
-  link.download = "";
-  link.click();
-}
 
 function summaryOf(entry: AuditEntry): string {
   if (!entry.before && !entry.after) return entry.detail ?? "";
@@ -148,7 +142,7 @@ function Entries({ groupId, search, set }: { groupId: string; search: AuditSearc
           return (
             <Empty
               text={`Nobody changed anything in this range (${rangeLabel(range, zone)}).`}
-              curl={`curl "${location.origin}/group/audit?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl "${SERVICE_URL}/group/audit?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
             />
           );
         }}

@@ -6,6 +6,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, queryClient } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
 import { Button } from "~/ui/button";
 import { CopyButton, IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
@@ -148,7 +149,7 @@ export function AppClientsPage() {
         <Empty
           text="An app client is a program with an id and a secret of its own, such as a dashboard or a gateway."
           action={create}
-          curl={`curl -X POST ${window.location.origin}/appClient -H "Authorization: Bearer $TOKEN" -d '{"groupId": "${groupId}", "name": "dashboard"}'`}
+          curl={`curl -X POST ${SERVICE_URL}/appClient -H "Authorization: Bearer $TOKEN" -d '{"groupId": "${groupId}", "name": "dashboard"}'`}
         />
       )}
       {shown.length > 0 && (

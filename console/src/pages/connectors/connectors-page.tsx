@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
 import { useDeviceNames } from "~/pages/devices/device-picker";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
@@ -182,7 +183,7 @@ export function ConnectorsPage() {
               <Empty
                 text="A connector forwards every record of this group to another system: a webhook, or a broker for MQTT, NATS, AMQP or Kafka."
                 action={mayCreate && <Button onClick={create}>Create the first connector</Button>}
-                curl={`curl -X POST ${location.origin}/connector -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"groupId":"${groupId}","type":"http","name":"To my service","params":"{\\"url\\":\\"https://example.com/hook\\"}"}'`}
+                curl={`curl -X POST ${SERVICE_URL}/connector -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"groupId":"${groupId}","type":"http","name":"To my service","params":"{\\"url\\":\\"https://example.com/hook\\"}"}'`}
               />
             );
           return (

@@ -4,6 +4,7 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ApiProblem, CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
 import { useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
+import { BASE_PATH } from "~/base-path";
 import { AttemptsTable } from "~/pages/messages/attempts";
 import { isDelivered, stateWords } from "~/pages/messages/words";
 import { useDeviceNames } from "~/pages/devices/device-picker";
@@ -145,7 +146,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
       leftOver.current = null;
       if (!left) return;
       const query = new URLSearchParams({ groupId: left.groupId, connectorId: left.id });
-      void fetch(`/connector?${query.toString()}`, { method: "DELETE", headers: CONSOLE_HEADERS, credentials: "same-origin", keepalive: true });
+      void fetch(`${BASE_PATH}/connector?${query.toString()}`, { method: "DELETE", headers: CONSOLE_HEADERS, credentials: "same-origin", keepalive: true });
     };
     // A page that the browser keeps for going back still has its connector.
     const onHide = (event: PageTransitionEvent) => !event.persisted && discard();

@@ -3,6 +3,7 @@ import { useId, useMemo, useState, type FormEvent } from "react";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { ApiProblem, api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
+import { SERVICE_URL } from "~/base-path";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
@@ -179,7 +180,7 @@ export function DownlinksTab({ device, onSend }: { device: Device; onSend: () =>
             <Locked label="Send message" operation="POST /device/downlink" groupId={device.groupId} />
           )
         }
-        curl={`curl -H "Authorization: Bearer $TOKEN" ${location.origin}/device/downlink --json '{"deviceId":"${device.deviceId}","payload":"01ff","port":10}'`}
+        curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/device/downlink --json '{"deviceId":"${device.deviceId}","payload":"01ff","port":10}'`}
       />
     );
   return (

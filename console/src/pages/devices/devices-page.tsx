@@ -4,6 +4,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMay } from "~/api/may";
 import { groupQuery, overviewQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
 import { nameOr } from "~/ui/name";
@@ -237,7 +238,7 @@ export function DevicesPage() {
                 <Locked label="New device" operation="POST /device" groupId={groupId} />
               )
             }
-            curl={`curl -H "Authorization: Bearer $TOKEN" ${location.origin}/device --json '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"1FD48BE","network":"chirpstack"}'`}
+            curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/device --json '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"1FD48BE","network":"chirpstack"}'`}
           />
         ) : (
           <NoMatch chips={chips} onClear={clearAll} />

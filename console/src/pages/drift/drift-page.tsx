@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
+import { SERVICE_URL } from "~/base-path";
 import { GroupName } from "~/pages/devices/devices-page";
 import { Button } from "~/ui/button";
 import { Checkbox } from "~/ui/field";
@@ -95,7 +96,7 @@ export function DriftPage() {
           <Empty
             text="Every device of this group that reports its configuration has the one it should have."
             action={!search.below && <Button onClick={() => setBelow(true)}>With groups below</Button>}
-            curl={`curl -H "Authorization: Bearer $TOKEN" "${location.origin}/group/drift?groupId=${groupId}&subgroups=true"`}
+            curl={`curl -H "Authorization: Bearer $TOKEN" "${SERVICE_URL}/group/drift?groupId=${groupId}&subgroups=true"`}
           />
         )
       ) : query.isError ? (

@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
 import { childGroupsQuery, groupSearchQuery, sessionQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
@@ -121,7 +122,7 @@ export function GroupsPage() {
               <Empty
                 text="A group holds devices, the people who may see them, and the connectors that forward what they report."
                 action={create}
-                curl={`curl -X POST ${window.location.origin}/group -H "Authorization: Bearer $TOKEN" -d '{"name": "Harbour"}'`}
+                curl={`curl -X POST ${SERVICE_URL}/group -H "Authorization: Bearer $TOKEN" -d '{"name": "Harbour"}'`}
               />
             ) : (
               <div className="card groups">

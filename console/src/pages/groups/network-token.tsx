@@ -2,6 +2,7 @@
 // cache, and gone after a minute.
 import { useEffect, useState } from "react";
 import { api, read } from "~/api/client";
+import { SERVICE_URL } from "~/base-path";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy";
 import { Card } from "~/ui/page";
@@ -57,7 +58,7 @@ export function NetworkToken({ groupId }: { groupId: string }) {
           <p>
             <code>{token}</code> <CopyButton text={token} /> <Button onClick={() => setToken(null)}>Hide</Button>
           </p>
-          {networkLines(window.location.origin, token).map((line) => (
+          {networkLines(SERVICE_URL, token).map((line) => (
             <div key={line.network} className="network-line">
               <h3>{line.network}</h3>
               <div>

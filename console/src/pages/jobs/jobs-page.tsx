@@ -4,6 +4,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
@@ -98,7 +99,7 @@ export function JobsPage() {
             <Empty
               text="No job in the last 30 days. A job changes all devices that a filter matches, and can be undone for 24 hours."
               action={start}
-              curl={`curl "${location.origin}/jobs?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl "${SERVICE_URL}/jobs?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
             />
           );
         }}

@@ -4,6 +4,7 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import { mayCall, useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
+import { CONSOLE_PATH, SERVICE_URL } from "~/base-path";
 import { useZone } from "~/frame/page-state";
 import { usePaused, setPaused } from "~/live/pause";
 import { KINDS } from "~/live/rates";
@@ -187,7 +188,7 @@ function LostText({ lost }: { lost: number | null }) {
   return <>{count} left out by the stream; the list below has them</>;
 }
 
-// Rows are made anew many times a second: they subscribe to nothing, and get what they need once.
+// Rows are rendered many times a second: they subscribe to nothing, and get what they need once.
 interface RowContext {
   readonly zone: string;
   readonly today: string;
@@ -228,7 +229,7 @@ function deviceLink(arrival: Arrival, { openDevice }: RowContext) {
   const { deviceId } = arrival.record;
   return (
     <a
-      href={`/console/d/${deviceId}`}
+      href={`${CONSOLE_PATH}/d/${deviceId}`}
       tabIndex={-1}
       className="live-device"
       onClick={(event) => {
@@ -289,7 +290,7 @@ function RecordList({ source, search, change, groupId, isReadable, onTopChange }
     return (
       <Empty
         text="Nothing has arrived yet. What devices send is listed here within a second."
-        curl={`curl -X POST ${window.location.origin}/device/data -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"deviceId": "dev_…", "timestamp": "${new Date().toISOString().slice(0, 19)}Z", "data": "{}"}'`}
+        curl={`curl -X POST ${SERVICE_URL}/device/data -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"deviceId": "dev_…", "timestamp": "${new Date().toISOString().slice(0, 19)}Z", "data": "{}"}'`}
       />
     );
   }

@@ -2,6 +2,7 @@
 import { useCallback, useMemo, useRef, useState } from "react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { mayCall, useRights } from "~/api/may";
+import { SERVICE_URL } from "~/base-path";
 import { useRange, useZone } from "~/frame/page-state";
 import { rangeLabel } from "~/time";
 import { Button } from "~/ui/button";
@@ -132,7 +133,7 @@ export function MessageList(props: MessageListProps) {
           ) : (
             <Empty
               text={`No message changed in this range (${rangeLabel(range, zone)}). A message is made for each record that a connector takes.`}
-              curl={`curl "${location.origin}/connector/messages?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl "${SERVICE_URL}/connector/messages?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
             />
           );
         return (

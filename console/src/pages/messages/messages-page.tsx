@@ -6,6 +6,7 @@ import { DeviceChoice } from "~/pages/devices/device-picker";
 import { deviceNameQuery } from "~/pages/devices/queries";
 import { connectorsQuery } from "~/pages/connectors/queries";
 import { spanOf } from "~/time";
+import { download } from "~/ui/export";
 import { Menu } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
 import { KIND_LABELS } from "~/ui/pill";
@@ -18,14 +19,6 @@ import { KINDS, STATUSES, type MessagesSearch } from "./search";
 import { statusWords } from "./words";
 
 const route = getRouteApi("/frame/g/$groupId/messages");
-
-// The browser itself saves the response, however long it is, and can stop it.
-function download(path: string): void {
-  const link = document.createElement("a");
-  link.href = path;
-  link.download = "";
-  link.click();
-}
 
 function Filters({ groupId, search, set, connectors }: { groupId: string; search: MessagesSearch; set: (change: Partial<MessagesSearch>, replace?: boolean) => void; connectors: readonly { id: string; name?: string | null | undefined }[] }) {
   return (

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
 import { parseParams } from "~/pages/connectors/params";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
@@ -100,7 +101,7 @@ export function NotificationsPage() {
               <Empty
                 text="A notification sends an alert when something happens to a device or a connector: by e-mail, webhook, push or chat."
                 action={mayCreate && <Button onClick={create}>Create the first notification</Button>}
-                curl={`curl -H "Authorization: Bearer $TOKEN" ${location.origin}/notification --json '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}'`}
+                curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/notification --json '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}'`}
               />
             );
           return (

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { api, fetchRaw, read } from "~/api/client";
 import { queryClient, sessionQuery, settingsQuery } from "~/api/queries";
+import { BASE_PATH } from "~/base-path";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
@@ -24,7 +25,7 @@ const readyQuery = {
   queryKey: ["ready"],
   // 503 is an answer as well: it says why.
   queryFn: async ({ signal }: { signal: AbortSignal }) => {
-    const response = await fetch("/health/ready", { signal });
+    const response = await fetch(`${BASE_PATH}/health/ready`, { signal });
     const body = (await response.json()) as { status?: string; reason?: string };
     return { isReady: response.ok, reason: body.reason ?? null };
   },

@@ -7,6 +7,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate, useRouter } from "@tanstack/react-router";
 import { ApiProblem, CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
 import { queryClient, sessionQuery, settingsQuery } from "~/api/queries";
+import { BASE_PATH, CONSOLE_PATH } from "~/base-path";
 import { Button } from "~/ui/button";
 import { TextField } from "~/ui/field";
 import { NewPasswordField } from "~/ui/new-password-field";
@@ -163,7 +164,7 @@ function Ways({ settings, work, onSignedIn, onNotice, next }: {
   return (
     <>
       {offers("oidc") && (
-        <a className="button button-normal" href={`/session/oidc?returnTo=${encodeURIComponent(`/console${next}`)}`}>
+        <a className="button button-normal" href={`${BASE_PATH}/session/oidc?returnTo=${encodeURIComponent(`/console${next}`)}`}>
           Sign in with {settings.oidcName ?? "single sign-on"}
         </a>
       )}
@@ -235,7 +236,7 @@ export function SignInPage() {
   const [notice, setNotice] = useState<string | null>(null);
   const [step, setStep] = useState<Step>({ name: "ways" });
   const isStarted = useRef(false);
-  const goOn = useCallback(() => router.history.push(`/console${nextPath(next)}`), [router, next]);
+  const goOn = useCallback(() => router.history.push(CONSOLE_PATH + nextPath(next)), [router, next]);
 
   const finish = useCallback(
     async (session: Schemas["SessionInfo"], link: SignInLink | null) => {

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { ApiProblem } from "~/api/client";
+import { SERVICE_URL } from "~/base-path";
 import { messageQuery } from "~/pages/messages/queries";
 import { Card, PageHeader } from "~/ui/page";
 import { KindLabel } from "~/ui/pill";
@@ -26,7 +27,7 @@ function MessageAlone({ messageId }: { messageId: string }) {
                 <KindLabel kind={message.event.kind ?? ""} /> · <IdText id={messageId} /> · its record is not stored any more, or is not yours to read
               </>
             }
-            actions={<TraceActions value={message} curl={curlOf(location.origin, `/connector/message?id=${messageId}`)} />}
+            actions={<TraceActions value={message} curl={curlOf(SERVICE_URL, `/connector/message?id=${messageId}`)} />}
           />
           <Card>
             <ol className="rail">

@@ -4,6 +4,7 @@ import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
 import { groupQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
 import { useZone } from "~/frame/page-state";
 import { AttemptsTable, MessageActions } from "~/pages/messages/attempts";
 import { isDelivered, notTakenWords, stateWords, type Message } from "~/pages/messages/words";
@@ -355,7 +356,7 @@ export function TraceView({ query }: { query: UseQueryResult<Trace> }) {
                   {day} · <KindLabel kind={arrival.kind} /> · <IdText id={arrival.id} /> · {summary(trace)}
                 </>
               }
-              actions={<TraceActions value={trace} curl={curlOf(location.origin, `/record/trace?recordId=${arrival.id}`)} />}
+              actions={<TraceActions value={trace} curl={curlOf(SERVICE_URL, `/record/trace?recordId=${arrival.id}`)} />}
             />
             <Card>
               <ol className="rail">

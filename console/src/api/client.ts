@@ -1,6 +1,7 @@
 // The API, typed by its own OpenAPI document. Every failure is thrown as an ApiProblem.
 import createClient from "openapi-fetch";
 import { BASE_PATH } from "~/base-path";
+import { fetchingOnce } from "./fetch-once";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -74,6 +75,7 @@ export const api = createClient<paths>({
   baseUrl: `${BASE_PATH}/`,
   credentials: "same-origin",
   headers: CONSOLE_HEADERS,
+  fetch: fetchingOnce((request) => fetch(request)),
 });
 
 async function problemOf(response: Response): Promise<ApiProblem> {

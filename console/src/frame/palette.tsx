@@ -126,7 +126,10 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
           })),
       ]
     : [];
-  return { entries, isAsking: devices.isFetching || groups.isFetching || q !== typed.trim() };
+  // What was found for an earlier text is shown only as far as it fits this one: Enter takes the first.
+  const isEarlier = q !== typed.trim() || devices.isPlaceholderData || groups.isPlaceholderData;
+  const fitting = isEarlier ? entries.filter((each) => `${each.label} ${each.note ?? ""}`.toLowerCase().includes(typed.trim().toLowerCase())) : entries;
+  return { entries: fitting, isAsking: devices.isFetching || groups.isFetching || q !== typed.trim() };
 }
 
 function useEntries(typed: string): { entries: Entry[]; isAsking: boolean } {

@@ -1,6 +1,6 @@
 // What a screen shows instead of its data: loading, empty, nothing matches, error, missing right.
 import { useEffect, useState, type ReactNode } from "react";
-import type { UseQueryResult } from "@tanstack/react-query";
+import { useQueryClient, type Query, type UseQueryResult } from "@tanstack/react-query";
 import { ApiProblem, Unreachable } from "~/api/client";
 import type { Operation } from "~/api/permissions";
 import { BASE_PATH } from "~/base-path";
@@ -20,10 +20,30 @@ function useElapsed(ms: number): boolean {
   return isOver;
 }
 
+// What the page has asked for and has nothing of yet.
+const AWAITED = { type: "active", predicate: (query: Query) => query.state.data === undefined } as const;
+
 // Grey rows of the right height after 150 ms; after 5 s it says so and can be stopped.
-export function Loading({ rows = 8, onStop }: { rows?: number; onStop?: (() => void) | undefined }) {
+export function Loading({ rows = 8 }: { rows?: number }) {
+  const client = useQueryClient();
   const isVisible = useElapsed(QUIET_MS);
   const isLong = useElapsed(LONG_MS);
+  const [isStopped, setStopped] = useState(false);
+  const stop = () => {
+    setStopped(true);
+    void client.cancelQueries(AWAITED);
+  };
+  const goOn = () => {
+    setStopped(false);
+    void client.refetchQueries(AWAITED);
+  };
+  if (isStopped)
+    return (
+      <div className="state" role="status">
+        <p>Stopped.</p>
+        <Button onClick={goOn}>Try again</Button>
+      </div>
+    );
   if (!isVisible) return <div className="loading" aria-busy="true" />;
   return (
     <div className="loading" aria-busy="true" role="status">
@@ -33,7 +53,7 @@ export function Loading({ rows = 8, onStop }: { rows?: number; onStop?: (() => v
       ))}
       {isLong && (
         <p className="ink-2">
-          Still working. {onStop && <Button onClick={onStop}>Stop</Button>}
+          Still working. <Button onClick={stop}>Stop</Button>
         </p>
       )}
     </div>

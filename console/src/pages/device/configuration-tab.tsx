@@ -173,10 +173,10 @@ function Own({ device }: { device: Device }) {
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          if (isChanged) save.mutate();
+          if (isChanged && !save.isPending) save.mutate();
         }}
         onKeyDown={(event) => {
-          if (isCommand(event, "Enter") && isChanged) save.mutate();
+          if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();
         }}
       >
         <TextArea

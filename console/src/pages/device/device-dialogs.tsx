@@ -33,7 +33,7 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
   const error = fieldError(problem, "name");
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    rename.mutate();
+    if (!rename.isPending) rename.mutate();
   };
   return (
     <Dialog
@@ -42,7 +42,7 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={formId}>
+          <Button look="primary" type="submit" form={formId} disabledReason={rename.isPending ? "One moment" : undefined}>
             Rename
           </Button>
         </>

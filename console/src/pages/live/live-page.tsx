@@ -133,7 +133,9 @@ function Lists({ source, search, change, groupId }: PartProps & { source: LiveSo
   const [isTouched, setTouched] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const view = source.feed.snapshot();
-  const isHeld = isPaused || !isAtTop || isTouched || search.record !== undefined;
+  // Who points at an empty list reads nothing that could move.
+  const isRead = isTouched && view.rows.length > 0;
+  const isHeld = isPaused || !isAtTop || isRead || search.record !== undefined;
   useEffect(() => source.hold(isHeld), [source, isHeld]);
   const toTop = () => {
     source.release();

@@ -46,7 +46,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["Notification
       className="edit-form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isComplete(form, fields)) save.mutate();
+        if (!save.isPending && !isComplete(form, fields)) save.mutate();
       }}
     >
       <NotificationFields groupId={groupId} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />

@@ -96,7 +96,7 @@ function EditForm({ notification, fields }: { notification: Notification; fields
       className="edit-form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (isChanged && !isComplete(form, fields)) submit();
+        if (isChanged && !save.isPending && !isComplete(form, fields)) submit();
       }}
       onKeyDown={(event) => {
         if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();

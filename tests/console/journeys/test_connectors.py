@@ -177,8 +177,9 @@ def test_a_webhook_id_leads_to_every_attempt_and_another_is_made(
 def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
     world: World, browse: OpenConsole
 ) -> None:
-    ada = world.person("ada")
+    ada, grace = world.person("ada"), world.person("grace")
     harbour = ada.group("Harbour")
+    ada.invite(grace, harbour, "manager")
     device = ada.device(harbour)
     warm(ada, device, 1, 2)  # before the connector exists
     with Receiver() as receiver, browse(world, ada) as console:
@@ -196,6 +197,14 @@ def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
         main = page.get_by_role("main")
         expect(main).to_contain_text("5 records, 5 pass; 3 were sent before")
         assert "replayFrom=" in page.url
+        # A colleague in another zone gets the same span by the same link.
+        with browse(world, grace, timezone_id="Asia/Tokyo") as elsewhere:
+            elsewhere.page.goto(page.url)
+            shown = elsewhere.page.get_by_role("main")
+            expect(shown).to_contain_text("5 records, 5 pass; 3 were sent before")
+            expect(shown.get_by_role("button", name="Replay 5", exact=True)).to_be_visible()
+            offers = [each.locator(".replay-offer p").inner_text() for each in (shown, main)]
+            assert offers[0] != offers[1], "times are those of the zone"
         page.get_by_role("button", name="Replay 5", exact=True).click()
         dialog = page.get_by_role("dialog")
         expect(dialog).to_contain_text("They keep their ids")

@@ -119,10 +119,13 @@ def test_going_back_takes_a_chosen_filter_away_and_typing_made_no_history(
         expect(page.get_by_role("searchbox", name="Name, id or tag")).to_have_value("")
 
 
-def test_some_of_many_are_tagged_at_once_and_undone(world: World, browse: OpenConsole) -> None:
+@pytest.mark.parametrize("others", [796, pytest.param(9_796, marks=pytest.mark.soak)])
+def test_some_of_many_are_tagged_at_once_and_undone(
+    world: World, browse: OpenConsole, others: int
+) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
-    seed_devices(ada, harbour, 796)
+    seed_devices(ada, harbour, others)
     seed_devices(ada, harbour, 204, network="mqtt")
     marked = ok(ada.get("/devices", groupId=harbour, network="mqtt", limit=1))["items"][0]
     body = {"groupId": harbour, "deviceIds": [marked["deviceId"]], "addTags": ["winter"]}

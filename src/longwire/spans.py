@@ -60,7 +60,7 @@ class Tracer(Protocol):
 
     def start_attempt(
         self, kind: str, parents: Sequence[TraceContext], attributes: Attributes
-    ) -> Span | None:
+    ) -> Span:
         """An attempt to deliver what these spans have stored."""
 
 

@@ -21,7 +21,7 @@ from opentelemetry.sdk.metrics.export import MetricExportResult
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from longwire import __version__
 from longwire.clock import Moment
@@ -60,10 +60,11 @@ class OtlpExporter:
         self._span_exporter: OTLPSpanExporter | None = None
         if sample_ratio:
             self._span_exporter = OTLPSpanExporter(f"{base}/v1/traces", headers=headers)
-            self._provider = _build_provider(
-                resource, sample_ratio, _ReportingExporter(self._span_exporter, self._outages)
-            )
-            self.tracer = SpanTracer(self._provider.get_tracer("longwire", __version__))
+            self._provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False)
+            reporting = _ReportingExporter(self._span_exporter, self._outages)
+            self._provider.add_span_processor(BatchSpanProcessor(reporting))
+            tracer = self._provider.get_tracer("longwire", __version__)
+            self.tracer = SpanTracer(tracer, sample_ratio)
         self._metric_exporter: OTLPMetricExporter | None = None
         if exports_metrics:
             self._metric_exporter = OTLPMetricExporter(f"{base}/v1/metrics", headers=headers)
@@ -113,19 +114,6 @@ class _ReportingExporter(SpanExporter):
 
     def shutdown(self) -> None:
         self._exporter.shutdown()
-
-
-def _build_provider(
-    resource: Resource, sample_ratio: float, exporter: SpanExporter
-) -> TracerProvider:
-    # Decided by the trace id. A caller that does not sample its trace is followed; one that does
-    # gets no more than the ratio, or callers would decide how much we export.
-    by_ratio = TraceIdRatioBased(sample_ratio)
-    provider = TracerProvider(
-        ParentBased(by_ratio, remote_parent_sampled=by_ratio), resource, shutdown_on_exit=False
-    )
-    provider.add_span_processor(BatchSpanProcessor(exporter))
-    return provider
 
 
 def _describe_process() -> Resource:

@@ -4,6 +4,7 @@ Attributes follow its semantic conventions where there is one. They have no quer
 addresses or names: a trace is read by people who may not read the records.
 """
 
+import random
 from collections.abc import Sequence
 
 from opentelemetry import trace
@@ -15,6 +16,8 @@ from opentelemetry.util.types import AttributeValue
 
 from longwire.spans import Attributes, Span, TraceContext, format_traceparent
 
+# The part of a trace id that decides, as in the SDK and where it is used elsewhere.
+_TRACE_ID_PART = 2**64 - 1
 _NO_PARENT = Context()
 _ERROR = Status(StatusCode.ERROR)
 
@@ -56,14 +59,23 @@ class RecordedSpan:
 
 
 class SpanTracer:
-    """See `spans.Tracer`."""
+    """See `spans.Tracer`.
 
-    def __init__(self, tracer: SdkTracer) -> None:
+    Which requests are recorded is decided here: a sampler of the SDK is asked after most of what a
+    span costs.
+    """
+
+    def __init__(self, tracer: SdkTracer, sample_ratio: float) -> None:
+        """`tracer` records everything that it is given."""
         self._tracer = tracer
+        self._sample_ratio = sample_ratio
+        self._trace_id_bound = round(sample_ratio * (_TRACE_ID_PART + 1))
 
     def start_request(
         self, method: str, path: str | None, request_id: str, parent: TraceContext | None
     ) -> RecordedSpan | None:
+        if not self._is_sampled(parent):
+            return None
         attributes = {"http.request.method": method, "longwire.request_id": request_id}
         if path is not None:
             attributes["http.route"] = path
@@ -73,11 +85,17 @@ class SpanTracer:
             SpanKind.SERVER,
             _to_sdk(attributes),
         )
-        return self._record(span)
+        return RecordedSpan(self._tracer, span)
+
+    def _is_sampled(self, parent: TraceContext | None) -> bool:
+        """A caller that does not sample is followed; one that does gets no more than the ratio."""
+        if parent is None:
+            return random.random() < self._sample_ratio
+        return parent.is_sampled and parent.trace_id & _TRACE_ID_PART < self._trace_id_bound
 
     def start_attempt(
         self, kind: str, parents: Sequence[TraceContext], attributes: Attributes
-    ) -> RecordedSpan | None:
+    ) -> RecordedSpan:
         """A child of the first one, and linked with the others.
 
         Their requests were sampled, by this process or another: that decision holds.
@@ -90,10 +108,7 @@ class SpanTracer:
             _to_sdk(attributes),
             links=[Link(_to_span_context(each, is_remote=False)) for each in others],
         )
-        return self._record(span)
-
-    def _record(self, span: SdkSpan) -> RecordedSpan | None:
-        return RecordedSpan(self._tracer, span) if span.is_recording() else None
+        return RecordedSpan(self._tracer, span)
 
 
 def _as_parent(context: TraceContext, *, is_remote: bool) -> Context:

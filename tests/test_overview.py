@@ -1,7 +1,11 @@
 """The overview of a group: counts, what needs attention, and who may see which part."""
 
 from typing import Any
+from unittest.mock import ANY
 
+import pytest
+
+from longwire.store import overviews
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
 
@@ -19,7 +23,9 @@ def now_ms(world: World) -> int:
     return world.clock.now() // 1_000
 
 
-def test_devices_are_counted_and_those_that_are_silent_need_attention(world: World) -> None:
+def test_devices_are_counted_and_those_that_are_silent_need_attention(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada = world.person("ada")
     root = ada.group("root")
     below = ada.group("below", root)
@@ -33,6 +39,8 @@ def test_devices_are_counted_and_those_that_are_silent_need_attention(world: Wor
     }
     tree = overview(ada, root, subgroups="true")
     assert (tree["devices"]["total"], tree["devices"]["seenHour"], tree["attention"]) == (5, 2, [])
+    monkeypatch.setattr(overviews, "LARGE_GROUP", 3)
+    assert overview(ada, root, subgroups="true") == {**tree, "asOf": ANY}
 
     quiet = ada.device(below, name="quiet")
     configuration = f'{{"silentAfterSeconds":{SILENT_AFTER_S}}}'

@@ -1,13 +1,18 @@
 """Finding devices: by text and filters, in any order, page by page, in a tree of groups."""
 
 import random
+import re
+import sqlite3
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longwire.model import DeviceFilter, Scope
-from longwire.store import device_search
+from longwire.store import device_search, number_ranges
+from tests import plans
 from tests.world import AdjustableClock, Person, World, ok, refused, walk
 
 HOUR_MS = 3_600_000
@@ -146,6 +151,9 @@ def test_a_tree_is_searched_like_one_group(world: World, monkeypatch: pytest.Mon
         seen = find(ada, root, **tree, sort="seenAt", ascending="false")
         reported = [name for number, name in enumerate(names) if number % 4]
         assert seen[: len(reported)] == reported
+        newest_first = {"sort": "seenAt", "ascending": "false"}
+        assert find(ada, root, **tree, type="generic", **newest_first) == seen
+        assert find(ada, root, **tree, seen="never", sort="name") == sorted(names[::4])
         xs = [name for name in names if name.startswith("x")]
         assert find(ada, root, **tree, type="generic", sort="name") == sorted(names)
         assert find(ada, root, q="x") == [name for name in names[::3] if name in xs]
@@ -158,6 +166,36 @@ def test_a_tree_is_searched_like_one_group(world: World, monkeypatch: pytest.Mon
     check()
     monkeypatch.setattr(device_search, "FEW", 1)
     check()
+    monkeypatch.setattr(device_search, "FEW_PAGES", 1)
+    monkeypatch.setattr(number_ranges, "ROWS_PER_DEVICE_MAX", 0)
+    check()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_filter_is_applied_without_reading_the_rows_of_devices(
+    world: World, engine: str, sqlite_template: Path
+) -> None:
+    """SQLite reads them only for what fits, and states in one run rather than each by an index."""
+    ada = world.person("ada")
+    group = ada.group()
+    ada.device(group)
+    plans.sqlite_statements.clear()
+    for asked in ({"q": "00ab"}, {"q": "x", "tag": "roof", "type": "generic", "network": "ttn"}):
+        ok(ada.get("/devices", groupId=group, **asked))
+    by_index = [each for each in plans.sqlite_statements if "ix_device_filter" in each]
+    plans.sqlite_statements.clear()
+    ok(ada.get("/devices", groupId=group, seen="never"))
+    ok(ada.get("/devices", groupId=group, type="generic", sort="seenAt"))
+    in_range = [each for each in plans.sqlite_statements if "between :first" in each]
+    assert by_index and in_range
+    with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
+        for sql in (*by_index, *in_range):
+            values = dict.fromkeys(re.findall(r":([a-z_]+)", sql))
+            first = connection.execute(f"explain query plan {sql}", values).fetchone()[3]
+            if sql in by_index:
+                assert "COVERING INDEX ix_device_filter" in first, sql
+            else:
+                assert "INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in first, sql
 
 
 def test_a_text_is_found_by_an_index_first_where_there_are_many_devices(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from longwire.store import number_ranges
 from tests.world import Person, World, ok, refused
 
 NOON_S = 1_772_366_400  # 2026-03-01T12:00:00Z
@@ -53,7 +54,12 @@ def test_the_newest_position_counts_whatever_comes_late_or_without_one(world: Wo
     assert set(positions(ada, group, since=NOON_S + 10)) == {van}
 
 
-def test_a_box_may_contain_the_180th_meridian(world: World) -> None:
+@pytest.mark.parametrize("rows_per_device", [2, 0])
+def test_a_box_may_contain_the_180th_meridian(
+    world: World, monkeypatch: pytest.MonkeyPatch, rows_per_device: int
+) -> None:
+    """In the order of the devices, and in that of groups if theirs lie scattered."""
+    monkeypatch.setattr(number_ranges, "ROWS_PER_DEVICE_MAX", rows_per_device)
     ada = world.person("ada")
     root = ada.group("root")
     below = ada.group("below", root)

@@ -1,17 +1,15 @@
 """Where the devices of a group are, for maps."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, cast
 
 from msgspec import Meta
 
 from longwire.api.types import GroupId
-from longwire.clock import SECOND
 from longwire.errors import invalid_field
 from longwire.fleet import positions
 from longwire.fleet.records import oldest_kept
 from longwire.model import GeoBox, PositionFilter
-from longwire.store.positions import DevicePosition
 from longwire.web.fields import Count, DateQuery, Query, Reply, parse_date_field
 from longwire.web.routing import RequestContext, Route
 
@@ -97,7 +95,7 @@ def list_positions(context: RequestContext, query: PositionQuery) -> Positions:
         subgroups=query.subgroups,
     )
     return Positions(
-        items=[_wire(each) for each in page.items],
+        items=cast("list[PositionItem]", page.items),  # encoded as arrays
         total=page.total,
         next_token=context.page_tokens.next_token(query, page),
     )
@@ -122,10 +120,6 @@ def _parse_box(text: str) -> GeoBox:
     if not -90 <= south <= north <= 90:
         raise invalid_field("box", "must have a south and a north from -90 to 90, in this order")
     return GeoBox(west, south, east, north)
-
-
-def _wire(found: DevicePosition) -> list[str | int | float | None]:
-    return [found.device_id, found.lat, found.lng, found.radius, found.at // SECOND]
 
 
 ROUTES = [

@@ -7,6 +7,7 @@ tenth of a second for a hundred thousand; there may be `EXAMINED_MAX` of them.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from heapq import nlargest, nsmallest
 from typing import Any
 
@@ -15,7 +16,8 @@ from longwire.model import Device, DeviceFilter, DeviceOrder, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import DialectSql, Tx
 from longwire.store.devices import battery_level, encode_tags, list_by_numbers
-from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.dialects import array_param, in_array, using_index
+from longwire.store.number_ranges import NumberRange, find_range, is_in_range, list_homes
 from longwire.store.scopes import reaches
 from longwire.store.search_text import search_text
 
@@ -25,17 +27,8 @@ EXAMINED_MAX = 1_000_000
 SAMPLED_SHARE = 20
 # If no more devices fit, they are sorted by themselves.
 FEW = 5_000
-
-# Which of some groups have devices, and how many.
-LIST_HOMES = dialect_sql(
-    """
-select id, device_count
-from device_group
-where id {listed}
-    and device_count > 0
-""",
-    listed=in_array("homes"),
-)
+# Groups with no more pages are sorted together, others each by an index.
+FEW_PAGES = 2
 
 _LIST_NUMBERS = """
 select {number}
@@ -112,17 +105,11 @@ _JOIN_STATES = """
         on s.group_id = d.group_id
         and s.device_number = d.number"""
 _DEVICES_AND_STATES = f"device d{_JOIN_STATES}"
-# In the order of the rows: SQLite would take any index that begins with the group.
-_DEVICES_IN_ORDER = using_index("ix_device_group_id_number")
+# In the order of the rows, from an index that has all that a filter looks at: SQLite would take any
+# that begins with the group.
+_DEVICES_IN_ORDER = using_index("ix_device_filter")
 _STATES_IN_ORDER = using_index("ix_device_state_group_id_device_number")
-# The first and the last device of a group on SQLite. If most devices between them are of the group,
-# reading their states in one run takes less than half as long.
-_GET_ENDS = """
-select
-    (select min(number) from device where group_id = :home),
-    (select max(number) from device where group_id = :home)
-"""
-_BETWEEN_ENDS = "+s.group_id = :home and s.device_number between :first and :last"
+_STATES_FIRST = "device_state s cross join device d on d.number = s.device_number"
 
 _CONTAINS = "{find}(d.search_key, :q) > 0"
 _HAS_ID = "d.id = :q"
@@ -196,7 +183,7 @@ def search(
     tx: Tx, scope: Scope, wanted: DeviceFilter, order: DeviceOrder, request: PageRequest
 ) -> FoundDevices:
     """A page of the devices in the scope's groups that fit a filter."""
-    homes = _list_homes(tx, scope)
+    homes = list_homes(tx, scope)
     if not homes:
         return FoundDevices([], 0)
     limit = min(request.limit, max(1, EXAMINED_MAX // len(homes)))
@@ -223,7 +210,7 @@ def list_matching(
     sql = _LIST_NEXT.format(tables=_DEVICES_AND_STATES, conditions=conditions.text)
     sql = sql.replace("{find}", _choose(tx, _FIND))
     first, after_number = (0, 0) if after is None else (schema.group_number(after[0]), after[1])
-    for home in sorted(each for each in _list_homes(tx, scope) if each >= first):
+    for home in sorted(each for each in list_homes(tx, scope) if each >= first):
         values = {"home": home, "after_number": after_number if home == first else 0, "most": most}
         rows = tx.fetch_raw(sql, conditions.values | values)
         if rows:
@@ -244,12 +231,6 @@ def list_matching_ids(
     ).replace("{find}", _choose(tx, _FIND))
     rows = tx.fetch_raw(sql, conditions.values | {"ids": array_param(tx, device_ids)})
     return {device_id for device_id, group in rows if reaches(scope, str(group))}
-
-
-def _list_homes(tx: Tx, scope: Scope) -> dict[int, int]:
-    homes = [schema.group_number(group_id) for group_id in scope.group_ids]
-    rows = tx.fetch_raw(LIST_HOMES, {"homes": array_param(tx, homes)})
-    return dict(rows)
 
 
 def _choose(tx: Tx, sql: DialectSql) -> str:
@@ -377,7 +358,7 @@ class _Listing:
         self._count = sum(homes.values())
         self._filter = conditions
         self._sort_table, self._sort_key = _SORT_KEYS[order.sort]
-        self._is_ascending = order.ascending
+        self._order = order
         self._limit = limit
         # An index has the order of one group; the rows of several are sorted.
         among = _choose(tx, in_array("homes"))
@@ -419,9 +400,12 @@ class _Listing:
         if start.part == _BY_INDEX:
             return self._fetch_page(start, self._by_index, is_ranked=True)
         self._require_examinable()
-        if start.part == _OTHERS:
-            return self._fetch_page(start, self._filter.is_not_by_index)
-        return self._fetch_page(start, is_ranked=bool(self._filter.exact))
+        if start.part == _ALL and self._filter.exact:
+            return self._fetch_page(start, is_ranked=True)
+        others = self._filter.is_not_by_index if start.part == _OTHERS else ""
+        if self._sort_key == _SEEN_AT and self._range is not None:
+            return self._fetch_bounded(start, self._range, others)
+        return self._fetch_page(start, others)
 
     def _fetch_few(self, start: _Position, numbers: Sequence[int]) -> list[_Row]:
         self._values["numbers"] = array_param(self._tx, numbers)
@@ -429,10 +413,14 @@ class _Listing:
         return self._fetch_page(start, only, is_ranked=bool(self._filter.exact))
 
     def _fetch_unfiltered(self, start: _Position) -> list[_Row]:
-        has_large_groups = len(self._homes) * self._limit < self._count
+        if self._sort_key == _SEEN_AT and self._range is not None:
+            return self._fetch_bounded(start, self._range)
         if len(self._homes) == 1:
-            return self._fetch_group(start, next(iter(self._homes)))
-        if not has_large_groups:
+            return self._fetch_page(start)
+        if not self._sort_key and self._range is not None:
+            return self._fetch_page(start, home=self._is_in_range("d.group_id", "d.number"))
+        few = FEW_PAGES * self._limit
+        if max(self._homes.values()) <= few:
             return self._fetch_page(start)
         # The next rows of a group are side by side in an index.
         if self._tx.is_postgres:
@@ -440,36 +428,38 @@ class _Listing:
                 start, template=_LIST_BY_GROUP, home="{table}.group_id = g.home"
             )
         else:
+            parts = [{home: count} for home, count in self._homes.items() if count > few]
+            parts.append({home: count for home, count in self._homes.items() if count <= few})
             rows = []
-            for home in self._homes:
-                rows += self._fetch_group(start, home)
-        select = nsmallest if self._is_ascending else nlargest
+            for homes in filter(None, parts):
+                part = _Listing(self._tx, homes, self._filter, self._order, self._limit)
+                rows += part._fetch_unfiltered(start)
+        select = nsmallest if self._order.ascending else nlargest
         return select(self._limit + 1, rows, key=lambda row: (row[1], row[0]))
 
-    def _fetch_group(self, start: _Position, home: int) -> list[_Row]:
-        """The next rows of one group."""
-        self._values["home"] = home
-        if not self._tx.is_postgres and self._sort_key == _SEEN_AT:
-            first, last = self._run(_GET_ENDS, 1)[0]
-            if first is not None and last - first < 2 * self._homes[home]:
-                self._values |= {"first": first, "last": last}
-                return self._fetch_run(start)
-        return self._fetch_page(start, home="{table}.group_id = :home")
-
-    def _fetch_run(self, start: _Position) -> list[_Row]:
+    def _fetch_bounded(self, start: _Position, numbers: NumberRange, only: str = "") -> list[_Row]:
         """Read some states first: no row of the page lies beyond the last one of a page of those.
 
         What lies beyond is skipped, which costs less than sorting it.
         """
-        first, last = self._values["first"], self._values["last"]
-        self._values["last"] = first + (last - first) // SAMPLED_SHARE
-        rows = self._fetch_page(start, home=_BETWEEN_ENDS)
-        self._values["last"] = last
-        if len(rows) <= self._limit:
-            return self._fetch_page(start, home=_BETWEEN_ENDS)
-        self._values["bound"] = rows[-1][1]
-        sign = "<=" if self._is_ascending else ">="
-        return self._fetch_page(start, home=f"{_SEEN_AT} {sign} :bound and {_BETWEEN_ENDS}")
+        home = self._is_in_range("s.group_id", "s.device_number")
+        self._values["last"] = numbers.first + (numbers.last - numbers.first) // SAMPLED_SHARE
+        rows = self._fetch_page(start, only, home=home)
+        self._values["last"] = numbers.last
+        if len(rows) > self._limit:
+            self._values["bound"] = rows[-1][1]
+            home = f"{_SEEN_AT} {'<=' if self._order.ascending else '>='} :bound and {home}"
+        return self._fetch_page(start, only, home=home)
+
+    @cached_property
+    def _range(self) -> NumberRange | None:
+        found = find_range(self._tx, self._homes)
+        if found is not None:
+            self._values |= found._asdict()
+        return found
+
+    def _is_in_range(self, column: str, number: str) -> str:
+        return is_in_range(column, number, is_one_group=len(self._homes) == 1)
 
     # --- statements ---
 
@@ -502,7 +492,7 @@ class _Listing:
         template: str = _LIST,
         home: str | None = None,
     ) -> list[_Row]:
-        direction, sign = ("asc", ">") if self._is_ascending else ("desc", "<")
+        direction, sign = ("asc", ">") if self._order.ascending else ("desc", "<")
         rank = self._filter.rank if is_ranked else "2"
         order = f"{{key}} {direction}, {{number}} {direction}"
         after = f"({{key}}, {{number}}) {sign} (:after_key, :after_number)"
@@ -528,12 +518,19 @@ class _Listing:
         home: str | None = None,
     ) -> str:
         tables = self._filter.tables.union(sort_tables) - {""} or {"d"}
+        is_by_battery = "battery_below" in self._values or (
+            "s" in sort_tables and "battery" in self._sort_key
+        )
+        if not (home or only or is_by_battery) and self._filter.tables == {"s"} and self._range:
+            home = self._is_in_range("s.group_id", "s.device_number")
+        is_by_range = "between" in (home or "")
         # The order is that of an index only with the number of the same table.
-        number = "s.device_number" if "d" not in tables or "s" in sort_tables else "d.number"
+        has_number = "d" in tables and "s" not in sort_tables
+        number = "d.number" if has_number else "s.device_number"
         main = "d" if "d" in tables else "s"
-        is_in_order = not only and "between" not in (home or "")
+        is_in_order = not (only or is_by_range or (is_by_battery and main == "s"))
         for name, text in {
-            "tables": self._choose_tables(tables, is_in_order=is_in_order),
+            "tables": self._choose_tables(tables, is_in_order=is_in_order, is_by_range=is_by_range),
             "home": home or f"{main}.{self._home}",
             "conditions": f"{self._filter.text}\n    {only}",
             "table": main,
@@ -544,11 +541,11 @@ class _Listing:
             sql = sql.replace(f"{{{name}}}", text)
         return sql
 
-    def _choose_tables(self, tables: set[str], *, is_in_order: bool) -> str:
+    def _choose_tables(self, tables: set[str], *, is_in_order: bool, is_by_range: bool) -> str:
         if tables == {"s"}:
-            is_by_battery = "battery" in self._sort_key or "battery_below" in self._values
-            is_in_order = is_in_order and not is_by_battery
             return f"device_state s {_choose(self._tx, _STATES_IN_ORDER) if is_in_order else ''}"
+        if len(tables) == 2 and is_by_range:
+            return _STATES_FIRST
         # Without a filter the index of the order is better.
         is_in_order = is_in_order and bool(self._filter.texts)
         devices = f"device d {_choose(self._tx, _DEVICES_IN_ORDER) if is_in_order else ''}"

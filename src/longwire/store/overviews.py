@@ -9,27 +9,37 @@ from longwire.model import ChannelPurpose, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.number_ranges import find_range, is_in_range, list_homes
 from longwire.store.schema import DeliveryState
 
-COUNT_DEVICES = dialect_sql(
-    """
-select
-    group_id,
+# On SQLite, a group with so many devices is counted by itself.
+LARGE_GROUP = 1_000
+
+_COUNTS = """
     count(*),
-    sum(case when seen_at >= :hour_ago then 1 else 0 end),
-    sum(case when seen_at >= :day_ago then 1 else 0 end),
-    sum(case when seen_at = :never then 1 else 0 end),
-    sum(case when battery_level < :battery_low then 1 else 0 end),
-    sum(case when silent_at is null then 0 else 1 end),
-    min(silent_at)
-from device_state {by_group}
-where group_id {listed}
-group by group_id
-order by group_id
+    count(*) filter (where s.seen_at >= :hour_ago),
+    count(*) filter (where s.seen_at >= :day_ago),
+    count(*) filter (where s.seen_at = :never),
+    count(*) filter (where s.battery_level < :battery_low),
+    count(*) filter (where s.silent_at is not null),
+    min(s.silent_at)
+from device_state s"""
+
+COUNT_DEVICES = dialect_sql(
+    f"""
+select s.group_id,{_COUNTS} {{by_group}}
+where s.group_id {{listed}}
+group by s.group_id
+order by s.group_id
 """,
     by_group=using_index("ix_device_state_group_id_device_number"),
     listed=in_array("homes"),
 )
+
+COUNT_DEVICES_IN_RANGE = f"""
+select{_COUNTS}
+where {is_in_range("s.group_id", "s.device_number", is_one_group=True)}
+"""
 
 COUNT_DRIFTING = dialect_sql(
     """
@@ -186,13 +196,23 @@ def count_devices(
 ) -> list[GroupDeviceCounts]:
     """Look at the state of every device; one result for each group that has any."""
     values = {
-        **_homes(tx, scope),
         "hour_ago": hour_ago,
         "day_ago": day_ago,
         "never": schema.NEVER_SEEN,
         "battery_low": battery_low,
     }
-    return [_device_counts(row) for row in tx.fetch_raw(COUNT_DEVICES, values)]
+    rows: list[tuple[Any, ...]] = []
+    others: list[int] = []
+    for home, count in list_homes(tx, scope).items():
+        numbers = find_range(tx, {home: count}) if count >= LARGE_GROUP else None
+        if numbers is None:
+            others.append(home)
+        else:
+            place = {"home": home, **numbers._asdict()}
+            rows.append((home, *tx.fetch_raw(COUNT_DEVICES_IN_RANGE, values | place)[0]))
+    if others:
+        rows += tx.fetch_raw(COUNT_DEVICES, values | {"homes": array_param(tx, others)})
+    return [_device_counts(row) for row in sorted(rows, key=lambda row: int(row[0]))]
 
 
 def _device_counts(row: tuple[Any, ...]) -> GroupDeviceCounts:

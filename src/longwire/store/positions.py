@@ -1,44 +1,74 @@
 """The last position of each device, in the row of its state."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from longwire.clock import Moment
+from longwire.clock import SECOND, Moment
 from longwire.model import PageRequest, PositionFilter, Scope
 from longwire.records import GeolocRecord, RecordKind, parse_record
-from longwire.store import schema
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.number_ranges import find_ends, find_range, is_in_range, list_homes
 
 # Newer records of a device than its last position are looked at, should they have none.
 RECORDS_EXAMINED_MAX = 100
 
-_BY_GROUP = using_index("ix_device_state_group_id_device_number")
-
-_MATCHING = """
-from device_state s {by_group}
-join device d on d.number = s.device_number
-where s.group_id {listed}
+_LIST = """
+select {group}, s.device_number, d.id, s.lat, s.lng, s.radius, s.position_at
+from device_state s {index}
+cross join device d
+where {home}
+    and d.number = s.device_number
     and s.position_at >= :since
-    {box}"""
-
-_LIST = f"""
-select s.group_id, s.device_number, d.id, s.lat, s.lng, s.radius, s.position_at{_MATCHING}
-    and (s.group_id, s.device_number) > (:after_group, :after_number)
-order by s.group_id, s.device_number
+    {box}
+    {after}
+order by {order}
 limit :most
 """
 
 _COUNT = """
 select count(*)
-from device_state s {by_group}
-where s.group_id {listed}
+from device_state s {index}
+where {home}
     and s.position_at >= :since
     {box}
 """
 
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How the states of groups are read, and in which order."""
+
+    group: str
+    index: DialectSql
+    home: DialectSql
+    after: str
+    order: str
+
+
+_BY_GROUP = _Way(
+    group="s.group_id",
+    index=using_index("ix_device_state_group_id_device_number"),
+    home=DialectSql(*(f"s.group_id {each}" for each in in_array("homes"))),
+    after="and (s.group_id, s.device_number) > (:after_group, :after_number)",
+    order="s.group_id, s.device_number",
+)
+# On SQLite, where the devices of the groups lie side by side: as they lie there.
+_BY_NUMBER = {
+    is_one_group: _Way(
+        group="0",
+        index=DialectSql("", ""),
+        home=DialectSql(
+            is_in_range("s.group_id", "s.device_number", is_one_group=is_one_group), ""
+        ),
+        after="",
+        order="s.device_number",
+    )
+    for is_one_group in (True, False)
+}
 _IN_BOX = "and s.lat >= :south and s.lat <= :north and s.lng >= :west and s.lng <= :east"
 # The box contains the 180th meridian.
 _IN_BOX_ACROSS = """and s.lat >= :south and s.lat <= :north
@@ -72,12 +102,14 @@ class Position(msgspec.Struct, frozen=True, gc=False):
     radius: int | None
 
 
-class DevicePosition(msgspec.Struct, frozen=True, gc=False):
+class DevicePosition(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """The last position of a device, as it is sent: ten thousand of them are not made twice."""
+
     device_id: str
     lat: float
     lng: float
     radius: int | None
-    at: Moment
+    at_s: int
 
 
 class PositionPage(msgspec.Struct, frozen=True):
@@ -97,25 +129,37 @@ def get_position(record: GeolocRecord, at: Moment) -> Position | None:
 
 
 def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest) -> PositionPage:
-    """The devices of the scope's groups with their last positions, by group and number."""
-    homes = sorted(schema.group_number(group_id) for group_id in scope.group_ids)
-    values = {"homes": array_param(tx, homes), "since": wanted.since, **_box_values(wanted)}
-    box = ""
-    if wanted.box is not None:
-        box = _IN_BOX_ACROSS if wanted.box.west > wanted.box.east else _IN_BOX
-    if request.after is None:
-        total = int(tx.fetch_raw(_sql(tx, _COUNT, box), values)[0][0])
-        after_group, after_number = 0, 0
-    else:
-        total, after_group, after_number = (int(each) for each in request.after)
-    place = {"after_group": after_group, "after_number": after_number, "most": request.limit + 1}
-    rows = tx.fetch_raw(_sql(tx, _LIST, box), values | place)
+    """The devices of the scope's groups with their last positions, in an order of their own."""
+    homes = list_homes(tx, scope)
+    if not homes:
+        return PositionPage([], 0, None)
+    total, after_group, after_number = (int(each) for each in request.after or (-1, 0, 0))
+    is_first = total < 0
+    numbers = None
+    if is_first or not after_group:
+        numbers = find_range(tx, homes) if is_first else find_ends(tx, homes)
+    values = {
+        "home": next(iter(homes)),
+        "homes": array_param(tx, list(homes)),
+        "since": wanted.since,
+        "after_group": after_group,
+        "after_number": after_number,
+        **_box_values(wanted),
+    }
+    if numbers is not None:
+        values |= {"first": max(numbers.first, after_number + 1), "last": numbers.last}
+    way = _BY_GROUP if numbers is None else _BY_NUMBER[len(homes) == 1]
+    rows = tx.fetch_raw(_format(_LIST, way, wanted), values | {"most": request.limit + 1})
     shown = rows[: request.limit]
-    return PositionPage(
-        [DevicePosition(*row[2:]) for row in shown],
-        total,
-        (total, *shown[-1][:2]) if len(rows) > request.limit else None,
-    )
+    items = [
+        DevicePosition(device_id, lat, lng, radius, at // SECOND)
+        for _, _, device_id, lat, lng, radius, at in shown
+    ]
+    if len(rows) <= request.limit:
+        return PositionPage(items, len(items) if is_first else total, None)
+    if is_first:
+        total = int(tx.fetch_raw(_format(_COUNT, way, wanted), values)[0][0])
+    return PositionPage(items, total, (total, *shown[-1][:2]))
 
 
 def refresh(tx: Tx, device_number: int, stays: Sequence[int]) -> None:
@@ -141,10 +185,23 @@ def _find_newest(tx: Tx, device_number: int, stay: int) -> Position | None:
     return None
 
 
-def _sql(tx: Tx, template: str, box: str) -> str:
-    fragments = {"listed": in_array("homes"), "by_group": _BY_GROUP, "box": DialectSql(box, box)}
-    sql = dialect_sql(template, **fragments)
-    return sql.postgres if tx.is_postgres else sql.sqlite
+def _format(template: str, way: _Way, wanted: PositionFilter) -> DialectSql:
+    box = ""
+    if wanted.box is not None:
+        box = _IN_BOX_ACROSS if wanted.box.west > wanted.box.east else _IN_BOX
+    return dialect_sql(
+        template,
+        group=_both(way.group),
+        index=way.index,
+        home=way.home,
+        after=_both(way.after),
+        order=_both(way.order),
+        box=_both(box),
+    )
+
+
+def _both(text: str) -> DialectSql:
+    return DialectSql(text, text)
 
 
 def _box_values(wanted: PositionFilter) -> dict[str, float]:

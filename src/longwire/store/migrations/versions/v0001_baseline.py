@@ -387,12 +387,21 @@ def _create_fleet_tables() -> None:
     )
     op.create_index("ix_device_group_id_number", "device", ["group_id", "number"])
     op.create_index(
+        "ix_device_filter",
+        "device",
+        ["group_id", "number", "type", "network", "original_key", "name_key", "tags", "search_key"],
+        postgresql_where=sa.text("number is null"),
+    )
+    op.create_index(
         "ix_device_group_id_name_key_number", "device", ["group_id", "name_key", "number"]
     )
     op.create_index("ix_device_group_id_original_key", "device", ["group_id", "original_key"])
     op.create_index("ix_device_type", "device", ["type"])
     _create_partial_index(
-        "ix_device_drift", "device", ["group_id", "number"], "drifted_at is not null"
+        "ix_device_drift",
+        "device",
+        ["group_id", "number", "drifted_at"],
+        "drifted_at is not null",
     )
     _create_configuration_tables()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from longwire.fleet import arrivals
+from longwire.store import arrivals as store_arrivals
 from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ, ArrivalStep, list_step
 from tests.world import World, ok, record_of, refused, walk
 
@@ -128,6 +129,7 @@ def test_a_costly_filter_is_stopped_by_its_budget(
     device = ada.device(group)
     for minute in range(3):
         report(world, device, minute)
+    monkeypatch.setattr(arrivals, "CHARGED_AT_ONCE", 1)
     monkeypatch.setattr(arrivals.LOOKING_BUDGETS, "_burst_us", 1.0)
     monkeypatch.setattr(arrivals.LOOKING_BUDGETS, "_us_per_moment", 0.0)
     named = {"groupId": group, "filter": "message.data.n == 3"}
@@ -137,8 +139,11 @@ def test_a_costly_filter_is_stopped_by_its_budget(
     ok(ada.get("/group/records", groupId=group))
 
 
-@pytest.mark.parametrize("most", [1, 5])
-def test_steps_of_any_size_cover_every_arrival_once(world: World, most: int) -> None:
+@pytest.mark.parametrize("most, share", [(1, 8), (5, 8), (6, 1)])
+def test_steps_of_any_size_cover_every_arrival_once(
+    world: World, monkeypatch: pytest.MonkeyPatch, most: int, share: int
+) -> None:
+    monkeypatch.setattr(store_arrivals, "EXTENDED_SHARE", share)
     ada = world.person()
     groups = [ada.group(f"group {n}") for n in range(4)]
     devices = [ada.device(group) for group in groups[:3]]  # the last has nothing
@@ -166,6 +171,21 @@ def test_steps_of_any_size_cover_every_arrival_once(world: World, most: int) -> 
     assert len(seqs) == 20
     assert seqs == sorted(set(seqs))
     assert walk_steps(ascending=False) == seqs[::-1]
+
+
+def test_a_group_with_most_of_the_arrivals_is_read_further_than_the_others(world: World) -> None:
+    ada = world.person()
+    groups = [ada.group(f"group {n}") for n in range(20)]
+    for index, group in enumerate(groups):
+        device = ada.device(group)
+        count = 100 if index == 10 else 3
+        items = [record_of(device, timestamp=1_772_366_400 + n) for n in range(count)]
+        ok(ada.post("/device/data/batch", {"items": items}))
+    numbers = [int(each) for each in groups]
+    step = world.read(
+        lambda tx: list_step(tx, numbers[10:], FIRST_SEQ, LAST_SEQ, 40, ascending=True)
+    )
+    assert len(step.arrivals) == 40 and {each.row[0] for each in step.arrivals} == {numbers[10]}
 
 
 def test_every_way_in_names_itself(make_world: Callable[..., World]) -> None:

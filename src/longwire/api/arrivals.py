@@ -184,7 +184,11 @@ async def find_arrivals(
     scope = await database.read(
         lambda tx: arrivals.open_scope(tx, actor, selection, retention_days)
     )
-    scan = ArrivalScan(None if request.after is None else int(request.after[0]), request.limit)
+    scan = ArrivalScan(
+        None if request.after is None else int(request.after[0]),
+        request.limit,
+        is_filtered=selection.expression is not None,
+    )
     while not scan.is_done:
         step = await database.read(lambda tx: arrivals.read_step(tx, scope, scan))
         matched, evaluated = step.records, len(step.records)

@@ -25,7 +25,9 @@ from longwire.store.records import ArrivedRecord
 
 GROUPS_MAX = 1_000
 LOOKED_AT_MAX = 5_000
+FILTERED_MAX = 2_000  # with a filter, each costs several times as much
 STEP_ENTRIES_MAX = 500
+CHARGED_AT_ONCE = 16
 # Of a page, and of what is kept of a step.
 CHARACTERS_MAX = 4 * 1024 * 1024
 # Of a process; a group's connectors have their own, so that nobody who looks holds them up.
@@ -79,17 +81,22 @@ class ArrivalScan:
 
     position: int | None  # the last entry that was looked at
     limit: int
+    is_filtered: bool = False
     looked_at: int = 0
     characters: int = 0
     is_exhausted: bool = False
     found: list[ArrivedRecord] = field(default_factory=list)
 
     @property
+    def looked_at_max(self) -> int:
+        return min(LOOKED_AT_MAX, FILTERED_MAX) if self.is_filtered else LOOKED_AT_MAX
+
+    @property
     def is_done(self) -> bool:
         return (
             self.is_exhausted
             or len(self.found) >= self.limit
-            or self.looked_at >= LOOKED_AT_MAX
+            or self.looked_at >= self.looked_at_max
             or self.characters > CHARACTERS_MAX
         )
 
@@ -177,7 +184,7 @@ def read_step(tx: Tx, scope: ArrivalScope, scan: ArrivalScan) -> SelectedStep:
     after, before = selection.after, selection.before
     if position is not None:
         after, before = (position, before) if selection.ascending else (after, position)
-    most = min(STEP_ENTRIES_MAX, LOOKED_AT_MAX - scan.looked_at)
+    most = min(STEP_ENTRIES_MAX, scan.looked_at_max - scan.looked_at)
     step = store.list_step(tx, scope.groups, after, before, most, ascending=selection.ascending)
     seqs = [each.seq for each in step.arrivals]
     wanted = [each for each in step.arrivals if scope.takes(each.kind, each.device_number, each.ts)]
@@ -202,12 +209,12 @@ def filter_step(
     if expression is None:
         return list(candidates), len(candidates)
     found: list[ArrivedRecord] = []
-    for index, each in enumerate(candidates):
+    for start in range(0, len(candidates), CHARGED_AT_ONCE):
         if budgets.is_used_up(scope.group_id):
-            return found, index
+            return found, start
         with budgets.charging(scope.group_id):
-            if is_true(expression, each):
-                found.append(each)
+            some = candidates[start : start + CHARGED_AT_ONCE]
+            found += [each for each in some if is_true(expression, each)]
     return found, len(candidates)
 
 

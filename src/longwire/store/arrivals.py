@@ -4,9 +4,9 @@ The key of the ledger begins with the group, so the arrivals of several groups a
 reads a bounded number of entries, however many groups and arrivals there are.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -27,6 +27,9 @@ LAST_SEQ = 2**63 - 1
 # Bodies that are read before their size is known; a record can be as large as a request.
 BODIES_AT_ONCE_MAX = 100
 SEQS_MAX = 100_000
+# A step that covers less than this share of its entries reads more of a group, so often.
+EXTENDED_SHARE = 8
+EXTENSIONS_MAX = 4
 
 _OF_GROUP = """
     from arrival b
@@ -182,37 +185,73 @@ class ArrivalStep:
     covered_to: int | None  # None when there are no more
 
 
+@dataclass(slots=True)
+class _Merge:
+    """Entries of several groups, and how far each was read."""
+
+    ascending: bool
+    arrivals: list[Arrival] = field(default_factory=list)
+    # The last entry of each group that may have more behind it; None: of groups that are not read.
+    ends: dict[int | None, int] = field(default_factory=dict)
+
+    def read(self, tx: Tx, groups: Sequence[int], values: Mapping[str, Any], most: int) -> None:
+        """Read the next entries of some groups, of each no more than this."""
+        listed = {**values, "groups": array_param(tx, groups), "per_group": most}
+        counts: Counter[int] = Counter()
+        for group in groups:
+            self.ends.pop(group, None)
+        for row in tx.fetch_raw(LIST_OF_GROUPS[self.ascending], listed):
+            each = Arrival(row)
+            self.arrivals.append(each)
+            counts[row[0]] += 1
+            if counts[row[0]] == most:
+                self.ends[row[0]] = each.seq
+
+    @property
+    def nearest(self) -> tuple[int | None, int] | None:
+        """The group that was read least far, and to where; None if all were to their ends."""
+        choose = min if self.ascending else max
+        return choose(self.ends.items(), key=lambda each: each[1], default=None)
+
+    @property
+    def covered(self) -> list[Arrival]:
+        """In order, those behind which no other can come."""
+        found = sorted(self.arrivals, key=lambda each: each.seq, reverse=not self.ascending)
+        if self.nearest is None:
+            return found
+        _, end = self.nearest
+        return [each for each in found if (each.seq <= end if self.ascending else each.seq >= end)]
+
+
 def list_step(
     tx: Tx, groups: Sequence[int], after: int, before: int, most: int, *, ascending: bool
 ) -> ArrivalStep:
-    """The next entries of some groups between two others, about `most` of them at the most."""
-    ends: list[int] = []
+    """The next entries of some groups between two others, at most `most` of them."""
     values = {"after": after, "before": before, "most": most}
+    merge = _Merge(ascending)
     if len(groups) > 1:
         listed = {**values, "groups": array_param(tx, groups)}
         found = tx.fetch_raw(LIST_NEXT_GROUPS[ascending], listed)
         groups = [number for number, _ in found]
         if len(found) == most:
-            ends.append(found[-1][1])  # the other groups have nothing before it
+            merge.ends[None] = found[-1][1]  # the other groups have nothing before it
     if not groups:
         return ArrivalStep([], None)
-    per_group = max(1, most // len(groups))
-    listed = {**values, "groups": array_param(tx, groups), "per_group": per_group}
-    arrivals = [Arrival(row) for row in tx.fetch_raw(LIST_OF_GROUPS[ascending], listed)]
-    by_group: dict[int, list[int]] = defaultdict(list)
-    for each in arrivals:
-        by_group[each.row[0]].append(each.seq)
-    # A group with as many as were asked for may have more behind its last.
-    ends += [seqs[-1] for seqs in by_group.values() if len(seqs) == per_group]
-    if not ends:
-        return ArrivalStep(arrivals, None)
-    covered_to = min(ends) if ascending else max(ends)
-    covered = [
-        each
-        for each in arrivals
-        if (each.seq <= covered_to if ascending else each.seq >= covered_to)
-    ]
-    return ArrivalStep(covered, covered_to)
+    merge.read(tx, groups, values, max(1, most // len(groups)))
+    covered = merge.covered
+    for _ in range(EXTENSIONS_MAX):
+        # Few groups may have most of the arrivals, and the others stand still.
+        if merge.nearest is None or len(covered) >= most // EXTENDED_SHARE:
+            break
+        group, end = merge.nearest
+        if group is None:
+            break
+        beyond = {"after": end} if ascending else {"before": end}
+        merge.read(tx, [group], {**values, **beyond}, most)
+        covered = merge.covered
+    if len(covered) > most:
+        return ArrivalStep(covered[:most], covered[most - 1].seq)
+    return ArrivalStep(covered, None if merge.nearest is None else merge.nearest[1])
 
 
 def list_seqs(tx: Tx, groups: Sequence[int], after: int, but: int = -1) -> list[tuple[int, int]]:

@@ -6,13 +6,15 @@ unless it is a number: a negative reading stays one.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 TAG_SEPARATOR = "|"
+
+_FORMULA_STARTS = frozenset(FORMULA_STARTS)
 
 _NUMBER = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?", re.ASCII)
 
@@ -38,6 +40,16 @@ def format_cell(value: Any) -> Any:
     if isinstance(value, int | float):
         return value
     return escape_cell(msgspec.json.encode(value).decode())
+
+
+def format_cells(values: Iterable[Any]) -> list[Any]:
+    """The same for many values, most of which are texts that stay as they are."""
+    return [
+        value
+        if value is None or (type(value) is str and value[:1] not in _FORMULA_STARTS)
+        else format_cell(value)
+        for value in values
+    ]
 
 
 def format_tags(tags: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from longwire import extras
 from longwire.api import parquet
 from longwire.api.audit import AuditEntry, entry_wire
 from longwire.api.connectors import ConnectorEvent, to_event_wire
-from longwire.api.csv_cells import format_cell, format_tags
+from longwire.api.csv_cells import format_cell, format_cells, format_tags
 from longwire.api.deliveries import ConnectorId
 from longwire.api.devices import (
     BatteryBelow,
@@ -222,17 +222,32 @@ async def _start(context: StreamContext, export: Export) -> StreamResponse:
 async def _stream(
     context: StreamContext, header: bytes, step: Step, read: ReadStep
 ) -> AsyncGenerator[bytes, None]:
+    """While a step is sent, the next one is read."""
     waiting = bytearray(header)
-    while True:
-        waiting += step.content
-        while len(waiting) >= CHUNK_BYTES:
-            yield bytes(waiting[:CHUNK_BYTES])
-            del waiting[:CHUNK_BYTES]
-        if step.position is None:
-            break
-        actor = await context.reauthenticate()
-        step = await context.database.read(partial(_run, read, actor, step.position))
-    yield bytes(waiting)
+    following: asyncio.Task[Step] | None = None
+    try:
+        while True:
+            following = None
+            if step.position is not None:
+                following = asyncio.create_task(_read_next(context, read, step.position))
+                # Should nobody wait for it any more, its error is of no interest.
+                following.add_done_callback(lambda task: task.cancelled() or task.exception())
+            waiting += step.content
+            while len(waiting) >= CHUNK_BYTES:
+                yield bytes(waiting[:CHUNK_BYTES])
+                del waiting[:CHUNK_BYTES]
+            if following is None:
+                break
+            step = await following
+        yield bytes(waiting)
+    finally:
+        if following is not None:
+            following.cancel()
+
+
+async def _read_next(context: StreamContext, read: ReadStep, position: Any) -> Step:
+    actor = await context.reauthenticate()
+    return await context.database.read(partial(_run, read, actor, position))
 
 
 def _run(read: ReadStep, actor: Actor, position: Any, tx: Tx) -> Step:
@@ -344,7 +359,7 @@ def _encode_records(format_name: str, kind: str, rows: Sequence[tuple[int, str]]
         return "".join(f'{{"id":"rec_{seq:x}",{body[1:]}\n' for seq, body in rows).encode()
     number = KIND_NAMES.index(kind)
     return encode_csv(
-        [format_record_id(seq), *map(format_cell, astuple(parse_record(number, body).record))]
+        [format_record_id(seq), *format_cells(astuple(parse_record(number, body).record))]
         for seq, body in rows
     )
 

@@ -152,7 +152,7 @@ def _read_device(
         ALL_TIME[1] if selection.end is None else selection.end,
         position.most,
     )
-    rows = [(each.seq, each.body) for each in scan.items if each.body]
+    rows = [(seq, body) for _, _, seq, body in scan.items if body]
     if scan.cursor is not None:
         following = position.following(has_large=scan.has_large, cursor=scan.cursor)
         return ExportedRecords(rows, following)

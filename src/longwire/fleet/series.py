@@ -37,6 +37,7 @@ STEP_RECORDS_MIN = 16
 _STEP_COST = 10
 
 VALUE_MAX = 1e300  # so that neither a sum nor a difference of two is infinite
+_NUMBERS = (int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,11 @@ class Bucket:
 
     def add(self, value: float, key: tuple[Moment, int]) -> None:
         self.count += 1
-        self.minimum = min(self.minimum, value)
-        self.maximum = max(self.maximum, value)
+        # Without calls: this is done for every record.
+        if value < self.minimum:
+            self.minimum = value
+        elif value > self.maximum:
+            self.maximum = value
         self.mean += (value - self.mean) / self.count
         if key > self.last_key:
             self.last, self.last_key = value, key
@@ -139,7 +143,7 @@ def _resolve(value: Any, tokens: Sequence[str]) -> Any:
 
 def _to_number(value: Any) -> float | None:
     """Numbers, and true and false as 1 and 0."""
-    if not isinstance(value, int | float) or not -VALUE_MAX < value < VALUE_MAX:
+    if not isinstance(value, _NUMBERS) or not -VALUE_MAX < value < VALUE_MAX:
         return None
     return float(value)
 
@@ -239,20 +243,21 @@ class DeviceScan:
     def _add_all(self, items: Sequence[ScannedRecord]) -> Moment | None:
         """Add records to their buckets; if a slot has enough, the begin of the next one."""
         begin, span = self.selection.begin, self.selection.span
+        read_value, slot_span = self._read_value, self._slot_span
         self.work += _STEP_COST + len(items)
-        for item in items:
-            slot = (item.ts - begin) // self._slot_span
+        for ts, _, seq, body in items:
+            slot = (ts - begin) // slot_span
             if slot != self._slot:
                 self._slot, self._slot_count = slot, 0
             if self._slot_count >= self._slot_max:
                 self.is_sampled = True
-                return begin + (slot + 1) * self._slot_span
+                return begin + (slot + 1) * slot_span
             self._slot_count += 1
             self.looked_at += 1
-            self.work += len(item.body) >> 10
-            value = self._read_value(item.body) if item.body else None
+            self.work += len(body) >> 10
+            value = read_value(body) if body else None
             if value is not None:
-                self._add((item.ts - begin) // span, value, (item.ts, item.seq))
+                self._add((ts - begin) // span, value, (ts, seq))
         return None
 
     def _add(self, index: int, value: float, key: tuple[Moment, int]) -> None:

@@ -110,12 +110,9 @@ class StayCursor(msgspec.Struct, frozen=True):
     digest: bytes = b""
 
 
-class ScannedRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record as it is stored; `body` is empty if it was deleted meanwhile."""
-
-    ts: Moment
-    seq: int
-    body: str
+# Timestamp, digest, seq and JSON of a record as it is stored; the JSON is empty if it was deleted
+# meanwhile.
+ScannedRecord = tuple[Moment, bytes, int, str]
 
 
 class StayScan(msgspec.Struct, frozen=True):
@@ -132,15 +129,13 @@ def scan_stay(
     """The next records of a stay before a moment; fewer when one of them is large."""
     values: dict[str, Any] = {"device": device_number, "stay": stay, "end": end, "most": most}
     rows = tx.fetch_raw(LIST_STAY[kind], {**values, "ts": cursor.ts, "digest": cursor.digest})
-    items: list[ScannedRecord] = []
-    for ts, digest, seq, body in rows:
+    for index, (ts, digest, seq, body) in enumerate(rows):
         if body is None:
             found = tx.fetch_raw(GET_BODY[kind], {**values, "ts": ts, "digest": digest})
-            items.append(ScannedRecord(ts, seq, found[0][0] if found else ""))
-            return StayScan(items, True, StayCursor(ts, digest))
-        items.append(ScannedRecord(ts, seq, body))
+            large = (ts, digest, seq, found[0][0] if found else "")
+            return StayScan([*rows[:index], large], True, StayCursor(ts, digest))
     last = StayCursor(rows[-1][0], rows[-1][1]) if len(rows) == most else None
-    return StayScan(items, False, last)
+    return StayScan(rows, False, last)
 
 
 class ArrivalScan(msgspec.Struct, frozen=True):

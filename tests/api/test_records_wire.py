@@ -402,6 +402,7 @@ def seen(response: httpx.Response) -> dict[str, Any]:
     return {"problem": problem, "headers": headers, "allows": "allow" in response.headers}
 
 
+@pytest.mark.slow
 def test_record_requests_get_the_same_error_responses_as_all_others(
     make_world: Callable[..., World],
 ) -> None:

@@ -15,7 +15,7 @@ from tests.console.browser import Console, seed_devices
 from tests.console.conftest import OpenConsole
 from tests.world import Person, World, ok, record_of
 
-pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+pytestmark = [pytest.mark.parametrize("engine", ["sqlite"]), pytest.mark.slow]
 
 SLOWNESS = 2 if os.environ.get("CI") else 1
 FIRST_PAINT_MS = 1_000 * SLOWNESS

@@ -21,7 +21,7 @@ from tests.console.screens import list_screens
 from tests.demo_world import fill_world
 from tests.world import World, ok
 
-pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+pytestmark = [pytest.mark.parametrize("engine", ["sqlite"]), pytest.mark.slow]
 
 NOWHERE = "http://127.0.0.1:9"
 # Asked for by what stands around every screen.

@@ -50,6 +50,7 @@ def is_true(source: str, message: dict[str, Any]) -> bool:
         return False
 
 
+@pytest.mark.slow
 @hypothesis_settings(deadline=None)  # the first expression loads a library
 @given(st.lists(expressions, min_size=1, max_size=6), messages)
 def test_no_filter_that_is_true_is_left_out(sources: list[str], message: dict[str, Any]) -> None:

@@ -78,6 +78,7 @@ def with_addresses(steps: Steps, service: Service) -> Steps:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["sh", pytest.param("zsh", marks=pytest.mark.soak)])
 def test_the_tour_works_as_printed(start, tmp_path, monkeypatch, program):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -86,6 +87,7 @@ def test_the_tour_works_as_printed(start, tmp_path, monkeypatch, program):
     run_blocks(with_addresses(read_steps(*TOUR), start()), tmp_path, program)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", GUIDES)
 def test_the_commands_of_a_guide_work_as_printed(start, tmp_path, page):
     text = (ROOT / page).read_text()
@@ -95,6 +97,7 @@ def test_the_commands_of_a_guide_work_as_printed(start, tmp_path, page):
     run_blocks(with_addresses([*steps, *read_steps(page)], start()), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", COMMAND_LINE)
 def test_the_commands_of_the_command_line_work_as_printed(start, tmp_path, monkeypatch, page):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -102,6 +105,7 @@ def test_the_commands_of_the_command_line_work_as_printed(start, tmp_path, monke
     run_blocks(read_steps(page), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", TUTORIALS)
 def test_a_tutorial_works_as_printed(start, tmp_path, page, request):
     text = (ROOT / page).read_text()
@@ -134,6 +138,7 @@ def to_steps(text: str, ports: dict[str, str], url: str | None = None) -> Steps:
     return steps
 
 
+@pytest.mark.slow
 def test_a_backup_of_a_running_service_can_be_restored(start, tmp_path):
     service = start()
     ok(service.post_group("before"))

@@ -67,30 +67,37 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def list_pages(site: Path) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def pages(site: Path) -> list[Page]:
+    return list(read_pages(site))
+
+
+def read_pages(site: Path) -> Iterator[Page]:
     for path in sorted(site.rglob("index.html")):
         place = path.parent.relative_to(site).as_posix()
         yield Page(f"{ORIGIN}/{'' if place == '.' else place + '/'}", path.read_text())
 
 
-def test_every_link_leads_to_a_page_and_an_anchor(site: Path) -> None:
-    pages = {page.url: page for page in list_pages(site)}
+@pytest.mark.slow
+def test_every_link_leads_to_a_page_and_an_anchor(site: Path, pages: list[Page]) -> None:
+    by_url = {page.url: page for page in pages}
     broken = []
-    for page in pages.values():
+    for page in pages:
         for link in page.links:
             address, _, anchor = link.partition("#")
             if not address.startswith(f"{ORIGIN}/"):
                 assert urlsplit(address).scheme in ("http", "https", "mailto"), link
                 continue
-            target = pages.get(address)
+            target = by_url.get(address)
             is_file = (site / urlsplit(address).path.lstrip("/")).is_file()
             if not is_file and (target is None or unquote(anchor) not in target.anchors):
                 broken.append(f"{page.url}: {link}")
     assert broken == []
 
 
-def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
-    loaded = {url.partition("#")[0] for page in list_pages(site) for url in page.loaded}
+@pytest.mark.slow
+def test_pages_load_nothing_from_elsewhere(site: Path, pages: list[Page]) -> None:
+    loaded = {url.partition("#")[0] for page in pages for url in page.loaded}
     assert loaded
     for url in loaded:
         if not url.startswith("data:"):
@@ -113,6 +120,8 @@ def test_every_page_is_in_the_navigation() -> None:
     assert missing == set(), "add them to zensical.toml, where a reader would look for them"
 
 
+@pytest.mark.slow
+@pytest.mark.engine_free
 def test_a_browser_shows_it_under_the_policy_and_finds_words(
     site: Path,
     driver: Driver,

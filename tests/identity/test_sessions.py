@@ -137,6 +137,7 @@ def test_whatever_does_not_match_is_refused_alike(
         assert world.ask_token(ada.client_id, ada.client_secret).status_code == 429
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"])
 def test_nobody_signs_in_all_the_time(world: World) -> None:
     """One session too many ends another one, which costs everybody their caches."""

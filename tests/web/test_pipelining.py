@@ -194,6 +194,7 @@ requests = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.data(), st.lists(requests, min_size=1, max_size=6), st.sampled_from([0, 1, TURNS]))
 def test_requests_cut_into_many_parts_get_their_responses(

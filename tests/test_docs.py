@@ -281,6 +281,13 @@ def test_every_make_target_exists(document):
 # --- pages ---
 
 
+def test_every_page_begins_with_its_only_title():
+    for document in DOCUMENTS:
+        titles = re.findall(r"^# .+$", strip_blocks(document.read_text()), re.M)
+        assert len(titles) == 1, document
+        assert document.read_text().startswith(titles[0]), document
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_has_a_target(document):
     for link in re.findall(r"\]\(([^)\s]+)\)", strip_blocks(document.read_text())):

@@ -30,6 +30,8 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 # a sheet that a script makes is allowed.
 _STYLE_ELEMENT = re.compile(r'(\w+)\.appendChild\(\w+\("style",\{\},(\w+)\.toString\(\)\)\)')
 _STYLE_SHEET = r"(s=>(s.replaceSync(\2.toString()),\1.adoptedStyleSheets=[s]))(new CSSStyleSheet)"
+# A name at the beginning of a cell, such as a setting or a metric.
+_NAME = re.compile(r"<td><code>([\w.]+_[\w.]+)</code>")
 _PAGE = re.compile(r'"([\w./-]+\.md)"')
 _PATTERN = re.compile(r'"([\w./-]+/\*\.md)"')
 _BLOCK = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -51,6 +53,7 @@ def build(site: Path) -> int:
             path = built / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         adopt_styles(built)
+        break_names(built)
         shutil.rmtree(site, ignore_errors=True)
         shutil.copytree(built, site)
     return sum(1 for _ in site.rglob("*.html"))
@@ -88,6 +91,13 @@ def adopt_styles(site: Path) -> None:
     if count != 1:
         raise BuildError("The theme's search has changed; see what it does with its styles.")
     bundle.write_text(script)
+
+
+def break_names(site: Path) -> None:
+    """Let narrow tables break long names after an underscore."""
+    for page in site.rglob("*.html"):
+        text = _NAME.sub(lambda cell: cell[0].replace("_", "_<wbr>"), page.read_text())
+        page.write_text(text)
 
 
 def stage(folder: Path) -> None:

@@ -50,6 +50,7 @@ TOUR = ("README.md", "A tour in five minutes")
 ELSEWHERE = {"docs/operate/backups.md", "README.md"}
 
 _BLOCK = re.compile(r"^```(sh|console|bash|shell)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`(longwire [a-z][a-z-]+ ?[^`|…]*)`")
 _NOT_RUN = re.compile(r"^\*Not run by the tests: .+\.\*$")
 _START = re.compile(r'^```console\n\$ make run(?: ARGS="(.*)")?\n```$', re.MULTILINE)
 _DATABASE = "postgresql://longwire:secret@127.0.0.1:5432/longwire"
@@ -176,6 +177,12 @@ def test_commands_that_are_not_run_have_existing_options():
         for kind, block in _BLOCK.findall(page.read_text())
         if kind == "console"
         for line in block.replace("\\\n", " ").splitlines()
+    ]
+    # In the text, too: `longwire doctor --deep`.
+    lines += [
+        f"$ {' '.join(found.split())}"
+        for page in PAGES
+        for found in _INLINE.findall(page.read_text())
     ]
     flags = {each.flag for each in settings.describe_settings()} | {"--config"}
     names = {each.name.upper() for each in settings.describe_settings()}

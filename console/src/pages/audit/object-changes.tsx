@@ -10,14 +10,15 @@ import { actionWords } from "./actions";
 import "./audit.css";
 
 function Entry({ entry }: { entry: Schemas["AuditEntry"] }) {
+  const words = actionWords(entry.action);
   return (
     <li className="change">
       <p>
-        <TimeText at={entry.timestamp} withAgo /> <strong>{entry.actorName ?? entry.actorId}</strong> <span title={entry.action}>{actionWords(entry.action)}</span>{" "}
+        <TimeText at={entry.timestamp} withAgo /> <strong>{entry.actorName ?? entry.actorId}</strong> <span title={entry.action}>{words.endsWith(" of") ? `${words} it` : words}</span>
+        {entry.detail && <span className="ink-2"> · {entry.detail}</span>}{" "}
         <Link to="/g/$groupId/audit" params={{ groupId: entry.groupId }} search={{ request: entry.requestId, entry: entry.id }}>
-          Open
+          In the audit log
         </Link>
-        {entry.detail && <span className="ink-2"> {entry.detail}</span>}
       </p>
       <Diff before={entry.before} after={entry.after} omitted={entry.omittedFields} />
     </li>

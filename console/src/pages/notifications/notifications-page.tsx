@@ -57,8 +57,8 @@ function useColumns(groupId: string): Column<Notification>[] {
       { id: "reason", head: "Fires when", width: "minmax(150px, 1.6fr)", card: "wide", cell: (row) => <span title={reasonWords(row.reason, parseParams(row.params))}>{reasonWords(row.reason, parseParams(row.params))}</span> },
       { id: "to", head: "To", width: "minmax(110px, 1.2fr)", cell: (row) => <span title={recipientWords(row.type, parseParams(row.params))}>{recipientWords(row.type, parseParams(row.params))}</span> },
       { id: "schedule", head: "Week", width: "88px", cell: (row) => <WeekBar schedule={row.schedule} zone={zoneOf(row)} /> },
-      { id: "fired", head: "Last fired", width: "126px", card: "line", cell: (row) => <TimeText at={row.lastFiredAt} precision="minute" none="never" /> },
-      { id: "sent", head: "Last sent", width: "126px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none="never" /> },
+      { id: "fired", head: "Last fired", width: "148px", card: "line", cell: (row) => <TimeText at={row.lastFiredAt} precision="minute" none="never" /> },
+      { id: "sent", head: "Last sent", width: "148px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none="never" /> },
       { id: "error", head: "State", width: "minmax(100px, 1fr)", card: "line", cell: (row) => <StatePill notification={row} /> },
     ];
     if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <NotificationSwitch notification={row} /> });

@@ -77,7 +77,7 @@ function Figures({ samples }: { samples: readonly Sample[] }) {
             ["Database", of("longwire_database_bytes", bytes)],
             ["Disk free", of("longwire_disk_free_bytes", bytes)],
             ["Open files", `${of("process_open_fds")} of ${of("process_max_fds")}`],
-            ["Running since", <TimeText at={started} precision="minute" withAgo />],
+            ["Running since", <TimeText at={started} precision="minute" />],
           ]}
         />
       </Card>

@@ -32,6 +32,7 @@ _STYLE_ELEMENT = re.compile(r'(\w+)\.appendChild\(\w+\("style",\{\},(\w+)\.toStr
 _STYLE_SHEET = r"(s=>(s.replaceSync(\2.toString()),\1.adoptedStyleSheets=[s]))(new CSSStyleSheet)"
 # A name at the beginning of a cell, such as a setting or a metric.
 _NAME = re.compile(r"<td><code>([\w.]+_[\w.]+)</code>")
+_OPTION = re.compile(r"<code>(--[\w-]+)</code>")
 _PAGE = re.compile(r'"([\w./-]+\.md)"')
 _PATTERN = re.compile(r'"([\w./-]+/\*\.md)"')
 _BLOCK = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -94,10 +95,10 @@ def adopt_styles(site: Path) -> None:
 
 
 def break_names(site: Path) -> None:
-    """Let narrow tables break long names after an underscore."""
+    """Break long names in tables after an underscore, and options not after their dashes."""
     for page in site.rglob("*.html"):
         text = _NAME.sub(lambda cell: cell[0].replace("_", "_<wbr>"), page.read_text())
-        page.write_text(text)
+        page.write_text(_OPTION.sub(r'<code class="option">\1</code>', text))
 
 
 def stage(folder: Path) -> None:

@@ -1,7 +1,8 @@
 """The tables of operations in docs/reference/interface.md.
 
 Their rows, order and last column are written by hand: which operation belongs where, and what it
-does, with links to the guides. The other columns are written from the routes.
+does, with links to the guides. The other columns, and what is an addition, are written from the
+routes.
 """
 
 import re
@@ -18,6 +19,7 @@ from longwire.startup import build_database
 from longwire.web.routing import PlainRoute, Route
 
 HEADER = "| Method | Path | Parameters | Permission | Response | What it does |"
+ADDITION = "Addition. "
 _ROW = re.compile(r"\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \|")
 
 Operations = Mapping[tuple[str, str], Route]
@@ -53,13 +55,14 @@ def update_operations(text: str) -> str:
 
 
 def render_row(route: Route, meaning: str) -> str:
+    meaning = meaning.removeprefix(ADDITION)
     cells = [
         route.method,
         f"`{route.path}`",
         describe_parameters(route),
         f"`{route.permission}`",
         describe_response(route),
-        meaning,
+        f"{ADDITION if route.is_addition else ''}{meaning}",
     ]
     return f"| {' | '.join(cells)} |".replace("|  |", "| |")
 

@@ -125,7 +125,8 @@ def render_options(command: click.Command) -> Iterator[str]:
     yield "| Option | What it is |"
     yield "|---|---|"
     for each in own:
-        yield f"| {', '.join(f'`{name}`' for name in each.opts)} | {describe_option(each)} |"
+        shown = ", ".join(f"`{name}`" for name in [*each.opts, *each.secondary_opts])
+        yield f"| {shown} | {describe_option(each)} |"
     yield ""
 
 
@@ -136,10 +137,13 @@ def describe_option(option: click.Option) -> str:
     if option.required:
         parts.append("required")
     elif option.default is not None and option.show_default and not option.is_flag:
-        parts.append(f"`{option.default}` by default")
+        given = option.default if option.multiple else (option.default,)
+        parts.append(f"{', '.join(f'`{each}`' for each in given)} by default")
     if option.multiple and "may be repeated" not in parts[0]:
         parts.append("may be repeated")
-    return "; ".join(each for each in parts if each) or "&nbsp;"
+    described = "; ".join(each for each in parts if each)
+    assert described, f"{option.name} has no help"
+    return described
 
 
 def clean(text: str) -> str:

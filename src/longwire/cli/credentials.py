@@ -26,8 +26,8 @@ def credentials_group() -> None:
 
 @credentials_group.command("issue")
 @click.option("--email", required=True, help="the user; created if new")
-@click.option("--first-name", default=None)
-@click.option("--last-name", default=None)
+@click.option("--first-name", default=None, help="of a new user")
+@click.option("--last-name", default=None, help="of a new user")
 @click.option("--operator", is_flag=True, help="grant every permission in every group")
 @click.option(
     "--expires-days", type=click.IntRange(min=1), default=None, help="expire after this many days"

@@ -26,10 +26,10 @@ def device_type_group() -> None:
 
 @device_type_group.command("add")
 @click.argument("name", required=False)
-@click.option("--display-name", default=None)
+@click.option("--display-name", default=None, help="by default its name")
 @click.option("--default-configuration", default=None, help="any text, often JSON")
-@click.option("--battery", default=None)
-@click.option("--firmware-version", default=None)
+@click.option("--battery", default=None, help="what powers such devices; any text")
+@click.option("--firmware-version", default=None, help="any text")
 @click.option(
     "--file",
     "source",

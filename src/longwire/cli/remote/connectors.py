@@ -55,7 +55,7 @@ def connector_get(client: Client, show: Printer, connector_id: str, group_id: st
 @click.argument("group_id")
 @click.option("--type", "type_", default="http", show_default=True)
 @params_option
-@click.option("--name", default=None)
+@click.option("--name", default=None, help="its name")
 @filter_option
 @format_option
 @click.option("--disabled", is_flag=True, help="to preview it first")
@@ -89,10 +89,10 @@ def connector_create(
 @click.argument("connector_id")
 @group_option
 @params_option
-@click.option("--name", default=None)
+@click.option("--name", default=None, help="its name")
 @filter_option
 @format_option
-@click.option("--enable/--disable", "enabled", default=None)
+@click.option("--enable/--disable", "enabled", default=None, help="start or stop forwarding")
 @connected
 @printing_ids
 def connector_update(

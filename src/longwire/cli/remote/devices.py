@@ -21,7 +21,7 @@ SEEN = ("hour", "day", "week", "longer", "never", "silent")
 
 Seen = Literal["hour", "day", "week", "longer", "never", "silent"]
 
-tag_option = click.option("--tag", "tags", multiple=True, help="may be repeated")
+tag_option = click.option("--tag", "tags", multiple=True, help="a tag; may be repeated")
 
 
 @click.command("list")
@@ -29,8 +29,8 @@ tag_option = click.option("--tag", "tags", multiple=True, help="may be repeated"
 @click.option("--subgroups", is_flag=True, help="also of the groups below")
 @click.option("--q", default=None, help="a part of the name, the original id or a tag")
 @click.option("--type", "type_", default=None, help="the device type")
-@click.option("--network", default=None)
-@click.option("--tag", default=None)
+@click.option("--network", default=None, help="of this network")
+@click.option("--tag", default=None, help="with this tag")
 @click.option("--seen", type=click.Choice(SEEN), default=None, help="when it was seen last")
 @limit_option
 @connected
@@ -102,7 +102,7 @@ def device_create(
 
 @click.command("update")
 @click.argument("device_id")
-@click.option("--name", default=None)
+@click.option("--name", default=None, help="its new name")
 @click.option("--configuration", default=None, help="JSON")
 @tag_option
 @connected

@@ -15,7 +15,7 @@ from longwire_client import Client
 
 COLUMNS = ("id", "name", "parent", "numberOfDevices", "numberOfConnectors", "tags")
 
-tag_option = click.option("--tag", "tags", multiple=True, help="may be repeated")
+tag_option = click.option("--tag", "tags", multiple=True, help="a tag; may be repeated")
 
 
 @click.command("list")
@@ -46,7 +46,7 @@ def group_get(client: Client, show: Printer, group_id: str) -> None:
 @click.command("create")
 @click.argument("name")
 @click.option("--parent", default=None, help="the group that it is to be below")
-@click.option("--description", default=None)
+@click.option("--description", default=None, help="any text")
 @tag_option
 @connected
 @printing_ids
@@ -67,8 +67,8 @@ def group_create(
 
 @click.command("update")
 @click.argument("group_id")
-@click.option("--name", default=None)
-@click.option("--description", default=None)
+@click.option("--name", default=None, help="its new name")
+@click.option("--description", default=None, help="any text")
 @click.option("--parent", default=None, help='the group to move it below; "" for none')
 @tag_option
 @connected

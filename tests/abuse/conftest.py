@@ -11,9 +11,8 @@ from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
 from longwire.store.database import Tx
-from tests.abuse.victim import BRIEF, MINUTE, AttackLength, Scene, SharedService, Victim
+from tests.abuse.victim import BRIEF, MINUTE, Account, AttackLength, Scene, SharedService
 from tests.conftest import PostgresServer
-from tests.delivery.receiver import Receiver
 from tests.process import Service
 
 # Every attack gets an account of its own.
@@ -62,12 +61,12 @@ def shared_service(
         process.clean_up()
 
 
-def _create_accounts(settings: Settings) -> dict[str, tuple[str, str, str]]:
+def _create_accounts(settings: Settings) -> dict[str, Account]:
     database, save_key = build_database(settings, Clock())
     prepare(database, settings, save_key)
 
-    def work(tx: Tx) -> dict[str, tuple[str, str, str]]:
-        accounts: dict[str, tuple[str, str, str]] = {}
+    def work(tx: Tx) -> dict[str, Account]:
+        accounts: dict[str, Account] = {}
         for number in range(ATTACKERS_MAX):
             for name in (f"victim{number}", f"mallory{number}"):
                 created = tokens.issue_credential(tx, SYSTEM, f"{name}@example.com")
@@ -93,9 +92,8 @@ def length(request: pytest.FixtureRequest) -> AttackLength:
 
 
 @pytest.fixture
-def scene(shared_service: SharedService, length: AttackLength) -> Iterator[Scene]:
-    """A victim with a receiver, and an attacker with an ordinary account."""
+def scene(shared_service: SharedService, length: AttackLength) -> Scene:
+    """Somebody honest, and an attacker with an ordinary account."""
     number = next(shared_service.numbers)
-    with Receiver() as receiver:
-        victim = Victim(shared_service.person(f"victim{number}"), receiver)
-        yield Scene(shared_service, victim, shared_service.person(f"mallory{number}"), length)
+    mallory = shared_service.person(f"mallory{number}")
+    return Scene(shared_service, f"victim{number}", mallory, length)

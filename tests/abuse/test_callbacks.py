@@ -109,7 +109,8 @@ def test_wrong_tokens_slow_nobody(scene: Scene) -> None:
 def test_repeated_messages_and_batches_slow_nobody(scene: Scene) -> None:
     """Messages without a time are recognised by their number: also while others flood."""
     network = Network(scene, scene.mallory)
-    honest = Network(scene, scene.victim.person)
+    person = scene.service.person(scene.honest)
+    honest = Network(scene, person)
     once = json.dumps({"device": honest.device, "data": "00", "seqNumber": 7}).encode()
     numbers = itertools.count()
     lines = "\n".join(f"{network.device};{1_653_666_733 + n};00;{n};true" for n in range(1_000))
@@ -125,9 +126,9 @@ def test_repeated_messages_and_batches_slow_nobody(scene: Scene) -> None:
     assert honest.calls("/network/vendor/data", once) == 200
     scene.assert_victim_unharmed(*[number] * 4, repeat)
     assert honest.calls("/network/vendor/data", once) == 200
-    devices = ok(scene.victim.person.get("/group/devices", groupId=honest.group))["items"]
+    devices = ok(person.get("/group/devices", groupId=honest.group))["items"]
     (device,) = (each["deviceId"] for each in devices if each["network"] == "vendor")
-    assert len(scene.victim.person.records(device)) == 1
+    assert len(person.records(device)) == 1
 
 
 def test_floods_at_the_broker_slow_nobody(scene: Scene, broker: Nats) -> None:

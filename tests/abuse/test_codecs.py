@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from longwire.fleet import device_types
 from longwire.model import SYSTEM
 from longwire.settings import Settings
 from tests.abuse.victim import Latencies, Scene, SharedService, Victim
+from tests.delivery.receiver import Receiver
 from tests.waiting import PATIENCE_S, eventually
 from tests.world import Person, ok, record_of
 
@@ -32,10 +34,12 @@ TIME = 1_700_000_000
 
 
 @pytest.fixture(scope="module", autouse=True)
-def codec(shared_service: SharedService) -> None:
+def codec(shared_service: SharedService, attacked_settings: Settings) -> None:
     """The operator gives a type a codec that has a bug."""
-    settings = Settings(data=shared_service.process.data)
-    run_write(settings, lambda tx: device_types.set_decoder(tx, SYSTEM, TYPE, "javascript", CODEC))
+    run_write(
+        attacked_settings,
+        lambda tx: device_types.set_decoder(tx, SYSTEM, TYPE, "javascript", CODEC),
+    )
 
 
 class Network:
@@ -61,10 +65,10 @@ class Network:
 class DecodingVictim(Victim):
     """An honest tenant whose uplinks are decoded by the same codec."""
 
-    def __init__(self, victim: Victim, prefix: str) -> None:
-        self.person = victim.person
-        self.receiver = victim.receiver
-        self.network = Network(victim.person, prefix, 1)
+    def __init__(self, person: Person, receiver: Receiver, *, prefix: str) -> None:
+        self.person = person
+        self.receiver = receiver
+        self.network = Network(person, prefix, 1)
         self.device = self.network.devices[0]
         self.person.connector(self.network.group, self.receiver.url)
 
@@ -92,7 +96,7 @@ class DecodingVictim(Victim):
 
 
 def set_scene(scene: Scene, number: int) -> Scene:
-    return replace(scene, victim=DecodingVictim(scene.victim, f"B{number}"))
+    return replace(scene, create_victim=partial(DecodingVictim, prefix=f"B{number}"))
 
 
 def test_payloads_that_loop_slow_nobody_and_cost_nobody_else_their_values(scene: Scene) -> None:

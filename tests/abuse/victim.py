@@ -4,16 +4,20 @@ The service runs in its own process, so that an attack cannot slow the test that
 victim's latencies under attack are compared with those it had a moment before, in the same run on
 the same machine. `make test` attacks briefly and allows for how busy the machine was before: it
 finds stalls of seconds, not percentages. `make soak` attacks for a minute, alone on the machine,
-and holds the service to its promise.
+and holds the service to its promise; there the victim has a process of its own, because attacks
+that run in its process would slow it, whatever the service does.
 """
 
 import itertools
+import multiprocessing
+import os
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from typing import Any
 
 import httpx
@@ -63,19 +67,22 @@ class Latencies:
     delivery: list[float] = field(default_factory=list)
 
 
-class SharedService:
-    """The service that victim and attacker share; in the place of a world for `Person`."""
+# Of a person: id, client id and secret.
+Account = tuple[str, str, str]
 
-    def __init__(self, process: Service, accounts: dict[str, tuple[str, str, str]]) -> None:
-        self.process = process
-        self.http = process.http
+
+class ServiceClient:
+    """A client of the service; in the place of a world for `Person`."""
+
+    def __init__(self, http: httpx.Client, accounts: dict[str, Account]) -> None:
+        self.http = http
         self.clock = Clock()
         self.numbers = itertools.count(1)
-        self._accounts = accounts
+        self.accounts = accounts
 
     def person(self, name: str) -> Person:
         """Somebody with credentials, who is no member of any group yet."""
-        user_id, client_id, secret = self._accounts[name]
+        user_id, client_id, secret = self.accounts[name]
         world: Any = self
         return Person(world, self.token(client_id, secret), user_id, (client_id, secret))
 
@@ -86,6 +93,14 @@ class SharedService:
             headers={"Content-Type": "application/x-www-form-urlencoded"},
         )
         return str(ok(granted)["access_token"])
+
+
+class SharedService(ServiceClient):
+    """The service that victim and attacker share."""
+
+    def __init__(self, process: Service, accounts: dict[str, Account]) -> None:
+        super().__init__(process.http, accounts)
+        self.process = process
 
     @property
     def memory_mb(self) -> float:
@@ -125,6 +140,54 @@ class Victim:
         latencies.write.append(written - began)
         latencies.read.append(read - written)
         latencies.delivery.append(max(time.monotonic() - written, 0.0))
+
+
+# Makes a victim of a person and a receiver; the class of one, or a part of it.
+VictimFactory = Callable[[Person, Receiver], Victim]
+Measure = Callable[[AttackLength], Latencies]
+
+
+@contextmanager
+def victim_beside(client: ServiceClient, name: str, create: VictimFactory) -> Iterator[Measure]:
+    """A victim in this process."""
+    with Receiver() as receiver:
+        yield create(client.person(name), receiver).measure
+
+
+@contextmanager
+def victim_apart(client: ServiceClient, name: str, create: VictimFactory) -> Iterator[Measure]:
+    """A victim in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    ours, its = context.Pipe()
+    arguments = (its, str(client.http.base_url), client.accounts[name], create)
+    process = context.Process(target=_run_victim, args=arguments, daemon=True)
+    process.start()
+    its.close()  # so that its end is noticed
+
+    def measure(length: AttackLength) -> Latencies:
+        ours.send(length)
+        result = ours.recv()
+        if isinstance(result, Exception):
+            raise result
+        assert isinstance(result, Latencies)
+        return result
+
+    try:
+        yield measure
+    finally:
+        process.terminate()
+        process.join(PATIENCE_S)
+
+
+def _run_victim(pipe: Connection, url: str, account: Account, create: VictimFactory) -> None:
+    client = ServiceClient(httpx.Client(base_url=url, timeout=120), {"victim": account})
+    client.numbers = itertools.count(os.getpid() * 1_000_000)  # not those of the attacker
+    try:
+        with victim_beside(client, "victim", create) as measure:
+            while True:
+                pipe.send(measure(pipe.recv()))
+    except Exception as error:
+        pipe.send(AssertionError(f"the victim failed: {error!r}"))
 
 
 @contextmanager
@@ -179,17 +242,20 @@ class Scene:
     """Victim and attacker on one service."""
 
     service: SharedService
-    victim: Victim
+    honest: str  # the account of the victim
     mallory: Person
     length: AttackLength
+    create_victim: VictimFactory = Victim
 
     def assert_victim_unharmed(self, *attacks: Attack) -> None:
         """Measure the victim, then again under these attacks; the service stays small."""
         slowdown = measure_slowdown()
-        quiet = self.victim.measure(QUIET)
-        with attacking(*attacks):
-            attacked = self.victim.measure(self.length)
-            memory_mb = self.service.memory_mb
+        place = victim_apart if self.length.is_strict else victim_beside
+        with place(self.service, self.honest, self.create_victim) as measure:
+            quiet = measure(QUIET)
+            with attacking(*attacks):
+                attacked = measure(self.length)
+                memory_mb = self.service.memory_mb
         assert not self.service.process.has_exited
         assert_unharmed(quiet, attacked, self.length, slowdown)
         assert memory_mb <= MEMORY_MB_MAX

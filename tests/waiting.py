@@ -8,11 +8,17 @@ import time
 from collections.abc import Callable
 
 PATIENCE_S = 60.0
+PAUSE_MIN_S, PAUSE_MAX_S = 0.005, 0.05
 
 
 def eventually(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
-    """Return as soon as the condition holds."""
-    deadline = time.monotonic() + within_s
+    """Return soon after the condition holds.
+
+    What has taken long is looked at less often: a look is often a request, and takes time from what
+    is waited for.
+    """
+    start = time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, f"still not so after {within_s:.0f} s"
-        time.sleep(0.01)
+        waited = time.monotonic() - start
+        assert waited < within_s, f"still not so after {within_s:.0f} s"
+        time.sleep(min(PAUSE_MAX_S, PAUSE_MIN_S + waited / 10))

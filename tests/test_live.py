@@ -38,6 +38,7 @@ def history(person: Person, group: str) -> list[str]:
     return [each["id"] for each in items]
 
 
+@pytest.mark.engine_free
 def test_what_is_stored_is_sent_to_those_who_may_see_it(world: World) -> None:
     ada, eve = world.person(), world.person("eve")
     group = ada.group()
@@ -106,6 +107,7 @@ def test_history_and_live_are_one_list_across_disconnects_and_a_restart(world: W
     assert before + got == everything, "and none left out"
 
 
+@pytest.mark.engine_free
 def test_a_page_listens_with_its_session_alone_and_no_other_site_does(world: World) -> None:
     ada = world.person()
     group = ada.group()
@@ -250,6 +252,7 @@ def test_a_commit_that_ends_long_after_others_is_neither_missed_live_nor_by_an_e
     assert export(before[0]) == everything[1:]
 
 
+@pytest.mark.engine_free
 def test_whoever_is_away_too_long_or_reads_too_slowly_is_told_what_is_lost(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +285,7 @@ def test_whoever_is_away_too_long_or_reads_too_slowly_is_told_what_is_lost(
         assert not {each["id"] for each in missing} & set(again.ids)
 
 
+@pytest.mark.engine_free
 def test_a_client_that_does_not_read_holds_up_nobody(make_world: Callable[..., World]) -> None:
     world = make_world(write_timeout_s=1.0)
     ada = world.person()
@@ -298,6 +302,7 @@ def test_a_client_that_does_not_read_holds_up_nobody(make_world: Callable[..., W
         eventually(lambda: "longwire_live_listeners 0.0" in world.nobody.get("/metrics").text)
 
 
+@pytest.mark.engine_free
 def test_a_permission_or_token_that_ends_ends_the_stream(world: World) -> None:
     ada, bob = world.person(), world.person("bob")
     group = ada.group()

@@ -254,6 +254,7 @@ def test_items_start_at_begin_date_and_cover_the_range_without_gaps(frozen_world
     assert metrics(ada, group, EIGHT // SECOND, EIGHT // 1_000 + 1)["totalDeviceData"] == 1
 
 
+@pytest.mark.engine_free
 def test_a_report_has_at_most_ten_thousand_items(frozen_world: World) -> None:
     ada = frozen_world.person("ada")
     group = ada.group()

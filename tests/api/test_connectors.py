@@ -43,6 +43,7 @@ def listed(person: Person, group: str, **params: Any) -> list[dict[str, Any]]:
 # --- making and showing ---
 
 
+@pytest.mark.engine_free
 def test_a_connector_is_returned_as_created_and_listed_under_the_key_test(
     world: World,
 ) -> None:
@@ -157,6 +158,7 @@ def test_parameters_are_stored_exactly_as_sent(world: World) -> None:
 # --- changing ---
 
 
+@pytest.mark.engine_free
 def test_an_update_keeps_omitted_fields_and_clears_empty_ones(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -624,6 +626,7 @@ def masked(value: Any) -> Any:
     return MASK if isinstance(value, str) and "canary" in value else value
 
 
+@pytest.mark.engine_free
 def test_secrets_are_masked_for_readers_and_a_mask_written_back_keeps_them(world: World) -> None:
     ada, viewer = world.person("ada"), world.person("viewer")
     group = ada.group()

@@ -164,6 +164,7 @@ def test_the_records_of_a_device_are_exported_as_far_as_somebody_may_read_them(
     refused(eve.get("/records/export", groupId=new), 403)
 
 
+@pytest.mark.engine_free
 def test_an_export_ends_when_the_permission_is_taken_away(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +312,7 @@ def test_every_kind_of_record_is_exported_with_its_own_columns(world: World) -> 
             assert row[name] == str(value), name
 
 
+@pytest.mark.engine_free
 def test_a_month_of_a_group_is_a_parquet_file(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

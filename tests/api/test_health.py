@@ -54,6 +54,7 @@ def waiting(world: World) -> dict[str, float]:
     return {key[1].removeprefix("queue="): numbers[key] for key in numbers if key[0] == WAITING}
 
 
+@pytest.mark.engine_free
 def test_a_running_service_is_alive_and_ready(world: World) -> None:
     for path in ("/health/live", "/health/ready"):
         assert ok(world.nobody.get(path)) == {"status": "ok"}
@@ -70,6 +71,7 @@ def test_health_and_metrics_need_no_token_and_ignore_an_invalid_one(world: World
         assert plain.status_code == with_wrong_token.status_code == 200, path
 
 
+@pytest.mark.engine_free
 def test_the_root_leads_browsers_to_the_docs_and_programs_to_the_paths(world: World) -> None:
     browser = world.http.get("/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
     assert browser.status_code == 302
@@ -97,6 +99,7 @@ def test_stored_records_are_counted_by_kind_without_duplicates(world: World) -> 
     assert stored() == {"data": 1, "event": 0, "geoloc": 1, "telemetry": 0}
 
 
+@pytest.mark.engine_free
 def test_every_label_that_is_known_has_a_counter_from_the_start(world: World) -> None:
     numbers = counters(world)
     for outcome in ("delivered", "refused", "unreachable"):
@@ -160,6 +163,7 @@ def test_connections_beyond_the_limit_are_counted_and_logged_once(
     assert line["log_level"] == "warning"
 
 
+@pytest.mark.engine_free
 def test_head_returns_the_headers_of_get_without_the_body(world: World) -> None:
     for path in PAGES:
         shown, head = world.nobody.get(path), world.nobody.request("HEAD", path)
@@ -172,6 +176,7 @@ def test_head_returns_the_headers_of_get_without_the_body(world: World) -> None:
         assert response.headers["allow"] == "GET, HEAD", path
 
 
+@pytest.mark.engine_free
 def test_every_request_is_counted_under_its_route_and_never_under_its_path(world: World) -> None:
     ada = world.person("ada")
     before = counters(world)

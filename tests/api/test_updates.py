@@ -73,6 +73,7 @@ def test_of_updates_of_one_version_at_the_same_time_one_succeeds(ada: Person) ->
         assert sorted(each.status_code for each in answers) == [200, *[409] * 5], path
 
 
+@pytest.mark.engine_free
 def test_a_change_of_type_can_be_based_on_a_version_too(ada: Person) -> None:
     group = ada.group("group")
     device = ada.device(group)
@@ -139,6 +140,7 @@ def test_many_devices_are_changed_at_once(world: World, ada: Person) -> None:
     assert newest["after"] == {"type": "meter", "configuration": "any text"}
 
 
+@pytest.mark.engine_free
 def test_of_many_devices_all_are_changed_or_none(world: World, ada: Person) -> None:
     eve = world.person("eve")
     group, other = ada.group("group"), ada.group("other")

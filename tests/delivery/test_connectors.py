@@ -90,6 +90,7 @@ def totals(person: Person, group: str) -> dict[str, int]:
 # --- matching ---
 
 
+@pytest.mark.engine_free
 def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
@@ -174,6 +175,7 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
         }
 
 
+@pytest.mark.engine_free
 def test_a_filter_that_cannot_be_evaluated_matches_nothing_and_shows_the_error(
     world: World,
 ) -> None:
@@ -247,6 +249,7 @@ def test_the_formats_over_http(world: World) -> None:
     assert found["custom"].method == "PUT"
 
 
+@pytest.mark.engine_free
 def test_records_of_a_transferred_device_reach_connectors_of_its_new_group_only(
     world: World,
 ) -> None:
@@ -566,6 +569,7 @@ def test_dead_letters_are_kept_for_the_storing_duration_and_resent_under_their_i
 # --- replay ---
 
 
+@pytest.mark.engine_free
 def test_a_replay_sends_stored_records_also_from_before_the_connector_existed(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
@@ -768,6 +772,7 @@ def test_previews_of_large_records_do_not_exhaust_the_memory(
     assert count_shown() == 1
 
 
+@pytest.mark.engine_free
 def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

@@ -22,6 +22,7 @@ def preview(person: Person, group: str, **body: Any) -> list[dict[str, Any]]:
     return list(ok(person.post("/connector/preview", {"groupId": group, **body}))["items"])
 
 
+@pytest.mark.engine_free
 def test_a_draft_is_compared_with_the_saved_connector_and_changes_nothing(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -57,6 +58,7 @@ def test_a_draft_is_compared_with_the_saved_connector_and_changes_nothing(world:
         refused(ada.post("/connector/preview", body), 400, "deviceId")
 
 
+@pytest.mark.engine_free
 def test_an_invalid_draft_is_refused_with_every_invalid_field(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -77,6 +79,7 @@ def test_an_invalid_draft_is_refused_with_every_invalid_field(world: World) -> N
     refused(ada.post("/connector/preview", {**named, **wrong}), 400, "beginDate")
 
 
+@pytest.mark.engine_free
 def test_a_draft_needs_the_permission_to_save_it(world: World) -> None:
     ada, reader, blind = (world.person(name) for name in ("ada", "reader", "blind"))
     group = ada.group()
@@ -143,6 +146,7 @@ def test_an_estimate_of_a_long_range_extrapolates(
     }
 
 
+@pytest.mark.engine_free
 def test_replays_are_listed_for_those_who_may_see_the_connector(world: World) -> None:
     ada, eve, viewer = (world.person(name) for name in ("ada", "eve", "viewer"))
     group = ada.group()

@@ -324,6 +324,7 @@ def test_batches_are_settled_together_and_each_message_keeps_its_id(world: World
 # --- retry policy ---
 
 
+@pytest.mark.engine_free
 def test_a_receiver_that_was_down_gets_everything_under_the_same_ids_once_it_is_back(
     world: World,
 ) -> None:
@@ -504,6 +505,7 @@ def test_an_attempt_times_out_after_fifteen_seconds(
         assert line.error == "did not answer within 15 s"
 
 
+@pytest.mark.engine_free
 def test_gone_disables_the_connector_and_its_deliveries_stay_queued(world: World) -> None:
     ada = world.person("ada")
     with Receiver(500, 410) as receiver:
@@ -618,6 +620,7 @@ def test_channels_are_locked_in_the_same_order_whichever_is_gone_first(
 # --- messages that cannot be sent ---
 
 
+@pytest.mark.engine_free
 def test_a_message_that_cannot_be_formatted_fails_and_the_others_are_sent(world: World) -> None:
     ada = world.person("ada")
     with Receiver() as receiver:
@@ -892,6 +895,7 @@ def test_twenty_people_who_resend_at_once_send_everything_again_once(world: Worl
         assert line.resend()["dataFailurePolicy"]["resending"] is False
 
 
+@pytest.mark.engine_free
 def test_expired_dead_letters_are_not_resent(world: World) -> None:
     ada = world.person("ada")
     with Receiver(500) as receiver:

@@ -3,6 +3,8 @@
 import base64
 import re
 
+import pytest
+
 from longwire.identity import totp
 from longwire.identity.bootstrap import MEMBER
 from longwire.store import cache_epochs
@@ -20,6 +22,7 @@ def invited(person, email, group, role=MEMBER):
     return person.put("/group/invite", {"email": email, "groupId": group, "roleId": role})
 
 
+@pytest.mark.engine_free
 def test_whoever_is_made_a_member_gets_one_mail_about_it(make_world):
     with MailServer() as server:
         server.replies["RCPT"].append("451 not now")
@@ -42,6 +45,7 @@ def test_whoever_is_made_a_member_gets_one_mail_about_it(make_world):
     assert "“Cellar & attic”, with the role Member." in mail.text
 
 
+@pytest.mark.engine_free
 def test_the_link_in_the_mail_accepts_the_invitation(make_world):
     with MailServer() as server:
         world = make_world(**server.settings(), public_url="https://longwire.example/")
@@ -120,6 +124,7 @@ def test_who_accepts_by_the_link_is_signed_in_once(make_world):
             assert "set-cookie" not in accept(fourth, **own).headers
 
 
+@pytest.mark.engine_free
 def test_without_a_mail_server_an_invitation_is_only_a_membership(world):
     ada = world.person("ada")
     cellar = ada.group()

@@ -65,6 +65,7 @@ def test_arrivals_are_one_list_of_all_devices_kinds_and_groups(world: World) -> 
     assert of_device["lookedAt"] == 24
 
 
+@pytest.mark.engine_free
 def test_a_page_is_bounded_by_what_it_looks_at(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +122,7 @@ def test_what_is_wrong_is_named_and_what_is_gone_is_not_listed(world: World) -> 
     refused(ada.get("/group/records", groupId=group, nextToken="x"), 400, "nextToken")
 
 
+@pytest.mark.engine_free
 def test_a_costly_filter_is_stopped_by_its_budget(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +190,7 @@ def test_a_group_with_most_of_the_arrivals_is_read_further_than_the_others(world
     assert len(step.arrivals) == 40 and {each.row[0] for each in step.arrivals} == {numbers[10]}
 
 
+@pytest.mark.engine_free
 def test_every_way_in_names_itself(make_world: Callable[..., World]) -> None:
     world = make_world()
     ada = world.person()

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.world import Person, World, nothing_happens, ok, refused
 
 
@@ -19,6 +21,7 @@ def sources(person: Person, device: str) -> dict[str, tuple[Any, str, str | None
     }
 
 
+@pytest.mark.engine_free
 def test_a_device_should_have_what_its_type_its_groups_and_itself_want(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")

@@ -24,6 +24,7 @@ def preview(person: Person, group: str, **fields: object) -> list[dict[str, obje
     return list(ok(person.post("/device/type/preview", body))["items"])
 
 
+@pytest.mark.engine_free
 def test_a_draft_is_compared_with_what_is_stored_and_then_becomes_the_decoder(
     world: World,
 ) -> None:
@@ -79,6 +80,7 @@ def test_what_is_wrong_is_named_and_nobody_else_may_look(world: World) -> None:
     refused(world.operator.put("/device/type/decoder", wrong), 400, "decoder")
 
 
+@pytest.mark.engine_free
 def test_a_draft_that_loops_costs_only_its_own_group(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group, foreign = ada.group("Harbour"), eve.group("foreign")

@@ -76,6 +76,7 @@ class Field:
         return sum(float(each.split()[-1]) for each in found)
 
 
+@pytest.mark.engine_free
 def test_values_are_decoded_on_their_way_in_and_a_decoder_that_fails_loses_nothing(
     world: World,
 ) -> None:
@@ -111,6 +112,7 @@ def test_values_are_decoded_on_their_way_in_and_a_decoder_that_fails_loses_nothi
     assert field.said(field.crane)[-1] == {"seqNumber": 6}
 
 
+@pytest.mark.engine_free
 def test_a_codec_of_the_customers_own_reads_what_other_networks_bring(world: World) -> None:
     field = Field(world)
     decode_with(world, "javascript", SOIL_PROBE)
@@ -139,6 +141,7 @@ function decodeUplink({bytes}) {
 """
 
 
+@pytest.mark.engine_free
 def test_decoded_coordinates_become_a_geolocation_if_the_type_says_so(world: World) -> None:
     field = Field(world)
     decode_with(world, "javascript", LOCATES)
@@ -189,6 +192,7 @@ def test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else(world:
     assert [each.get("ok") for each in field.said(field.crane)] == [1] * 5
 
 
+@pytest.mark.engine_free
 def test_codec_time_of_a_group_is_limited_and_that_of_others_is_theirs(
     make_world: Callable[..., World],
 ) -> None:
@@ -237,6 +241,7 @@ class Neighbour:
         return [json.loads(each["data"]) for each in self.person.records(self.devices[device])]
 
 
+@pytest.mark.engine_free
 def test_what_is_changed_about_a_device_counts_for_its_next_message(world: World) -> None:
     field = Field(world)
     ada, crane = field.ada, field.crane
@@ -337,6 +342,7 @@ def redecode(person: Person, **body: Any) -> Json:
     return dict(ok(person.post("/device/redecode", body)))
 
 
+@pytest.mark.engine_free
 def test_stored_payloads_are_decoded_again_and_stay_the_records_they_are(
     world: World,
 ) -> None:
@@ -418,6 +424,7 @@ def _decodes_again(field: Field, receiver: Receiver) -> None:
     assert field.said(crane)[0] == {"seqNumber": 1, "new": 1, "seqNumber_": 255}, "left alone"
 
 
+@pytest.mark.engine_free
 def test_after_a_transfer_each_group_decodes_its_own(world: World) -> None:
     field = Field(world)
     ada, crane = field.ada, field.crane

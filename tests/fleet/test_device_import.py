@@ -107,6 +107,7 @@ def test_a_dry_run_names_every_wrong_line_and_an_import_of_it_changes_nothing(
     assert names(ada, group) == []
 
 
+@pytest.mark.engine_free
 def test_who_may_not_create_devices_may_not_import_them(world: World) -> None:
     ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
     group = ada.group()

@@ -221,6 +221,7 @@ def test_a_text_is_found_by_an_index_first_where_there_are_many_devices(
     refused(ada.get("/devices", groupId=group, type="generic"), 400, "groupId")
 
 
+@pytest.mark.engine_free
 def test_matching_devices_are_listed_in_steps_of_bounded_work(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
@@ -244,6 +245,7 @@ def test_matching_devices_are_listed_in_steps_of_bounded_work(world: World) -> N
     assert steps == [["a1"], ["a2"], [], ["a3"]]
 
 
+@pytest.mark.engine_free
 def test_a_wrong_search_names_every_field(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

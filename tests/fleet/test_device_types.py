@@ -55,6 +55,7 @@ def test_everybody_with_a_token_sees_the_same_catalogue(world: World) -> None:
         assert names(ada, limit=limit) == known, f"{limit} a page"
 
 
+@pytest.mark.engine_free
 def test_a_type_that_is_not_there_is_not_found(world: World) -> None:
     ada = world.person("ada")
     for name in ("sonar", "Tracker", "tracker ", "%", "*", "ü", "t" * 128):
@@ -105,6 +106,7 @@ def test_what_the_operator_adds_is_there_at_once_and_goes_when_nobody_needs_it(
     assert world.audit()[-1] == ("system", "deviceType.remove", "sonar")
 
 
+@pytest.mark.engine_free
 def test_a_built_in_type_stays_as_the_operator_made_it(world: World) -> None:
     put(world, DeviceType("tracker", "Our tracker", "{}", "none"))
     world.restart()

@@ -65,6 +65,7 @@ def at_once(*calls: Callable[[], httpx.Response]) -> list[httpx.Response]:
 # --- coming into being ---
 
 
+@pytest.mark.engine_free
 def test_a_new_device_has_every_field_and_only_the_service_fills_its_own(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -386,6 +387,7 @@ def test_a_group_lists_its_own_devices_in_the_order_they_came(world: World) -> N
 # --- changing ---
 
 
+@pytest.mark.engine_free
 def test_only_what_is_named_changes(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group, other = ada.group(), ada.group()
@@ -429,6 +431,7 @@ def test_only_what_is_named_changes(world: World) -> None:
         refused(ada.put("/device", {**key, "deviceId": "dev_none", "name": "x"}), 404, "deviceId")
 
 
+@pytest.mark.engine_free
 def test_another_type_brings_its_own_configuration(world: World) -> None:
     ada = world.person("ada")
     group, other = ada.group(), ada.group()
@@ -505,6 +508,7 @@ def test_what_each_role_may_do_with_a_device(world: World) -> None:
 # --- many at once ---
 
 
+@pytest.mark.engine_free
 def test_many_devices_are_created_alike_each_named_after_its_original_id(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -649,6 +653,7 @@ def test_a_transfer_needs_rights_at_both_ends(world: World) -> None:
     assert (counted(ada, source), counted(ada, target)) == (0, 1)
 
 
+@pytest.mark.engine_free
 def test_a_transfer_answers_the_device_in_its_new_group_and_can_be_undone(world: World) -> None:
     ada = world.person("ada")
     source, target = ada.group("source"), ada.group("target")

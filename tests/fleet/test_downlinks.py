@@ -131,6 +131,7 @@ class VendorSite(Site):
         return sum(each["totalDeviceVendorDownlink"] for each in items)
 
 
+@pytest.mark.engine_free
 def test_the_vendor_fetches_the_oldest_message_once_and_tells_what_became_of_it(
     world: World,
 ) -> None:
@@ -207,6 +208,7 @@ def test_two_callbacks_at_the_same_moment_get_the_same_message(world: World) -> 
     assert sorted(site.told()) == ["Queued"] * 4 + ["Sent"] * 4
 
 
+@pytest.mark.engine_free
 def test_a_message_whose_time_is_over_is_never_sent_and_one_can_be_taken_back(
     world: World,
 ) -> None:
@@ -384,6 +386,7 @@ def hidden(world: World) -> dict[str, str]:
     return world.read(lambda tx: {row.id: row.purpose for row in tx.rows(table.select())})
 
 
+@pytest.mark.engine_free
 def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over(
     make_world: Callable[..., World],
 ) -> None:

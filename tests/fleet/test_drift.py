@@ -4,6 +4,8 @@ import json
 from functools import partial
 from typing import Any
 
+import pytest
+
 from longwire.fleet import configurations
 from longwire.store import device_reports
 from longwire.store.database import Tx
@@ -123,6 +125,7 @@ def test_drift_follows_policies_devices_and_the_tree(world: World) -> None:
     assert world.everything()["device_report"] == []
 
 
+@pytest.mark.engine_free
 def test_a_report_that_has_not_changed_is_not_stored_again(world: World) -> None:
     ada = world.person("ada")
     group = ada.group("group")
@@ -156,6 +159,7 @@ def test_a_report_that_has_not_changed_is_not_stored_again(world: World) -> None
     assert reports() == stored
 
 
+@pytest.mark.engine_free
 def test_drift_is_for_those_who_may_read_records(world: World) -> None:
     ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
     group = ada.group("group")

@@ -82,6 +82,7 @@ def gap(expected: int, got: int) -> tuple[str, Json]:
 # --- numbers ---
 
 
+@pytest.mark.engine_free
 def test_missed_messages_are_told_once_and_when_they_come_after_all(world: World) -> None:
     yard = Yard(world)
     with Receiver() as receiver:
@@ -125,6 +126,7 @@ def test_messages_that_came_together_are_taken_in_the_order_they_were_said() -> 
     assert (counted, events) == ({5: SequenceCounter(1, 3)}, []), "it began a new count before that"
 
 
+@pytest.mark.engine_free
 def test_a_device_that_joins_again_counts_from_the_beginning(world: World) -> None:
     yard = Yard(world)
     buoy = yard.ada.device(yard.home, network="chirpstack", originalId=EUI)

@@ -165,6 +165,7 @@ def test_an_invalid_new_group_is_refused_with_every_invalid_field_named(world: W
     assert longest.items() <= ok(ada.post("/group", longest)).items()
 
 
+@pytest.mark.engine_free
 def test_a_group_created_by_an_app_client_belongs_to_the_owner_of_its_parent(
     world: World,
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_group_created_by_an_app_client_belongs_to_the_owner_of_its_parent(
 # --- seeing ---
 
 
+@pytest.mark.engine_free
 def test_a_stranger_sees_nothing_of_a_group(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -330,6 +332,7 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
     assert seen == [*there[:5], *there[6:], elsewhere, *new]
 
 
+@pytest.mark.engine_free
 def test_a_page_has_a_hundred_groups_by_default(world: World) -> None:
     ada = world.person("ada")
     bulk = 101
@@ -383,6 +386,7 @@ def test_a_next_token_is_valid_only_for_its_own_list_and_reader(world: World) ->
 # --- changing ---
 
 
+@pytest.mark.engine_free
 def test_omitted_fields_stay_unchanged(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
@@ -471,6 +475,7 @@ def test_the_default_role_must_be_one_that_the_user_could_grant(world: World) ->
     assert ok(bob.put("/group", {"groupId": group, "roleId": "viewer"}))["defaultRole"] == "viewer"
 
 
+@pytest.mark.engine_free
 def test_only_the_owner_can_transfer_ownership_and_only_to_a_member(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
     root = ada.group("root")
@@ -559,6 +564,7 @@ def assert_paths_follow_from_parents(world: World) -> None:
     assert len(set(stored)) == len(stored)
 
 
+@pytest.mark.engine_free
 def test_a_group_moves_with_its_subtree_and_the_permissions_follow(world: World) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
     north, south = ada.group("north"), ada.group("south")
@@ -631,6 +637,7 @@ def test_moving_requires_permissions_at_the_group_and_at_both_parents(world: Wor
             assert bool(problem["errors"]) == bool(field), number
 
 
+@pytest.mark.engine_free
 def test_nobody_takes_a_branch_out_of_its_company_without_the_companys_consent(
     world: World,
 ) -> None:
@@ -660,6 +667,7 @@ def test_nobody_takes_a_branch_out_of_its_company_without_the_companys_consent(
     assert own_groups(bob) == [root, branch, home]
 
 
+@pytest.mark.engine_free
 def test_a_group_becomes_a_root_only_if_it_has_its_own_administrator(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
@@ -696,6 +704,7 @@ def test_an_app_client_can_move_groups_but_create_no_roots(world: World) -> None
     assert shown(ada, branch)["updatedBy"] == client.id
 
 
+@pytest.mark.engine_free
 def test_a_group_cannot_be_moved_below_itself(world: World) -> None:
     ada = world.person("ada")
     levels = chain(ada, 4)

@@ -49,6 +49,7 @@ def roles_in(reader: Person, group: str) -> dict[str, str]:
 # --- inviting ---
 
 
+@pytest.mark.engine_free
 def test_an_invitation_does_not_reveal_whether_the_user_exists(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     created = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
@@ -150,6 +151,7 @@ def test_an_invalid_invitation_is_refused_with_every_invalid_field_named(world: 
 # --- consent ---
 
 
+@pytest.mark.engine_free
 def test_until_they_accept_others_see_only_the_address_that_was_typed(world: World) -> None:
     """And the same of everybody, whether they had an account before or not."""
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
@@ -348,6 +350,7 @@ def test_an_invalid_update_of_a_member_is_refused_with_the_invalid_field_named(
 # --- removing and leaving ---
 
 
+@pytest.mark.engine_free
 def test_a_member_is_removed_once(world: World) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
     created = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
@@ -369,6 +372,7 @@ def test_a_member_is_removed_once(world: World) -> None:
     assert roles_in(carl, group)[bob.id] == "viewer"
 
 
+@pytest.mark.engine_free
 def test_every_direct_member_may_leave_a_group(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
     root = ada.group("root")
@@ -492,6 +496,7 @@ def test_members_are_listed_in_the_order_they_joined_page_by_page(world: World) 
     refused(people[0].get("/group/users", groupId=root, nextToken=token), 400, "nextToken")
 
 
+@pytest.mark.engine_free
 def test_a_listed_member_has_the_public_fields_and_the_role_in_that_group(
     world: World,
 ) -> None:

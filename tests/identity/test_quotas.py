@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import httpx
+import pytest
 
 from tests.world import World, nothing_happens, ok, refused
 
@@ -13,6 +14,7 @@ def beyond(response: httpx.Response, setting: str, maximum: int) -> None:
     assert f"{setting} to {maximum}" in problem["detail"]
 
 
+@pytest.mark.engine_free
 def test_groups_are_limited_by_whoever_created_them(make_world: Callable[..., World]) -> None:
     world = make_world(groups_per_owner_max=3)
     ada, bob = world.person("ada"), world.person("bob")

@@ -157,6 +157,7 @@ def test_nobody_signs_in_all_the_time(world: World) -> None:
 # --- who acts ---
 
 
+@pytest.mark.engine_free
 def test_authorization_wins_and_records_never_look_at_cookies(
     world: World, browsers: Callable[[], Browser]
 ) -> None:
@@ -251,6 +252,7 @@ def test_two_cookies_of_one_name_are_none(world: World, browsers: Callable[[], B
 # --- how long it lasts ---
 
 
+@pytest.mark.engine_free
 def test_a_session_ends_when_it_is_not_used_and_at_last_in_any_case(
     world: World, browsers: Callable[[], Browser]
 ) -> None:
@@ -330,6 +332,7 @@ def test_one_session_too_many_ends_the_least_recently_used(make_world: MakeWorld
 # --- ending it ---
 
 
+@pytest.mark.engine_free
 def test_a_person_ends_their_own_sessions_and_nobody_elses(
     world: World, browsers: Callable[[], Browser]
 ) -> None:

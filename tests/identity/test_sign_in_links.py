@@ -48,6 +48,7 @@ def secret_of(response: httpx.Response) -> str:
 # --- redeeming ---
 
 
+@pytest.mark.engine_free
 def test_a_link_signs_in_once(world: World, browsers: Callable[[], Browser]) -> None:
     ada = world.person("ada")
     secret = terminal_link(world, "ADA@example.com")

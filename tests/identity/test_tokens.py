@@ -109,6 +109,7 @@ def every_row(world: World) -> str:
 # --- issuing ---
 
 
+@pytest.mark.engine_free
 def test_a_token_is_a_uuid_that_is_valid_for_an_hour(world: World) -> None:
     ada = world.person("ada")
     response = ask(world, basic(ada.client_id, ada.client_secret))
@@ -353,6 +354,7 @@ def test_nothing_about_tokens_is_served_with_an_external_token_service(settings:
 # --- storage and expiry ---
 
 
+@pytest.mark.engine_free
 def test_tokens_and_secrets_are_stored_only_as_digests(world: World) -> None:
     ada = world.person("ada")
     assert ada.token is not None
@@ -369,6 +371,7 @@ def test_tokens_and_secrets_are_stored_only_as_digests(world: World) -> None:
     assert key not in rows and repr(bytes.fromhex(key)) not in rows
 
 
+@pytest.mark.engine_free
 def test_a_revoked_credential_is_invalid_with_all_its_tokens(world: World) -> None:
     ada = world.person("ada")
     spare = world.person("ada")  # the same user, with another credential
@@ -385,6 +388,7 @@ def test_a_revoked_credential_is_invalid_with_all_its_tokens(world: World) -> No
     assert ada.client_id not in {row.client_id for row in rows}
 
 
+@pytest.mark.engine_free
 def test_a_credential_expires(world: World) -> None:
     issued = world.write(
         lambda tx: tokens.issue_credential(
@@ -458,6 +462,7 @@ def test_another_clients_token_is_neither_revealed_nor_revoked(world: World) -> 
     assert "token.revoke" not in {action for _, action, _ in world.audit()}
 
 
+@pytest.mark.engine_free
 def test_introspection_tells_a_client_about_its_token(make_world: MakeWorld) -> None:
     world = make_world(public_url="https://longwire.example/", token_lifetime_s=60)
     ada = world.person("ada")
@@ -579,6 +584,7 @@ def test_the_metadata_lead_to_the_endpoints(make_world: MakeWorld) -> None:
 # --- rate limits ---
 
 
+@pytest.mark.engine_free
 def test_failed_attempts_for_a_client_are_rate_limited(make_world: MakeWorld) -> None:
     world = make_world(token_failures_per_client_max=3, token_failures_per_address_max=10)
     ada, bob = world.person("ada"), world.person("bob")
@@ -615,6 +621,7 @@ def test_one_bad_client_does_not_lock_out_others_behind_its_address(make_world: 
     ok(world.ask_token(ada.credential.client_id, ada.secret))
 
 
+@pytest.mark.engine_free
 def test_failed_attempts_from_an_address_are_rate_limited(make_world: MakeWorld) -> None:
     world = make_world(token_failures_per_client_max=3, token_failures_per_address_max=6)
     bob = world.person("bob")
@@ -636,6 +643,7 @@ def test_failed_attempts_from_an_address_are_rate_limited(make_world: MakeWorld)
     ok(world.ask_token(*carls))
 
 
+@pytest.mark.engine_free
 def test_requests_without_a_secret_are_not_counted(make_world: MakeWorld) -> None:
     world = make_world(token_failures_per_client_max=1, token_failures_per_address_max=1)
     ada = world.person("ada")
@@ -648,6 +656,7 @@ def test_requests_without_a_secret_are_not_counted(make_world: MakeWorld) -> Non
     ok(ask(world, right))
 
 
+@pytest.mark.engine_free
 def test_clients_behind_a_proxy_are_distinguished_by_the_address_it_reports(
     make_world: MakeWorld,
 ) -> None:
@@ -673,6 +682,7 @@ def test_clients_behind_a_proxy_are_distinguished_by_the_address_it_reports(
     ok(request_from("203.0.113.8", ada.client_secret))
 
 
+@pytest.mark.engine_free
 def test_forwarded_headers_of_an_untrusted_client_are_ignored(make_world: MakeWorld) -> None:
     world = make_world(
         trusted_proxies=(ip_network("10.0.0.0/8"),), token_failures_per_address_max=2
@@ -736,6 +746,7 @@ def test_tokens_are_not_issued_without_tls(make_world: MakeWorld) -> None:
     ok(ada.request("GET", "/user/me", headers=plain))
 
 
+@pytest.mark.engine_free
 def test_only_configured_proxies_are_trusted(make_world: MakeWorld) -> None:
     world = make_world(trusted_proxies=(ip_network("10.0.0.0/8"), ip_network("2001:db8::/64")))
     ada = world.person("ada")
@@ -796,6 +807,7 @@ def request_token_from(
     return asyncio.run(request())
 
 
+@pytest.mark.engine_free
 def test_the_service_speaks_tls_with_a_certificate_of_its_own(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:

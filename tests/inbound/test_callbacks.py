@@ -220,6 +220,7 @@ def as_read(record: Json) -> Json:
     return {**record, "data": json.loads(record["data"])} if "data" in record else record
 
 
+@pytest.mark.engine_free
 def test_each_vendor_message_is_stored_once_in_every_encoding(
     site: Site,
 ) -> None:
@@ -258,6 +259,7 @@ def test_a_repeated_message_is_stored_once_even_if_ten_arrive_at_once(site: Site
     assert site.counted()["data"] == 2
 
 
+@pytest.mark.engine_free
 def test_the_battery_level_is_that_of_the_newest_status(site: Site) -> None:
     assert "battery" not in site.shown()
     for seconds, volts, expected in (
@@ -293,6 +295,7 @@ def test_a_request_for_a_downlink_gets_the_response_no_data(site: Site) -> None:
 # --- finding the device ---
 
 
+@pytest.mark.engine_free
 def test_a_device_is_found_in_the_group_of_the_token_and_below_and_nowhere_else(
     site: Site,
 ) -> None:
@@ -552,6 +555,7 @@ def _in_line(number: int, *fields: str) -> list[str]:
 # --- the token ---
 
 
+@pytest.mark.engine_free
 def test_only_the_token_of_the_group_gives_access_to_its_devices(site: Site) -> None:
     said = vendor_message(data="01", seqNumber=1)
     http, token = site.world.http, site.network.token
@@ -724,6 +728,7 @@ def test_no_message_causes_a_server_error(site: Site) -> None:
 # --- what a record causes ---
 
 
+@pytest.mark.engine_free
 def test_records_of_a_network_are_forwarded_like_all_others(site: Site) -> None:
     with Receiver() as receiver:
         site.ada.connector(site.home, receiver.url)

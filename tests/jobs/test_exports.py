@@ -92,6 +92,7 @@ def test_the_file_of_a_job_is_the_streamed_export(world: World) -> None:
     refused(ada.post("/job/undo", {"groupId": home, "jobId": messages["jobId"]}), 409)
 
 
+@pytest.mark.engine_free
 def test_wrong_parameters_are_named_and_a_dry_run_counts(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     home = ada.group("home")
@@ -134,6 +135,7 @@ def test_wrong_parameters_are_named_and_a_dry_run_counts(world: World) -> None:
     assert [each["deviceId"] for each in tried["sample"]] == [device]
 
 
+@pytest.mark.engine_free
 def test_a_file_is_for_those_who_may_export_the_same(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
     home = ada.group("home")

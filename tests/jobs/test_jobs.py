@@ -129,6 +129,7 @@ def test_tags_are_changed_by_filter_and_set_back(ada: Person, home: str) -> None
     assert counts(repeated) == (1, 0, 1, 0), "what is undone is not undone twice"
 
 
+@pytest.mark.engine_free
 def test_devices_are_transferred_with_their_subgroups_and_back_to_where_they_were(
     ada: Person, home: str
 ) -> None:
@@ -471,6 +472,7 @@ def paused(monkeypatch: pytest.MonkeyPatch, world: World) -> Callable[[int], Non
     return allow
 
 
+@pytest.mark.engine_free
 def test_a_cancelled_job_stops_between_two_steps_and_what_it_did_can_be_undone(
     ada: Person, home: str, paused: Callable[[int], None]
 ) -> None:

@@ -22,6 +22,7 @@ def world(make_world: Callable[..., World]) -> World:
     return make_world(token_lifetime_s=10**8)
 
 
+@pytest.mark.engine_free
 def test_a_silent_device_causes_one_alert_and_one_when_it_reports_again(world: World) -> None:
     params = {"silentAfter": 600, "body": "last seen at {{ message.seenAt }}"}
     with alarmed(world, reason="deviceSilent", params=params) as alarm:
@@ -156,6 +157,7 @@ def only_rule(tx: Tx, group: str) -> Rule:
     return next(iter(rules.by_number.values()))
 
 
+@pytest.mark.engine_free
 def test_a_failing_connector_causes_one_alert_and_its_recovery_another(world: World) -> None:
     with alarmed(world, reason="connectorFailing", params={"failingAfter": 3}) as failing:
         ada, group = failing.person, failing.group
@@ -247,6 +249,7 @@ def failures(world: World, connector: str) -> int:
     return next(each.failures for each in every if each.id == connector)
 
 
+@pytest.mark.engine_free
 def test_a_reason_that_needs_an_area_is_refused_without_one(world: World) -> None:
     ada = world.person("ada")
     body = {

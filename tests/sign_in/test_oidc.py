@@ -50,6 +50,7 @@ def failed(code: str) -> str:
     return f"../../console/sign-in?error={code}"
 
 
+@pytest.mark.engine_free
 def test_a_person_is_bound_at_the_first_sign_in_and_recognised_by_the_subject_afterwards(
     make_world: MakeWorld, browse: Browse, provider: IdentityProvider
 ) -> None:

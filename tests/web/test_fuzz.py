@@ -100,7 +100,7 @@ class Recorder:
         if scope["path"] != "/fast":
             return False
         self._execute(scope, bytes(body))
-        asyncio.get_running_loop().call_soon(send, 200, [(b"content-length", b"0")], b"")
+        asyncio.get_running_loop().call_soon(send, 200, b"content-length: 0\r\n", b"")
         return True
 
     def _execute(self, scope: Any, body: bytes) -> None:

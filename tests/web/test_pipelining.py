@@ -113,7 +113,7 @@ class Connection:
         echo = Sent(scope["method"], scope["path"], bytes(body)).echo
 
         def respond() -> None:
-            send(200, [(b"content-length", b"%d" % len(echo))], echo)
+            send(200, b"content-length: %d\r\n" % len(echo), echo)
 
         if self.is_delaying:
             self.delayed.append(respond)

@@ -137,6 +137,7 @@ class PrometheusMetrics:
         )
         # Looking up labels costs more than observing, so the children are cached.
         self._children: dict[tuple[str, str, int], Histogram] = {}
+        self._attempt_children: dict[tuple[str, str], tuple[Histogram, Counter]] = {}
         self._stored_by_kind = [self._records_stored.labels(kind) for kind in KIND_NAMES]
         self._mqtt = _MqttMetrics(self.registry) if labels.mqtt_outcomes else None
         self._initialize(labels)
@@ -199,8 +200,14 @@ class PrometheusMetrics:
         self._failing_tasks.set(number)
 
     def observe_attempt(self, kind: str, outcome: str, seconds: float) -> None:
-        self._attempt_seconds.labels(kind, outcome).observe(seconds)
-        self._attempts.labels(kind, outcome).inc()
+        children = self._attempt_children.get((kind, outcome))
+        if children is None:
+            labels = kind, outcome
+            children = self._attempt_seconds.labels(*labels), self._attempts.labels(*labels)
+            self._attempt_children[labels] = children
+        attempt_seconds, attempts = children
+        attempt_seconds.observe(seconds)
+        attempts.inc()
 
     def update(
         self,

@@ -57,7 +57,7 @@ from longwire.web.routing import (
     require_media_type,
     routes_by_path,
 )
-from longwire.web.server import SendResponse
+from longwire.web.server import SendResponse, encode_fields
 from longwire.web.streaming import OpenStreams, send_stream
 from longwire.web.validation import check_size, decode_body, decode_query
 
@@ -76,6 +76,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
 _COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 _LENGTH = b"content-length"
+_PLAIN = Response(200, b"")  # most responses have the same header fields, but for two
 
 # Fields of inputs that name a group.
 _GROUP_FIELDS = ("group_id", "to_group_id", "parent_id")
@@ -158,6 +159,7 @@ class RequestHandler:
         self._common_headers = _COMMON_HEADERS
         if settings.has_tls:
             self._common_headers += ((b"strict-transport-security", b"max-age=31536000"),)
+        self._plain_lines = encode_fields(self._build_headers(_PLAIN, b"%d", b"%b"))
 
         # The prefix is unique among processes, the counter within this one.
         process = secrets.token_hex(5)
@@ -239,7 +241,7 @@ class RequestHandler:
             result if isinstance(result, Response) else self._build_response(request, route, result)
         )
         self._observe(request, route, response, started)
-        send(response.status, self._headers(request, response), response.body)
+        send(response.status, self._encode_headers(request, response), response.body)
 
     def _enqueue_record(
         self, request: Request, route: Route, body: bytes, on_result: OnResult
@@ -577,15 +579,29 @@ class RequestHandler:
                 break
         return address
 
-    def _headers(self, request: Request, response: Response) -> list[tuple[bytes, bytes]]:
+    def _headers(self, request: Request, response: Response) -> list[Header]:
+        length, request_id = b"%d" % len(response.body), request.request_id.encode()
+        return self._build_headers(response, length, request_id)
+
+    def _build_headers(self, response: Response, length: bytes, request_id: bytes) -> list[Header]:
         return [
             (b"content-type", response.media_type.encode()),
-            (_LENGTH, b"%d" % len(response.body)),
-            (b"x-request-id", request.request_id.encode()),
+            (_LENGTH, length),
+            (b"x-request-id", request_id),
             (b"cache-control", response.cache_control),
             *self._common_headers,
             *response.headers,
         ]
+
+    def _encode_headers(self, request: Request, response: Response) -> bytes:
+        """The same as bytes; most responses differ in two of them only."""
+        if (
+            not response.headers
+            and response.media_type == _PLAIN.media_type
+            and response.cache_control == _PLAIN.cache_control
+        ):
+            return self._plain_lines % (len(response.body), request.request_id.encode())
+        return encode_fields(self._headers(request, response))
 
     async def _send(self, send: Send, request: Request, response: Response) -> None:
         headers = self._headers(request, response)

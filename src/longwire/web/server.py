@@ -19,8 +19,8 @@ import socket
 import ssl
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, MutableMapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from itertools import chain
@@ -47,8 +47,8 @@ log = structlog.get_logger()
 # (status, code, detail, request id) to the body of an error response.
 ErrorEncoder = Callable[[int, str, str, str], bytes]
 
-# Sends status, header fields and body of a response.
-SendResponse = Callable[[int, list[tuple[bytes, bytes]], bytes], None]
+# Sends status, header lines (see `encode_fields`) and body of a response.
+SendResponse = Callable[[int, bytes, bytes], None]
 # Gets the ASGI scope and the complete body. True: it will send the response. False: it declines.
 FastPath = Callable[[MutableMapping[str, Any], bytes | bytearray, SendResponse], bool]
 
@@ -66,6 +66,15 @@ _VERSIONS = {"1.0", "1.1"}
 _IGNORED_FIELDS: Any = deque(maxlen=0)
 # The lines of so many header fields: one format operation costs less than one for each of them.
 _FIELD_LINES = tuple(b"%b: %b\r\n" * count for count in range(64))
+
+
+def encode_fields(fields: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """The lines of some header fields."""
+    count = len(fields)
+    lines = _FIELD_LINES[count] % tuple(chain.from_iterable(fields))
+    if lines.count(b"\n") != count or lines.count(b"\r") != count:
+        raise RuntimeError("A response header contains a line break.")
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +207,7 @@ def guarded_protocol(
     return Guarded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Shared:
     """State shared by the connections of one server."""
 
@@ -209,6 +218,8 @@ class _Shared:
     on_too_many: Callable[[], None]
     lingering: "set[_GuardedProtocol]"  # rejected for too many connections, not closed yet
     unsent: UnsentBytes
+    default_fields: list[tuple[bytes, bytes]] = field(default_factory=list)
+    default_lines: bytes = b""  # of these fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,9 +340,7 @@ class _Cycle(RequestResponseCycle):
             return
         head, self._head = self._head, None
         body: Any = message.get("body", b"")
-        if self.flow.write_paused and not self.disconnected:
-            self.connection.hold_back(len(body))
-            await self.flow.drain()
+        await self._drain(len(body))
         if self.disconnected:
             return
         is_last = message["type"] == "http.response.body" and not message.get("more_body")
@@ -341,44 +350,44 @@ class _Cycle(RequestResponseCycle):
             await super().send(head)
             await super().send(message)
             return
-        self._write_response(head["status"], fields, body)
+        self._write_response(head["status"], encode_fields(fields), body)
 
-    def send_response(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+    def send_response(self, status: int, lines: bytes, body: bytes) -> None:
         """Send a complete response, at once unless the client is slow to read."""
         if self.flow.write_paused:
-            self._sending = asyncio.create_task(self._send_when_drained(status, fields, body))
+            self._sending = asyncio.create_task(self._send_when_drained(status, lines, body))
         else:
-            self._write_response(status, fields, body)
+            self._write_response(status, lines, body)
 
-    async def _send_when_drained(
-        self, status: int, fields: list[tuple[bytes, bytes]], body: bytes
-    ) -> None:
-        await self.send({"type": "http.response.start", "status": status, "headers": fields})
-        await self.send({"type": "http.response.body", "body": body, "more_body": False})
+    async def _send_when_drained(self, status: int, lines: bytes, body: bytes) -> None:
+        await self._drain(len(body))
+        self._write_response(status, lines, body)
 
-    def _write_response(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+    async def _drain(self, held_back_bytes: int) -> None:
+        """Wait until the client has read enough of earlier responses."""
+        if self.flow.write_paused and not self.disconnected:
+            self.connection.hold_back(held_back_bytes)
+            await self.flow.drain()
+
+    def _write_response(self, status: int, lines: bytes, body: bytes) -> None:
         if self.disconnected:
             return
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        self.transport.write(self._encode(status, fields, body))
+        self.transport.write(self._encode(status, lines, body))
         if self.message_event is not _NO_EVENT:
             self.message_event.set()
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
 
-    def _encode(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> bytes:
-        fields = [*self.default_headers, *fields]
+    def _encode(self, status: int, lines: bytes, body: bytes) -> bytes:
         if not self.keep_alive:
-            fields.append((b"connection", b"close"))
-        count = len(fields)
-        lines = _FIELD_LINES[count] % tuple(chain.from_iterable(fields))
-        if lines.count(b"\n") != count or lines.count(b"\r") != count:
-            raise RuntimeError("A response header contains a line break.")
+            lines += b"connection: close\r\n"
         if self.scope["method"] == "HEAD":
             body = b""
-        return b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body)
+        default_lines = self.connection.encode_default_fields(self.default_headers)
+        return b"%b%b%b\r\n%b" % (STATUS_LINE[status], default_lines, lines, body)
 
 
 class _GuardedProtocol(HttpToolsProtocol):
@@ -671,6 +680,13 @@ class _GuardedProtocol(HttpToolsProtocol):
         super().pause_writing()
         self._expect_drain(self.loop.time())
         self._shared.unsent.add(self)
+
+    def encode_default_fields(self, fields: list[tuple[bytes, bytes]]) -> bytes:
+        """The lines of uvicorn's own header fields, which are another list every second."""
+        shared = self._shared
+        if fields is not shared.default_fields:
+            shared.default_fields, shared.default_lines = fields, encode_fields(fields)
+        return shared.default_lines
 
     def hold_back(self, count: int) -> None:
         """Count a response that can be sent when the client has read."""

@@ -7,11 +7,16 @@ application costs on top, and falls whenever that class becomes faster, although
 become slower.
 """
 
+import asyncio
 import socket
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import closing, contextmanager
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -25,6 +30,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 BuildServer = Callable[[App], uvicorn.Server]
+_Waiting = tuple[bytes, "asyncio.Future[None]"]
 
 START_S_MAX = 20.0
 STOP_S_MAX = 5.0
@@ -104,7 +110,56 @@ def echo() -> App:
     return app
 
 
-APPS: dict[str, Callable[..., App]] = {"fixed_response": fixed_response, "echo": echo}
+def stored_echo() -> App:
+    """The same, after a thread has flushed the body to SQLite; what has queued up is one commit.
+
+    The least that any service has to do which acknowledges what is on the disk, and in Python.
+    """
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    encode = msgspec.json.Encoder().encode
+    waiting: SimpleQueue[_Waiting] = SimpleQueue()
+    Thread(target=_store_bodies, args=(waiting,), daemon=True).start()
+
+    async def app(scope: Message, receive: Receive, send: Send) -> None:
+        body = encode(decode(await _body(receive)))
+        stored = asyncio.get_running_loop().create_future()
+        waiting.put((body, stored))
+        await stored
+        await send(_start(len(body)))
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+def _store_bodies(waiting: "SimpleQueue[_Waiting]") -> None:
+    with TemporaryDirectory(prefix="longwire-bench-") as folder:
+        connection = sqlite3.connect(Path(folder) / "bodies.db", isolation_level=None)
+        for pragma in ("journal_mode = wal", "synchronous = full"):
+            connection.execute(f"pragma {pragma}")
+        connection.execute("create table stored (number integer primary key, body text)")
+        while True:
+            batch = [waiting.get()]
+            while not waiting.empty():
+                batch.append(waiting.get())
+            connection.execute("begin immediate")
+            connection.executemany(
+                "insert into stored (body) values (?)", [(body.decode(),) for body, _ in batch]
+            )
+            connection.execute("commit")
+            batch[0][1].get_loop().call_soon_threadsafe(_resolve, batch)
+
+
+def _resolve(batch: list[_Waiting]) -> None:
+    for _, stored in batch:
+        if not stored.done():
+            stored.set_result(None)
+
+
+APPS: dict[str, Callable[..., App]] = {
+    "fixed_response": fixed_response,
+    "echo": echo,
+    "stored_echo": stored_echo,
+}
 
 
 def _start(size: int) -> Message:

@@ -1,8 +1,9 @@
 """Records: single POSTs, batches and pages, each compared with its ceiling.
 
-Single POSTs have two: a bare ASGI echo on stock uvicorn, which the aim is measured against because
-anybody can reproduce it, and the same echo on the server class of the service. The ratio to that
-one is in the note: it shows what the application costs on top of its own server.
+Single POSTs have three: a bare ASGI echo on stock uvicorn, which the aim is measured against as
+anybody can reproduce it; the same echo on the server class of the service; and one that a thread
+flushes to SQLite first. The ratios to these are in the note: they show what the application costs
+on top of its own server, and on top of what an acknowledgement takes.
 """
 
 import json
@@ -10,6 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -89,9 +91,16 @@ def measure(findings: Findings, seconds: float) -> None:
     with serving("echo", build_server=service_server) as bare:
         own_ceiling = run(bare.host, bare.port, raw, connections=CONNECTIONS, seconds=seconds)
     findings.add(measured("ceiling: the same on the server class of the service", own_ceiling))
+    with serving("stored_echo", build_server=service_server) as bare:
+        stored = run(bare.host, bare.port, raw, connections=CONNECTIONS, seconds=seconds)
+    findings.add(
+        measured(
+            "ceiling: the same, after a thread has flushed it to SQLite", stored, ceiling=ceiling
+        )
+    )
     with running() as service:
         devices = fleet(service)
-        _singles(findings, service, devices, ceiling, own_ceiling, seconds)
+        _singles(findings, service, devices, [ceiling, own_ceiling, stored], seconds)
         _batches(findings, service, devices, seconds)
         _pages(findings, service, devices[0], seconds)
         _memory(findings, service)
@@ -161,10 +170,10 @@ def _singles(
     findings: Findings,
     service: Service,
     devices: list[str],
-    ceiling: Result,
-    own_ceiling: Result,
+    ceilings: Sequence[Result],
     seconds: float,
 ) -> None:
+    ceiling, own_ceiling, stored = ceilings
     result = run(
         service.host,
         service.port,
@@ -179,7 +188,8 @@ def _singles(
             ceiling=ceiling,
             ratio_min=0.45,
             p99_ms_max=25,
-            note=f"{result.rate / own_ceiling.rate:.2f} of the server class of the service",
+            note=f"{result.rate / own_ceiling.rate:.2f} of the server class of the service,"
+            f" {result.rate / stored.rate:.2f} of an echo that is flushed",
         )
     )
 

@@ -65,7 +65,10 @@ def list_operations(document: Json, tag: str) -> Iterator[tuple[str, Json]]:
 
 
 def render_page(tag: Json, operations: list[tuple[str, Json]], document: Json) -> str:
-    text = f"{tag['description']} [Conventions](../interface.md) that hold for all operations."
+    text = (
+        f"{tag['description']} A `?` marks what may be left out. [The interface](../interface.md)"
+        " has what holds for all operations."
+    )
     parts = [HEAD.format(title=tag["name"], text=text)]
     for title, entry in operations:
         parts.append(f"## {title}\n")

@@ -1,6 +1,6 @@
 """Slots are shared among groups, whatever one of them wants."""
 
-from longwire.delivery.attempt_slots import AttemptSlots
+from longwire.delivery.attempt_slots import LATE_S, SLOTS_MIN, AttemptSlots
 
 
 def take_all(slots: AttemptSlots[str], *groups: str) -> dict[str, int]:
@@ -51,3 +51,29 @@ def test_the_only_slot_is_used() -> None:
     assert not slots.take("b")
     slots.release("a")
     assert slots.take("b")
+
+
+def test_there_are_fewer_slots_while_the_event_loop_is_late() -> None:
+    slots = AttemptSlots[str](1_000)
+    assert take_all(slots, "greedy") == {"greedy": 500}
+    slots.wait("honest", "honest 1")
+    slots.adapt(2 * LATE_S)  # 400 are left, and 500 are used
+    assert not slots.take("honest")
+    assert slots.pop_next() is None
+    for _ in range(499):
+        slots.release("greedy")
+    for _ in range(100):
+        slots.adapt(2 * LATE_S)
+    assert slots.pop_next() == "honest 1"
+    assert sum(take_all(slots, *"abcdefghi").values()) in range(SLOTS_MIN // 2, SLOTS_MIN)
+    for _ in range(100):
+        slots.adapt(0.0)
+    slots.wait("honest", "honest 2")
+    assert slots.pop_next() == "honest 2"
+    assert take_all(slots, "greedy")["greedy"] > 400
+
+
+def test_a_late_event_loop_adds_no_slots() -> None:
+    slots = AttemptSlots[str](4)
+    slots.adapt(10.0)
+    assert sum(take_all(slots, *"abcdefghi").values()) <= 4

@@ -88,6 +88,8 @@ SETTLE_DELAY_S = 0.05
 BUSY_BATCHES_PER_S = 500
 BUSY_BURST_S = 0.05
 BUSY_SETTLE_DELAY_S = 0.25
+# While anything is in flight, the lateness of the event loop is measured so often.
+LATENESS_INTERVAL_S = 0.02
 
 # A template that takes less than sending its message does is evaluated on the event loop, if
 # messages are small, and for so long before it is the turn of others.
@@ -192,6 +194,7 @@ class Engine:
         self._deferred: deque[ChannelWorker] = deque()
         self._next_start = 0.0
         self._resume_timer: asyncio.TimerHandle | None = None
+        self._lateness_timer: asyncio.TimerHandle | None = None
         self._is_stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._last_progress = time.monotonic()
@@ -491,6 +494,8 @@ class Engine:
             self._due.add(worker.channel.number)
             return True
         worker.in_flight += 1
+        if self._lateness_timer is None:
+            self._measure_lateness()
         task = asyncio.create_task(self._send(worker, batch))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
@@ -503,6 +508,21 @@ class Engine:
                 is_started = self._start_batch(worker)
                 if is_started and self._can_start(worker):
                     self._slots.wait(worker.channel.group_id, worker)
+
+    def _measure_lateness(self) -> None:
+        """Adapt the number of slots to how late the event loop is, as long as any is used."""
+        loop = asyncio.get_running_loop()
+        due = time.monotonic() + LATENESS_INTERVAL_S
+
+        def measure() -> None:
+            if not self._is_busy():  # else ingest is what makes it late, and starts are limited
+                self._slots.adapt(time.monotonic() - due)
+            self._start_waiting()
+            self._lateness_timer = None
+            if self._sending:
+                self._measure_lateness()
+
+        self._lateness_timer = loop.call_later(LATENESS_INTERVAL_S, measure)
 
     def _has_lease_left(self, leased: LeasedDelivery, left_min_s: float = LEASE_LEFT_MIN_S) -> bool:
         held_since = self._database.held_since

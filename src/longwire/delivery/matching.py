@@ -31,6 +31,7 @@ from longwire.store.records import ArrivedRecord, RecordRow, arrival_moment
 
 FILTER_IS_FALSE = "the filter is false"
 INDEXES_MAX = 1_000
+READ_SINGLY_MAX = 100  # connectors, by their numbers
 US_PER_KIB = 50.0  # of data, to estimate what an evaluation costs
 
 
@@ -135,17 +136,33 @@ def get_matchers(tx: Tx, group_id: str) -> GroupMatchers:
     return tx.cached_config(
         "matchers",
         group_id,
-        lambda: GroupMatchers(
-            [get_matcher(tx, each) for each in store_connectors.list_for_group(tx, group_id)]
-        ),
+        lambda: GroupMatchers(_load_matchers(tx, group_id)),
         lambda: store_groups.get_path(tx, group_id),
     )
+
+
+def _load_matchers(tx: Tx, group_id: str) -> list[Matcher]:
+    """Only connectors that have changed are read and compiled, unless many have."""
+    versions = store_connectors.list_versions_for_group(tx, group_id)
+    compiled = tx.caches.compiled.find(_matcher_key(*each) for each in versions)
+    changed = [each[0] for each in versions if _matcher_key(*each) not in compiled]
+    if len(changed) > READ_SINGLY_MAX:
+        return [get_matcher(tx, each) for each in store_connectors.list_for_group(tx, group_id)]
+    read = store_connectors.CONNECTORS.get_by_numbers(tx, changed)
+    return [
+        get_matcher(tx, read[each[0]]) if each[0] in read else compiled[_matcher_key(*each)]
+        for each in versions
+    ]
+
+
+def _matcher_key(number: int, version: int, updated_at: Moment) -> tuple[str, int, int, Moment]:
+    return "matcher", number, version, updated_at
 
 
 def get_matcher(tx: Tx, connector: Connector) -> Matcher:
     """The matcher of a connector, compiled once for each of its versions."""
     channel = connector.channel
-    key = "matcher", channel.number, channel.version, channel.updated_at
+    key = _matcher_key(channel.number, channel.version, channel.updated_at)
     return tx.caches.compiled.get(key, lambda: build_matcher(connector))
 
 

@@ -288,6 +288,17 @@ class CompiledCache:
                 self._entries.popitem(last=False)
         return value
 
+    def find(self, keys: Iterable[Hashable]) -> dict[Hashable, Any]:
+        """Those that are cached."""
+        found = {}
+        with self._lock:
+            for key in keys:
+                value = self._entries.get(key, MISSING)
+                if value is not MISSING:
+                    self._entries.move_to_end(key)
+                    found[key] = value
+        return found
+
 
 class ExpiringCache:
     """Values that may be a little old, each until its time."""

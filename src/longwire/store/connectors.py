@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from longwire.clock import Moment
 from longwire.model import Connector
 from longwire.store import channels, schema
 from longwire.store.channel_owners import OwnerTable
@@ -34,6 +35,17 @@ def list_numbers(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
 def list_for_group(tx: Tx, group_id: str) -> list[Connector]:
     """The enabled connectors that forward records of this group's devices."""
     return CONNECTORS.list_where(tx, _channel.c.is_enabled, _reaches(group_id))
+
+
+def list_versions_for_group(tx: Tx, group_id: str) -> list[tuple[int, int, Moment]]:
+    """Of the same: number, version and last change, in the same order."""
+    statement = (
+        sa.select(_channel.c.number, _channel.c.version, _channel.c.updated_at)
+        .join(_table, _table.c.channel_number == _channel.c.number)
+        .where(_channel.c.is_enabled, _reaches(group_id), channels.IS_THERE)
+        .order_by(_channel.c.number)
+    )
+    return [(row.number, row.version, row.updated_at) for row in tx.rows(statement)]
 
 
 def list_reaching(tx: Tx, group_id: str) -> list[Connector]:

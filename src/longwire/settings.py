@@ -747,7 +747,8 @@ def parse_headers(text: str) -> dict[str, str]:
     for each in filter(None, map(str.strip, text.split(","))):
         name, _, value = (part.strip() for part in each.partition("="))
         value = unquote(value)
-        if not _HEADER_NAME.fullmatch(name) or not value.isprintable() or not value.isascii():
+        is_text = value and value.isascii() and value.isprintable()
+        if not is_text or not _HEADER_NAME.fullmatch(name):
             raise ValueError("not a header")
         headers[name.lower()] = value
     return headers

@@ -79,20 +79,23 @@ class OtlpExporter:
                 await _run_on_thread(partial(self._export_metrics, collected))
 
     async def close(self, collect: CollectMetrics) -> None:
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(FLUSH_TIMEOUT_S):
                 collected = await collect() if self._metric_exporter is not None else None
                 await _run_on_thread(partial(self._flush, collected))
-        # An export that hangs is not retried any more; its thread does not keep the process.
-        for exporter in (self._span_exporter, self._metric_exporter):
-            if exporter is not None:
-                exporter.shutdown()
+        except TimeoutError:
+            self._outages.explain("the collector did not respond before the stop")
+            # What hangs is not retried any more; its thread does not keep the process.
+            for exporter in (self._span_exporter, self._metric_exporter):
+                if exporter is not None:
+                    exporter.shutdown()
 
     def _flush(self, collected: CollectedMetrics | None) -> None:
         if self._provider is not None:
             self._provider.shutdown()
-        if collected is not None:
+        if self._metric_exporter is not None and collected is not None:
             self._export_metrics(collected)
+            self._metric_exporter.shutdown()
 
     def _export_metrics(self, collected: CollectedMetrics) -> None:
         assert self._metric_exporter is not None

@@ -65,6 +65,24 @@ def group_names(person: Person) -> list[str]:
     return [group["name"] for group in page["items"]]
 
 
+# --- what every record changes ---
+
+INDEXED_COLUMNS = """
+select a.attname
+from pg_index i
+join pg_attribute a on a.attrelid = i.indexrelid
+where i.indrelid = cast('device_state' as regclass)
+"""
+
+
+def test_what_changes_with_every_record_of_a_device_is_in_no_index(world: World) -> None:
+    rows = world.read(lambda tx: tx.fetch_raw(INDEXED_COLUMNS, {}))
+    assert {name for (name,) in rows} == {
+        *("device_number", "group_id", "battery_level"),
+        "seen_hour",  # changes once in 72 minutes
+    }
+
+
 # --- a server that may lose what it has confirmed ---
 
 

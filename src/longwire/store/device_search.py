@@ -157,6 +157,7 @@ _FIND = DialectSql("instr", "strpos")
 
 # By the sort: the table that has its key. The number of a device is in both.
 _SEEN_AT = "s.seen_at"
+_AFTER_HOUR = f"cast(:after_key as bigint) >> {schema.SEEN_HOUR_BITS}"
 _SORT_KEYS = {
     "created": ("", ""),
     "name": ("d", "d.name_key"),
@@ -496,6 +497,10 @@ class _Listing:
         rank = self._filter.rank if is_ranked else "2"
         order = f"{{key}} {direction}, {{number}} {direction}"
         after = f"({{key}}, {{number}}) {sign} (:after_key, :after_number)"
+        if self._tx.is_postgres and self._sort_key == _SEEN_AT:
+            # By this it is indexed; what is seen in the same hour is sorted.
+            order = f"s.seen_hour {direction}, {order}"
+            after = f"{after} and s.seen_hour {sign}= {_AFTER_HOUR}"
         if is_ranked:
             order = f"3, {order}"
             after = f"({rank} > :after_rank or {rank} = :after_rank and {after})"

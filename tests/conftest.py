@@ -20,6 +20,7 @@ import structlog
 from longwire.decoders import sandbox_pool
 from longwire.settings import Settings
 from longwire.store.postgres import Postgres
+from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.sqlite import SQLite
 from tests import plans
 from tests.waiting import PATIENCE_S
@@ -270,6 +271,7 @@ def logging_as_before() -> Iterator[None]:
 
 SQLite.connection_class = plans.RecordingConnection
 Postgres.cursor_class = plans.RecordingPostgresCursor
+StatementPipeline.observe = staticmethod(plans.record_postgres)
 
 
 @pytest.fixture(autouse=True)

@@ -21,8 +21,6 @@ from typing import Any
 
 import psycopg
 
-from longwire.store.records import CREATE_INCOMING
-
 LARGE_TABLES = ("record_data", "record_event", "record_geoloc", "record_telemetry")
 LARGE_TABLES += ("arrival", "delivery")
 
@@ -39,6 +37,7 @@ _READS_AN_END = re.compile(
 
 # Modules that execute whatever they are given.
 _ENGINES = {"database.py", "sqlite.py", "postgres.py", "workers.py", "upgrade.py"}
+_ENGINES |= {"postgres_pipeline.py"}
 
 sqlite_statements: set[str] = set()
 postgres_statements: set[str] = set()
@@ -155,6 +154,11 @@ class RecordingPostgresCursor(psycopg.Cursor[Any]):
         super().executemany(query, *args, **kwargs)
 
 
+def record_postgres(sql: str) -> None:
+    """A statement that does not go through a cursor."""
+    _record(postgres_statements, sql)
+
+
 _INDEXES = """
 select
     indexrelid::regclass::text,
@@ -230,7 +234,6 @@ def find_scans() -> dict[str, list[str]]:
             scans |= {sql: sqlite_scans(connection, sql) for sql in new}
     if postgres_url is not None and (new := _take_new(postgres_statements)):
         with psycopg.connect(postgres_url) as server:
-            server.execute(CREATE_INCOMING)
             scans |= {sql: postgres_scans(server, sql) for sql in new}
     return {sql: steps for sql, steps in scans.items() if steps}
 

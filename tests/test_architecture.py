@@ -127,6 +127,7 @@ SQL = re.compile(
 )
 # The copies of a backup are read outside of the engines, and in one transaction of their own.
 ENGINES = {"store.sqlite", "store.postgres", "store.sqlite_backup", "store.postgres_backup"}
+ENGINES |= {"store.postgres_pipeline"}
 TRANSACTION = re.compile(
     r"\s*(?:begin(?:\s+\w+)?|commit|rollback(?:\s+to\s+\w+)?|(?:savepoint|release)\s+\w+)\s*;?",
     re.IGNORECASE,

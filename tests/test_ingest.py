@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from longwire.clock import SECOND
 from longwire.errors import Unavailable
 from longwire.ingest import (
+    UNPAUSED_RECORDS,
     Ingest,
     IngestItem,
     IngestRequest,
@@ -176,6 +177,30 @@ def test_requests_that_arrive_during_a_commit_share_the_next_one(
     for number in range(3):
         ok(post_record(ada, "data", sensor, now, f"alone {number}"))
     assert commits.sizes == [1, 49, 1, 1, 1]
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_between_small_commits_under_load_there_is_a_pause_until_there_is_enough(
+    world: World, crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    sensor, now = device(ada, ada.group()), world.clock.now()
+    commits = Commits(world)
+    monkeypatch.setattr(commits.ingest, "_pause_s", 3_600.0)
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
+        for number in range(20):
+            crowd.post_record(ada, "data", sensor, now, f"{number}")
+        commits.wait_for_waiting(21)
+    crowd.responses()
+    # Few requests at a time are no load: after the first commit there was no pause.
+    assert commits.sizes == [1, 20]
+    for number in range(UNPAUSED_RECORDS - 1):
+        crowd.post_record(ada, "data", sensor, now, f"paused {number}")
+    commits.wait_for_waiting(UNPAUSED_RECORDS - 1)
+    assert commits.sizes == [1, 20]
+    ok(post_record(ada, "data", sensor, now, "enough"))
+    crowd.responses()
+    assert commits.sizes == [1, 20, UNPAUSED_RECORDS]
 
 
 def test_the_size_of_a_commit_is_limited(make_world: Callable[..., World], crowd: Crowd) -> None:

@@ -44,18 +44,28 @@ where locktype = 'advisory'
 """
 
 
-def announce_arrivals(tx: Tx) -> Moment:
-    """The moment for the numbers that this transaction takes next; see the epochs of others."""
+def announce_arrivals(tx: Tx) -> None:
+    """Announce numbers that this transaction will take, and see the epochs of others.
+
+    Sent with what is fetched next.
+    """
     if not tx.is_postgres:
-        return tx.now
+        return
     values = {"locks": ANNOUNCEMENTS, "moment_ms": tx.now // MILLISECOND % _PERIOD_MS}
     if cache_epochs.may_refresh(tx):
-        epochs = tx.fetch_raw(ANNOUNCE_AND_SELECT_EPOCHS, values)
-        tx.caches.observe(cache_epochs.build_epochs(tx, epochs))
+        tx.queue_raw(
+            ANNOUNCE_AND_SELECT_EPOCHS,
+            values,
+            lambda rows: tx.caches.observe(cache_epochs.build_epochs(tx, rows)),
+        )
     else:
-        tx.fetch_raw(ANNOUNCE, values)
+        tx.queue_raw(ANNOUNCE, values, lambda rows: None)
+
+
+def get_announced_moment(tx: Tx) -> Moment:
+    """The moment for the numbers that this transaction takes, once it has announced them."""
     # Not that of the begin: from then to the announcement, nobody knew of this transaction.
-    return tx.clock.now()
+    return tx.clock.now() if tx.is_postgres else tx.now
 
 
 def get_settled_seq(tx: Tx, behind: Moment) -> int:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from longwire.errors import Unavailable
+from longwire.store.binary_arrays import encode_array
 from longwire.store.database import Tx
 
 # Not every size, so that prepared statements serve again and again; but never far from the next.
@@ -44,8 +45,9 @@ def insert_many(
     if not rows:
         return 0
     if tx.is_postgres:
-        values = [list(column) for column in zip(*rows, strict=True)]
-        return int(tx.driver.execute(_unnested(table, columns, then), values).rowcount)
+        sql, types = _unnested(table, columns, then)
+        arrays = map(encode_array, types, zip(*rows, strict=True))
+        return tx.insert_raw(sql, list(arrays))
     changed = 0
     start = 0
     while start < len(rows):
@@ -88,8 +90,10 @@ def _listed(table: sa.Table, columns: tuple[str, ...], size: int, then: str) -> 
 
 
 @functools.cache
-def _unnested(table: sa.Table, columns: tuple[str, ...], then: str) -> str:
+def _unnested(table: sa.Table, columns: tuple[str, ...], then: str) -> tuple[str, tuple[str, ...]]:
+    """The statement, and the types of its parameters, which are arrays."""
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-    types = (table.c[name].type.compile(dialect).partition(" COLLATE")[0] for name in columns)
-    arrays = ", ".join(f"%s::{each}[]" for each in types)
-    return f"insert into {table.name} ({', '.join(columns)}) select * from unnest({arrays}) {then}"
+    types = tuple(table.c[name].type.compile(dialect).partition(" COLLATE")[0] for name in columns)
+    arrays = ", ".join(f"${number}::{each}[]" for number, each in enumerate(types, 1))
+    sql = f"insert into {table.name} ({', '.join(columns)}) select * from unnest({arrays}) {then}"
+    return sql, types

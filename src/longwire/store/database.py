@@ -8,8 +8,8 @@ returns.
 import asyncio
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -35,6 +35,24 @@ class DialectSql(NamedTuple):
     postgres: str
 
 
+class StatementQueue(Protocol):
+    """Statements that wait to be sent to PostgreSQL together."""
+
+    def add(self, sql: str, values: Sequence[Any]) -> None:
+        """A statement with `$1`; its values are numbers, texts and encoded arrays."""
+
+    def add_named(
+        self, sql: str, values: Mapping[str, Any], on_rows: Callable[[list[Any]], None]
+    ) -> None:
+        """The same with `:name`."""
+
+    def run(self) -> int:
+        """Send all; how many rows the last one has changed."""
+
+    def commit(self) -> None:
+        """Send all, and commit."""
+
+
 class Tx:
     """An open transaction, its time, and what a work needs with it."""
 
@@ -52,13 +70,14 @@ class Tx:
         "config_generation",
         "connection",
         "find_traceparent",
-        "has_session",
+        "is_in_pipeline",
         "is_postgres",
         "is_write",
         "keyring",
         "lift_deadline",
         "now",
         "origin",
+        "statements",
         "touched_devices",
     )
 
@@ -83,8 +102,9 @@ class Tx:
         self.touched_devices: set[int] = set()  # whose records or stays change
         # By the number of an arrival: the span that it belongs to, if anything here is traced.
         self.find_traceparent: Callable[[int], str | None] | None = None
-        self.has_session = True  # whether what is set or made for the session is there next time
         self.is_postgres = connection.dialect.name == "postgresql"
+        self.statements: StatementQueue | None = None  # of a write on PostgreSQL
+        self.is_in_pipeline = False
         self._on_commit: list[Callable[[], None]] = []
         self._driver: Any = None
         self._loaded: dict[tuple[str, str | bytes], Any] = {}
@@ -140,12 +160,39 @@ class Tx:
         """Run a statement on the driver; how many rows it changed."""
         return int(self.driver.execute(self.to_driver_sql(sql), values).rowcount)
 
-    def pipeline(self) -> AbstractContextManager[Any]:
-        """Send the statements in this block, which return no rows, in one round trip."""
-        pipeline: AbstractContextManager[Any] = (
-            self.driver.pipeline() if self.is_postgres else nullcontext()
-        )
-        return pipeline
+    # --- for the commits of records on PostgreSQL: several statements in one round trip ---
+
+    @contextmanager
+    def pipeline(self) -> Iterator[None]:
+        """Send what is inserted in bulk in this block together; nobody learns how many rows."""
+        self.is_in_pipeline = self.statements is not None
+        yield
+        if self.statements is not None:
+            self.is_in_pipeline = False
+            self.statements.run()
+
+    def insert_raw(self, sql: str, arrays: Sequence[bytes]) -> int:
+        """Run a statement with `$1` on encoded arrays; how many rows it changed."""
+        assert self.statements is not None
+        self.statements.add(sql, arrays)
+        return 0 if self.is_in_pipeline else self.statements.run()
+
+    def queue_raw(
+        self, sql: str, values: Mapping[str, Any], on_rows: Callable[[list[Any]], None]
+    ) -> None:
+        """Run a statement with the next one that is queued, or at once where there is no queue."""
+        if self.statements is None:
+            on_rows(self.fetch_raw(sql, values))
+        else:
+            self.statements.add_named(sql, values, on_rows)
+
+    def fetch_queued(self, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Run what is queued and a statement; its rows."""
+        rows: list[tuple[Any, ...]] = []
+        self.queue_raw(sql, values, rows.extend)
+        if self.statements is not None:
+            self.statements.run()
+        return rows
 
     def cached(self, namespace: str, key: str | bytes, load: Callable[[], T]) -> T:
         """A value that authorization depends on, from the cache where it has one.

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from longwire.clock import Moment
 from longwire.model import Device, Page, PageRequest, Scope, SequenceCounter, Stay
 from longwire.store import device_monitors, device_reports, schema
+from longwire.store.binary_arrays import encode_array
 from longwire.store.bulk import insert_many
 from longwire.store.cache import DeviceCache
 from longwire.store.database import DialectSql, Tx
@@ -122,7 +123,6 @@ end
 )
 
 # For a write on PostgreSQL; SQLite has one writer, which needs no lock.
-LOCK_REPORTING_ONE = GET_REPORTING + _LOCK
 LOCK_REPORTING = LIST_REPORTING.postgres + _LOCK
 
 LIST_IN_GROUP = f"""{_SELECT_REPORTING}
@@ -257,14 +257,12 @@ def watch_changes(driver: sqlite3.Connection, cache: DeviceCache) -> None:
 
 
 def _read_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDevice]:
-    is_locked = tx.is_postgres and tx.is_write
-    if len(device_ids) == 1:
-        statement = LOCK_REPORTING_ONE if is_locked else GET_REPORTING
-        rows = tx.fetch_raw(statement, {"id": next(iter(device_ids))})
+    if tx.is_postgres and tx.is_write:
+        rows = tx.fetch_queued(LOCK_REPORTING, {"ids": encode_array("TEXT", tuple(device_ids))})
+    elif len(device_ids) == 1:
+        rows = tx.fetch_raw(GET_REPORTING, {"id": next(iter(device_ids))})
     else:
-        rows = tx.fetch_raw(
-            LOCK_REPORTING if is_locked else LIST_REPORTING, {"ids": array_param(tx, device_ids)}
-        )
+        rows = tx.fetch_raw(LIST_REPORTING, {"ids": array_param(tx, device_ids)})
         if not tx.is_postgres:
             rows = _REPORTING_ROWS.decode(rows[0][0])
     return {row[0]: _reporting(*row) for row in rows}

@@ -36,6 +36,7 @@ from longwire.store.postgres_connections import (
     Connector,
     RecentlyUnreachable,
 )
+from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.workers import Job, RunJobs, WorkerPool
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ T = TypeVar("T")
 WAITING_MAX = 5_000
 ATTEMPTS_MAX = 4
 LEASE_TIMEOUT_S = 5.0
+PREPARED = "prepared"  # noted at a connection: the statements that it has
 UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 
 # The server gives up so much earlier than we do, so that it can say why.
@@ -273,7 +275,7 @@ class Postgres:
                 if self._is_pooled:
                     _run_work(connection, self._set_session, tx)
                 result = _run_work(connection, timed.work, tx)
-                _commit(transaction)
+                _commit(connection, transaction, tx)
             tx.committed()
             return result
 
@@ -284,27 +286,34 @@ class Postgres:
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
         tx = Tx(connection, self.context, is_write=is_write)
-        tx.has_session = not self._is_pooled
+        if is_write:
+            prepared = None if self._is_pooled else connection.info.setdefault(PREPARED, set())
+            tx.statements = StatementPipeline(tx.driver, prepared)
         return tx
 
 
 def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
-    """Run a work; discard a connection that was lost, or that lacks a table of its session."""
+    """Run a work; discard a connection that was lost."""
     try:
         return work(tx)
     except psycopg.Error as error:
-        if tx.driver.closed or isinstance(error, psycopg.errors.UndefinedTable):
+        if tx.driver.closed:
             connection.invalidate(error)
         raise
 
 
-def _commit(transaction: sa.RootTransaction) -> None:
+def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) -> None:
     try:
+        if tx.statements is not None:
+            tx.statements.commit()
         transaction.commit()
-    except sa.exc.DBAPIError as error:
-        if _is_retryable(error) and not error.connection_invalidated:
+    except (sa.exc.DBAPIError, psycopg.Error) as error:
+        if isinstance(error, psycopg.Error) and tx.driver.closed:
+            connection.invalidate(error)
+        if _is_retryable(error) and not _is_lost(error):
             raise
-        log.error("commit with unknown outcome", error=str(error.orig))
+        reason = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+        log.error("commit with unknown outcome", error=str(reason))
         raise OutcomeUnknown from error
 
 
@@ -344,7 +353,7 @@ def _is_retryable(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
     if isinstance(error, psycopg.errors.UniqueViolation):
         # A sequence number that is in use: the next attempt takes another.
         return (error.diag.table_name or "").startswith(("arrival", "delivery"))
-    return _is_lost(error) or isinstance(error, (*passing, psycopg.errors.UndefinedTable))
+    return _is_lost(error) or isinstance(error, passing)
 
 
 def _is_lost(error: sa.exc.DBAPIError | psycopg.Error) -> bool:

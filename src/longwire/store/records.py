@@ -1,7 +1,6 @@
 """The four kinds of records: inserted in batches, read in pages.
 
-Hot paths, so these use the driver directly. Inserts differ between the engines: SQLite takes a few
-large statements, PostgreSQL a COPY into a session table and one insert from there.
+Hot paths, so these use the driver directly.
 
 A device may have any number of records, so every statement names the stay, or walks the stays: the
 key of a record begins with device, stay and timestamp.
@@ -43,7 +42,6 @@ PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 EARLIER_STAYS_MAX = 32
 
 _COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
-HAS_INCOMING = "has incoming"  # noted at a connection that has the table below
 ALL_TIME = (-(2**63), 2**63 - 1)
 
 # --- statements ---
@@ -65,29 +63,25 @@ where device_number = :device
 """
 )
 
-# Where COPY puts records before they are checked against those that are there; of one session.
-CREATE_INCOMING = """
-create temp table if not exists incoming (
-    kind smallint,
-    device_number bigint,
-    stay integer,
-    ts bigint,
-    digest bytea,
-    seq bigint,
-    body text
-) on commit delete rows
-"""
-
-# Sorted, so that two processes with the same records wait for each other in one order.
-INSERT_INCOMING = _for_each_kind(
+# For PostgreSQL: of some keys in one statement. The limit keeps it from reading the table instead.
+LIST_SEQS = _for_each_kind(
     """
-insert into {table} (device_number, stay, ts, digest, seq, body)
-select device_number, stay, ts, digest, seq, body
-from incoming
-where kind = :kind
-order by device_number, stay, ts, digest, seq
-on conflict do nothing
-returning seq
+select r.seq
+from unnest(
+    cast(:devices as bigint[]),
+    cast(:stays as integer[]),
+    cast(:times as bigint[]),
+    cast(:digests as bytea[])
+) as k (device_number, stay, ts, digest)
+cross join lateral (
+    select seq
+    from {table}
+    where device_number = k.device_number
+        and stay = k.stay
+        and ts = k.ts
+        and digest = k.digest
+    limit 1
+) r
 """
 )
 
@@ -330,16 +324,23 @@ def first_seq(moment: Moment) -> int:
 
 
 def insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
-    """Insert records; returns those that were new."""
-    if not tx.is_postgres:
-        fresh = _insert(tx, rows)
-    elif tx.has_session:
-        fresh = _copy_in(tx, rows)
-    else:
-        # Sorted, so that two processes with the same records wait for each other in one order.
-        fresh = sorted(_insert(tx, sorted(rows, key=_sort_key)), key=lambda row: row.seq)
+    """Insert records; returns those that were new. Their devices are locked."""
+    fresh: list[RecordRow] = []
+    kinds = sorted({row.kind for row in rows})
+    for number in kinds:
+        mine = [row for row in rows if row.kind == number] if len(kinds) > 1 else rows
+        table = schema.record[KIND_NAMES[number]]
+        values = [
+            (row.device_number, row.stay, row.ts, row.digest, row.seq, row.encoded.body)
+            for row in mine
+        ]
+        stored = insert_many(
+            tx, table, _COLUMNS, values, "on conflict do nothing", is_repeatable=True
+        )
+        fresh += mine if stored == len(mine) else _list_stored(tx, mine)
     tx.touched_devices.update(row.device_number for row in fresh)
-    return fresh
+    # In order of arrival, whatever their kinds.
+    return sorted(fresh, key=lambda row: row.seq) if len(kinds) > 1 else fresh
 
 
 def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
@@ -355,22 +356,18 @@ def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
     )
 
 
-def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
-    fresh: list[RecordRow] = []
-    kinds = sorted({row.kind for row in rows})
-    for number in kinds:
-        mine = [row for row in rows if row.kind == number]
-        table = schema.record[KIND_NAMES[number]]
-        values = [
-            (row.device_number, row.stay, row.ts, row.digest, row.seq, row.encoded.body)
-            for row in mine
-        ]
-        stored = insert_many(
-            tx, table, _COLUMNS, values, "on conflict do nothing", is_repeatable=True
-        )
-        fresh += mine if stored == len(mine) else [row for row in mine if _is_stored(tx, row)]
-    # In order of arrival, whatever their kinds.
-    return sorted(fresh, key=lambda row: row.seq) if len(kinds) > 1 else fresh
+def _list_stored(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
+    """Those rows of one kind that were stored, not the same record before them."""
+    if not tx.is_postgres:
+        return [row for row in rows if _is_stored(tx, row)]
+    values = {
+        "devices": [row.device_number for row in rows],
+        "stays": [row.stay for row in rows],
+        "times": [row.ts for row in rows],
+        "digests": [row.digest for row in rows],
+    }
+    stored = {seq for (seq,) in tx.fetch_raw(LIST_SEQS[KIND_NAMES[rows[0].kind]], values)}
+    return [row for row in rows if row.seq in stored]
 
 
 def _is_stored(tx: Tx, row: RecordRow) -> bool:
@@ -379,41 +376,8 @@ def _is_stored(tx: Tx, row: RecordRow) -> bool:
     return bool(found) and found[0][0] == row.seq
 
 
-def _sort_key(row: RecordRow) -> tuple[int, int, int, bytes, int]:
-    return row.device_number, row.stay, row.ts, row.digest, row.seq
-
-
 def _key(row: RecordRow) -> dict[str, Any]:
     return {"device": row.device_number, "stay": row.stay, "ts": row.ts, "digest": row.digest}
-
-
-def _copy_in(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
-    """Through a table of the session, which every commit empties."""
-    session = tx.connection.info
-    if HAS_INCOMING not in session:
-        # Not when a connection is opened: that would write, and wait for a standby.
-        tx.driver.execute(CREATE_INCOMING)
-        tx.on_commit(lambda: session.update({HAS_INCOMING: True}))
-    cursor = tx.driver.cursor()
-    with cursor.copy("copy incoming from stdin (format binary)") as copy:
-        copy.set_types(["int2", "int8", "int4", "int8", "bytea", "int8", "text"])
-        for row in rows:
-            copy.write_row(
-                (
-                    row.kind,
-                    row.device_number,
-                    row.stay,
-                    row.ts,
-                    row.digest,
-                    row.seq,
-                    row.encoded.body,
-                )
-            )
-    stored: set[int] = set()
-    for number in sorted({row.kind for row in rows}):
-        found = tx.fetch_raw(INSERT_INCOMING[KIND_NAMES[number]], {"kind": number})
-        stored.update(seq for (seq,) in found)
-    return [row for row in rows if row.seq in stored]
 
 
 # --- replay ---

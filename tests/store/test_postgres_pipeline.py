@@ -1,0 +1,146 @@
+"""Statements that go to PostgreSQL by libpq, several in one round trip."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from longwire.store.binary_arrays import encode_array
+from longwire.store.postgres_pipeline import Prepared, StatementPipeline
+from tests.conftest import PostgresServer
+
+INSERT = "insert into letter select * from unnest($1::bigint[], $2::text[])"
+COUNT = "select count(*), max(number) from letter where number >= :first and number < :end"
+
+
+@pytest.fixture(scope="module")
+def url(postgres: PostgresServer) -> str:
+    return postgres.url(postgres.create())
+
+
+@pytest.fixture
+def connection(url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(url) as made:
+        made.execute("drop table if exists letter")
+        made.execute("create table letter (number bigint primary key, text text not null)")
+        made.commit()
+        yield made
+
+
+@pytest.fixture(params=[True, False], ids=["prepared", "pooled"])
+def prepared(request: pytest.FixtureRequest) -> Prepared | None:
+    return set() if request.param else None
+
+
+def letters(first: int, count: int) -> list[Any]:
+    numbers = range(first, first + count)
+    return [encode_array("BIGINT", numbers), encode_array("TEXT", [f"№ {n}" for n in numbers])]
+
+
+def numbers_of(connection: psycopg.Connection[Any]) -> list[int]:
+    connection.rollback()
+    rows = connection.execute("select number from letter order by number").fetchall()
+    connection.rollback()
+    return [number for (number,) in rows]
+
+
+def test_statements_run_in_order_and_their_rows_come_back(
+    connection: psycopg.Connection[Any], prepared: Prepared | None
+) -> None:
+    pipeline = StatementPipeline(connection, prepared)
+    found: list[Any] = []
+    for first in (0, 10):
+        pipeline.add(INSERT, letters(first, 5))
+        pipeline.add_named(COUNT, {"first": 0, "end": 100}, found.extend)
+    assert found == []
+    pipeline.add(INSERT, letters(20, 7))
+    assert pipeline.run() == 7
+    assert found == [(5, 4), (10, 14)]
+    # What the driver itself does next is in the same transaction.
+    assert connection.execute("select count(*) from letter").fetchone() == (17,)
+    pipeline.commit()
+    assert len(numbers_of(connection)) == 17
+
+
+def test_more_than_any_buffer_holds_is_sent_and_received(
+    connection: psycopg.Connection[Any], prepared: Prepared | None
+) -> None:
+    pipeline = StatementPipeline(connection, prepared)
+    texts = ["x" * 10_000] * 1_000
+    numbers = encode_array("BIGINT", range(1_000))
+    rows: list[Any] = []
+    pipeline.add(INSERT, [numbers, encode_array("TEXT", texts)])
+    for _ in range(3):
+        pipeline.add("select text from letter where $1::text is not null", ["x"], rows.extend)
+        pipeline.add("select $1::text[]", [encode_array("TEXT", texts)])
+    pipeline.run()
+    assert [text for (text,) in rows] == texts * 3
+
+
+@pytest.mark.parametrize(
+    "sql, error",
+    [
+        (INSERT, psycopg.errors.UniqueViolation),
+        ("insert into nothing values ($1, $2)", psycopg.errors.UndefinedTable),
+    ],
+)
+def test_after_an_error_nothing_is_stored_and_the_connection_serves_on(
+    connection: psycopg.Connection[Any],
+    prepared: Prepared | None,
+    sql: str,
+    error: type[psycopg.Error],
+) -> None:
+    pipeline = StatementPipeline(connection, prepared)
+    seen: list[Any] = []
+    pipeline.add(INSERT, letters(0, 5))
+    pipeline.add(sql, letters(4, 1))
+    pipeline.add_named(COUNT, {"first": 0, "end": 9}, seen.extend)
+    with pytest.raises(error):
+        pipeline.run()
+    assert seen == []
+    assert numbers_of(connection) == []
+    pipeline.add(INSERT, letters(0, 5))
+    pipeline.add_named(COUNT, {"first": 0, "end": 9}, seen.extend)
+    pipeline.commit()
+    assert seen == [(5, 4)]
+    assert numbers_of(connection) == [0, 1, 2, 3, 4]
+
+
+def test_a_connection_that_is_lost_is_an_error_of_the_driver(
+    connection: psycopg.Connection[Any], prepared: Prepared | None
+) -> None:
+    pipeline = StatementPipeline(connection, prepared)
+    pipeline.add(INSERT, letters(0, 5))
+    pipeline.run()
+    pipeline.add("select pg_terminate_backend(pg_backend_pid()), $1::text", ["x"])
+    pipeline.add(INSERT, letters(5, 5))
+    with pytest.raises(psycopg.OperationalError):
+        pipeline.run()
+    assert connection.closed
+
+
+@pytest.mark.parametrize(
+    "type_name, values",
+    [
+        ("BIGINT", [0, -1, 2**63 - 1, -(2**63)]),
+        ("BIGINT", [1, None, -(2**40)]),
+        ("INTEGER", [0, -1, 2**31 - 1, -(2**31)]),
+        ("INTEGER", [None, None]),
+        ("SMALLINT", [0, -1, 2**15 - 1, -(2**15)]),
+        ("DOUBLE PRECISION", [0.5, -1e300, 3]),
+        ("DOUBLE PRECISION", [None, 52.25]),
+        ("BOOLEAN", [True, False, None]),
+        ("TEXT", ["", "a,b", '{"x": "ü"}', None, "NULL"]),
+        ("BYTEA", [b"", b"\x00\xff", None]),
+    ],
+)
+def test_the_server_reads_what_was_encoded(
+    connection: psycopg.Connection[Any], type_name: str, values: list[Any]
+) -> None:
+    pipeline = StatementPipeline(connection, set())
+    rows: list[Any] = []
+    sql = f"select value from unnest($1::{type_name}[]) with ordinality x (value, at) order by at"
+    pipeline.add(sql, [encode_array(type_name, values)], rows.extend)
+    pipeline.run()
+    assert [value for (value,) in rows] == values

@@ -9,7 +9,6 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
 
 from longwire.ids import format_record_id
@@ -50,70 +49,78 @@ class LiveCursor:
 
 
 class SentArrivals:
-    """What was sent behind a base. Each run is encoded once: there is a cursor in every event."""
+    """What was sent behind a base. Each run is encoded once: there is a cursor in every event.
+
+    Of very many runs the last ones are kept: rather some records twice than any not at all.
+    """
 
     def __init__(self, base: int, runs: Iterable[SeqRun] = ()) -> None:
         self.base = base
-        self._runs: deque[SeqRun] = deque()
+        # By what comes first. Every listener has them for every commit, so they are plain tuples.
+        self._runs: deque[tuple[int, int]] = deque()
         self._texts: deque[str] = deque()
         self._length = 0  # of these runs
-        self._open = SeqRun(0, 0)  # the one that may still grow
+        self._open = (0, 0)  # the one that may still grow
         self._origin = max(0, base - _ORIGIN_DISTANCE)
         for run in runs:
-            self._close(run)
+            self._close(run.first, run.length)
 
     def add(self, seqs: Iterable[int]) -> None:
+        base = self.base
         first, length = self._open
         end = first + length * _STEP
         for seq in seqs:
-            if seq <= self.base:
+            if seq <= base:
                 continue
             if seq == end and length:
                 length += 1
             else:
-                self._close(SeqRun(first, length))
+                self._close(first, length)
                 first, length, end = seq, 1, seq
             end += _STEP
-        self._open = SeqRun(first, length)
+        self._open = (first, length)
 
     def move(self, base: int) -> None:
         """Up to this base there is no more to come."""
         if base <= self.base:
             return
         self.base = base
-        while self._runs and self._runs[0].last <= base:
+        runs = self._runs
+        while runs and runs[0][0] + (runs[0][1] - 1) * _STEP <= base:
             self._drop_first()
         if base - self._origin > _ORIGIN_DISTANCE_MAX:
             self._origin = base - _ORIGIN_DISTANCE
-            runs, self._runs, self._texts, self._length = self._runs, deque(), deque(), 0
-            for run in runs:
-                self._close(run)
+            self._runs, self._texts, self._length = deque(), deque(), 0
+            for first, length in runs:
+                self._close(first, length)
 
-    def _close(self, run: SeqRun) -> None:
-        if run.length and run.first >= self._origin:
-            self._runs.append(run)
-            self._texts.append(self._encode(run))
-            self._length += run.length
-        # Where commits end very late: rather some twice than any not at all.
-        while self._runs and self._length > SENT_MAX:
+    def _close(self, first: int, length: int) -> None:
+        if not length or first < self._origin:
+            return
+        self._runs.append((first, length))
+        self._texts.append(self._encode(first, length))
+        self._length += length
+        while len(self._runs) > RUNS_MAX or self._length > SENT_MAX:
             self._drop_first()
 
     def _drop_first(self) -> None:
-        self._length -= self._runs.popleft().length
+        self._length -= self._runs.popleft()[1]
         self._texts.popleft()
 
-    def _encode(self, run: SeqRun) -> str:
-        text = f"{run.first - self._origin:x}"
-        return f"{text}*{run.length:x}" if run.length > 1 else text
+    def _encode(self, first: int, length: int) -> str:
+        distance = first - self._origin
+        return f"{distance:x}" if length == 1 else f"{distance:x}*{length:x}"
 
     def format(self) -> str:
-        """The cursor. Of very many runs the last ones: rather a few twice than any not at all."""
-        texts = list(islice(self._texts, max(0, len(self._texts) - RUNS_MAX), None))
-        if self._open.length and self._open.last > self.base:
-            texts.append(self._encode(self._open))
+        """The cursor."""
+        texts = ".".join(self._texts)
+        first, length = self._open
+        if length and first + (length - 1) * _STEP > self.base:
+            last = self._encode(first, length)
+            texts = f"{texts}.{last}" if texts else last
         if not texts:
             return format_record_id(self.base)
-        return f"{format_record_id(self.base)}-{self._origin:x}.{'.'.join(texts)}"
+        return f"{format_record_id(self.base)}-{self._origin:x}.{texts}"
 
 
 def parse_cursor(text: str) -> LiveCursor | None:

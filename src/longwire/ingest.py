@@ -658,10 +658,13 @@ def _list_receptions(
     """How messages with new records came in, by group and in order of arrival."""
     if all(request.reception is None for request in requests):
         return {}
-    new = {row.seq for row in fresh}
+    are_all_new = len(fresh) == sum(map(len, rows_by_request))
+    new = set() if are_all_new else {row.seq for row in fresh}
     found: dict[int, list[tuple[int, int, Reception]]] = {}
     for request, rows in zip(requests, rows_by_request, strict=True):
-        if request.reception is not None and any(row.seq in new for row in rows):
+        if request.reception is None or not rows:
+            continue
+        if are_all_new or any(row.seq in new for row in rows):
             kept = found.setdefault(rows[0].group_number, [])
             kept.append((rows[0].seq, rows[-1].seq, request.reception))
     return found
@@ -736,9 +739,10 @@ def _group_counts(messages: _Messages, matched: matching.MatchResult) -> Counter
     counts: Counter[tuple[int, str]] = Counter()
     for group, number in matched.groups.items():
         counts[(group, "connector_message_started")] = number
-    for metadata, rows in messages:
-        for name in metadata.counts:
-            counts[(rows[0].group_number, name)] += 1
+    alike = Counter([(rows[0].group_number, metadata.counts) for metadata, rows in messages])
+    for (group, names), number in alike.items():
+        for name in names:
+            counts[(group, name)] += number
     return counts
 
 

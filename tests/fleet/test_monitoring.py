@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from longwire import maintenance
+from longwire.clock import SECOND
+from longwire.errors import Conflict
 from longwire.fleet import monitoring
 from longwire.ingest import Sequencer, store_service_events
 from longwire.model import SequenceCounter
 from longwire.networks.monitoring import SequencedMessage
 from longwire.store import device_monitors, schema
+from longwire.store import devices as store_devices
 from longwire.store.database import Tx
+from longwire.store.sqlite import SQLite
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import World, ok
@@ -167,6 +171,33 @@ async def _all_at_once(yard: Yard, numbers: range) -> None:
 
 
 # --- silence ---
+
+
+def test_a_count_that_was_rolled_back_or_written_by_others_is_known(world: World) -> None:
+    yard = Yard(world)
+    yard.crane_says(1, 1)
+
+    def count(tx: Tx, number: int) -> None:
+        device = store_devices.get_reporting(tx, [yard.crane])[yard.crane]
+        key = device.group_number, device.number
+        counted = SequenceCounter(number, 1_653_666_733 * SECOND)
+        store_devices.update_last_seen(tx, {key: tx.now}, {device.number: counted}, {})
+
+    def count_and_fail(tx: Tx) -> None:
+        count(tx, 50)
+        raise Conflict
+
+    with pytest.raises(Conflict):
+        world.write(count_and_fail)
+    yard.crane_says(2, 2)
+    assert yard.events() == []
+    if world.database.engine_name == "sqlite":
+        other = SQLite(world.settings.data / "longwire.db", world.database.context)
+        other.upgrade(lambda tx: count(tx, 60))  # as a command of the operator would
+        yard.crane_says(61, 61)
+        assert yard.events() == []
+        yard.crane_says(63, 63)
+        assert yard.events() == [gap(62, 63)]
 
 
 def test_a_device_that_falls_silent_is_told_of_once_and_when_it_is_back(world: World) -> None:

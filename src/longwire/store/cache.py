@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from typing import Any, NamedTuple, TypeVar
 
 from longwire.clock import Moment
+from longwire.model import SequenceCounter
 
 T = TypeVar("T")
 
@@ -235,6 +236,9 @@ class DeviceCache:
 
     Triggers of its connection forget a device with the statement that changes it. What a work has
     read is put here after its commit, unless anything was changed since it was read.
+
+    Sequence counters change with every message. They are forgotten when one is written, and put
+    here after its commit.
     """
 
     def __init__(self) -> None:
@@ -242,6 +246,7 @@ class DeviceCache:
         self.changes = 0
         self._version = 0  # that of the file, as far as others have changed it
         self._devices: dict[str, Any] = {}
+        self._counters: dict[int, SequenceCounter] = {}  # by the numbers of devices
 
     def find(self, ids: Iterable[str], version: int) -> dict[str, Any]:
         """Those of the devices that are cached; none if somebody else has written the file."""
@@ -249,6 +254,7 @@ class DeviceCache:
             self._version = version
             self.changes += 1
             self._devices = {}
+            self._counters = {}
         cached = self._devices
         return {each: cached[each] for each in ids if each in cached}
 
@@ -262,6 +268,22 @@ class DeviceCache:
     def forget(self, device_id: str) -> None:
         self.changes += 1
         self._devices.pop(device_id, None)
+
+    def find_counters(self, device_numbers: Iterable[int]) -> dict[int, SequenceCounter]:
+        """Those of the sequence counters that are cached; `find` comes first."""
+        cached = self._counters
+        return {each: cached[each] for each in device_numbers if each in cached}
+
+    def put_counters(self, counters: Mapping[int, SequenceCounter]) -> None:
+        """Cache what was committed."""
+        if len(self._counters) + len(counters) > DEVICES_MAX:
+            self._counters = {}
+        self._counters.update(counters)
+
+    def forget_counters(self, device_numbers: Iterable[int]) -> None:
+        """These are written, and not committed yet."""
+        for each in device_numbers:
+            self._counters.pop(each, None)
 
 
 class CompiledCache:

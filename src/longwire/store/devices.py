@@ -149,16 +149,11 @@ for update
 """
 
 # For SQLite, as one value.
-LIST_REPORTING_WITH_COUNTERS = """
-select json_group_array(json_array(
-    d.id, d.number, d.group_id, d.stay, d.name, d.type, d.tags, d.updated_at, d.reported_digest,
-    s.sequence, s.sequence_at, s.missing
-))
-from device d
-join device_state s
-    on s.group_id = d.group_id
-    and s.device_number = d.number
-where d.id in (select value from json_each(:ids))
+LIST_COUNTERS = """
+select json_group_array(json_array(device_number, sequence, sequence_at, missing))
+from device_state
+where device_number in (select value from json_each(:numbers))
+    and sequence is not null
 """
 
 SET_BATTERY = """
@@ -276,25 +271,25 @@ def get_reporting_with_counts(
     In a write the counters are locked; on PostgreSQL in the order of `update_last_seen`, so that
     two writes of the same devices do not deadlock.
     """
+    devices = get_reporting(tx, device_ids)
+    numbers = [device.number for device in devices.values()]
     if tx.is_postgres:
-        devices = get_reporting(tx, device_ids)
-        rows = tx.fetch_raw(
-            LOCK_COUNTERS, {"numbers": [device.number for device in devices.values()]}
-        )
+        rows = tx.fetch_raw(LOCK_COUNTERS, {"numbers": numbers})
         return devices, {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
-    found = tx.fetch_raw(LIST_REPORTING_WITH_COUNTERS, {"ids": array_param(tx, device_ids)})
-    rows = _COUNTED_ROWS.decode(found[0][0])
-    return (
-        {row[0]: _reporting(*row[:9]) for row in rows},
-        {row[1]: _count(*row[9:]) for row in rows if row[9] is not None},
-    )
+    cache = tx.caches.devices
+    counts = cache.find_counters(numbers) if tx.is_write and cache.is_watched else {}
+    unknown = [each for each in numbers if each not in counts]
+    if unknown:
+        found = tx.fetch_raw(LIST_COUNTERS, {"numbers": array_param(tx, unknown)})
+        counts |= {row[0]: _count(*row[1:]) for row in _COUNTED_ROWS.decode(found[0][0])}
+    return devices, counts
 
 
 _MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 _REPORTING_ROWS = msgspec.json.Decoder(
     list[tuple[str, int, int, int, str, str, str, Moment, int | None]]
 )
-_COUNTED_ROWS = msgspec.json.Decoder(list[tuple[Any, ...]])
+_COUNTED_ROWS = msgspec.json.Decoder(list[tuple[int, int, Moment, str | None]])
 
 
 def _count(sequence: int, at: Moment, missing: str | None) -> SequenceCounter:
@@ -576,6 +571,10 @@ def update_last_seen(
 
     Sorted, so that processes do not deadlock.
     """
+    cache = tx.caches.devices
+    if counts and cache.is_watched:
+        cache.forget_counters(counts)
+        tx.on_commit(lambda: cache.put_counters(counts))
     states = [(*key, at) for key, at in sorted(seen.items())]
     insert_many(
         tx,

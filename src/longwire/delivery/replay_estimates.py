@@ -178,9 +178,9 @@ def _read_step(
     )
     in_period = [each for each in step.arrivals if plan.begin_at <= each.ts < plan.end_at]
     found = [
-        arrivals.build_record(each, body)
-        for each, body in arrivals.iterate_records(tx, in_period)
-        if body is not None
+        record.build()
+        for _, record in arrivals.iterate_records(tx, in_period)
+        if record is not None
     ]
     if select is not None and found:
         selected = select(tx, {each.device.id for each in found})

@@ -191,10 +191,10 @@ def read_step(tx: Tx, scope: ArrivalScope, scan: ArrivalScan) -> SelectedStep:
     room = len(wanted) if selection.expression is not None else scan.limit - len(scan.found)
     found: list[ArrivedRecord] = []
     characters = 0
-    for arrival, body in store.iterate_records(tx, wanted):
-        if body is not None:
-            found.append(store.build_record(arrival, body))
-            characters += len(body)
+    for arrival, record in store.iterate_records(tx, wanted):
+        if record is not None:
+            found.append(record.build())
+            characters += len(record.body)
         is_full = len(found) >= room or characters > CHARACTERS_MAX
         if is_full and arrival is not wanted[-1]:
             return SelectedStep(seqs[: seqs.index(arrival.seq) + 1], found, arrival.seq)

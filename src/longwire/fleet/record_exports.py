@@ -119,10 +119,10 @@ def _read_merged(
     wanted = [each for each in step.arrivals if each.kind == kind and each.ts >= selection.first_ts]
     rows: list[tuple[int, str]] = []
     characters = 0
-    for arrival, body in store_arrivals.iterate_records(tx, wanted):
-        if body is not None:
-            rows.append((arrival.seq, body))
-            characters += len(body)
+    for arrival, record in store_arrivals.iterate_records(tx, wanted):
+        if record is not None:
+            rows.append((arrival.seq, record.body))
+            characters += len(record.body)
         if characters > STEP_CHARACTERS_MAX:
             return ExportedRecords(rows, position.following(has_large=True, seq=arrival.seq))
     if step.covered_to is None:

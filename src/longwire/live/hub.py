@@ -417,9 +417,7 @@ class LiveHub:
     def _read(self, keys: Sequence[tuple[int, int]], tx: Tx) -> list[ArrivedRecord]:
         found = store.list_at(tx, keys)
         return [
-            store.build_record(each, body)
-            for each, body in store.iterate_records(tx, found)
-            if body is not None
+            record.build() for _, record in store.iterate_records(tx, found) if record is not None
         ]
 
     def _lose(self, after: int, before: int) -> None:

@@ -4,7 +4,7 @@ The key of the ledger begins with the group, so the arrivals of several groups a
 reads a bounded number of entries, however many groups and arrivals there are.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,9 +14,8 @@ from longwire.records import KIND_NAMES
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.records import (
-    ARRIVED_COLUMNS,
-    GET_ARRIVED,
-    JOIN_ARRIVED_DEVICE,
+    ARRIVAL_COLUMNS,
+    ARRIVED_DEVICE_COLUMNS,
     WRITER_BITS,
     ArrivedRecord,
     build_arrived,
@@ -72,10 +71,9 @@ limit :most
 LIST_OF_GROUPS = _in_both_orders(
     dialect_sql(
         f"""
-select {ARRIVED_COLUMNS}
+select {ARRIVAL_COLUMNS}
 from device_group g
 {{rows}}
-{JOIN_ARRIVED_DEVICE}
 where g.id {{listed}}
 order by a.seq ORDER
 """,
@@ -108,7 +106,7 @@ limit :most
 )
 
 LIST_AT = f"""
-select {ARRIVED_COLUMNS}
+select {ARRIVAL_COLUMNS}
 from unnest(cast(:groups as bigint[]), cast(:seqs as bigint[])) w (group_id, seq)
 cross join lateral (
     select *
@@ -117,32 +115,53 @@ cross join lateral (
         and b.seq = w.seq
     limit 1
 ) a
-{JOIN_ARRIVED_DEVICE}
 order by a.seq
 """
 
-# The limit keeps PostgreSQL from turning this into a join that reads all records.
-LIST_ARRIVED = {
-    kind: f"""
-select w.seq, r.body
+# Records and their devices, whose names and tags only show while they are in the group or below.
+# SQLite joins in this order because of the cross joins. The limit keeps PostgreSQL from turning
+# this into a join that reads all records.
+_RECORD_AND_DEVICE = """device_stay s
+    cross join record_{kind} r
+    cross join device d
+    left join group_path p
+        on p.ancestor_id = a.group_id
+        and p.group_id = d.group_id"""
+_OF_ARRIVAL = """s.device_number = a.device_number
+        and s.stay = a.stay
+        and r.device_number = a.device_number
+        and r.stay = a.stay
+        and r.ts = a.ts
+        and r.seq = a.seq
+        and d.number = a.device_number"""
+
+_LIST_RECORDS = DialectSql(
+    f"""
+select a.seq, {ARRIVED_DEVICE_COLUMNS}, r.body
+from json_each(:seqs) w
+cross join arrival a
+cross join {_RECORD_AND_DEVICE}
+where a.group_id = :home
+    and a.seq = w.value
+    and {_OF_ARRIVAL}
+""",
+    f"""
+select a.seq, r.*
 from unnest(
-    cast(:devices as bigint[]), cast(:stays as integer[]),
+    cast(:groups as bigint[]), cast(:devices as bigint[]), cast(:stays as integer[]),
     cast(:moments as bigint[]), cast(:seqs as bigint[])
-) w (device_number, stay, ts, seq)
+) a (group_id, device_number, stay, ts, seq)
 cross join lateral (
-    select r.body
-    from device_stay s
-    join record_{kind} r
-        on r.device_number = s.device_number
-        and r.stay = s.stay
-    where s.device_number = w.device_number
-        and s.stay = w.stay
-        and r.ts = w.ts
-        and r.seq = w.seq
+    select {ARRIVED_DEVICE_COLUMNS}, r.body
+    from {_RECORD_AND_DEVICE}
+    where {_OF_ARRIVAL}
     limit 1
 ) r
-"""
-    for kind in KIND_NAMES
+""",
+)
+
+LIST_RECORDS = {
+    kind: DialectSql(*(each.format(kind=kind) for each in _LIST_RECORDS)) for kind in KIND_NAMES
 }
 
 
@@ -150,7 +169,7 @@ cross join lateral (
 class Arrival:
     """An entry of the ledger; the record itself is not read yet, and may be deleted."""
 
-    row: tuple[Any, ...]  # with the columns `ARRIVED_COLUMNS`
+    row: tuple[Any, ...]  # with the columns `ARRIVAL_COLUMNS`
 
     @property
     def seq(self) -> int:
@@ -171,10 +190,6 @@ class Arrival:
     @property
     def ts(self) -> int:
         return int(self.row[6])
-
-    @property
-    def has_device(self) -> bool:
-        return self.row[7] is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,41 +290,46 @@ def list_at(tx: Tx, keys: Sequence[tuple[int, int]]) -> list[Arrival]:
     return [Arrival(row) for row in tx.fetch_raw(LIST_AT, values)]
 
 
-def iterate_records(tx: Tx, arrivals: Sequence[Arrival]) -> Iterator[tuple[Arrival, str | None]]:
-    """The entries with the records' JSON, None for a deleted one; read a hundred at a time."""
+@dataclass(frozen=True, slots=True)
+class FoundRecord:
+    """The record of an entry: what is known of its device, and its JSON."""
+
+    arrival: Arrival
+    device: tuple[Any, ...]  # with the columns `ARRIVED_DEVICE_COLUMNS`
+    body: str
+
+    def build(self) -> ArrivedRecord:
+        return build_arrived((*self.arrival.row, *self.device), b"", self.body)
+
+
+def iterate_records(
+    tx: Tx, arrivals: Sequence[Arrival]
+) -> Iterator[tuple[Arrival, FoundRecord | None]]:
+    """The entries with their records, None for a deleted one; read a hundred at a time."""
     waiting = iter(arrivals)
     while some := list(islice(waiting, BODIES_AT_ONCE_MAX)):
-        found = _read_bodies(tx, some)
+        found = _read_records(tx, some)
         for each in some:
-            yield each, found.get(each.seq)
+            row = found.get(each.seq)
+            yield each, None if row is None else FoundRecord(each, row[:-1], row[-1])
 
 
-def build_record(arrival: Arrival, body: str) -> ArrivedRecord:
-    return build_arrived(arrival.row, b"", body)
-
-
-def _read_bodies(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, str]:
-    existing = [each for each in arrivals if each.has_device]
-    if not tx.is_postgres:
-        return {each.seq: body for each in existing for (_, body) in _read_body(tx, each)}
-    bodies: dict[int, str] = {}
-    for kind in {each.kind for each in existing}:
-        mine = [each for each in existing if each.kind == kind]
-        values = {
-            "devices": [each.device_number for each in mine],
-            "stays": [each.stay for each in mine],
-            "moments": [each.ts for each in mine],
-            "seqs": [each.seq for each in mine],
-        }
-        bodies |= dict(tx.fetch_raw(LIST_ARRIVED[KIND_NAMES[kind]], values))
-    return bodies
-
-
-def _read_body(tx: Tx, arrival: Arrival) -> list[tuple[Any, ...]]:
-    values = {
-        "device": arrival.device_number,
-        "stay": arrival.stay,
-        "ts": arrival.ts,
-        "seq": arrival.seq,
-    }
-    return tx.fetch_raw(GET_ARRIVED[KIND_NAMES[arrival.kind]], values)
+def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, ...]]:
+    """Device and JSON by the number of the arrival; on SQLite, a statement for each group."""
+    parts: dict[tuple[int, int], list[Arrival]] = defaultdict(list)
+    for each in arrivals:
+        parts[each.kind, 0 if tx.is_postgres else each.row[0]].append(each)
+    found: dict[int, tuple[Any, ...]] = {}
+    for (kind, home), some in parts.items():
+        values: dict[str, Any] = {"home": home}
+        if tx.is_postgres:
+            values = {
+                "groups": [each.row[0] for each in some],
+                "devices": [each.device_number for each in some],
+                "stays": [each.stay for each in some],
+                "moments": [each.ts for each in some],
+            }
+        values["seqs"] = array_param(tx, [each.seq for each in some])
+        rows = tx.fetch_raw(LIST_RECORDS[KIND_NAMES[kind]], values)
+        found |= {row[0]: row[1:] for row in rows}
+    return found

@@ -107,8 +107,8 @@ limit 1
 )
 
 # A device that has left the group belongs to another tenant: its new name must not be shown.
-ARRIVED_COLUMNS = """
-    a.group_id, a.seq, a.kind, a.source, a.stay, a.device_number, a.ts, d.id, d.stay,
+ARRIVAL_COLUMNS = "a.group_id, a.seq, a.kind, a.source, a.stay, a.device_number, a.ts"
+ARRIVED_DEVICE_COLUMNS = """d.id, d.stay,
     case when p.depth is null then '' else d.name end,
     d.type,
     case when p.depth is null then '[]' else d.tags end"""
@@ -122,7 +122,7 @@ left join group_path p
 _SEQ, _TS, _DEVICE_ID = 1, 6, 7
 
 _SELECT_ARRIVED = f"""
-select {ARRIVED_COLUMNS}
+select {ARRIVAL_COLUMNS}, {ARRIVED_DEVICE_COLUMNS}
 from arrival a {JOIN_ARRIVED_DEVICE}
 """
 

@@ -99,6 +99,7 @@ class Load:
             self.acknowledged.append(f"{number:05d}")
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_before_a_backup_is_missing_in_what_it_restores(
     world: World, elsewhere: Elsewhere, tmp_path: Path
 ) -> None:
@@ -188,6 +189,7 @@ def test_nothing_is_overwritten_and_nothing_is_restored_with_another_key_or_dama
     restore(target, sound)
 
 
+@pytest.mark.slow
 def test_a_backup_that_is_killed_leaves_the_older_one_valid(tmp_path: Path) -> None:
     data, place = tmp_path / "data", tmp_path / "backups"
     assert longwire("migrate", "--data", str(data), cwd=tmp_path).returncode == 0
@@ -311,6 +313,7 @@ def test_a_server_that_is_not_there_is_told_in_a_line(url: str, tmp_path: Path) 
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.ordinary_variant("sqlite")
 def test_a_bucket_takes_backups(
     world: World, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch

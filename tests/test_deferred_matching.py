@@ -200,6 +200,7 @@ def test_a_filter_that_is_too_costly_for_a_record_without_data_fails_no_request(
     assert "too large" in error_of(ada, group, connector)
 
 
+@pytest.mark.slow
 def test_a_group_whose_matching_fails_is_in_nobodys_way(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def command(world: World, *flags: str) -> Any:
     return longwire("rotate-key", *flags, *where, "--json", cwd=world.settings.data)
 
 
+@pytest.mark.slow
 def test_a_key_is_rotated_while_the_service_works_and_the_old_one_is_forgotten(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +178,7 @@ def test_every_sealed_column_is_resealed_for_the_purpose_that_its_owner_seals_it
     assert resealing._mail_queue(1).purpose(row) == invitations.SEAL_PURPOSE
 
 
+@pytest.mark.slow
 def test_a_service_that_does_not_know_the_new_key_is_not_locked_out(tmp_path: Path) -> None:
     """`rotate-key` refuses while a service runs that was started before the key was added."""
     data = tmp_path / "data"

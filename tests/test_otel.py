@@ -343,6 +343,7 @@ def test_the_collector_gets_the_metrics_that_are_scraped(
     assert collector.spans == []
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_a_dead_collector_is_one_line_of_the_log(
     collector: Collector, make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch

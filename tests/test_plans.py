@@ -26,6 +26,7 @@ def test_reading_all_records_of_a_device_or_all_deliveries_of_a_channel_is_detec
     assert sqlite_scans(connection, sql)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql, is_scan",
     [

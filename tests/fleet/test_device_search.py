@@ -129,6 +129,7 @@ def test_devices_are_found_and_sorted_by_the_charge_of_their_battery(world: Worl
     assert find(ada, group, batteryBelow=100) == ["50", "7.5"]
 
 
+@pytest.mark.slow
 def test_a_tree_is_searched_like_one_group(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """By every way of reading: of few and of many devices, in parts, and group by group."""
     ada = world.person("ada")

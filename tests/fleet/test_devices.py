@@ -562,6 +562,7 @@ def places(name: str, *indexes: int) -> tuple[str, ...]:
     return tuple(f"{name}[{index}]" for index in indexes)
 
 
+@pytest.mark.slow
 def test_many_devices_are_transferred_and_deleted_all_or_none(world: World) -> None:
     ada = world.person("ada")
     source, target, other = (ada.group(name) for name in ("source", "target", "other"))

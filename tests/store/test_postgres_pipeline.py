@@ -63,6 +63,27 @@ def test_statements_run_in_order_and_their_rows_come_back(
     assert len(numbers_of(connection)) == 17
 
 
+def test_statements_that_the_server_has_dropped_are_prepared_again(
+    connection: psycopg.Connection[Any],
+) -> None:
+    """The driver drops all of a connection when it rolls back, if it has prepared some itself."""
+    prepared: Prepared = set()
+    pipeline = StatementPipeline(connection, prepared)
+    pipeline.add(INSERT, letters(0, 5))
+    pipeline.commit()
+    connection.execute("select count(*) from letter", prepare=True)
+    connection.rollback()
+    connection.execute("select 1")
+    connection.rollback()
+    pipeline.add(INSERT, letters(10, 5))
+    with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+        pipeline.run()
+    connection.rollback()
+    pipeline.add(INSERT, letters(20, 5))
+    pipeline.commit()
+    assert numbers_of(connection) == [*range(5), *range(20, 25)]
+
+
 def test_more_than_any_buffer_holds_is_sent_and_received(
     connection: psycopg.Connection[Any], prepared: Prepared | None
 ) -> None:

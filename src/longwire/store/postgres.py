@@ -241,7 +241,8 @@ class Postgres:
     def _retried(self, attempt: Callable[[], T], deadline: float) -> T:
         """Retry on serialization failure, deadlock or lost connection, until the deadline."""
         attempts_max = ATTEMPTS_MAX
-        # After a cut, every connection of the pool is found to be lost, one after the other.
+        # After a cut, every connection of the pool is found to be lost, one after the other; after
+        # rollbacks, to be without its prepared statements.
         lost_max = self._engine.pool.size() + 1  # type: ignore[attr-defined]
         while True:
             if time.monotonic() >= deadline:
@@ -251,7 +252,8 @@ class Postgres:
             except (sa.exc.DBAPIError, psycopg.Error) as error:
                 if not _is_retryable(error):
                     raise
-                if _is_lost(error) and lost_max:
+                is_stale = isinstance(error, psycopg.errors.InvalidSqlStatementName)
+                if (is_stale or _is_lost(error)) and lost_max:
                     lost_max -= 1
                     continue
                 attempts_max -= 1
@@ -345,6 +347,7 @@ def _is_retryable(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
     passing = (
         psycopg.errors.SerializationFailure,
         psycopg.errors.DeadlockDetected,
+        psycopg.errors.InvalidSqlStatementName,
         # Nothing here has a check but partitions: a row's month was made while it came in.
         psycopg.errors.CheckViolation,
     )

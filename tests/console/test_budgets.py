@@ -27,6 +27,7 @@ ELEMENTS_MAX = 2_500
 TRIES = 3
 GROWTH_MAX = 10_000_000
 WARM_UP_S = 120  # until the list is as long as it gets
+TOKEN_RENEWAL_S = 1_800
 # How long the live page is watched; the budget is meant for an hour.
 WATCH_MINUTES = float(os.environ.get("LONGWIRE_SOAK_MINUTES", "3"))
 
@@ -112,6 +113,8 @@ def send(person: Person, device: str, seconds: range) -> None:
     """A hundred records in each of these seconds, numbered."""
     begin = time.monotonic()
     for sent, second in enumerate(seconds, 1):
+        if sent % TOKEN_RENEWAL_S == 0:
+            person.token = person.world.token(person.client_id, person.client_secret)
         items = [record_of(device, data=f'{{"n":{second * 100 + each}}}') for each in range(100)]
         ok(person.post("/device/data/batch", {"items": items}))
         time.sleep(max(0.0, begin + sent - time.monotonic()))

@@ -350,6 +350,8 @@ def _is_retryable(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
         psycopg.errors.InvalidSqlStatementName,
         # Nothing here has a check but partitions: a row's month was made while it came in.
         psycopg.errors.CheckViolation,
+        # The driver has deallocated what was prepared (see `postgres_pipeline`).
+        psycopg.errors.InvalidSqlStatementName,
     )
     if isinstance(error, sa.exc.DBAPIError):
         return isinstance(error.orig, passing) or error.connection_invalidated

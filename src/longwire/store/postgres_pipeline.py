@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Transformer
-from psycopg.errors import error_from_result
+from psycopg.errors import InvalidSqlStatementName, error_from_result
 
 from longwire.store.binary_arrays import BinaryArray
 
@@ -116,7 +116,12 @@ class StatementPipeline:
                 errors.append(result)
         self._receive_one()  # the end of the pipeline
         if errors:
-            raise error_from_result(errors[0])  # those behind it were not run
+            error = error_from_result(errors[0])  # those behind it were not run
+            if self._prepared and isinstance(error, InvalidSqlStatementName):
+                # The driver deallocates all of a connection, such as after a rollback. A retry of
+                # the transaction prepares them again.
+                self._prepared.clear()
+            raise error
         return results
 
     def _leave(self) -> None:

@@ -347,7 +347,6 @@ def _is_retryable(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
     passing = (
         psycopg.errors.SerializationFailure,
         psycopg.errors.DeadlockDetected,
-        psycopg.errors.InvalidSqlStatementName,
         # Nothing here has a check but partitions: a row's month was made while it came in.
         psycopg.errors.CheckViolation,
         # The driver has deallocated what was prepared (see `postgres_pipeline`).

@@ -74,12 +74,6 @@ class StatementPipeline:
         self._libpq.enter_pipeline_mode()
         try:
             results = self._exchange(statements)
-        except psycopg.errors.InvalidSqlStatementName:
-            # After a rollback the driver lets the server drop all prepared statements, not only
-            # its own. The transaction is retried.
-            assert self._prepared is not None
-            self._prepared.clear()
-            raise
         finally:
             self._leave()
         for each, result in zip(statements, results, strict=True):

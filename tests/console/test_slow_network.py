@@ -1,0 +1,141 @@
+"""A slow network: what is on its way is shown, nothing jumps, and nothing is sent twice."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from longwire.demo.seeding import SeedOptions
+from tests.console.browser import Console
+from tests.console.conftest import OpenConsole
+from tests.console.screens import list_screens
+from tests.demo_world import fill_world
+from tests.world import World, ok
+
+pytestmark = [pytest.mark.soak, pytest.mark.parametrize("engine", ["sqlite"])]
+
+NOWHERE = "http://127.0.0.1:9"
+ROUND_TRIP_MS = 400
+BYTES_PER_S = 50_000
+# As browsers count it: the share of the window that moved, times how far it did.
+SHIFT_MAX = 0.1
+SHIFTS = """
+window.shifts = [];
+new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) {
+        const what = entry.sources.map(each => each.node?.className || each.node?.nodeName);
+        window.shifts.push([entry.value, what.join(' ')]);
+    }
+}).observe({type: 'layout-shift', buffered: true});
+"""
+GO = "path => { window.shifts = []; history.pushState({}, '', '/console' + path); }"
+BUSY = "main .skeleton, main [aria-busy=true]"
+
+
+def slow_down(console: Console) -> None:
+    session = console.context.new_cdp_session(console.page)
+    session.send("Network.enable")
+    session.send(
+        "Network.emulateNetworkConditions",
+        {
+            "offline": False,
+            "latency": ROUND_TRIP_MS,
+            "downloadThroughput": BYTES_PER_S,
+            "uploadThroughput": BYTES_PER_S,
+        },
+    )
+
+
+@pytest.fixture
+def screens(world: World) -> dict[str, str]:
+    options = SeedOptions(NOWHERE, NOWHERE, devices=11, history_days=0.1)
+    group = fill_world(world, options).group_id
+
+    def get(path: str, parameters: dict[str, str]) -> Any:
+        return ok(world.operator.get(path, **parameters))
+
+    return list_screens(get, group)
+
+
+def test_no_screen_jumps_while_it_loads(
+    world: World, screens: dict[str, str], browse: OpenConsole
+) -> None:
+    jumps = []
+    with browse(world, world.operator) as console:
+        page = console.page
+        page.add_init_script(SHIFTS)
+        slow_down(console)
+        console.open("/account")
+        expect(page.locator("main h1")).to_be_visible()
+        for screen, path in screens.items():
+            page.evaluate(GO, path)
+            expect(page.locator("main h1"), screen).to_be_visible()
+            expect(page.locator(BUSY), screen).to_have_count(0)
+            shifts = page.evaluate("() => window.shifts")
+            if sum(value for value, _ in shifts) > SHIFT_MAX:
+                jumps.append((screen, shifts))
+    assert jumps == []
+
+
+def press_twice(page: Page, name: str) -> None:
+    """As somebody does who sees nothing happen."""
+    button = page.get_by_role("dialog").get_by_role("button", name=name, exact=True)
+    button.evaluate("button => { button.click(); button.click(); }")
+
+
+def test_pressing_twice_sends_once(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    ada.device(harbour, name="Cold room")
+    writes: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.method != "GET":
+            writes.append(request.method)
+
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/devices")
+        expect(page.get_by_role("link", name="Cold room")).to_be_visible()
+        slow_down(console)
+        page.on("request", note)
+        page.get_by_role("button", name="New device").first.click()
+        for label in ("Name", "Original id", "Network"):
+            page.get_by_role("dialog").get_by_label(label, exact=True).fill("Crane")
+        press_twice(page, "Create")
+        expect(page.get_by_role("link", name="Crane", exact=True)).to_be_visible()
+        page.get_by_role("link", name="Crane", exact=True).click()
+        page.get_by_role("button", name="More actions").click()
+        page.get_by_role("menuitem", name="Rename").click()
+        page.get_by_role("dialog").get_by_label("Name").fill("Crane 8")
+        press_twice(page, "Rename")
+        expect(page.get_by_role("heading", name="Crane 8")).to_be_visible()
+        page.get_by_role("link", name="People", exact=True).click()
+        page.get_by_role("button", name="Invite").click()
+        page.get_by_role("dialog").get_by_label("Email").fill("grace@example.com")
+        page.get_by_role("dialog").get_by_label("Role", exact=True).select_option("Viewer")
+        press_twice(page, "Invite")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert writes == ["POST", "PUT", "PUT"]
+        page.remove_listener("request", note)
+
+
+def test_what_takes_long_can_be_stopped_and_asked_for_again(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    ada.connector(harbour, NOWHERE, name="To the cellar", enabled=False)
+    with browse(world, ada) as console:
+        page = console.open("/account")
+        page.clock.install()
+        held: list[Any] = []
+        console.context.route("**/connector/connectors?*", lambda route: held.append(route))
+        page.evaluate(GO, f"/g/{harbour}/connectors")
+        expect(page.locator(BUSY).first).to_be_attached()
+        page.clock.fast_forward(6_000)
+        expect(page.get_by_role("main")).to_contain_text("Still working.")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("main")).to_contain_text("Stopped.")
+        console.context.unroute_all(behavior="ignoreErrors")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("link", name="To the cellar")).to_be_visible()

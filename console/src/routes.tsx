@@ -9,10 +9,12 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { CONSOLE_PATH } from "./base-path";
+import { fetchRights, mayCall } from "./api/may";
 import { queryClient, sessionQuery } from "./api/queries";
 import { Frame } from "./frame/frame";
 import { NotFound, PageFailed } from "./frame/failures";
 import type { PageSearch } from "./frame/page-state";
+import { SECTIONS } from "./frame/sections";
 import { preferences } from "./preferences";
 import { parseSearch, stringifySearch, textParam, type RawSearch } from "./search";
 import { accountSearch } from "./pages/account/search";
@@ -69,8 +71,19 @@ const start = createRoute({
   path: "/",
   beforeLoad: () => {
     const { lastGroup } = preferences();
-    if (lastGroup) throw redirect({ to: "/g/$groupId/overview", params: { groupId: lastGroup } });
+    if (lastGroup) throw redirect({ to: "/g/$groupId", params: { groupId: lastGroup } });
     throw redirect({ to: "/groups" });
+  },
+});
+
+// A group leads to the first of its sections that may be seen.
+const group = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId",
+  beforeLoad: async ({ params }) => {
+    const rights = await fetchRights(params.groupId);
+    const seen = rights && SECTIONS.find((each) => !each.needs || mayCall(rights, each.needs));
+    throw redirect({ to: seen?.to ?? (rights ? "/g/$groupId/settings" : "/g/$groupId/overview"), params });
   },
 });
 
@@ -280,6 +293,7 @@ export const router = createRouter({
     signIn,
     frame.addChildren([
       start,
+      group,
       overview,
       live,
       devices,

@@ -1,6 +1,6 @@
 // What the signed-in person may do in a group, by the operation that would be called.
 import { useQuery } from "@tanstack/react-query";
-import { groupQuery, sessionQuery } from "./queries";
+import { groupQuery, queryClient, sessionQuery } from "./queries";
 import { NEEDS, type Operation } from "./permissions";
 
 export interface Rights {
@@ -22,6 +22,13 @@ export function useRights(groupId: string | null): Rights & { isKnown: boolean }
   const isOperator = session.data?.isOperator ?? false;
   if (!group.data) return { ...NO_RIGHTS, isOperator, isKnown: isOperator };
   return { isOperator, permissions: new Set(group.data.role?.permissions ?? []), isKnown: true };
+}
+
+// The same outside of a page; null where the group cannot be had.
+export async function fetchRights(groupId: string): Promise<Rights | null> {
+  const session = await queryClient.ensureQueryData(sessionQuery);
+  const group = await queryClient.ensureQueryData(groupQuery(groupId)).catch(() => null);
+  return group && { isOperator: session?.isOperator ?? false, permissions: new Set(group.role?.permissions ?? []) };
 }
 
 export function useMay(groupId: string | null, operation: Operation): boolean {

@@ -1,7 +1,7 @@
 // What stands around every screen: sections at the side, search, range, zone and live above.
 import { useEffect, useRef, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useNavigate, useParams } from "@tanstack/react-router";
 import { ApiProblem, onRefused, onSignedOut, reportSignedOut } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, overviewQuery, queryClient, sessionQuery } from "~/api/queries";
@@ -41,8 +41,14 @@ function Side({ groupId }: { groupId: string | null }) {
   const overview = useQuery({ ...overviewQuery(groupId ?? ""), enabled: maySeeOverview });
   const failing = overview.data?.connectors?.failing ?? 0;
   const isShown = (section: Section) => !section.needs || mayCall(rights, section.needs);
+  const { pathname } = useLocation();
+  const side = useRef<HTMLElement>(null);
+  // On a phone the sections are a bar to be swiped: the current one is in view.
+  useEffect(() => {
+    side.current?.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [pathname, rights.isKnown]);
   return (
-    <nav className="side" aria-label="Sections">
+    <nav ref={side} className="side" aria-label="Sections">
       <Link to="/" className="brand">
         longwire
       </Link>

@@ -51,7 +51,7 @@ function pathOf(target: IdTarget, groupId: string | null): string | null {
     case "record":
       return `/r/${target.id}`;
     case "group":
-      return `/g/${target.id}/overview`;
+      return `/g/${target.id}`;
     case "connector":
       return groupId && `/g/${groupId}/connectors/${target.id}`;
     case "notification":
@@ -112,7 +112,7 @@ function useFound(typed: string, groupId: string | null, rights: Rights): { entr
           id: group.id,
           group: "Groups",
           label: nameOr(group.name, group.id),
-          path: `/g/${group.id}/overview`,
+          path: `/g/${group.id}`,
         })),
         ...(connectors.data?.test ?? [])
           .filter((connector) => matchesWords(connector.name ?? "", q))

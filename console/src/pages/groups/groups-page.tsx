@@ -36,7 +36,7 @@ function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
           ) : (
             <span className="tree-toggle" />
           )}
-          <Link to="/g/$groupId/overview" params={{ groupId: group.id }}>
+          <Link to="/g/$groupId" params={{ groupId: group.id }}>
             {name}
           </Link>
           {group.deletionAt && (

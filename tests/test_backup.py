@@ -1,24 +1,30 @@
 """Backups: made while the service works, stored in pieces, restored into an empty place."""
 
+import hashlib
 import json
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 
 from longwire.backup import operations
+from longwire.backup.repository import CHUNK_BYTES_MAX as CHUNK_BYTES_STORED_MAX
 from longwire.backup.repository import Manifest, Repository, Transfer
 from longwire.backup.stores import BackupError, FolderStore, open_store
 from longwire.errors import OperatorError
 from longwire.settings import Settings
+from longwire.store.postgres import UPGRADE_LOCK
 from longwire.store.postgres_backup import CHUNK_BYTES_MAX, split_rows
 from tests.conftest import PostgresServer
 from tests.delivery.receiver import Receiver
@@ -283,6 +289,66 @@ def test_a_manifest_leads_nowhere_else(
     with pytest.raises(BackupError, match="not a backup of longwire"):
         Repository(FolderStore(place)).keep(1)
     assert precious.exists()
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_service_that_starts_in_the_same_database_keeps_what_it_creates(
+    world: World, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    place, target = tmp_path / "backups", elsewhere("restored")
+    back_up(world, place)
+    queue = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    with (
+        ThreadPoolExecutor(1) as pool,
+        psycopg.connect(target.database, autocommit=True) as starting,
+    ):
+        starting.execute("select pg_advisory_lock(%s)", [UPGRADE_LOCK])
+        restoring = pool.submit(restore, target, place)
+        eventually(lambda: restoring.done() or starting.execute(queue).fetchone() == (1,))
+        starting.execute("create table device (kept text)")
+        starting.execute("select pg_advisory_unlock(%s)", [UPGRADE_LOCK])
+        with pytest.raises(OperatorError, match="empty"):
+            restoring.result()
+        assert starting.execute("select kept from device").fetchall() == []
+
+
+@pytest.mark.engine_free
+def test_a_backup_of_a_stranger_is_not_unpacked_beyond_what_it_says(
+    world: World, fast_folder: Path, tmp_path: Path
+) -> None:
+    """A chunk that unpacks to far more, one that is no file, and some that are named repeatedly."""
+    place, target = tmp_path / "backups", replace(world.settings, data=fast_folder / "target")
+    made = back_up(world, place)
+    repository = Repository(FolderStore(place))
+    content = bytes(2 * CHUNK_BYTES_STORED_MAX)
+    bomb, endless = hashlib.sha256(content).hexdigest(), "e" * 64
+    for name in (bomb, endless):
+        (place / "chunks" / name[:2]).mkdir(exist_ok=True)
+    (place / "chunks" / bomb[:2] / bomb).write_bytes(zlib.compress(content))
+    (place / "chunks" / endless[:2] / endless).symlink_to("/dev/zero")
+    [file] = made.manifest.files
+
+    def refuse(match: str, **changed: Any) -> None:
+        files = (msgspec.structs.replace(file, **changed),)
+        with pytest.raises(BackupError, match=match):
+            operations.restore(
+                target, repository, msgspec.structs.replace(made.manifest, files=files)
+            )
+
+    refuse("damaged", size=len(content), chunks=(bomb,))
+    refuse("damaged", chunks=(endless,))
+    refuse("not the size", chunks=file.chunks * 9)
+    refuse("not the size", chunks=file.chunks[:-1])
+    assert list(target.data.iterdir()) == []
+
+
+@pytest.mark.engine_free
+def test_a_row_that_is_too_large_for_a_chunk_is_in_several(tmp_path: Path) -> None:
+    repository = Repository(FolderStore(tmp_path))
+    row = bytes(CHUNK_BYTES_STORED_MAX) + b"the end"
+    stored = repository.add_file("rows", [b"a", row], Transfer())
+    assert len(stored.chunks) == 3
+    assert b"".join(repository.read_file(stored)) == b"a" + row
 
 
 @pytest.mark.engine_free

@@ -101,6 +101,13 @@ def test_a_server_that_is_away_and_settings_that_are_wrong_are_findings(tmp_path
     wrong = examine(tmp_path, "--port", "99999", "--smtp-host", "mail")
     assert is_said("port: must be", wrong, "settings", "problem")
     assert is_said("smtp_host, smtp_from: give both", wrong, "settings", "problem")
+    no_names = examine(
+        tmp_path,
+        *("--port", "0", "--mqtt-url", "mqtt://a..b", "--smtp-host", "a..b"),
+        *("--smtp-from", "lw@example.com"),
+    )
+    assert is_said("mqtt_url: a..b cannot be resolved", no_names, "egress", "problem")
+    assert is_said("a..b:587 cannot be used", no_names, "mail", "problem")
     assert "hunter2" not in json.dumps(away)
 
 

@@ -1,6 +1,7 @@
 """Another secret key for the same database: nothing stops working, whenever it is interrupted."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from longwire import startup
 from longwire.cli import keys as rotation
 from longwire.delivery import channels, invitations
 from longwire.fleet import downlink_links, registrations
@@ -191,6 +193,29 @@ def test_a_service_that_does_not_know_the_new_key_is_not_locked_out(tmp_path: Pa
         refused = longwire("rotate-key", "--data", str(data), cwd=tmp_path)
         assert refused.returncode == 2 and "restart it" in refused.stderr
     assert longwire("rotate-key", "--data", str(data), cwd=tmp_path).returncode == 0
+
+
+def test_no_key_is_lost_when_keys_are_added_and_dropped_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = world.settings
+    [old] = startup.load_keys(settings)[0]
+    with ThreadPoolExecutor(8) as pool:
+        added = list(pool.map(lambda _: rotation._add_key(settings), range(8)))
+    keys, _ = startup.load_keys(settings)
+    assert len(set(added)) == 8
+    assert set(Keyring(*keys).fingerprints) == {*added, Keyring(old).fingerprint}
+
+    # Whoever drops the older keys has checked the newest one, not one that was added since.
+    write_keys(world, old)
+
+    async def add_meanwhile(database: object) -> None:
+        rotation._add_key(settings)
+
+    monkeypatch.setattr(rotation, "_require_unneeded", add_meanwhile)
+    with pytest.raises(rotation.RotationError, match="meanwhile"):
+        rotation._drop_old_keys(settings, world.database)
+    assert startup.load_keys(settings)[0][1:] == [old]
 
 
 def test_several_keys_open_and_the_newest_seals() -> None:

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from longwire.notifications import webpush
-from longwire.settings import Settings, SettingsError, describe_settings, load
+from longwire.settings import (
+    Settings,
+    SettingsError,
+    describe_settings,
+    load,
+    redact_password,
+)
 from longwire.settings_file import SECTIONS, render_effective, render_template
 
 # What a number counts if its name does not end in a unit.
@@ -448,3 +454,21 @@ def test_tiles_of_the_map_need_a_host_of_their_own_and_their_three_numbers() -> 
     ):
         assert [each.partition(":")[0] for each in problems({"map_tiles": tiles})] == ["map_tiles"]
     assert problems({"map_attribution": "Tiles\nof Example"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:hunter2@db/lw",
+        "postgresql://ada:hunter2@b@db/lw",
+        "postgresql://db/lw?user=ada&password=hunter2",
+        "postgresql://db/lw?sslpassword=hunter2&user=ada",
+        "postgresql://db/lw?user=ada&pass%77ord=hunter2",
+        "postgresql://db/lw?%50ASSWORD=hunter2",
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str) -> None:
+    shown = redact_password(url)
+    assert "hunter2" not in shown
+    assert "***" in shown
+    assert ("user=ada" in shown) == ("user=ada" in url)

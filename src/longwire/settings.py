@@ -589,7 +589,13 @@ def load(
 def redact_password(url: str) -> str:
     """A URL without its password, for display."""
     hidden = re.sub(r"(//[^/?#@:]*):[^/?#]*@", r"\1:***@", url)
-    return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", hidden)
+    return re.sub(r"([?&])([^&=]+)=[^&]*", _redact_parameter, hidden)
+
+
+def _redact_parameter(found: re.Match[str]) -> str:
+    """Drivers decode the name of a parameter, so that it may be written in many ways."""
+    is_secret = unquote(found[2]).lower().endswith("password")
+    return f"{found[1]}{found[2]}=***" if is_secret else found[0]
 
 
 def _load_file(path: Path, wrong: list[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Commands that run next to a service load this too, so it imports neither the API nor delivery.
 """
 
+import fcntl
 import json
 import os
 import tempfile
@@ -182,6 +183,15 @@ def save_new_key(path: Path, key: bytes) -> None:
 def format_keys(keys: Iterable[bytes]) -> str:
     """Keys as they are in a file: the newest first, one in each line."""
     return "".join(f"{key.hex()}\n" for key in keys)
+
+
+@contextmanager
+def lock_keys(settings: Settings) -> Iterator[None]:
+    """Only one process at a time changes the file of the secret key; the others wait."""
+    path = key_path(settings)
+    with path.with_name(f"{path.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def save_keys(settings: Settings, keys: Iterable[bytes]) -> None:

@@ -25,6 +25,7 @@ DATABASE_FILE = "longwire.db"
 KEY_FILE = "secret.key"
 SQLITE, POSTGRES = "sqlite", "postgresql"
 CHUNK_BYTES = 256 * 1024
+KEY_FILE_BYTES_MAX = 64 * 1024
 # Nobody else names a folder like this: what was left behind is deleted.
 _TEMPORARY = ".longwire-backup-"
 _TEMPORARY_NAME = re.compile(r"\.longwire-backup-([0-9]+)-[a-z0-9_]{8}")
@@ -134,7 +135,10 @@ def restore(settings: Settings, repository: Repository, manifest: Manifest) -> N
 
 def _read_keys(repository: Repository, manifest: Manifest) -> list[bytes]:
     """The secret keys in a backup, which are those of its database."""
-    content = b"".join(repository.read_file(_find_file(manifest, KEY_FILE)))
+    file = _find_file(manifest, KEY_FILE)
+    if file.size > KEY_FILE_BYTES_MAX:
+        raise BackupError("What the backup has as the secret key is none.")
+    content = b"".join(repository.read_file(file))
     try:
         keys = [bytes.fromhex(each) for each in content.decode().split()]
         fingerprints = Keyring(*keys).fingerprints
@@ -176,37 +180,32 @@ def _assemble(path: Path, repository: Repository, manifest: Manifest) -> None:
             out.write(chunk)
         out.flush()
         os.fsync(out.fileno())
-    if path.stat().st_size != file.size:
-        raise BackupError("The backup has not the size that it says.")
     sqlite_backup.check_copy(path)
 
 
 def _restore_postgres(settings: Settings, repository: Repository, manifest: Manifest) -> None:
     driver = _import_postgres()
-    driver.require_empty(settings.database)
     unknown = {each.name for each in manifest.files} - {*driver.list_tables(), KEY_FILE}
     if unknown:
         raise BackupError(f"This version does not know {', '.join(sorted(unknown))}.")
 
-    def create_tables(tx: Tx) -> None:
+    def work(tx: Tx) -> None:
+        # Nobody else creates tables meanwhile: an upgrade holds a lock until its end.
+        driver.require_empty(tx)
         upgrade.upgrade_to(tx, manifest.revision)
         partitions.create_months(tx, manifest.months)
-
-    database, _ = startup.build_database(settings, Clock(), is_secondary=True)
-    try:
-        database.upgrade(create_tables)
-    finally:
-        database.close()
-    try:
-        with driver.open_restoration(settings.database) as restoration:
+        with driver.open_restoration(tx) as restoration:
             for file in manifest.files:
                 if file.name != KEY_FILE:
                     restoration.write_table(file.name, repository.read_file(file))
             for name, value in manifest.counters.items():
                 restoration.set_sequence(name, value)
-    except BaseException:
-        driver.drop_tables(settings.database)  # they are new, and empty
-        raise
+
+    database, _ = startup.build_database(settings, Clock(), is_secondary=True)
+    try:
+        database.upgrade(work)
+    finally:
+        database.close()
 
 
 def _find_file(manifest: Manifest, name: str) -> StoredFile:

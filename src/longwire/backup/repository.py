@@ -12,6 +12,10 @@ from isal import isal_zlib
 from longwire.backup.stores import BackupError, BlobStore
 
 FORMAT = 1
+# Nothing that we store is larger, so a folder that a stranger has filled cannot take all memory.
+CHUNK_BYTES_MAX = 16 * 1024 * 1024
+PACKED_BYTES_MAX = CHUNK_BYTES_MAX + 64 * 1024
+MANIFEST_BYTES_MAX = 1024 * 1024 * 1024
 _COMPRESSION_LEVEL = 1
 _MANIFESTS = "backups"
 _CHUNKS = "chunks"
@@ -71,7 +75,7 @@ class Repository:
             self._present = self._list_chunks()
         names: list[str] = []
         size = 0
-        for chunk in chunks:
+        for chunk in _cut(chunks):
             blob = _name_chunk(hashlib.sha256(chunk).hexdigest())
             size += len(chunk)
             if blob not in self._present:
@@ -109,9 +113,16 @@ class Repository:
         return self._load(names[-1])
 
     def read_file(self, file: StoredFile) -> Iterator[bytes]:
-        """The chunks of a file, each compared with its name."""
+        """The chunks of a file, each compared with its name, up to the size that it says."""
+        left = file.size
         for name in file.chunks:
-            yield self._read_chunk(name)
+            chunk = self._read_chunk(name)
+            left -= len(chunk)
+            if left < 0:
+                break
+            yield chunk
+        if left:
+            raise BackupError(f"{file.name} in the backup has not the size that it says.")
 
     def keep(self, count: int) -> list[str]:
         """Delete all but the newest backups, and the chunks that only they had; their ids."""
@@ -130,17 +141,20 @@ class Repository:
         return set(filter(_CHUNK_NAME.fullmatch, self._store.list_names(_CHUNKS)))
 
     def _read_chunk(self, name: str) -> bytes:
+        packed = self._store.get(_name_chunk(name), PACKED_BYTES_MAX)
+        unpacking = zlib.decompressobj()
         try:
-            content = zlib.decompress(self._store.get(_name_chunk(name)))
+            # With room for one byte more, the end of a chunk of the largest size is seen.
+            content = unpacking.decompress(packed, CHUNK_BYTES_MAX + 1)
         except zlib.error as error:
             raise BackupError(f"The chunk {name} is damaged.") from error
-        if hashlib.sha256(content).hexdigest() != name:
+        if not unpacking.eof or hashlib.sha256(content).hexdigest() != name:
             raise BackupError(f"The chunk {name} is damaged.")
         return content
 
     def _load(self, name: str) -> Manifest:
         try:
-            manifest = msgspec.json.decode(self._store.get(name), type=Manifest)
+            manifest = msgspec.json.decode(self._store.get(name, MANIFEST_BYTES_MAX), type=Manifest)
         except msgspec.MsgspecError as error:
             raise BackupError(f"{name} is not a backup of longwire: {error}") from error
         if manifest.format != FORMAT:
@@ -158,6 +172,13 @@ def _is_well_formed(manifest: Manifest) -> bool:
         and all(map(_DIGEST.fullmatch, digests))
         and all(map(_MONTH.fullmatch, manifest.months))
     )
+
+
+def _cut(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes; a chunk with a row that is too large becomes several."""
+    for chunk in chunks:
+        for begin in range(0, len(chunk), CHUNK_BYTES_MAX):
+            yield chunk[begin : begin + CHUNK_BYTES_MAX]
 
 
 def _list_blobs(manifest: Manifest) -> Iterator[str]:

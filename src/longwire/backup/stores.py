@@ -3,6 +3,7 @@
 import fcntl
 import importlib
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -26,8 +27,8 @@ class BlobStore(Protocol):
 
     def put(self, name: str, content: bytes) -> None: ...
 
-    def get(self, name: str) -> bytes:
-        """Its content; raises BackupError if there is none."""
+    def get(self, name: str, bytes_max: int) -> bytes:
+        """Its content; raises BackupError if there is none, or more than that."""
 
     def list_names(self, prefix: str) -> Iterator[str]: ...
 
@@ -71,11 +72,15 @@ class FolderStore:
         finally:
             os.close(folder)
 
-    def get(self, name: str) -> bytes:
+    def get(self, name: str, bytes_max: int) -> bytes:
+        path = self._folder / name
         try:
-            return (self._folder / name).read_bytes()
+            found = path.stat()
+            if not stat.S_ISREG(found.st_mode) or found.st_size > bytes_max:
+                raise BackupError(f"{path} is not a file of a backup, or damaged.")
+            return path.read_bytes()
         except OSError as error:
-            raise BackupError(f"{self._folder / name}: {error.strerror}") from error
+            raise BackupError(f"{path}: {error.strerror}") from error
 
     def list_names(self, prefix: str) -> Iterator[str]:
         for path in sorted((self._folder / prefix).rglob("*")):
@@ -115,8 +120,11 @@ class S3Store:
     def put(self, name: str, content: bytes) -> None:
         self._run(self._store.put, name, content)
 
-    def get(self, name: str) -> bytes:
-        return bytes(self._run(self._store.get, name).bytes())
+    def get(self, name: str, bytes_max: int) -> bytes:
+        found = self._run(self._store.get, name)
+        if found.meta["size"] > bytes_max:
+            raise BackupError(f"{self._place}: {name} is not of a backup, or damaged.")
+        return bytes(found.bytes())
 
     def list_names(self, prefix: str) -> Iterator[str]:
         def collect() -> list[str]:

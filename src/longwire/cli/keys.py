@@ -63,9 +63,10 @@ def _add_key(chosen: Settings) -> str:
         )
     if not startup.has_key(chosen):
         raise RotationError(f"There is no {startup.key_path(chosen)}.")
-    keys, _ = startup.load_keys(chosen)
-    keys.insert(0, new_key())
-    startup.save_keys(chosen, keys)
+    with startup.lock_keys(chosen):
+        keys, _ = startup.load_keys(chosen)
+        keys.insert(0, new_key())
+        startup.save_keys(chosen, keys)
     return Keyring(*keys).fingerprint
 
 
@@ -82,8 +83,11 @@ def _drop_old_keys(chosen: Settings, database: Database) -> None:
     if chosen.secret_key:
         raise RotationError("The keys are in LONGWIRE_SECRET_KEY: remove the older ones there.")
     asyncio.run(_require_unneeded(database))
-    keys, _ = startup.load_keys(chosen)
-    startup.save_keys(chosen, keys[:1])
+    with startup.lock_keys(chosen):
+        keys, _ = startup.load_keys(chosen)
+        if Keyring(*keys).fingerprint != database.context.keyring.fingerprint:
+            raise RotationError("A key was added meanwhile: run `longwire rotate-key` first.")
+        startup.save_keys(chosen, keys[:1])
 
 
 async def _require_unneeded(database: Database) -> None:

@@ -56,7 +56,7 @@ def _list_hosts(settings: Settings) -> list[tuple[str, str, int]]:
 def _connect(area: Area, name: str, host: str, port: int) -> Finding:
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter for what is no name at all
         return area.problem(f"{name}: {host} cannot be resolved: {error}", "check the name and DNS")
     try:
         socket.create_connection((host, port), TIMEOUT_S).close()
@@ -83,7 +83,7 @@ def check_mail(area: Area, settings: Settings) -> Iterator[Finding]:
         text = f"{place} refuses the login (code {error.smtp_code})"
         yield area.problem(text, "check smtp_user and smtp_password")
         return
-    except (OSError, smtplib.SMTPException) as error:
+    except (OSError, UnicodeError, smtplib.SMTPException) as error:
         advice = "check smtp_host, smtp_port and smtp_security, and the server's certificate"
         yield area.problem(f"{place} cannot be used: {describe_error(error)}", advice)
         return

@@ -10,6 +10,7 @@ from psycopg import sql
 
 from longwire.errors import OperatorError
 from longwire.store import schema
+from longwire.store.database import Tx
 
 # Where a chunk ends depends on the rows in it, not on what is before them, so rows that are
 # inserted or deleted change the chunks around them only.
@@ -36,17 +37,10 @@ join pg_class c on c.oid = i.inhrelid
 where c.relname ~ '_p[0-9]{6}$'
 order by label
 """
-GET_TABLES = """
-select relname
-from pg_class
-where relkind in ('r', 'p') and not relispartition
-    and relnamespace = current_schema()::regnamespace
-"""
-DROP_SEQUENCE = "drop sequence if exists writer_number"
 COUNT_TABLES = """
 select count(*)
 from pg_class
-where relkind in ('r', 'p') and relnamespace = current_schema()::regnamespace
+where relkind in ('r', 'p') and relnamespace = cast(current_schema() as regnamespace)
 """
 
 
@@ -139,23 +133,13 @@ def split_rows(rows: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(collected)
 
 
-def require_empty(url: str) -> None:
-    with _connect(url) as connection:
-        found = connection.execute(COUNT_TABLES).fetchone()
-        if found is None or found[0]:
-            raise NotEmpty("This database has tables already; restore into an empty one.")
-
-
-def drop_tables(url: str) -> None:
-    """Undo what a restoration that failed has created."""
-    with _connect(url) as connection:
-        for (name,) in connection.execute(GET_TABLES).fetchall():
-            connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(str(name))))
-        connection.execute(DROP_SEQUENCE)
+def require_empty(tx: Tx) -> None:
+    if tx.fetch_raw(COUNT_TABLES, {})[0][0]:
+        raise NotEmpty("This database has tables already; restore into an empty one.")
 
 
 class Restoration:
-    """One transaction that fills the tables of a new database."""
+    """Fills the tables of a new database, in the transaction that has created them."""
 
     def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         self._connection = connection
@@ -177,8 +161,9 @@ class Restoration:
 
 
 @contextmanager
-def open_restoration(url: str) -> Iterator[Restoration]:
-    """Nothing is there until the end of the block, and nothing after a failure."""
-    with _connect(url) as connection:
-        connection.execute(NO_TIMEOUTS)
-        yield Restoration(connection)
+def open_restoration(tx: Tx) -> Iterator[Restoration]:
+    try:
+        tx.driver.execute(NO_TIMEOUTS)
+        yield Restoration(tx.driver)
+    except psycopg.Error as error:
+        raise PostgresFailed(f"PostgreSQL: {error}") from error

@@ -4,28 +4,20 @@ import asyncio
 import functools
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
-from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
 from longwire import logs, settings, startup
-from longwire.cli.terminal import printable
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-
-PIPED_COLUMNS = 2_000
-
 
 # --- flags ---
 
@@ -108,17 +100,3 @@ def run_write(chosen: Settings, work: Callable[[Tx], T]) -> T:
 
 def print_result(value: dict[str, Any], as_json: bool, text: str) -> None:
     click.echo(json.dumps(value) if as_json else text)
-
-
-def print_table(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(rows))
-        return
-    table = Table(*(Column(name, overflow="fold") for name in columns), box=None)
-    for row in rows:
-        table.add_row(
-            *(Text("" if row[name] is None else printable(str(row[name]))) for name in columns)
-        )
-    # A truncated id is useless, so piped output is as wide as it needs to be.
-    console = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
-    console.print(table)

@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, print_table, run_read
+from longwire.cli.base import database_flags, json_flag, run_read
+from longwire.cli.tables import print_table
 from longwire.dates import format_optional_date
 from longwire.settings import Settings
 from longwire.store import channels as store_channels

@@ -9,10 +9,10 @@ from longwire.cli.base import (
     database_flags,
     json_flag,
     print_result,
-    print_table,
     run_read,
     run_write,
 )
+from longwire.cli.tables import print_table
 from longwire.decoders.catalogue import KINDS as DECODERS
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType

@@ -6,10 +6,10 @@ from longwire.cli.base import (
     database_flags,
     json_flag,
     print_result,
-    print_table,
     run_read,
     run_write,
 )
+from longwire.cli.tables import print_table
 from longwire.dates import format_date
 from longwire.fleet import downlink_grants
 from longwire.identity import groups

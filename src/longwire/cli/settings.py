@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from longwire import settings, settings_file
-from longwire.cli.base import json_flag, print_result, print_table, setting_flags
+from longwire.cli.base import json_flag, print_result, setting_flags
+from longwire.cli.tables import print_table
 from longwire.notifications import webpush
 from longwire.settings import Settings
 

@@ -1,21 +1,15 @@
 """`connector`: connectors of a service and their messages."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, get_args
 
 import click
 
-from longwire.cli.remote.connection import connected
-from longwire.cli.remote.output import (
-    Printer,
-    confirm,
-    limit_option,
-    printing_ids,
-    take,
-    yes_option,
-)
+from longwire.cli.remote.commands import command, list_command
+from longwire.cli.remote.output import confirm, yes_option
 from longwire.errors import OperatorError
-from longwire_client import Client
+from longwire_client import Client, Model
 
 COLUMNS = ("id", "name", "type", "enabled", "format", "messageFilter", "error")
 MESSAGE_COLUMNS = ("id", "timestamp", "status", "deviceId", "kind", "attempts", "message")
@@ -31,27 +25,22 @@ format_option = click.option(
 filter_option = click.option("--filter", "message_filter", default=None, help="an expression")
 
 
-@click.command("list")
+@list_command("list", COLUMNS)
 @click.argument("group_id")
-@limit_option
-@connected
-@printing_ids
-def connector_list(client: Client, show: Printer, group_id: str, limit: int) -> None:
+def connector_list(client: Client, group_id: str) -> Iterable[Model]:
     """List the connectors of a group."""
-    show(take(client.connectors.list(group_id), limit), COLUMNS)
+    return client.connectors.list(group_id)
 
 
-@click.command("get")
+@command("get", COLUMNS)
 @click.argument("connector_id")
 @group_option
-@connected
-@printing_ids
-def connector_get(client: Client, show: Printer, connector_id: str, group_id: str) -> None:
+def connector_get(client: Client, connector_id: str, group_id: str) -> Model:
     """Get a connector."""
-    show(client.connectors.get(connector_id, group_id=group_id), COLUMNS)
+    return client.connectors.get(connector_id, group_id=group_id)
 
 
-@click.command("create")
+@command("create", COLUMNS)
 @click.argument("group_id")
 @click.option("--type", "type_", default="http", show_default=True)
 @params_option
@@ -59,11 +48,8 @@ def connector_get(client: Client, show: Printer, connector_id: str, group_id: st
 @filter_option
 @format_option
 @click.option("--disabled", is_flag=True, help="to preview it first")
-@connected
-@printing_ids
 def connector_create(
     client: Client,
-    show: Printer,
     group_id: str,
     type_: str,
     params: str | None,
@@ -71,9 +57,9 @@ def connector_create(
     message_filter: str | None,
     format_: Format | None,
     disabled: bool,
-) -> None:
+) -> Model:
     """Create a connector."""
-    created = client.connectors.create(
+    return client.connectors.create(
         group_id,
         params=_read_params(params) or "{}",
         type=type_,
@@ -82,10 +68,9 @@ def connector_create(
         format=format_,
         enabled=not disabled,
     )
-    show(created, COLUMNS)
 
 
-@click.command("update")
+@command("update", COLUMNS)
 @click.argument("connector_id")
 @group_option
 @params_option
@@ -93,11 +78,8 @@ def connector_create(
 @filter_option
 @format_option
 @click.option("--enable/--disable", "enabled", default=None, help="start or stop forwarding")
-@connected
-@printing_ids
 def connector_update(
     client: Client,
-    show: Printer,
     connector_id: str,
     group_id: str,
     params: str | None,
@@ -105,9 +87,9 @@ def connector_update(
     message_filter: str | None,
     format_: Format | None,
     enabled: bool | None,
-) -> None:
+) -> Model:
     """Update what is given; params are replaced as a whole."""
-    updated = client.connectors.update(
+    return client.connectors.update(
         connector_id,
         group_id=group_id,
         params=_read_params(params),
@@ -116,51 +98,38 @@ def connector_update(
         format=format_,
         enabled=enabled,
     )
-    show(updated, COLUMNS)
 
 
-@click.command("delete")
+@command("delete", COLUMNS)
 @click.argument("connector_id")
 @group_option
 @yes_option
-@connected
-@printing_ids
-def connector_delete(
-    client: Client, show: Printer, connector_id: str, group_id: str, yes: bool
-) -> None:
+def connector_delete(client: Client, connector_id: str, group_id: str, yes: bool) -> Model:
     """Delete a connector, its queue and its history."""
     confirm(f"Delete connector {connector_id} with its queue?", yes)
-    show(client.connectors.delete(connector_id, group_id=group_id), COLUMNS)
+    return client.connectors.delete(connector_id, group_id=group_id)
 
 
-@click.command("messages")
+@list_command("messages", MESSAGE_COLUMNS)
 @click.argument("group_id")
 @click.option("--connector", "connector_id", default=None, help="only messages of this one")
 @click.option("--device", "device_id", default=None, help="only messages about this device")
-@limit_option
-@connected
-@printing_ids
 def connector_messages(
     client: Client,
-    show: Printer,
     group_id: str,
     connector_id: str | None,
     device_id: str | None,
-    limit: int,
-) -> None:
+) -> Iterable[Model]:
     """List the messages of a group's connectors, newest first."""
-    found = client.messages.list(group_id, connector_id=connector_id, device_id=device_id)
-    show(take(found, limit), MESSAGE_COLUMNS)
+    return client.messages.list(group_id, connector_id=connector_id, device_id=device_id)
 
 
-@click.command("resend")
+@command("resend", COLUMNS)
 @click.argument("connector_id")
 @group_option
-@connected
-@printing_ids
-def connector_resend(client: Client, show: Printer, connector_id: str, group_id: str) -> None:
+def connector_resend(client: Client, connector_id: str, group_id: str) -> Model:
     """Send the dead letters of a connector again."""
-    show(client.connectors.resend(connector_id, group_id=group_id), COLUMNS)
+    return client.connectors.resend(connector_id, group_id=group_id)
 
 
 def _read_params(given: str | None) -> str | None:

@@ -1,43 +1,34 @@
 """`device`: devices of a service."""
 
-from typing import BinaryIO, Literal
+from collections.abc import Iterable
+from typing import BinaryIO, Literal, get_args
 
 import click
 
+from longwire.cli.remote.commands import command, list_command
 from longwire.cli.remote.connection import connected
-from longwire.cli.remote.output import (
-    Printer,
-    confirm,
-    limit_option,
-    printing,
-    printing_ids,
-    take,
-    yes_option,
-)
-from longwire_client import Client
+from longwire.cli.remote.output import Printer, confirm, printing, yes_option
+from longwire_client import Client, Model
 
 COLUMNS = ("deviceId", "name", "type", "network", "originalId", "battery", "seenAt", "tags")
-SEEN = ("hour", "day", "week", "longer", "never", "silent")
 
 Seen = Literal["hour", "day", "week", "longer", "never", "silent"]
 
 tag_option = click.option("--tag", "tags", multiple=True, help="a tag; may be repeated")
 
 
-@click.command("list")
+@list_command("list", COLUMNS)
 @click.argument("group_id")
 @click.option("--subgroups", is_flag=True, help="also of the groups below")
 @click.option("--q", default=None, help="a part of the name, the original id or a tag")
 @click.option("--type", "type_", default=None, help="the device type")
 @click.option("--network", default=None, help="of this network")
 @click.option("--tag", default=None, help="with this tag")
-@click.option("--seen", type=click.Choice(SEEN), default=None, help="when it was seen last")
-@limit_option
-@connected
-@printing_ids
+@click.option(
+    "--seen", type=click.Choice(get_args(Seen)), default=None, help="when it was seen last"
+)
 def device_list(
     client: Client,
-    show: Printer,
     group_id: str,
     subgroups: bool,
     q: str | None,
@@ -45,10 +36,9 @@ def device_list(
     network: str | None,
     tag: str | None,
     seen: Seen | None,
-    limit: int,
-) -> None:
+) -> Iterable[Model]:
     """List or find the devices of a group."""
-    found = client.devices.list(
+    return client.devices.list(
         group_id,
         subgroups=subgroups or None,
         q=q,
@@ -57,39 +47,33 @@ def device_list(
         tag=tag,
         seen=seen,
     )
-    show(take(found, limit), COLUMNS)
 
 
-@click.command("get")
+@command("get", COLUMNS)
 @click.argument("device_id")
-@connected
-@printing_ids
-def device_get(client: Client, show: Printer, device_id: str) -> None:
+def device_get(client: Client, device_id: str) -> Model:
     """Get a device."""
-    show(client.devices.get(device_id), COLUMNS)
+    return client.devices.get(device_id)
 
 
-@click.command("create")
+@command("create", COLUMNS)
 @click.argument("group_id")
 @click.option("--original-id", required=True, help="its id in its network")
 @click.option("--name", default=None, help="by default the original id")
 @click.option("--type", "type_", default="generic", show_default=True, help="the device type")
 @click.option("--network", required=True, help="such as chirpstack, ttn, vendor or mqtt")
 @tag_option
-@connected
-@printing_ids
 def device_create(
     client: Client,
-    show: Printer,
     group_id: str,
     original_id: str,
     name: str | None,
     type_: str,
     network: str,
     tags: tuple[str, ...],
-) -> None:
+) -> Model:
     """Create a device."""
-    created = client.devices.create(
+    return client.devices.create(
         group_id,
         name=name or original_id,
         type=type_,
@@ -97,59 +81,50 @@ def device_create(
         network=network,
         tags=tags or None,
     )
-    show(created, COLUMNS)
 
 
-@click.command("update")
+@command("update", COLUMNS)
 @click.argument("device_id")
 @click.option("--name", default=None, help="its new name")
 @click.option("--configuration", default=None, help="JSON")
 @tag_option
-@connected
-@printing_ids
 def device_update(
     client: Client,
-    show: Printer,
     device_id: str,
     name: str | None,
     configuration: str | None,
     tags: tuple[str, ...],
-) -> None:
+) -> Model:
     """Update what is given; tags are replaced as a whole."""
-    updated = client.devices.update(
+    return client.devices.update(
         device_id,
         group_id=client.devices.get(device_id).group_id,
         name=name,
         configuration=configuration,
         tags=tags or None,
     )
-    show(updated, COLUMNS)
 
 
-@click.command("transfer")
+@command("transfer", COLUMNS)
 @click.argument("device_ids", nargs=-1, required=True, metavar="DEVICE_ID...")
 @click.option("--to", "to_group_id", required=True, help="the group")
-@connected
-@printing_ids
 def device_transfer(
-    client: Client, show: Printer, device_ids: tuple[str, ...], to_group_id: str
-) -> None:
+    client: Client, device_ids: tuple[str, ...], to_group_id: str
+) -> Iterable[Model]:
     """Transfer devices of one group to another; all or none."""
     group_id = client.devices.get(device_ids[0]).group_id
     moved = client.devices.transfer_many(group_id, device_ids=device_ids, to_group_id=to_group_id)
-    show(moved.items, COLUMNS)
+    return moved.items
 
 
-@click.command("delete")
+@command("delete", COLUMNS)
 @click.argument("device_ids", nargs=-1, required=True, metavar="DEVICE_ID...")
 @yes_option
-@connected
-@printing_ids
-def device_delete(client: Client, show: Printer, device_ids: tuple[str, ...], yes: bool) -> None:
+def device_delete(client: Client, device_ids: tuple[str, ...], yes: bool) -> Iterable[Model]:
     """Delete devices of one group with all their records; all or none."""
     confirm(f"Delete {len(device_ids)} devices with all their records?", yes)
     group_id = client.devices.get(device_ids[0]).group_id
-    show(client.devices.delete_many(group_id, device_ids=device_ids).items, COLUMNS)
+    return client.devices.delete_many(group_id, device_ids=device_ids).items
 
 
 @click.command("import")

@@ -1,101 +1,76 @@
 """`group`: groups of a service."""
 
+from collections.abc import Iterable
+
 import click
 
-from longwire.cli.remote.connection import connected
-from longwire.cli.remote.output import (
-    Printer,
-    confirm,
-    limit_option,
-    printing_ids,
-    take,
-    yes_option,
-)
-from longwire_client import Client
+from longwire.cli.remote.commands import command, list_command
+from longwire.cli.remote.output import confirm, yes_option
+from longwire_client import Client, Model
 
 COLUMNS = ("id", "name", "parent", "numberOfDevices", "numberOfConnectors", "tags")
 
 tag_option = click.option("--tag", "tags", multiple=True, help="a tag; may be repeated")
 
 
-@click.command("list")
+@list_command("list", COLUMNS)
 @click.option("--parent", default=None, help="only groups directly below this one")
 @click.option("--q", default=None, help="groups at any depth with this in their name")
-@limit_option
-@connected
-@printing_ids
-def group_list(
-    client: Client, show: Printer, parent: str | None, q: str | None, limit: int
-) -> None:
+def group_list(client: Client, parent: str | None, q: str | None) -> Iterable[Model]:
     """List your groups."""
     if parent is None and q is None:
-        show(take(client.groups.list(), limit), COLUMNS)
-        return
-    show(take(client.groups.tree(parent_id=parent, q=q), limit), COLUMNS)
+        return client.groups.list()
+    return client.groups.tree(parent_id=parent, q=q)
 
 
-@click.command("get")
+@command("get", COLUMNS)
 @click.argument("group_id")
-@connected
-@printing_ids
-def group_get(client: Client, show: Printer, group_id: str) -> None:
+def group_get(client: Client, group_id: str) -> Model:
     """Get a group."""
-    show(client.groups.get(group_id), COLUMNS)
+    return client.groups.get(group_id)
 
 
-@click.command("create")
+@command("create", COLUMNS)
 @click.argument("name")
 @click.option("--parent", default=None, help="the group that it is to be below")
 @click.option("--description", default=None, help="any text")
 @tag_option
-@connected
-@printing_ids
 def group_create(
     client: Client,
-    show: Printer,
     name: str,
     parent: str | None,
     description: str | None,
     tags: tuple[str, ...],
-) -> None:
+) -> Model:
     """Create a group."""
-    created = client.groups.create(
-        name, parent_id=parent, description=description, tags=tags or None
-    )
-    show(created, COLUMNS)
+    return client.groups.create(name, parent_id=parent, description=description, tags=tags or None)
 
 
-@click.command("update")
+@command("update", COLUMNS)
 @click.argument("group_id")
 @click.option("--name", default=None, help="its new name")
 @click.option("--description", default=None, help="any text")
 @click.option("--parent", default=None, help='the group to move it below; "" for none')
 @tag_option
-@connected
-@printing_ids
 def group_update(
     client: Client,
-    show: Printer,
     group_id: str,
     name: str | None,
     description: str | None,
     parent: str | None,
     tags: tuple[str, ...],
-) -> None:
+) -> Model:
     """Update what is given; tags are replaced as a whole."""
-    updated = client.groups.update(
+    return client.groups.update(
         group_id, name=name, description=description, parent=parent, tags=tags or None
     )
-    show(updated, COLUMNS)
 
 
-@click.command("delete")
+@command("delete", COLUMNS)
 @click.argument("group_id")
 @click.option("--recursive", is_flag=True, help="with everything in it, after a grace period")
 @yes_option
-@connected
-@printing_ids
-def group_delete(client: Client, show: Printer, group_id: str, recursive: bool, yes: bool) -> None:
+def group_delete(client: Client, group_id: str, recursive: bool, yes: bool) -> Model:
     """Delete a group."""
     confirm(f"Delete group {group_id}{' with everything in it' if recursive else ''}?", yes)
-    show(client.groups.delete(group_id, recursive=recursive or None), COLUMNS)
+    return client.groups.delete(group_id, recursive=recursive or None)

@@ -1,14 +1,14 @@
 """`job`: work with many devices."""
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import click
 import msgspec
 
-from longwire.cli.remote.connection import connected
-from longwire.cli.remote.output import Printer, limit_option, printing_ids, take
+from longwire.cli.remote.commands import command, list_command
 from longwire.errors import OperatorError
-from longwire_client import Client
+from longwire_client import Client, Model
 from longwire_client import models as m
 
 T = TypeVar("T", m.JobFilter, m.JobParameters)
@@ -18,27 +18,22 @@ COLUMNS = ("jobId", "kind", "state", "total", "done", "changed", "failed", "crea
 group_option = click.option("--group", "group_id", required=True, help="the job's group")
 
 
-@click.command("list")
+@list_command("list", COLUMNS)
 @click.argument("group_id")
-@limit_option
-@connected
-@printing_ids
-def job_list(client: Client, show: Printer, group_id: str, limit: int) -> None:
+def job_list(client: Client, group_id: str) -> Iterable[Model]:
     """List the jobs of a group, newest first."""
-    show(take(client.jobs.list(group_id), limit), COLUMNS)
+    return client.jobs.list(group_id)
 
 
-@click.command("get")
+@command("get", COLUMNS)
 @click.argument("job_id")
 @group_option
-@connected
-@printing_ids
-def job_get(client: Client, show: Printer, job_id: str, group_id: str) -> None:
+def job_get(client: Client, job_id: str, group_id: str) -> Model:
     """Get a job and its progress."""
-    show(client.jobs.get(job_id, group_id=group_id), COLUMNS)
+    return client.jobs.get(job_id, group_id=group_id)
 
 
-@click.command("create")
+@command("create", COLUMNS)
 @click.argument("kind")
 @group_option
 @click.option("--device", "device_ids", multiple=True, help="a device; may be repeated")
@@ -46,11 +41,8 @@ def job_get(client: Client, show: Printer, job_id: str, group_id: str) -> None:
 @click.option("--parameters", default=None, help="what the kind needs: a JSON object")
 @click.option("--reason", default=None, help="for whoever looks at the jobs")
 @click.option("--dry-run", is_flag=True, help="only count the devices")
-@connected
-@printing_ids
 def job_create(
     client: Client,
-    show: Printer,
     kind: str,
     group_id: str,
     device_ids: tuple[str, ...],
@@ -58,7 +50,7 @@ def job_create(
     parameters: str | None,
     reason: str | None,
     dry_run: bool,
-) -> None:
+) -> Model:
     """Start a job: tag, transfer, type, configuration, delete, export, redecode, replay, resend."""
     started = client.jobs.start(
         kind,  # type: ignore[arg-type]  # the service knows the kinds
@@ -69,28 +61,24 @@ def job_create(
         reason=reason,
         dry_run=dry_run or None,
     )
-    show(started if started.job is None else started.job, COLUMNS)
+    return started if started.job is None else started.job
 
 
-@click.command("cancel")
+@command("cancel", COLUMNS)
 @click.argument("job_id")
 @group_option
-@connected
-@printing_ids
-def job_cancel(client: Client, show: Printer, job_id: str, group_id: str) -> None:
+def job_cancel(client: Client, job_id: str, group_id: str) -> Model:
     """Cancel a job between two steps."""
-    show(client.jobs.cancel(job_id, group_id=group_id), COLUMNS)
+    return client.jobs.cancel(job_id, group_id=group_id)
 
 
-@click.command("undo")
+@command("undo", COLUMNS)
 @click.argument("job_id")
 @group_option
 @click.option("--reason", default=None, help="for whoever looks at the jobs")
-@connected
-@printing_ids
-def job_undo(client: Client, show: Printer, job_id: str, group_id: str, reason: str | None) -> None:
+def job_undo(client: Client, job_id: str, group_id: str, reason: str | None) -> Model:
     """Start a job that undoes another one."""
-    show(client.jobs.undo(job_id, group_id=group_id, reason=reason), COLUMNS)
+    return client.jobs.undo(job_id, group_id=group_id, reason=reason)
 
 
 def _parse(text: str | None, option: str, kind: type[T]) -> T | None:

@@ -11,8 +11,8 @@ import msgspec
 
 from longwire.cli.remote import profiles
 from longwire.cli.remote.connection import client_of, reporting
-from longwire.cli.remote.output import print_table
 from longwire.cli.remote.profiles import DEFAULT_NAME, Profile
+from longwire.cli.tables import draw_table
 from longwire.cli.terminal import printable
 from longwire.errors import OperatorError
 from longwire_client import sessions
@@ -123,7 +123,7 @@ def profile_list(as_json: bool) -> None:
         click.echo(json.dumps(rows))
         return
     columns = ("name", "current", "url", "user", "way")
-    print_table([[row[name] or "" for name in columns] for row in rows], columns)
+    draw_table([[row[name] or "" for name in columns] for row in rows], columns)
 
 
 @click.command("use")

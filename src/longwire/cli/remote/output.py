@@ -10,19 +10,14 @@ from itertools import islice
 from typing import Any, TypeVar, cast
 
 import click
-from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
 from longwire.api.csv_cells import format_cell
-from longwire.cli.terminal import printable
+from longwire.cli.tables import draw_table
 from longwire_client import Model
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = Mapping[str, Any]
 Printer = Callable[..., None]
-
-PIPED_COLUMNS = 2_000
 
 
 def printing(command: F) -> F:
@@ -67,7 +62,7 @@ def show(found: Model | Iterable[Model], columns: Sequence[str], *, form: str) -
     elif form == "csv":
         print_csv(rows, columns)
     else:
-        print_table([[row.get(name) for name in columns] for row in rows], columns)
+        draw_table([[row.get(name) for name in columns] for row in rows], columns)
 
 
 def show_one(row: Row, form: str) -> None:
@@ -76,7 +71,7 @@ def show_one(row: Row, form: str) -> None:
     elif form == "csv":
         print_csv([row], list(row))
     else:
-        print_table([[name, value] for name, value in row.items()], ())
+        draw_table([[name, value] for name, value in row.items()], ())
 
 
 def take(items: Iterable[Model], limit: int) -> Iterable[Model]:
@@ -89,25 +84,6 @@ def print_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
     writer.writerow(columns)
     for row in rows:
         writer.writerow([format_cell(row.get(name)) for name in columns])
-
-
-def print_table(rows: Iterable[Sequence[Any]], columns: Sequence[str]) -> None:
-    """Without columns, the first of two cells is the name of the second."""
-    heads = [Column(name, overflow="fold") for name in columns]
-    table = Table(*heads, box=None, show_header=bool(columns), pad_edge=False)
-    for row in rows:
-        table.add_row(*(Text(_cell(each)) for each in row))
-    # A truncated id is useless, so piped output is as wide as it needs to be.
-    console = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
-    console.print(table)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return printable(", ".join(value))
-    return json.dumps(value) if isinstance(value, dict | list) else printable(str(value))
 
 
 def format_millis(value: int | None) -> str | None:

@@ -5,6 +5,7 @@ plain values.
 """
 
 import asyncio
+import importlib
 import math
 import os
 import signal
@@ -75,7 +76,11 @@ from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
 from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.fleet.network_apis import NetworkApi, NetworkApis, configured_networks
-from longwire.identity.external_identities import SignInPolicy, parse_claim_rules
+from longwire.identity.external_identities import (
+    IdentityProvider,
+    SignInPolicy,
+    parse_claim_rules,
+)
 from longwire.identity.passkeys import find_relying_party
 from longwire.identity.passwords import PasswordHashing
 from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
@@ -95,7 +100,6 @@ from longwire.notifications import monitoring
 from longwire.notifications.sending import NotificationHandler
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import SendingConfig
-from longwire.oidc_provider import OidcClient, OidcProvider
 from longwire.otel import CollectMetrics, OtelExporter
 from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
@@ -713,10 +717,12 @@ def _build_session_rules(settings: Settings) -> SessionRules:
     )
 
 
-def _build_oidc_provider(settings: Settings, database: Database) -> OidcProvider | None:
+def _build_oidc_provider(settings: Settings, database: Database) -> IdentityProvider | None:
     if not settings.oidc_issuer:
         return None
-    client = OidcClient(
+    # Imported on demand: its libraries are large, and not every service has a provider.
+    module: Any = importlib.import_module("longwire.oidc_provider")
+    client = module.OidcClient(
         issuer=settings.oidc_issuer,
         client_id=settings.oidc_client_id,
         client_secret=settings.oidc_client_secret,
@@ -724,11 +730,12 @@ def _build_oidc_provider(settings: Settings, database: Database) -> OidcProvider
         verified_claim=settings.oidc_verified_claim,
         group_claim=settings.oidc_group_claim if settings.oidc_memberships.strip() else "",
     )
-    return OidcProvider(client, database.context.clock)
+    provider: IdentityProvider = module.OidcProvider(client, database.context.clock)
+    return provider
 
 
 def _build_oidc_routes(
-    settings: Settings, database: Database, provider: OidcProvider | None, rules: SessionRules
+    settings: Settings, database: Database, provider: IdentityProvider | None, rules: SessionRules
 ) -> list[PlainRoute]:
     policy = SignInPolicy(
         domains=email_addresses.parse_domains(settings.oidc_domains),

@@ -2,10 +2,27 @@
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
-import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+
+@contextmanager
+def _without(module: str) -> Iterator[None]:
+    """While this lasts, the module seems not to be installed, unless it is loaded already."""
+    sys.modules.setdefault(module, None)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        if sys.modules[module] is None:
+            del sys.modules[module]
+
+
+# structlog would load rich, which is large, for tracebacks that we do not print in that way. This
+# must be the first that imports it.
+with _without("rich"):
+    import structlog
+    from structlog.typing import EventDict, Processor, WrappedLogger
 
 SECRET_WORDS = ("secret", "password", "authorization", "token", "pac", "params")
 

@@ -2,11 +2,11 @@
 
 Authorization code flow with PKCE. Authlib writes the requests and checks the claims of an ID token,
 joserfc its signature; the HTTP client is that of the other APIs, with its limits. What the provider
-sends is used by fields, and never shown to anybody.
+sends is used by fields, and never shown to anybody. Loaded only if there is a provider: the two
+libraries are large.
 """
 
 import asyncio
-import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,12 @@ from longwire import __version__
 from longwire.clock import SECOND, Clock, Moment
 from longwire.delivery.destinations.http import create_guarded_session
 from longwire.delivery.egress import UNRESTRICTED
-from longwire.identity.external_identities import ExternalIdentity, is_trustworthy
+from longwire.identity.external_identities import (
+    ExternalIdentity,
+    Failure,
+    OidcError,
+    is_trustworthy,
+)
 
 METADATA_TTL = 3_600 * SECOND
 # After a failure, and for an unknown key: nobody makes us ask the provider more often than this.
@@ -49,22 +54,6 @@ KEY_TYPES = ("RSA", "EC", "OKP")
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 log = structlog.get_logger()
-
-
-class Failure(enum.StrEnum):
-    """Why the provider could not be asked who somebody is; the sign-in page explains each."""
-
-    UNAVAILABLE = "provider_unavailable"
-    REFUSED = "provider_refused"
-    INVALID_TOKEN = "invalid_token"
-
-
-class OidcError(Exception):
-    """The provider did not say who somebody is."""
-
-    def __init__(self, failure: Failure, reason: str) -> None:
-        super().__init__(reason)
-        self.failure = failure
 
 
 @dataclass(frozen=True, slots=True)

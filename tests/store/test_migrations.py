@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
 from longwire import startup
 from longwire.clock import Clock
@@ -65,7 +66,6 @@ def release(
 ) -> Callable[[str, str], pytest.MonkeyPatch]:
     """Makes this longwire a later release, with one more step."""
     folder = tmp_path / "migrations"
-    real = upgrade.alembic_config
 
     def make(upgrade_body: str, revision: str = "9999") -> pytest.MonkeyPatch:
         shutil.copytree(Path(migrations.__file__).parent, folder)
@@ -84,12 +84,7 @@ def release(
         body = "".join(f"    {line}\n" for line in dedent(upgrade_body).strip().splitlines())
         (folder / "versions" / f"v{revision}_news.py").write_text(step + body)
 
-        def config(connection: sa.Connection | None = None) -> Config:
-            made = real(connection)
-            made.set_main_option("script_location", str(folder))
-            return made
-
-        monkeypatch.setattr(upgrade, "alembic_config", config)
+        monkeypatch.setattr(upgrade, "get_steps_folder", lambda: folder)
         monkeypatch.setattr(upgrade, "_known_steps", upgrade._known_steps.__wrapped__)
         return monkeypatch
 
@@ -200,9 +195,10 @@ def another_key(tables: sa.MetaData) -> None:
 
 
 def test_the_steps_arrive_at_exactly_the_tables_of_the_schema(
-    settings: Settings, opened: Opened
+    empty: Settings, opened: Opened
 ) -> None:
-    database = opened(settings)
+    database = opened(empty)
+    database.upgrade(lambda tx: upgrade.upgrade_to(tx, latest_step()))
     pieces = database.upgrade(partitions)
     assert bool(pieces) == (database.engine_name == "postgresql")
     assert differences(database, schema.metadata) == []
@@ -220,6 +216,74 @@ def test_the_steps_arrive_at_exactly_the_tables_of_the_schema(
         changed = copy_of_the_tables()
         change(changed)
         assert differences(database, changed) != [], f"{change.__name__} went unnoticed"
+
+
+SHAPE = {
+    "sqlite": [
+        "select m.name, c.* from sqlite_master m, pragma_table_xinfo(m.name) c",
+        "select type, name, tbl_name, sql from sqlite_master",
+    ],
+    "postgresql": [
+        """
+        select table_name, ordinal_position, column_name, data_type, is_nullable, column_default,
+            collation_name, is_identity
+        from information_schema.columns
+        where table_schema = current_schema()
+        """,
+        "select tablename, indexname, indexdef from pg_indexes where schemaname = current_schema()",
+        """
+        select conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+        from pg_constraint
+        where connamespace = current_schema()::regnamespace
+        """,
+        """
+        select relname, relkind, reloptions::text, pg_get_partkeydef(oid), relpartbound::text
+        from pg_class
+        where relnamespace = current_schema()::regnamespace
+        """,
+    ],
+}
+
+
+def test_an_empty_database_gets_the_same_tables_without_the_steps(
+    empty: Settings, opened: Opened
+) -> None:
+    database = opened(empty)
+
+    def describe(tx: Tx) -> list[Any]:
+        """The shape of everything, and all rows."""
+        queries = [sa.text(query) for query in SHAPE[database.engine_name]]
+        names = sorted({*schema.metadata.tables, "alembic_version"})
+        queries += [sa.text(f"select * from {name}") for name in names]
+        return [sorted(repr(comparable(row)) for row in tx.rows(query)) for query in queries]
+
+    def comparable(row: sa.Row[Any]) -> list[Any]:
+        """Without the order of the constraints in the text of a table, which means nothing."""
+        return [
+            sorted(line.strip(" ,") for line in value.splitlines()) if "\n" in str(value) else value
+            for value in row
+        ]
+
+    def compare(tx: Tx) -> tuple[list[Any], list[Any]]:
+        upgrade.upgrade_to(tx, latest_step())
+        by_steps = describe(tx)
+        for name in [*schema.metadata.tables, "alembic_version"]:
+            tx.execute(sa.text(f"drop table {name}" + (" cascade" if tx.is_postgres else "")))
+        if tx.is_postgres:
+            tx.execute(sa.text("drop sequence writer_number"))
+        assert upgrade.upgrade(tx)[-1] == latest_step()
+        return by_steps, describe(tx)
+
+    by_steps, at_once = database.upgrade(compare)
+    for expected, found in zip(by_steps, at_once, strict=True):
+        assert found == expected
+
+
+def test_the_names_of_the_files_are_the_steps_in_their_order() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(upgrade.get_steps_folder()))
+    steps = reversed(list(ScriptDirectory.from_config(config).walk_revisions()))
+    assert [step.revision for step in steps] == list(upgrade._known_steps())
 
 
 # --- running them ---

@@ -16,11 +16,16 @@ import structlog
 from longwire.clock import SECOND, Moment
 from longwire.errors import BadInput, FieldError, NotFound
 from longwire.identity import external_identities, sessions
-from longwire.identity.external_identities import ExternalIdentity, SignInPolicy, SignInRefused
+from longwire.identity.external_identities import (
+    ExternalIdentity,
+    IdentityProvider,
+    OidcError,
+    SignInPolicy,
+    SignInRefused,
+)
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.identity.sessions import NewSession, SessionRules
 from longwire.model import Origin, SignInMethod
-from longwire.oidc_provider import OidcError, OidcProvider
 from longwire.seal import UnsealError
 from longwire.store import challenges
 from longwire.store.database import Database, Tx
@@ -78,7 +83,7 @@ class OidcEndpoints:
     def __init__(
         self,
         database: Database,
-        provider: OidcProvider | None,
+        provider: IdentityProvider | None,
         policy: SignInPolicy,
         rules: SessionRules,
         *,
@@ -132,13 +137,13 @@ class OidcEndpoints:
             response = _lead_to_sign_in(request, failed.code)
         return with_cookie(response, request, FLOW_COOKIE, b"", 0, same_site=b"Lax")
 
-    def _get_provider(self) -> OidcProvider:
+    def _get_provider(self) -> IdentityProvider:
         if self._provider is None:
             raise NotFound("The operator has configured no identity provider.")
         return self._provider
 
     async def _finish(
-        self, request: Request, provider: OidcProvider
+        self, request: Request, provider: IdentityProvider
     ) -> tuple[SignInFlow, NewSession]:
         params = dict(parse_qsl(request.query_string.decode("ascii", "replace")))
         flow = self._open_flow(request, params.get("state", ""))

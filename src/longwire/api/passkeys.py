@@ -1,5 +1,7 @@
 """Passkeys: registered by whoever has just signed in, and then a way to sign in by themselves."""
 
+import asyncio
+import importlib
 from typing import Annotated, Any
 
 import msgspec
@@ -187,14 +189,25 @@ class PasskeyEndpoints:
         self._rules = rules
         self._limits = limits
         self._failures = failures
+        self._ceremonies: Any = None
+
+    async def _load_ceremonies(self) -> Any:
+        # Imported on demand: its library is large, and not every service has passkeys. In a thread,
+        # so that requests do not wait for it.
+        if self._ceremonies is None:
+            name = "longwire.identity.passkey_ceremonies"
+            self._ceremonies = await asyncio.to_thread(importlib.import_module, name)
+        return self._ceremonies
 
     async def get_registration_options(self, request: Request, body: bytes) -> Response:
         caller = await self._authenticator.authenticate(request)
         party = _require_party(self._party)
+        ceremonies = await self._load_ceremonies()
 
         def work(tx: Tx) -> dict[str, Any]:
             sessions.require_fresh(caller.session, tx.now)
-            return passkeys.build_registration_options(tx, caller.actor, party)
+            options: dict[str, Any] = ceremonies.build_registration_options(tx, caller.actor, party)
+            return options
 
         options = await self._database.read(work)
         return Response(200, msgspec.json.encode(PasskeyOptions(public_key=options)))
@@ -204,20 +217,23 @@ class PasskeyEndpoints:
         party = _require_party(self._party)
         require_json(request)
         given = decode_body(body, PasskeyInput, self._limits)
+        ceremonies = await self._load_ceremonies()
 
         def work(tx: Tx) -> Passkey:
             tx.origin = Origin(request.address, request.request_id)
             sessions.require_fresh(caller.session, tx.now)
-            return passkeys.register(
+            passkey: Passkey = ceremonies.register(
                 tx, caller.actor, party, given.credential, given.name, self._quotas
             )
+            return passkey
 
         return Response(200, msgspec.json.encode(_item(await self._database.write(work))))
 
     async def get_sign_in_options(self, request: Request, body: bytes) -> Response:
         require_own_site(request, self._authenticator.public_origin)
         party = _require_party(self._party)
-        options = await self._database.read(lambda tx: passkeys.build_sign_in_options(tx, party))
+        ceremonies = await self._load_ceremonies()
+        options = await self._database.read(lambda tx: ceremonies.build_sign_in_options(tx, party))
         return Response(200, msgspec.json.encode(PasskeyOptions(public_key=options)))
 
     async def sign_in(self, request: Request, body: bytes) -> Response:
@@ -230,10 +246,11 @@ class PasskeyEndpoints:
         retry_after_s = self._failures.get_retry_after_s(request.address)
         if retry_after_s:
             raise TooManyRequests(retry_after_s=retry_after_s)
+        ceremonies = await self._load_ceremonies()
 
         def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
             tx.origin = Origin(request.address, request.request_id)
-            used = passkeys.authenticate(tx, party, given.credential)
+            used: Passkey = ceremonies.authenticate(tx, party, given.credential)
             new = sessions.create(
                 tx,
                 used.user_id,

@@ -8,6 +8,7 @@ import enum
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import structlog
@@ -71,6 +72,38 @@ class ExternalIdentity:
     last_name: str | None = None
     # None if the provider did not say: then memberships stay as they are.
     claim_values: Collection[str] | None = ()
+
+
+class Failure(enum.StrEnum):
+    """Why the provider could not be asked who somebody is; the sign-in page explains each."""
+
+    UNAVAILABLE = "provider_unavailable"
+    REFUSED = "provider_refused"
+    INVALID_TOKEN = "invalid_token"
+
+
+class OidcError(Exception):
+    """The provider did not say who somebody is."""
+
+    def __init__(self, failure: Failure, reason: str) -> None:
+        super().__init__(reason)
+        self.failure = failure
+
+
+class IdentityProvider(Protocol):
+    """The operator's OpenID Connect provider, as a sign-in uses it."""
+
+    async def build_authorization_url(
+        self, redirect_uri: str, *, state: str, nonce: str, code_verifier: str
+    ) -> str:
+        """Where to send a browser for the person to sign in; raises OidcError."""
+
+    async def redeem(
+        self, code: str, redirect_uri: str, *, issuer: str | None, nonce: str, code_verifier: str
+    ) -> ExternalIdentity:
+        """Who has signed in, for a code; raises OidcError."""
+
+    async def close(self) -> None: ...
 
 
 def parse_claim_rules(text: str) -> tuple[ClaimRule, ...]:

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from longwire.errors import Unavailable
 from longwire.store.binary_arrays import encode_array
@@ -45,7 +44,7 @@ def insert_many(
     if not rows:
         return 0
     if tx.is_postgres:
-        sql, types = _unnested(table, columns, then)
+        sql, types = _unnested(table, columns, then, tx.connection.dialect)
         arrays = map(encode_array, types, zip(*rows, strict=True))
         return tx.insert_raw(sql, list(arrays))
     changed = 0
@@ -90,9 +89,10 @@ def _listed(table: sa.Table, columns: tuple[str, ...], size: int, then: str) -> 
 
 
 @functools.cache
-def _unnested(table: sa.Table, columns: tuple[str, ...], then: str) -> tuple[str, tuple[str, ...]]:
+def _unnested(
+    table: sa.Table, columns: tuple[str, ...], then: str, dialect: sa.Dialect
+) -> tuple[str, tuple[str, ...]]:
     """The statement, and the types of its parameters, which are arrays."""
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     types = tuple(table.c[name].type.compile(dialect).partition(" COLLATE")[0] for name in columns)
     arrays = ", ".join(f"${number}::{each}[]" for number, each in enumerate(types, 1))
     sql = f"insert into {table.name} ({', '.join(columns)}) select * from unnest({arrays}) {then}"

@@ -14,7 +14,7 @@ from longwire.store.database import Tx
 
 PLATFORM = "0"  # stands for a group where configuration belongs to no group, such as codecs
 
-AUTH, CONFIG, RECORDS = "auth", "config", "records"
+NAMES = AUTH, CONFIG, RECORDS = "auth", "config", "records"
 
 BUMP_EPOCH = """
 update cache_epoch

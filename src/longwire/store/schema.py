@@ -2,6 +2,9 @@
 
 Moments are microseconds since 1970 in a BIGINT. Group ids are digits on the outside and a BIGINT
 here, because every arrival carries one. Booleans, texts and bytes are what they are.
+
+What only PostgreSQL knows is in `info` until `add_postgres_options`: as an argument of a table it
+would load the code for PostgreSQL, which takes memory, on SQLite as well.
 """
 
 import enum
@@ -52,6 +55,11 @@ KeyText = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 NEVER_SEEN = -(2**62)
 SEEN_HOUR_BITS = 32
 BATTERY_UNKNOWN = 100_000
+
+
+def _partial(name: str, *columns: str, where: str) -> sa.Index:
+    condition = sa.text(where)
+    return sa.Index(name, *columns, sqlite_where=condition, info={"postgresql_where": condition})
 
 
 def _moment(name: str, *, required: bool = True) -> sa.Column[int]:
@@ -305,18 +313,8 @@ group = sa.Table(
     # Answers: the groups below another one, or the roots, by name.
     sa.Index("ix_device_group_parent_id_name_key_id", "parent_id", "name_key", "id"),
     # Answers: whose grace period has ended? which groups are to be purged?
-    sa.Index(
-        "ix_device_group_deletion_at",
-        "deletion_at",
-        sqlite_where=sa.text("deletion_at is not null"),
-        postgresql_where=sa.text("deletion_at is not null"),
-    ),
-    sa.Index(
-        "ix_device_group_deleted_at",
-        "deleted_at",
-        sqlite_where=sa.text("deleted_at is not null"),
-        postgresql_where=sa.text("deleted_at is not null"),
-    ),
+    _partial("ix_device_group_deletion_at", "deletion_at", where="deletion_at is not null"),
+    _partial("ix_device_group_deleted_at", "deleted_at", where="deleted_at is not null"),
     _moment("created_at"),
     _moment("updated_at"),
     sa.Column("created_by", sa.Text, nullable=False),
@@ -350,12 +348,7 @@ member = sa.Table(
     sa.Column("claim_value", sa.Text),
     # Answers: where does this person belong? which invitations have they not accepted?
     sa.Index("ix_member_user_id", "user_id"),
-    sa.Index(
-        "ix_member_invited",
-        "user_id",
-        sqlite_where=sa.text("accepted_at is null"),
-        postgresql_where=sa.text("accepted_at is null"),
-    ),
+    _partial("ix_member_invited", "user_id", where="accepted_at is null"),
     # Answers: the members of a group in the order they joined.
     sa.Index("ix_member_group_id_created_at", "group_id", "created_at", "user_id"),
 )
@@ -485,11 +478,8 @@ device = sa.Table(
     sa.Index("ix_device_group_id_name_key_number", "group_id", "name_key", "number"),
     sa.Index("ix_device_group_id_original_key", "group_id", "original_key"),
     # Answers: which devices of a group drift?
-    sa.Index(
-        "ix_device_drift",
-        *("group_id", "number", "drifted_at"),
-        sqlite_where=sa.text("drifted_at is not null"),
-        postgresql_where=sa.text("drifted_at is not null"),
+    _partial(
+        *("ix_device_drift", "group_id", "number", "drifted_at"), where="drifted_at is not null"
     ),
     sqlite_autoincrement=True,
 )
@@ -506,12 +496,7 @@ device_report = sa.Table(
     sa.Column("version", sa.BigInteger, nullable=False),
     sa.Column("checked_version", sa.BigInteger, nullable=False),
     # Answers: which are to be compared?
-    sa.Index(
-        "ix_device_report_pending",
-        "device_number",
-        sqlite_where=sa.text("version > checked_version"),
-        postgresql_where=sa.text("version > checked_version"),
-    ),
+    _partial("ix_device_report_pending", "device_number", where="version > checked_version"),
 )
 
 configuration_check = sa.Table(
@@ -634,12 +619,7 @@ device_watch = sa.Table(
     _moment("due_at", required=False),
     sa.Index("ix_device_watch_due_at", "due_at"),
     # Answers: who is silent?
-    sa.Index(
-        "ix_device_watch_silent",
-        "device_number",
-        sqlite_where=sa.text("silent_at is not null"),
-        postgresql_where=sa.text("silent_at is not null"),
-    ),
+    _partial("ix_device_watch_silent", "device_number", where="silent_at is not null"),
 )
 
 downlink = sa.Table(
@@ -724,7 +704,7 @@ def _record_table(kind: str) -> sa.Table:
         sa.Column("digest", sa.LargeBinary, primary_key=True),
         sa.Column("seq", sa.BigInteger, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
-        postgresql_partition_by="RANGE (ts)",
+        info={"postgresql_partition_by": "RANGE (ts)"},
     )
 
 
@@ -744,7 +724,7 @@ arrival = sa.Table(
     sa.Column("device_number", sa.BigInteger, nullable=False),
     sa.Column("ts", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
-    postgresql_partition_by="RANGE (seq)",
+    info={"postgresql_partition_by": "RANGE (seq)"},
 )
 
 reception = sa.Table(
@@ -898,10 +878,6 @@ _FAILED = f"state = {DeliveryState.FAILED:d}"
 _IS_OPEN = f"state < {DeliveryState.SUCCEEDED:d}"
 
 
-def _partial(name: str, *columns: str, where: str) -> sa.Index:
-    return sa.Index(name, *columns, sqlite_where=sa.text(where), postgresql_where=sa.text(where))
-
-
 delivery = sa.Table(
     "delivery",
     metadata,
@@ -952,7 +928,7 @@ delivery = sa.Table(
     sa.Index("ix_delivery_changed", "channel_number", "changed_at", "state"),
     sqlite_with_rowid=False,
     # Every row is changed twice within a second of its life.
-    postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
+    info={"postgresql_with": {"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02}},
 )
 
 connector_minute = sa.Table(
@@ -1126,3 +1102,10 @@ binned_device = sa.Table(
 
 # Numbers the processes that write to one PostgreSQL, for `seq` and `counter`.
 writer_number = sa.Sequence("writer_number", metadata=metadata)
+
+
+def add_postgres_options() -> None:
+    """Tables that are created from now on have what PostgreSQL needs."""
+    for table in metadata.tables.values():
+        for each in (table, *table.indexes):
+            each.dialect_kwargs.update(each.info)

@@ -1,16 +1,33 @@
-"""Bring a database to today's schema; cheap when it is there already."""
+"""Bring a database to today's schema; cheap when it is there already.
+
+An empty database gets the tables of `schema` at once, any other the steps in `migrations` that it
+lacks. Both lead to the same tables; a test compares them. Alembic, which runs the steps, is large,
+so it is imported only when there is one to run.
+"""
 
 import functools
+import importlib
+import re
+from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from longwire.errors import OperatorError
+from longwire.records import KIND_NAMES
+from longwire.store import cache_epochs, schema
 from longwire.store.database import Tx
+
+# The table that Alembic keeps the step in; a database that was never prepared has none.
+_REVISION = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+_STEP_FILE = re.compile(r"v([0-9]{4})_\w+\.py")
 
 
 class DatabaseTooNew(OperatorError):
@@ -18,20 +35,39 @@ class DatabaseTooNew(OperatorError):
 
 
 def upgrade(tx: Tx) -> list[str]:
-    """Run the missing steps; which ones were run."""
+    """Create the tables, or run the missing steps; the steps that the database now has."""
     missing = missing_steps(tx)
-    if missing:
-        command.upgrade(alembic_config(tx.connection), "head")
+    if not missing:
+        return []
+    if get_current_revision(tx.connection) is None:
+        _create_tables(tx, missing[-1])
+    else:
+        _run_steps(tx.connection, "head")
     return missing
+
+
+def _create_tables(tx: Tx, revision: str) -> None:
+    """What all steps together make, in an empty database."""
+    if tx.is_postgres:
+        schema.add_postgres_options()
+    schema.metadata.create_all(tx.connection, checkfirst=False)
+    tx.execute(
+        schema.cache_epoch.insert(), [{"name": name, "epoch": 0} for name in cache_epochs.NAMES]
+    )
+    if tx.is_postgres:
+        for table in (*(f"record_{kind}" for kind in KIND_NAMES), "arrival"):
+            tx.execute(sa.text(f"create table {table}_default partition of {table} default"))
+    _REVISION.create(tx.connection)
+    tx.execute(_REVISION.insert().values(version_num=revision))
 
 
 def upgrade_to(tx: Tx, revision: str) -> None:
     """Make the tables of a revision in an empty database."""
-    if revision not in _known_steps():
+    if revision not in missing_steps(tx):
         raise DatabaseTooNew(
             f"The step {revision} is of a newer version of longwire than this one; use that."
         )
-    command.upgrade(alembic_config(tx.connection), revision)
+    _run_steps(tx.connection, revision)
 
 
 def missing_steps(tx: Tx) -> list[str]:
@@ -46,20 +82,32 @@ def missing_steps(tx: Tx) -> list[str]:
     return list(known[known.index(here) + 1 :] if here else known)
 
 
-@functools.cache
-def _known_steps() -> tuple[str, ...]:
-    """The steps of this version, the first one first."""
-    script = ScriptDirectory.from_config(alembic_config())
-    return tuple(step.revision for step in reversed(list(script.walk_revisions())))
-
-
 def get_current_revision(connection: sa.Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+    """The step that the database is at; None if it is empty."""
+    if not sa.inspect(connection).has_table(_REVISION.name):
+        return None
+    return connection.execute(sa.select(_REVISION.c.version_num)).scalar()
 
 
-def alembic_config(connection: sa.Connection | None = None) -> Config:
-    config = Config()
-    folder = resources.files("longwire.store") / "migrations"
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+def get_steps_folder() -> Path:
+    return Path(str(resources.files("longwire.store") / "migrations"))
+
+
+@functools.cache
+def _known_steps() -> Sequence[str]:
+    """The steps of this version, the first one first. The name of a file begins with its step."""
+    names = (path.name for path in (get_steps_folder() / "versions").iterdir())
+    return tuple(sorted(found[1] for found in map(_STEP_FILE.fullmatch, names) if found))
+
+
+def _run_steps(connection: sa.Connection, revision: str) -> None:
+    """Run steps in the transaction of the connection, which has asked for the revision before.
+
+    On a connection that has done nothing yet Alembic would begin a transaction, and commit it.
+    """
+    # Imported on demand: it is large, and almost no start has a step to run.
+    command: Any = importlib.import_module("alembic.command")
+    config: Any = importlib.import_module("alembic.config").Config()
+    config.set_main_option("script_location", str(get_steps_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
-    return config
+    command.upgrade(config, revision)

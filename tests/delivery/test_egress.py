@@ -19,6 +19,7 @@ from longwire.delivery.egress import (
     Egress,
     EgressDenied,
 )
+from longwire.delivery.http_client import build_connector
 from longwire.store.fair_queue import current_caller
 from tests.delivery.receiver import Receiver
 
@@ -449,7 +450,7 @@ def test_a_connection_that_is_not_answered_is_given_up(monkeypatch: pytest.Monke
 
 def get(egress: Egress, url: str) -> Any:
     async def request() -> int:
-        connector = egress.connector(connections_max=4, keep_alive_s=1)
+        connector = build_connector(egress)
         async with (
             aiohttp.ClientSession(connector=connector) as session,
             session.get(url) as response,

@@ -19,8 +19,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
-from longwire.delivery import http_responses
-from longwire.delivery.destinations import http
+from longwire.delivery import http_client, http_responses
 from longwire.delivery.destinations.base import (
     MASK,
     Delivered,
@@ -377,7 +376,7 @@ def test_no_answer_is_not_a_confirmation(
     answer: StubResponse, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if reason == "timed out":  # where there is an answer, it may take its time
-        monkeypatch.setattr(http, "TOTAL_TIMEOUT_S", 0.3)
+        monkeypatch.setattr(http_client, "TOTAL_TIMEOUT_S", 0.3)
     with Receiver(answer) as receiver:
         params = HttpParams(url=f"{receiver.url}?token=hunter2", bearer="hunter3")
         (outcome,) = send(params, make_batch())
@@ -561,7 +560,7 @@ def test_whoever_gives_up_is_heard_and_the_next_parcel_goes_out() -> None:
 
 
 def test_a_receiver_that_does_not_read_keeps_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "TOTAL_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(http_client, "TOTAL_TIMEOUT_S", 0.2)
     this_process = psutil.Process()
 
     def is_connected(port: int) -> bool:

@@ -5,20 +5,19 @@ is read, up to a limit, because some of it has to be parsed.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import msgspec
 
 from longwire import __version__
 from longwire.clock import Moment
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused
-from longwire.delivery.destinations.http import (
-    create_guarded_session,
-    outcome_of_http_error,
-    parse_retry_after,
-)
+from longwire.delivery.destinations.connections import load_http_client
+from longwire.delivery.destinations.http import parse_retry_after
 from longwire.delivery.egress import Egress
+
+if TYPE_CHECKING:
+    import aiohttp
 
 RESPONSE_BYTES_MAX = 64 * 1_024
 # Client errors after which the same request may succeed later.
@@ -67,6 +66,7 @@ class ApiClient:
 
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
+        self._client = load_http_client()
         self._session: aiohttp.ClientSession | None = None
 
     async def request(
@@ -76,13 +76,13 @@ class ApiClient:
         try:
             return await self._request(method, url, dict(headers), body)
         except Exception as error:
-            return outcome_of_http_error(error)
+            return self._client.outcome_of_http_error(error)
 
     async def _request(
         self, method: str, url: str, headers: dict[str, str], body: Any
     ) -> ApiResponse:
         if self._session is None:
-            self._session = create_guarded_session(
+            self._session = self._client.create_guarded_session(
                 self._egress, {"User-Agent": f"longwire/{__version__}"}
             )
         if body is not None:
@@ -106,7 +106,7 @@ class ApiClient:
             await session.close()
 
 
-async def _read_limited(content: aiohttp.StreamReader) -> bytes:
+async def _read_limited(content: "aiohttp.StreamReader") -> bytes:
     parts = b""
     while len(parts) <= RESPONSE_BYTES_MAX and not content.at_eof():
         parts += await content.readany()

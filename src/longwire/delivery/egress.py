@@ -26,13 +26,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
-
-from longwire.delivery.http_responses import BoundedResponseHandler
 from longwire.delivery.open_connections import UNLIMITED, OpenConnections
 from longwire.store.fair_queue import FairQueue, current_caller
 
@@ -43,8 +36,6 @@ RESOLUTIONS_MAX = 16
 RESOLUTIONS_PER_CALLER_MAX = 4
 IDLE_THREAD_S = 10.0
 HOST_CHARACTERS_MAX = 253
-# Used by new connections only; cached addresses have been checked.
-DNS_CACHE_TTL_S = 10
 TLS_SHUTDOWN_TIMEOUT_S = 1
 # For unknown names and for those with an address that is not permitted alike.
 NOT_RESOLVED = "the host name does not resolve to an address that may be reached"
@@ -213,20 +204,6 @@ class Egress:
         family, kind, protocol, _, target = info
         self.check(target[0])
         return socket.socket(family, kind, protocol)
-
-    def connector(self, *, connections_max: int, keep_alive_s: float) -> aiohttp.TCPConnector:
-        """A guarded connector for aiohttp; call inside the event loop.
-
-        aiohttp does not ask the resolver for literal addresses; the socket factory checks those.
-        """
-        return _GuardedConnector(
-            self.open_connections,
-            resolver=_GuardedResolver(self),
-            socket_factory=self.open_socket,
-            ttl_dns_cache=DNS_CACHE_TTL_S,
-            limit=connections_max,
-            keepalive_timeout=keep_alive_s,
-        )
 
 
 # --- guarding libraries that open their connections themselves ---
@@ -474,75 +451,6 @@ class _DnsResolver:
         with self._lock:
             del self._pending[lookup.key]
         return lookup.result
-
-
-class _GuardedResolver(AbstractResolver):
-    """aiohttp's resolver: only permitted addresses."""
-
-    def __init__(self, egress: Egress) -> None:
-        self._egress = egress
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in await self._egress.resolve(host)
-        ]
-
-    async def close(self) -> None:
-        """Nothing to close."""
-
-
-class _GuardedConnector(aiohttp.TCPConnector):
-    """aiohttp's connector, with limits to what is received, and to what a close waits for.
-
-    It aborts connections that still have unsent data when released. Closing would wait until the
-    peer has read everything, which may be never, and keep the connection and its buffers in memory.
-    """
-
-    def __init__(self, open_connections: OpenConnections, **options: Any) -> None:
-        super().__init__(**options)
-        self._open_connections = open_connections
-        # aiohttp has no setting for it.
-        handler: Callable[..., ResponseHandler] = BoundedResponseHandler
-        self._factory = functools.partial(
-            handler, loop=self._loop, open_connections=open_connections
-        )
-        self._busy_transports: set[asyncio.Transport] = set()
-
-    async def connect(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's name
-    ) -> Connection:
-        connection = await super().connect(req, traces, timeout)
-        transport = connection.transport
-        protocol = connection.protocol
-        if transport is not None and protocol is not None:
-            self._busy_transports.add(transport)
-            connection.add_callback(functools.partial(self._on_release, transport, protocol))
-        return connection
-
-    def _on_release(self, transport: asyncio.Transport, protocol: ResponseHandler) -> None:
-        self._busy_transports.discard(transport)
-        if self._open_connections.is_crowded:
-            protocol.force_close()
-        if transport.get_write_buffer_size():
-            transport.abort()
-
-    async def close(self, *, abort_ssl: bool = False) -> None:
-        while self._busy_transports:
-            self._busy_transports.pop().abort()
-        await super().close(abort_ssl=abort_ssl)
 
 
 # For destinations that the operator configures, such as the database; they often are in a private

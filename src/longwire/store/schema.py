@@ -1107,5 +1107,6 @@ writer_number = sa.Sequence("writer_number", metadata=metadata)
 def add_postgres_options() -> None:
     """Tables that are created from now on have what PostgreSQL needs."""
     for table in metadata.tables.values():
-        for each in (table, *table.indexes):
-            each.dialect_kwargs.update(each.info)
+        table.dialect_kwargs.update(table.info)
+        for index in table.indexes:
+            index.dialect_kwargs.update(index.info)

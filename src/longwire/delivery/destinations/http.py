@@ -5,18 +5,15 @@ discarded.
 """
 
 import email.utils
-import errno
 import hmac
 import io
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from datetime import UTC
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import aiohttp
 import msgspec
-import structlog
 from msgspec import Meta
 from multidict import istr
 from yarl import URL
@@ -33,33 +30,15 @@ from longwire.delivery.destinations.base import (
     Refused,
     RequestPreview,
     Secret,
-    Unreachable,
-    invalid_message,
 )
-from longwire.delivery.destinations.connections import (
-    NOT_TRUSTED,
-    TIMED_OUT,
-    TLS_FAILED,
-    outcome_of_error,
-)
-from longwire.delivery.egress import (
-    CONNECT_TIMEOUT_S,
-    NOT_RESOLVED,
-    Egress,
-    EgressDenied,
-    parse_ip_literal,
-)
+from longwire.delivery.destinations.connections import load_http_client
+from longwire.delivery.egress import Egress, parse_ip_literal
 from longwire.delivery.formats import FORMATS
-from longwire.delivery.http_responses import ResponseLimitExceeded
 
-TOTAL_TIMEOUT_S = 15.0
-# Shorter than the five seconds after which many servers close idle connections: a request that
-# crosses with the close would fail.
-KEEP_ALIVE_S = 4.0
-CONNECTIONS_MAX = 256
+if TYPE_CHECKING:
+    import aiohttp
+
 RESPONSE_BYTES_MAX = 64 * 1_024
-# Of the response, buffered before flow control stops the peer.
-READ_AHEAD_BYTES = 16 * 1_024
 # aiohttp writes larger bodies in chunks if they are files, and warns if they are not.
 WHOLE_BODY_BYTES_MAX = 1_024 * 1_024
 RETRY_AFTER_MAX_S = 3_600
@@ -94,11 +73,6 @@ GONE = Refused(
     code=FailureCode.GONE,
     status=410,
 )
-CONNECT_ERRORS = {
-    errno.ECONNREFUSED: "connection refused",
-    errno.EHOSTUNREACH: "no route to host",
-    errno.ENETUNREACH: "no route to host",
-}
 
 WEBHOOK_ID = istr("webhook-id")
 WEBHOOK_TIMESTAMP = istr("webhook-timestamp")
@@ -107,8 +81,6 @@ IDEMPOTENCY_KEY = istr("Idempotency-Key")
 CONTENT_TYPE = istr("Content-Type")
 RETRY_AFTER = istr("Retry-After")
 TRACEPARENT = istr("traceparent")
-
-log = structlog.get_logger()
 
 
 class Basic(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -277,6 +249,7 @@ class Http:
     def __init__(self, params: HttpParams, egress: Egress) -> None:
         self._params = params
         self._egress = egress
+        self._client = load_http_client()
         self._session: aiohttp.ClientSession | None = None
         self._params_error: Refused | None = None
         self._url = URL()
@@ -310,7 +283,7 @@ class Http:
                 headers[TRACEPARENT] = batch.traceparent
             return await self._exchange(batch.at, body, headers)
         except Exception as error:
-            return outcome_of_http_error(error)
+            return self._client.outcome_of_http_error(error)
 
     async def _exchange(self, at: Moment, body: bytes, headers: dict[istr, str]) -> Outcome:
         session = self._session or self._open()
@@ -331,8 +304,8 @@ class Http:
             # closes it.
             response.close()
 
-    def _open(self) -> aiohttp.ClientSession:
-        self._session = create_guarded_session(self._egress, self._headers)
+    def _open(self) -> "aiohttp.ClientSession":
+        self._session = self._client.create_guarded_session(self._egress, self._headers)
         return self._session
 
     def _content(self, batch: OutboundBatch) -> tuple[bytes, str]:
@@ -379,23 +352,6 @@ class Http:
             await session.close()
 
 
-def create_guarded_session(egress: Egress, headers: Mapping[str, str]) -> aiohttp.ClientSession:
-    """A client behind the egress guard, without cookies, proxies, decompression and retries."""
-    session = aiohttp.ClientSession(
-        connector=egress.connector(connections_max=CONNECTIONS_MAX, keep_alive_s=KEEP_ALIVE_S),
-        headers=headers,
-        skip_auto_headers=("Accept-Encoding",),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=TOTAL_TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S),
-        auto_decompress=False,
-        trust_env=False,
-        read_bufsize=READ_AHEAD_BYTES,
-    )
-    # aiohttp has no setting against its own retries of idempotent requests, such as PUT.
-    session._retry_connection = False
-    return session
-
-
 def fixed_headers(params: HttpParams) -> dict[str, str]:
     """The headers that every request has; raises ValueError for invalid ones."""
     headers = {"User-Agent": f"longwire/{__version__}"}
@@ -421,7 +377,7 @@ def _sign(key: hmac.HMAC, prefix: bytes, body: bytes) -> str:
     return "v1," + b64encode(signature.digest()).decode()
 
 
-async def _drain_response(content: aiohttp.StreamReader) -> None:
+async def _drain_response(content: "aiohttp.StreamReader") -> None:
     """Read the response to its end, or up to the size limit."""
     size = 0
     while size <= RESPONSE_BYTES_MAX and not content.at_eof():
@@ -452,33 +408,3 @@ def parse_retry_after(retry_after: str | None, at: Moment) -> int | None:
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
     return max(0, min(seconds, RETRY_AFTER_MAX_S))
-
-
-def outcome_of_http_error(error: Exception) -> Refused | Unreachable:
-    """The outcome for an error without a response."""
-    match error:
-        case EgressDenied():
-            return outcome_of_error(error)
-        case ResponseLimitExceeded():
-            return Unreachable(str(error), code=FailureCode.LIMIT_EXCEEDED)
-        case aiohttp.ClientConnectorCertificateError():
-            return NOT_TRUSTED
-        case aiohttp.ClientSSLError():
-            return TLS_FAILED
-        case aiohttp.ClientConnectorDNSError():
-            return Unreachable(NOT_RESOLVED)
-        case aiohttp.ConnectionTimeoutError():
-            return Unreachable("connecting timed out", code=FailureCode.TIMED_OUT)
-        case aiohttp.ClientConnectorError():
-            return Unreachable(CONNECT_ERRORS.get(error.errno or 0, "connecting failed"))
-        case TimeoutError():
-            return TIMED_OUT
-        case aiohttp.ClientResponseError():
-            return Unreachable("the response is not valid HTTP")
-        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
-            return Unreachable("the connection was closed before the response was complete")
-        case ValueError():
-            return invalid_message("the request is not valid HTTP")
-    # Unexpected, so logged; a retry may succeed.
-    log.error("webhook_internal_error", error=type(error).__name__)
-    return Unreachable("sending failed", code=FailureCode.INTERNAL_ERROR)

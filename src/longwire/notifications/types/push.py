@@ -9,9 +9,8 @@ import asyncio
 import builtins
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import aiohttp
 import msgspec
 from yarl import URL
 
@@ -24,10 +23,9 @@ from longwire.delivery.destinations.base import (
     Outcome,
     Refused,
 )
+from longwire.delivery.destinations.connections import load_http_client
 from longwire.delivery.destinations.http import (
     RESPONSE_BYTES_MAX,
-    create_guarded_session,
-    outcome_of_http_error,
     parse_retry_after,
     validate_url,
 )
@@ -41,6 +39,9 @@ from longwire.notifications.types.base import (
     SendingConfig,
     decode_notification,
 )
+
+if TYPE_CHECKING:
+    import aiohttp
 
 # What both networks accept, minus what they add.
 PAYLOAD_BYTES_MAX = 3_000
@@ -117,6 +118,7 @@ class PushSender:
 
     def __init__(self, params: Params, context: SenderContext) -> None:
         self._context = context
+        self._client = load_http_client()
         self._session: aiohttp.ClientSession | None = None
         config = context.config
         self._vapid = (
@@ -141,7 +143,7 @@ class PushSender:
                 return await self._send_fcm(batch, message, target)
         except Exception as error:
             # One member's endpoint is no evidence about the others, so never `Unreachable`.
-            failure = outcome_of_http_error(error)
+            failure = self._client.outcome_of_http_error(error)
             return Refused(failure.reason, is_final=failure.is_final, code=failure.code)
 
     async def close(self) -> None:
@@ -241,7 +243,7 @@ class PushSender:
     ) -> tuple[int, Mapping[str, str], bytes]:
         if self._session is None:
             agent = {"User-Agent": f"longwire/{__version__}"}
-            self._session = create_guarded_session(self._context.egress, agent)
+            self._session = self._client.create_guarded_session(self._context.egress, agent)
         response = await self._session.post(
             URL(url), data=body, headers=headers, allow_redirects=False
         )

@@ -61,7 +61,7 @@ LOADED_LATER = {
     *("aiohttp", "aiokafka", "aiormq", "nats", "psycopg", "pyarrow", "obstore"),
     *("apprise", "numpy", "shapely", "cel"),
     *("webauthn", "OpenSSL", "authlib", "joserfc"),
-    *("alembic", "mako", "rich", "pygments", "httpx"),
+    *("alembic", "mako", "rich.console", "pygments", "httpx"),
     "sqlalchemy.dialects.postgresql",
 }
 

@@ -3,8 +3,8 @@
 Moments are microseconds since 1970 in a BIGINT. Group ids are digits on the outside and a BIGINT
 here, because every arrival carries one. Booleans, texts and bytes are what they are.
 
-What only PostgreSQL knows is in `info` until `add_postgres_options`: as an argument of a table it
-would load the code for PostgreSQL, which takes memory, on SQLite as well.
+What only PostgreSQL knows is in `info`, and the migrations say it to the server: as an argument of
+a table it would load the code for PostgreSQL, which takes memory, on SQLite as well.
 """
 
 import enum
@@ -472,7 +472,7 @@ device = sa.Table(
         "ix_device_filter",
         *("group_id", "number", "type", "network", "original_key", "name_key", "tags"),
         "search_key",
-        postgresql_where=sa.text("number is null"),
+        info={"postgresql_where": sa.text("number is null")},
     ),
     # Answers: those of a group by name; those whose name or original id begins with a text.
     sa.Index("ix_device_group_id_name_key_number", "group_id", "name_key", "number"),
@@ -568,7 +568,7 @@ device_state = sa.Table(
     # of a second for a million; keeping the index would cost every record.
     sa.Index("ix_device_state_group_id_device_number", "group_id", "device_number"),
     sa.Index("ix_device_state_battery", "group_id", "battery_level", "device_number"),
-    postgresql_with={"fillfactor": 70},
+    info={"postgresql_with": {"fillfactor": 70}},
 )
 
 device_stay = sa.Table(
@@ -1102,11 +1102,3 @@ binned_device = sa.Table(
 
 # Numbers the processes that write to one PostgreSQL, for `seq` and `counter`.
 writer_number = sa.Sequence("writer_number", metadata=metadata)
-
-
-def add_postgres_options() -> None:
-    """Tables that are created from now on have what PostgreSQL needs."""
-    for table in metadata.tables.values():
-        table.dialect_kwargs.update(table.info)
-        for index in table.indexes:
-            index.dialect_kwargs.update(index.info)

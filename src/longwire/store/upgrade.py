@@ -1,8 +1,8 @@
 """Bring a database to today's schema; cheap when it is there already.
 
-An empty database gets the tables of `schema` at once, any other the steps in `migrations` that it
-lacks. Both lead to the same tables; a test compares them. Alembic, which runs the steps, is large,
-so it is imported only when there is one to run.
+An empty SQLite gets the tables of `schema` at once, any other database the steps in `migrations`
+that it lacks. Both lead to the same tables; a test compares them. Alembic, which runs the steps, is
+large, so it is imported only when there is one to run.
 """
 
 import functools
@@ -16,7 +16,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.errors import OperatorError
-from longwire.records import KIND_NAMES
 from longwire.store import cache_epochs, schema
 from longwire.store.database import Tx
 
@@ -39,7 +38,7 @@ def upgrade(tx: Tx) -> list[str]:
     missing = missing_steps(tx)
     if not missing:
         return []
-    if get_current_revision(tx.connection) is None:
+    if get_current_revision(tx.connection) is None and not tx.is_postgres:
         _create_tables(tx, missing[-1])
     else:
         _run_steps(tx.connection, "head")
@@ -47,16 +46,10 @@ def upgrade(tx: Tx) -> list[str]:
 
 
 def _create_tables(tx: Tx, revision: str) -> None:
-    """What all steps together make, in an empty database."""
-    if tx.is_postgres:
-        schema.add_postgres_options()
+    """What all steps together make, in an empty SQLite."""
     schema.metadata.create_all(tx.connection, checkfirst=False)
-    tx.execute(
-        schema.cache_epoch.insert(), [{"name": name, "epoch": 0} for name in cache_epochs.NAMES]
-    )
-    if tx.is_postgres:
-        for table in (*(f"record_{kind}" for kind in KIND_NAMES), "arrival"):
-            tx.execute(sa.text(f"create table {table}_default partition of {table} default"))
+    epochs = [{"name": name, "epoch": 0} for name in cache_epochs.NAMES]
+    tx.execute(schema.cache_epoch.insert(), epochs)
     _REVISION.create(tx.connection)
     tx.execute(_REVISION.insert().values(version_num=revision))
 

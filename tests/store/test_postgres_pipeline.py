@@ -30,7 +30,7 @@ def connection(url: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture(params=[True, False], ids=["prepared", "pooled"])
 def prepared(request: pytest.FixtureRequest) -> Prepared | None:
-    return set() if request.param else None
+    return Prepared() if request.param else None
 
 
 def letters(first: int, count: int) -> list[Any]:
@@ -67,7 +67,7 @@ def test_statements_that_the_server_has_dropped_are_prepared_again(
     connection: psycopg.Connection[Any],
 ) -> None:
     """The driver drops all of a connection when it rolls back, if it has prepared some itself."""
-    prepared: Prepared = set()
+    prepared = Prepared()
     pipeline = StatementPipeline(connection, prepared)
     pipeline.add(INSERT, letters(0, 5))
     pipeline.commit()
@@ -75,10 +75,13 @@ def test_statements_that_the_server_has_dropped_are_prepared_again(
     connection.rollback()
     connection.execute("select 1")
     connection.rollback()
+    pipeline.add_named(COUNT, {"first": 0, "end": 100})  # one that is prepared only now
+    pipeline.run()
     pipeline.add(INSERT, letters(10, 5))
     with pytest.raises(psycopg.errors.InvalidSqlStatementName):
         pipeline.run()
     connection.rollback()
+    pipeline.add_named(COUNT, {"first": 0, "end": 100})
     pipeline.add(INSERT, letters(20, 5))
     pipeline.commit()
     assert numbers_of(connection) == [*range(5), *range(20, 25)]
@@ -159,7 +162,7 @@ def test_a_connection_that_is_lost_is_an_error_of_the_driver(
 def test_the_server_reads_what_was_encoded(
     connection: psycopg.Connection[Any], type_name: str, values: list[Any]
 ) -> None:
-    pipeline = StatementPipeline(connection, set())
+    pipeline = StatementPipeline(connection, Prepared())
     rows: list[Any] = []
     sql = f"select value from unnest($1::{type_name}[]) with ordinality x (value, at) order by at"
     pipeline.add(sql, [encode_array(type_name, values)], rows.extend)

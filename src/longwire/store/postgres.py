@@ -36,7 +36,7 @@ from longwire.store.postgres_connections import (
     Connector,
     RecentlyUnreachable,
 )
-from longwire.store.postgres_pipeline import StatementPipeline
+from longwire.store.postgres_pipeline import Prepared, StatementPipeline
 from longwire.store.workers import Job, RunJobs, WorkerPool
 
 T = TypeVar("T")
@@ -289,7 +289,7 @@ class Postgres:
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
         tx = Tx(connection, self.context, is_write=is_write)
         if is_write:
-            prepared = None if self._is_pooled else connection.info.setdefault(PREPARED, set())
+            prepared = None if self._is_pooled else connection.info.setdefault(PREPARED, Prepared())
             tx.statements = StatementPipeline(tx.driver, prepared)
         return tx
 

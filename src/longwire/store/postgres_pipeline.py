@@ -22,7 +22,6 @@ from longwire.store.binary_arrays import BinaryArray
 
 Rows = list[tuple[Any, ...]]
 OnRows = Callable[[Rows], None]
-Prepared = set[str]
 
 _IS_BINARY = (pq.Format.TEXT, pq.Format.BINARY)
 
@@ -32,6 +31,21 @@ class _Statement(NamedTuple):
     params: Sequence[bytes | None]
     formats: Sequence[pq.Format]
     on_rows: OnRows | None
+
+
+class Prepared:
+    """The prepared statements of a connection: name by text.
+
+    No name is used twice: the driver deallocates all of them, such as after a rollback, and then it
+    is not known which were prepared since.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, bytes] = {}
+        self._numbers = itertools.count()
+
+    def choose_name(self) -> bytes:
+        return b"longwire_%d" % next(self._numbers)
 
 
 _BEGIN = _Statement("BEGIN", (), (), None)
@@ -89,19 +103,20 @@ class StatementPipeline:
 
     def _exchange(self, statements: Sequence[_Statement]) -> list[pq.abc.PGresult]:
         """Send statements; the result of each. Raises the first error."""
-        preparing: set[str] = set()
+        preparing: dict[str, bytes] = {}
         for each in statements:
             self._send(each, preparing)
         self._libpq.pipeline_sync()
         self._flush()
         results: list[pq.abc.PGresult] = []
         errors: list[pq.abc.PGresult] = []
+        fresh: dict[str, bytes] = {}
         for each in statements:
-            if each.sql in preparing and self._prepared is not None:
-                preparing.remove(each.sql)
+            name = preparing.pop(each.sql, None)
+            if name is not None:
                 preparation = self._receive()
                 if preparation.status in _SUCCEEDED:
-                    self._prepared.add(each.sql)
+                    fresh[each.sql] = name
                 else:
                     errors.append(preparation)
             result = self._receive()
@@ -109,12 +124,12 @@ class StatementPipeline:
             if result.status not in _SUCCEEDED:
                 errors.append(result)
         self._receive_one()  # the end of the pipeline
-        if errors:
-            error = error_from_result(errors[0])  # those behind it were not run
-            if self._prepared and isinstance(error, InvalidSqlStatementName):
-                # The driver deallocates all of a connection, such as after a rollback. A retry of
-                # the transaction prepares them again.
-                self._prepared.clear()
+        error = error_from_result(errors[0]) if errors else None  # those behind it were not run
+        if self._prepared is not None:
+            if isinstance(error, InvalidSqlStatementName):
+                self._prepared.names.clear()  # a retry of the transaction prepares them again
+            self._prepared.names |= fresh
+        if error is not None:
             raise error
         return results
 
@@ -126,7 +141,7 @@ class StatementPipeline:
             except psycopg.OperationalError:
                 self._connection.close()
 
-    def _send(self, statement: _Statement, preparing: set[str]) -> None:
+    def _send(self, statement: _Statement, preparing: dict[str, bytes]) -> None:
         """Send one; adds it to `preparing` if that is sent before it."""
         sql, params, formats, _ = statement
         if self._prepared is None or not params:
@@ -134,9 +149,9 @@ class StatementPipeline:
                 sql.encode(), params, param_formats=formats, result_format=pq.Format.BINARY
             )
             return
-        name = _choose_name(sql)
-        if sql not in self._prepared and sql not in preparing:
-            preparing.add(sql)
+        name = self._prepared.names.get(sql) or preparing.get(sql)
+        if name is None:
+            name = preparing[sql] = self._prepared.choose_name()
             self._libpq.send_prepare(name, sql.encode())
         self._libpq.send_query_prepared(name, params, formats, pq.Format.BINARY)
 
@@ -185,15 +200,6 @@ def _encode(value: Any) -> bytes | None:
         return value
     assert isinstance(value, int | str)
     return str(value).encode()
-
-
-_numbers = itertools.count()
-
-
-@functools.cache
-def _choose_name(sql: str) -> bytes:
-    """Of the prepared statement; the same on every connection."""
-    return b"longwire_%d" % next(_numbers)
 
 
 @functools.cache

@@ -129,6 +129,7 @@ def test_every_secret_may_be_in_a_file(tmp_path: Path) -> None:
     contents = {
         "database": "postgresql://ada:hunter2@db/lw",
         "mqtt_url": "mqtts://ada:hunter3@broker",
+        "otel_headers": "authorization=hunter4",
         "vapid_key": key,
     }
     others = {

@@ -346,6 +346,9 @@ def test_the_collector_gets_the_metrics_that_are_scraped(
     assert collector.spans == []
 
 
+OUTAGE = ("otel export failed", "otel export works again")
+
+
 @pytest.mark.slow
 @on_sqlite
 def test_a_dead_collector_is_one_line_of_the_log(
@@ -370,7 +373,10 @@ def test_a_dead_collector_is_one_line_of_the_log(
             ada.reports(device, data=f'{{"a":{number}}}')
         collector.up()
         eventually(lambda: bool(list_logged("otel export works again")))
-        (failed,) = list_logged("otel export failed")
+    # A busy machine may be too slow for the time limit: then that is an outage of its own.
+    changes = [each["event"] for each in logged if each["event"] in OUTAGE]
+    assert changes == [OUTAGE[number % 2] for number in range(len(changes))]
+    failed = list_logged("otel export failed")[0]
     assert failed["endpoint"] == collector.endpoint
     assert failed["reason"]
     assert [each for each in logged if each.get("logger", "").startswith("opentelemetry")] == []

@@ -25,7 +25,7 @@ from longwire.store.records import ArrivedRecord
 
 GROUPS_MAX = 1_000
 LOOKED_AT_MAX = 5_000
-FILTERED_MAX = 2_000  # with a filter, each costs several times as much
+FILTERED_MAX = 1_000  # with a filter, each costs several times as much
 STEP_ENTRIES_MAX = 500
 CHARGED_AT_ONCE = 16
 # Of a page, and of what is kept of a step.

@@ -64,7 +64,7 @@ class Tracer(Protocol):
         """An attempt to deliver what these spans have stored."""
 
 
-# Of the request that is handled; for what is too far away to be told otherwise.
+# Of the request that is handled; for code that does not get the request as an argument.
 current_span: ContextVar[Span | None] = ContextVar("current_span", default=None)
 
 

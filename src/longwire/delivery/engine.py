@@ -517,10 +517,12 @@ class Engine:
         def measure() -> None:
             if not self._is_busy():  # else ingest is what makes it late, and starts are limited
                 self._slots.adapt(time.monotonic() - due)
-            self._start_waiting()
-            self._lateness_timer = None
-            if self._sending:
-                self._measure_lateness()
+            try:
+                self._start_waiting()  # which does not start another timer
+            finally:
+                self._lateness_timer = None
+                if self._sending:
+                    self._measure_lateness()
 
         self._lateness_timer = loop.call_later(LATENESS_INTERVAL_S, measure)
 

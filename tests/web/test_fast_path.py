@@ -42,10 +42,12 @@ class FastPathDecisions:
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.taken: list[bool] = []
+        self.methods: list[str] = []  # of those
         fast_path = world.app._request_handler.fast_path
 
         def recorded(*request: Any) -> bool:
             self.taken.append(fast_path(*request))
+            self.methods += [request[0]["method"]] if self.taken[-1] else []
             return self.taken[-1]
 
         monkeypatch.setattr(world.app._request_handler, "fast_path", recorded)
@@ -318,3 +320,71 @@ def test_the_fast_path_honours_connection_headers(world: World, header: dict[str
         connection.send(connection.encode_request({**record, "timestamp": 1_000 + number}))
         assert connection.read_response()[0] == 200
         connection.close()
+
+
+# --- cached pages ---
+
+
+def test_cached_pages_are_the_same_on_both_paths(
+    both: list[World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decisions = FastPathDecisions(both[0], monkeypatch)
+    responses = [list(page_requests(world)) for world in both]
+    for number, (fast, ordinary) in enumerate(zip(*responses, strict=True)):
+        assert visible(fast) == visible(ordinary), f"request {number}"
+    statuses = [each.status_code for each in responses[0]]
+    encodings = [each.headers.get("content-encoding") for each in responses[0]]
+    assert set(statuses) == {200, 401, 404}
+    assert encodings.count("gzip") == 5
+    # Those that were read before in this form: plain, compressed, and after a change; fewer where
+    # a slow machine empties the caches in between.
+    assert 1 <= decisions.methods.count("GET") <= 2 + 2 + 1
+
+
+def page_requests(world: World) -> Iterator[httpx.Response]:
+    ada, eve = world.person("ada"), world.person("eve")
+    device = ada.device(ada.group())
+    items = [record_of(device, "data", timestamp=number) for number in range(3)]
+    data = json.dumps({"text": "x" * 500})
+    ok(ada.post("/device/data/batch", {"items": [{**each, "data": data} for each in items]}))
+
+    def get(person: Person, encoding: str = "identity", method: str = "GET") -> httpx.Response:
+        params = {"deviceId": device, "beginDate": "1970-01-01"}
+        headers = {"Accept-Encoding": encoding}
+        return person.request(method, "/device/data", params=params, headers=headers)
+
+    for _ in range(3):
+        yield get(ada)
+    for _ in range(3):
+        yield get(ada, "gzip, br")
+    yield get(eve)
+    ok(ada.post("/device/data", {**items[0], "timestamp": 10}))
+    for _ in range(2):
+        yield get(ada, "gzip")
+    world.clock.let_pass(days=400)
+    yield get(ada)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_pipeline_of_cached_pages_is_served_in_order(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+    ada.reports(device)
+    path = f"/device/data?deviceId={device}&beginDate=2020-01-01"
+    ok(ada.get("/device/data", deviceId=device, beginDate="2020-01-01"))
+    decisions = FastPathDecisions(world, monkeypatch)
+    connection = Connection(world, str(ada.token))
+    request = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ada.token}\r\n"
+    count = 60
+    connection.send(
+        b"".join(f"{request}X-Request-Id: {each}\r\n\r\n".encode() for each in range(count))
+    )
+    answers = [connection.read_response() for _ in range(count)]
+    assert [(status, name) for status, name, _ in answers] == [
+        (200, str(number)) for number in range(count)
+    ]
+    assert {len(body["items"]) for _, _, body in answers} == {1}
+    assert "GET" in decisions.methods
+    connection.close()

@@ -68,17 +68,24 @@ class Compression:
         self, request: Request, route: Route | PlainRoute | None, response: Response
     ) -> Response:
         """The response, of at least `BYTES_MIN`, compressed if that is accepted and allowed."""
+        ready = self.apply_at_once(request, route, response)
+        if ready is not None:
+            return ready
+        body = await self._compress(response.body)
+        if body is None:
+            return response
+        if response.cached is not None:
+            response.cached.keep_gzipped(body)
+        return _with_gzipped(response, body)
+
+    def apply_at_once(
+        self, request: Request, route: Route | PlainRoute | None, response: Response
+    ) -> Response | None:
+        """The same, unless there is something to compress first."""
         if not accepts_gzip(request) or response.status != 200 or not may_compress(route):
             return response
-        cached = response.cached
-        body = cached.gzipped if cached is not None else None
-        if body is None:
-            body = await self._compress(response.body)
-            if cached is not None and body is not None:
-                cached.keep_gzipped(body)
-        if body is None:
-            return response
-        return replace(response, body=body, headers=(*response.headers, *_HEADERS))
+        body = response.cached.gzipped if response.cached is not None else None
+        return _with_gzipped(response, body) if body is not None else None
 
     async def _compress(self, body: bytes) -> bytes | None:
         if len(body) <= BYTES_ON_LOOP_MAX:
@@ -94,6 +101,10 @@ class Compression:
 
     def close(self) -> None:
         self._threads.shutdown()
+
+
+def _with_gzipped(response: Response, body: bytes) -> Response:
+    return replace(response, body=body, headers=(*response.headers, *_HEADERS))
 
 
 def may_compress(route: Route | PlainRoute | None) -> bool:

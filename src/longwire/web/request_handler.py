@@ -43,7 +43,7 @@ from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
 from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.request_spans import attach_span, attach_transaction, end_span, start_span
-from longwire.web.response_cache import CacheKey, ResponseCache
+from longwire.web.response_cache import ResponseCache
 from longwire.web.routing import (
     OWN,
     PlainRoute,
@@ -134,10 +134,10 @@ class RequestHandler:
             route.path for route in routes if isinstance(route, PlainRoute) and route.takes_below
         ]
         self._fast_path_routes = {
-            base_path + route.path: route
+            (route.method, base_path + route.path): route
             for base_path in {"", settings.base_path}
             for route in routes
-            if route.method == "POST" and _may_be_fast(route)
+            if _may_be_fast(route)
         }
         self._retries: set[asyncio.Task[None]] = set()
         self._rate_limiters = {
@@ -207,12 +207,12 @@ class RequestHandler:
     # --- the fast path (see web/server.py) ---
 
     def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
-        """Take records that are valid and whose sender is cached, without awaiting anything.
+        """Take what needs no waiting: valid records of a sender that is cached, cached pages.
 
         Declines everything else, so that errors are handled in one place, `__call__`.
         """
         started = time.perf_counter()
-        route = self._fast_path_routes.get(scope["path"]) if scope["method"] == "POST" else None
+        route = self._fast_path_routes.get((scope["method"], scope["path"]))
         if route is None or self._settings.caller_rate_limiter is not None:
             return False
 
@@ -220,8 +220,10 @@ class RequestHandler:
             request = self._request(scope)
             if self._cors is not None and b"origin" in request.headers:
                 return False
-            check_size(len(body), self._size_max(route))
             respond = partial(self._respond, request, route, started, send)
+            if isinstance(route, Route) and route.is_cached:
+                return self._send_cached(request, route, respond)
+            check_size(len(body), self._size_max(route))
             if isinstance(route, PlainRoute):
                 return self._enqueue_message(request, route, bytes(body), respond)
             return self._enqueue_record(request, route, bytes(body), respond)
@@ -242,6 +244,27 @@ class RequestHandler:
         )
         self._observe(request, route, response, started)
         send(response.status, self._encode_headers(request, response), response.body)
+
+    def _send_cached(
+        self, request: Request, route: Route, respond: Callable[[Response], None]
+    ) -> bool:
+        actor = self._authenticator.get_cached_actor(get_token(request))
+        if actor is None or self._tracer is not None:
+            return False
+        response = self._get_cached(actor, route, request)
+        if response is None:
+            return False
+        if self._compression is not None and len(response.body) >= BYTES_MIN:
+            response = self._compression.apply_at_once(request, route, response)
+            if response is None:
+                return False
+        respond(response)
+        return True
+
+    def _get_cached(self, actor: Actor, route: Route, request: Request) -> Response | None:
+        key = (actor, route.path, request.query_string)
+        cached = self._response_cache.get(key, self._database.context.clock.now())
+        return None if cached is None else Response(200, cached.body, cached=cached)
 
     def _enqueue_record(
         self, request: Request, route: Route, body: bytes, on_result: OnResult
@@ -353,12 +376,9 @@ class RequestHandler:
         actor = caller.actor
         if route.permission == OWN and route.writes:
             caller.require_oneself()
-        cache_key = (actor, route.path, request.query_string)
-        if route.is_cached:
-            now = self._database.context.clock.now()
-            cached = self._response_cache.get(cache_key, now)
-            if cached is not None:
-                return Response(200, cached.body, cached=cached)
+        cached = self._get_cached(actor, route, request) if route.is_cached else None
+        if cached is not None:
+            return cached
         inputs = await self._read_inputs(request, route, receive)
         if route.per_minute_max:
             self._rate_limiters[route.operation_id].acquire(actor.id)
@@ -372,7 +392,7 @@ class RequestHandler:
             ingest_request: IngestRequest = route.handler(actor, *inputs)
             response = Response(200, route.build_response(await self._ingest.store(ingest_request)))
         else:
-            response = await self._run_in_transaction(request, route, caller, cache_key, inputs)
+            response = await self._run_in_transaction(request, route, caller, inputs)
         if actor.has_invitations:
             await self._accept_invitations(request, actor, inputs)
         return response
@@ -450,7 +470,6 @@ class RequestHandler:
         request: Request,
         route: Route,
         caller: Caller,
-        cache_key: CacheKey,
         inputs: Sequence[Any],
     ) -> Response:
         settings, actor = self._settings, caller.actor
@@ -473,7 +492,7 @@ class RequestHandler:
                 settings.sending_config,
                 settings.quotas,
                 settings.group_deletion_grace_hours,
-                cache_key,
+                (actor, route.path, request.query_string),
                 self._response_cache,
                 session=caller.session,
             )
@@ -614,8 +633,8 @@ class RequestHandler:
 
 def _may_be_fast(route: Route | PlainRoute) -> bool:
     if isinstance(route, PlainRoute):
-        return route.build_ingest_request is not None
-    return route.build_response is not None
+        return route.method == "POST" and route.build_ingest_request is not None
+    return route.build_response is not None or route.is_cached
 
 
 def _without_port(hop: str) -> str:

@@ -128,6 +128,7 @@ def test_every_secret_may_be_in_a_file(tmp_path: Path) -> None:
     key = webpush.generate_vapid_key()
     contents = {
         "database": "postgresql://ada:hunter2@db/lw",
+        "database_read_standbys": "postgresql://ada:hunter5@standby/lw",
         "mqtt_url": "mqtts://ada:hunter3@broker",
         "otel_headers": "authorization=hunter4",
         "vapid_key": key,

@@ -357,6 +357,7 @@ class Ingest:
             failure = results if isinstance(results, Exception) else OutcomeUnknown()
             results = [failure] * len(batch)
         self._queue.release(batch)
+        self._database.note_writes(request.actor.caller for _, (request, _) in batch)
         for (_, (_, on_result)), result in zip(batch, results, strict=True):
             try:
                 on_result(result)

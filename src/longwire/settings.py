@@ -34,6 +34,8 @@ _BROKER = re.compile(
     r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
 )
 _SENDER = re.compile(r"[^@\s<>]+@[^@\s<>]+")
+STANDBY = "standby"
+_POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 _DAYS_MAX = 100_000  # keeps dates within range
 _PORT_MAX = 65_535
 _IN_FLIGHT_MAX = 65_535  # packet identifiers of MQTT have 16 bits
@@ -315,6 +317,17 @@ class Settings:
     database_standbys_min: int = _setting(
         0, "synchronous standbys that PostgreSQL must have for the service to be ready", minimum=0
     )
+    database_read_standbys: str = _setting(
+        "",
+        "postgresql://… of standbys that serve reads which may lag, or the word standby for those"
+        " among the servers of database; empty for none",
+    )
+    database_read_lag_s: float = _setting(
+        0.0,
+        "how old such a read may be; callers see their own writes through the same process anyway,"
+        " with 0 those through any process",
+        minimum=0,
+    )
     database_patience_s: float = _setting(
         10.0,
         "how long records wait in the ingest queue while PostgreSQL is away, instead of a 503",
@@ -527,7 +540,7 @@ class Settings:
 
 
 # Settings that may contain a password although they are no secret as a whole.
-URLS_WITH_PASSWORD = frozenset({"database", "mqtt_url"})
+URLS_WITH_PASSWORD = frozenset({"database", "database_read_standbys", "mqtt_url"})
 # Appended to the name of a secret: the file to read it from.
 FILE_SUFFIX = "_file"
 
@@ -711,8 +724,9 @@ def _validate_process(settings: Settings) -> list[str]:
     wrong = []
     if not settings.host:
         wrong.append("host: must not be empty; 0.0.0.0 listens on every address")
-    if settings.database and not settings.database.startswith(("postgresql://", "postgres://")):
+    if settings.database and not settings.database.startswith(_POSTGRES_SCHEMES):
         wrong.append("database: must start with postgresql://, or be empty")
+    wrong += _validate_standbys(settings)
     if settings.workers > 1 and not settings.database:
         wrong.append(
             "workers: the embedded database is served by one process; use PostgreSQL for more"
@@ -733,6 +747,15 @@ def _validate_process(settings: Settings) -> list[str]:
     if settings.page_items_default > settings.page_items_max:
         wrong.append("page_items_default: must not be larger than page_items_max")
     return wrong
+
+
+def _validate_standbys(settings: Settings) -> list[str]:
+    standbys = settings.database_read_standbys
+    if standbys and not settings.database:
+        return ["database_read_standbys: is for PostgreSQL only; give database"]
+    if standbys and standbys != STANDBY and not standbys.startswith(_POSTGRES_SCHEMES):
+        return [f"database_read_standbys: must start with postgresql://, or be {STANDBY}"]
+    return []
 
 
 def _validate_otel(settings: Settings) -> list[str]:

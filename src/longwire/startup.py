@@ -23,7 +23,7 @@ from longwire.identity import bootstrap, sign_in_links, tokens
 from longwire.identity.sign_in_links import LinkPurpose
 from longwire.model import SYSTEM, LinkSource
 from longwire.seal import KEY_BYTES, Keyring, new_key
-from longwire.settings import Settings
+from longwire.settings import STANDBY, Settings
 from longwire.store import instance, partitions, upgrade
 from longwire.store.database import Database, DatabaseContext, Tx
 from longwire.store.sqlite import SQLite
@@ -90,12 +90,16 @@ def build_database(
     if settings.database:
         # Imported on demand: the driver is slow to load.
         engine: Any = extras.load("postgres", "longwire.store.postgres")
+        # A command beside the service reads little.
+        standbys = "" if is_secondary else settings.database_read_standbys
         database: Database = engine.Postgres(
             settings.database,
             context,
             connections=settings.database_connections,
             timeout_s=settings.database_timeout_s,
             is_pooled=settings.database_pooled,
+            standbys_url=settings.database if standbys == STANDBY else standbys,
+            standbys_lag_s=settings.database_read_lag_s,
         )
         return database, save_key
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)

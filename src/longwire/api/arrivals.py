@@ -230,6 +230,7 @@ ROUTES = [
         prepare_settings=("retention_days", "limits"),
         object_rule="in the group, which the device may have left",
         tag="Records",
+        may_lag=True,
         is_addition=True,
     )
 ]

@@ -150,6 +150,7 @@ ROUTES = [
         list_audit_entries,
         "audit.read",
         tag="Audit log",
+        may_lag=True,
         object_rule="in the group",
         is_addition=True,
     )

@@ -139,6 +139,7 @@ ROUTES = [
         "metrics.read",
         object_rule="in the group of the connectors",
         tag="Connectors",
+        may_lag=True,
         is_addition=True,
         not_found_is_bad_request=True,
     ),

@@ -529,6 +529,7 @@ def _route(path: str, handler: Callable[..., Any], permission: str, **more: Any)
         open_per_caller_max=PER_CALLER_MAX,
         open_max=OPEN_MAX,
         is_addition=True,
+        may_lag=True,
         **{"object_rule": "in the group", "content": CONTENT, **more},
     )
 

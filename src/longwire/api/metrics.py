@@ -131,5 +131,6 @@ ROUTES = [
         "metrics.read",
         object_rule="in the group",
         tag="Metrics",
+        may_lag=True,
     ),
 ]

@@ -186,6 +186,7 @@ ROUTES = [
         get_overview,
         "metrics.read",
         tag="Metrics",
+        may_lag=True,
         object_rule="in the group; device.read and connector.read for these parts",
         is_addition=True,
     )

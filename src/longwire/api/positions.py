@@ -129,6 +129,7 @@ ROUTES = [
         list_positions,
         "record.read",
         tag="Devices",
+        may_lag=True,
         object_rule="in the group; device.read there, too",
         is_addition=True,
     )

@@ -514,6 +514,7 @@ def routes_for(kind: Kind) -> list[Route]:
             query=RecordsQuery,
             reply=_connection(kind),
             is_cached=True,
+            may_lag=True,
         ),
         Route(
             method="POST",

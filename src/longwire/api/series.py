@@ -232,6 +232,7 @@ ROUTES = [
         "record.read",
         object_rule="in the groups the devices were in when the records were stored",
         tag="Records",
+        may_lag=True,
         prepare_input=read_series,
         prepare_settings=("retention_days",),
         is_addition=True,

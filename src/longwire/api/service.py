@@ -182,6 +182,10 @@ class ServiceEndpoints:
         if self._database.cluster.is_standby_stalled:
             # Nor does a stalled standby, as long as no commit has failed: reads go on.
             parts["standby"] = "stalled"
+        status = self._database.standby_status
+        if status is not None:
+            # While it is away, the primary serves its reads.
+            parts["readStandby"] = status.state
         if reason is None:
             return Response(200, msgspec.json.encode({"status": "ok", **parts}))
         unavailable = {"status": "unavailable", "reason": reason, **parts}

@@ -15,7 +15,7 @@ from longwire.jobs.results import JobFailed, StepPostponed, StepResult
 from longwire.jobs.tasks import ExportTask, decode_task, permission_of
 from longwire.model import Actor, Job, JobCounts
 from longwire.store import credentials, job_results
-from longwire.store.database import Database, Tx
+from longwire.store.database import Database, Tx, may_lag
 
 STEP_BYTES = 1024 * 1024
 # Well within the lease.
@@ -47,7 +47,11 @@ async def export_step(database: Database, job: Job, read: ReadRows) -> ExportedR
     cursor: str | None = job.cursor
     deadline = time.monotonic() + STEP_SECONDS_MAX
     while cursor is not None and size < STEP_BYTES and time.monotonic() < deadline:
-        rows = await database.read(partial(_read, job, task, cursor, read))
+        token = may_lag.set(True)
+        try:
+            rows = await database.read(partial(_read, job, task, cursor, read))
+        finally:
+            may_lag.reset(token)
         contents.append(rows.content)
         size += len(rows.content)
         count += rows.count

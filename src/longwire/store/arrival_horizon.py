@@ -11,7 +11,7 @@ Clocks of processes differ a little, so readers stay some seconds behind the pre
 
 from longwire.clock import MILLISECOND, Moment
 from longwire.store import cache_epochs
-from longwire.store.database import Tx
+from longwire.store.database import NotOnStandby, Tx
 from longwire.store.records import first_seq
 
 ANNOUNCEMENTS = 71_055_120  # any number, the same in every process
@@ -74,6 +74,10 @@ def get_settled_seq(tx: Tx, behind: Moment) -> int:
     It holds for what is read in later statements.
     """
     settled = tx.now - behind
+    if tx.is_standby:  # which knows nothing of locks on the primary
+        if tx.settled_seq is None:
+            raise NotOnStandby
+        return min(tx.settled_seq, first_seq(settled) - 1)
     if tx.is_postgres:
         now_ms = tx.now // MILLISECOND
         for (moment_ms,) in tx.fetch_raw(LIST_ANNOUNCED, {"locks": ANNOUNCEMENTS}):

@@ -8,8 +8,9 @@ returns.
 import asyncio
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -26,6 +27,9 @@ T = TypeVar("T")
 
 # A commit that waits for a standby for longer than this makes it a stalled one.
 COMMIT_STALLED_S = 3.0
+
+# Whether what the current request reads may be somewhat old: set by its route, inherited by tasks.
+may_lag: ContextVar[bool] = ContextVar("may_lag", default=False)
 
 
 class DialectSql(NamedTuple):
@@ -72,11 +76,13 @@ class Tx:
         "find_traceparent",
         "is_in_pipeline",
         "is_postgres",
+        "is_standby",
         "is_write",
         "keyring",
         "lift_deadline",
         "now",
         "origin",
+        "settled_seq",
         "statements",
         "touched_devices",
     )
@@ -105,6 +111,9 @@ class Tx:
         self.is_postgres = connection.dialect.name == "postgresql"
         self.statements: StatementQueue | None = None  # of a write on PostgreSQL
         self.is_in_pipeline = False
+        self.is_standby = False
+        # Arrivals up to this number are on the standby; None if that is not known.
+        self.settled_seq: int | None = None
         self._on_commit: list[Callable[[], None]] = []
         self._driver: Any = None
         self._loaded: dict[tuple[str, str | bytes], Any] = {}
@@ -267,6 +276,10 @@ def _for_psycopg(sql: str) -> str:
 Work = Callable[[Tx], T]
 
 
+class NotOnStandby(Exception):
+    """A standby cannot serve a read; the primary can."""
+
+
 class UnsafeServer(OperatorError):
     """The server is configured not to flush commits."""
 
@@ -327,6 +340,16 @@ class Cluster:
         return total // len(nodes) + (rank < total % len(nodes))
 
 
+@dataclass(frozen=True, slots=True)
+class StandbyStatus:
+    """How reads on standbys do, seen by this process."""
+
+    state: str  # ok, behind or away
+    lag_s: float
+    served: int
+    declined: int  # and served by the primary
+
+
 class Database(Protocol):
     """Either engine."""
 
@@ -343,12 +366,22 @@ class Database(Protocol):
         """Finish the queued works and close."""
 
     async def read(self, work: Work[T]) -> T:
-        """Run a work that only reads; in the turn of the current caller, as a write."""
+        """Run a work that only reads; in the turn of the current caller, as a write.
+
+        If it `may_lag`, it is run on a standby where there is one, and perhaps again.
+        """
 
     async def write(self, work: Work[T]) -> T: ...
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         """Start a write of the service itself at once; await the future later."""
+
+    def note_writes(self, callers: Iterable[str]) -> None:
+        """Have the reads of these callers see what was submitted for them and is committed."""
+
+    @property
+    def standby_status(self) -> StandbyStatus | None:
+        """None if nothing is read from standbys."""
 
     def upgrade(self, work: Work[T]) -> T:
         """Run a migration or the first fill of a database, alone, before serving."""

@@ -11,8 +11,8 @@ from reading.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -25,10 +25,14 @@ from longwire.store.database import (
     Cluster,
     DatabaseContext,
     NodeRole,
+    NotOnStandby,
+    StandbyStatus,
     Tx,
     UnsafeServer,
     Work,
+    may_lag,
 )
+from longwire.store.fair_queue import current_caller
 from longwire.store.node_lease import NodeLease
 from longwire.store.postgres_connections import (
     Address,
@@ -37,6 +41,7 @@ from longwire.store.postgres_connections import (
     RecentlyUnreachable,
 )
 from longwire.store.postgres_pipeline import Prepared, StatementPipeline
+from longwire.store.postgres_standbys import StandbyReads
 from longwire.store.workers import Job, RunJobs, WorkerPool
 
 T = TypeVar("T")
@@ -79,10 +84,13 @@ class Postgres:
         connections: int = 8,
         timeout_s: float = 35.0,
         is_pooled: bool = False,
+        standbys_url: str = "",
+        standbys_lag_s: float = 0.0,
     ) -> None:
         """`timeout_s` is that of a work, with the time that it waits for a thread.
 
-        With `is_pooled`, a pooler may give every transaction another session of the server.
+        With `is_pooled`, a pooler may give every transaction another session of the server. Reads
+        that may lag go to the standbys of `standbys_url`, if any.
         """
         self.context = context
         # Only a number that another process has breaks it: a lost server may come back.
@@ -107,6 +115,17 @@ class Postgres:
         self._watch = ConnectionWatch(self._connector.responds, self._leave_server)
         self._readers = self._create_workers("read", readers)
         self._writers = self._create_workers("write", writers)
+        self._standbys: StandbyReads | None = None
+        if standbys_url:
+            self._standbys = StandbyReads(
+                standbys_url,
+                options,
+                context,
+                self._read_primary,
+                connections=readers,
+                timeout_s=timeout_s,
+                lag_s=standbys_lag_s,
+            )
 
     def _create_engine(self, connections: int, **options: Any) -> sa.Engine:
         engine = sa.create_engine(
@@ -145,8 +164,12 @@ class Postgres:
         self._watch.start()
         self._readers.start()
         self._writers.start()
+        if self._standbys is not None:
+            self._standbys.start()
 
     def close(self) -> None:
+        if self._standbys is not None:
+            self._standbys.close()
         self._readers.close()
         self._writers.close()
         if self._node_lease is not None:
@@ -162,10 +185,27 @@ class Postgres:
         self._left_at[address] = time.monotonic()
 
     async def read(self, work: Work[T]) -> T:
+        if self._standbys is not None and may_lag.get():
+            with suppress(NotOnStandby):
+                return await self._standbys.read(work)
+        return await self._read_primary(work)
+
+    async def _read_primary(self, work: Work[T]) -> T:
         return await self._readers.submit_for_caller(self._build_job(work, is_read=True))
 
     async def write(self, work: Work[T]) -> T:
-        return await self._writers.submit_for_caller(self._build_job(work))
+        try:
+            return await self._writers.submit_for_caller(self._build_job(work))
+        finally:  # also if its outcome is unknown
+            self.note_writes((current_caller.get(),))
+
+    def note_writes(self, callers: Iterable[str]) -> None:
+        if self._standbys is not None:
+            self._standbys.note_writes(callers)
+
+    @property
+    def standby_status(self) -> StandbyStatus | None:
+        return self._standbys.status if self._standbys is not None else None
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         return self._writers.submit(self._build_job(work))
@@ -175,7 +215,10 @@ class Postgres:
 
     @property
     def waiting(self) -> Mapping[str, int]:
-        return {"read": self._readers.waiting, "write": self._writers.waiting}
+        waiting = {"read": self._readers.waiting, "write": self._writers.waiting}
+        if self._standbys is not None:
+            waiting["standby"] = self._standbys.waiting
+        return waiting
 
     def upgrade(self, work: Work[T]) -> T:
         try:
@@ -278,6 +321,8 @@ class Postgres:
                     _run_work(connection, self._set_session, tx)
                 result = _run_work(connection, timed.work, tx)
                 _commit(connection, transaction, tx)
+            if self._standbys is not None and (tx.changes_auth or tx.changed_config_groups):
+                self._standbys.note_change_for_all()
             tx.committed()
             return result
 

@@ -9,7 +9,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,7 +18,7 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
-from longwire.store.database import Cluster, DatabaseContext, NodeRole, Tx, Work
+from longwire.store.database import Cluster, DatabaseContext, NodeRole, StandbyStatus, Tx, Work
 from longwire.store.devices import watch_changes
 from longwire.store.workers import IDLE_S, Job, RunJobs, WorkerPool
 
@@ -120,6 +120,13 @@ class SQLite:
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         self._require_intact()
         return self._writer.submit(work)
+
+    def note_writes(self, callers: Iterable[str]) -> None:
+        pass  # a read sees all
+
+    @property
+    def standby_status(self) -> StandbyStatus | None:
+        return None
 
     def _require_intact(self) -> None:
         if self.broken:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -18,7 +18,7 @@ from longwire import __version__
 from longwire.clock import SECOND, Moment
 from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.records import KIND_NAMES
-from longwire.store.database import Cluster, Database
+from longwire.store.database import Cluster, Database, StandbyStatus
 from longwire.store.deliveries import Backlog
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -223,10 +223,14 @@ class PrometheusMetrics:
         snapshot.engine_name = database.engine_name
         snapshot.is_ready = is_ready
         snapshot.cluster, snapshot.has_lease = database.cluster, database.held_since is not None
+        self.set_standby_status(database.standby_status)
         snapshot.stats = stats or snapshot.stats
         self._queued_records.set(queued_records)
         for queue, waiting in database.waiting.items():
             self._database_queue.labels(queue).set(waiting)
+
+    def set_standby_status(self, status: StandbyStatus | None) -> None:
+        self._snapshot.standby = status
 
     def render(self) -> bytes:
         """The text for a scrape; with the counters of all worker processes."""
@@ -275,6 +279,7 @@ class _Snapshot(Collector):
     is_ready: bool = False
     cluster: Cluster = field(default_factory=partial(Cluster, 0))
     has_lease: bool = False
+    standby: StandbyStatus | None = None
     stats: DatabaseStats | None = None
     _build: tuple[str, ...] = field(default=(__version__, platform.python_version()))
 
@@ -286,6 +291,8 @@ class _Snapshot(Collector):
         build.add_metric((*self._build, self.engine_name), 1)
         yield build
         yield from _describe_cluster(self.cluster, self.has_lease)
+        if self.standby is not None:
+            yield from _describe_standby(self.standby)
         if self.stats is not None:
             yield from _describe_backlog(self.stats.backlog, self.now)
             yield from _describe_connectors(self.stats.connectors)
@@ -301,6 +308,29 @@ def _describe_cluster(cluster: Cluster, has_lease: bool) -> Iterator[Metric]:
         "How long a commit has waited for a standby, at most",
         cluster.commit_wait_s,
     )
+
+
+def _describe_standby(status: StandbyStatus) -> Iterator[Metric]:
+    yield _gauge(
+        "longwire_read_standby_up",
+        "1 while reads go to a standby, 0 while it is away or behind; only with"
+        " database_read_standbys",
+        int(status.state == "ok"),
+    )
+    yield _gauge(
+        "longwire_read_standby_lag_seconds",
+        "How old the last transaction is that this standby has replayed, if there are newer ones",
+        status.lag_s,
+    )
+    reads = CounterMetricFamily(
+        "longwire_read_standby_reads",
+        "Reads of this process that may lag: served by a standby, or declined and served by the"
+        " primary",
+        labels=("outcome",),
+    )
+    reads.add_metric(("served",), status.served)
+    reads.add_metric(("declined",), status.declined)
+    yield reads
 
 
 def _describe_backlog(backlog: Backlog, now: Moment) -> Iterator[Metric]:

@@ -12,7 +12,7 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -32,7 +32,7 @@ from longwire.model import Actor, Origin
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.spans import Tracer, current_span
-from longwire.store.database import Database, Tx
+from longwire.store.database import Database, Tx, may_lag
 from longwire.store.fair_queue import current_caller
 from longwire.web import errors
 from longwire.web.authentication import Authenticator, Caller, get_token
@@ -382,6 +382,16 @@ class RequestHandler:
         inputs = await self._read_inputs(request, route, receive)
         if route.per_minute_max:
             self._rate_limiters[route.operation_id].acquire(actor.id)
+        with _lagging(route.may_lag):
+            response = await self._respond_to(request, route, caller, inputs)
+        if actor.has_invitations:
+            await self._accept_invitations(request, actor, inputs)
+        return response
+
+    async def _respond_to(
+        self, request: Request, route: Route, caller: Caller, inputs: list[Any]
+    ) -> Response:
+        actor = caller.actor
         if route.prepare_input is not None:
             async with self._preparing_turn(actor, route):
                 more = {name: getattr(self._settings, name) for name in route.prepare_settings}
@@ -390,12 +400,8 @@ class RequestHandler:
                 inputs.append(await route.prepare_input(self._database, actor, *inputs, **more))
         if route.build_response is not None:
             ingest_request: IngestRequest = route.handler(actor, *inputs)
-            response = Response(200, route.build_response(await self._ingest.store(ingest_request)))
-        else:
-            response = await self._run_in_transaction(request, route, caller, inputs)
-        if actor.has_invitations:
-            await self._accept_invitations(request, actor, inputs)
-        return response
+            return Response(200, route.build_response(await self._ingest.store(ingest_request)))
+        return await self._run_in_transaction(request, route, caller, inputs)
 
     async def _serve_stream(
         self, request: Request, route: StreamRoute, receive: Receive, send: Send
@@ -411,10 +417,10 @@ class RequestHandler:
             PageTokens(keyring, actor, route.operation_id, items_default),
             self._limits,
             self._settings.retention_days,
-            lambda: self._authenticator.reauthenticate(request),
+            partial(self._reauthenticate, request),
             self._stopping,
         )
-        with self._open_streams.slot(route, actor.caller):
+        with self._open_streams.slot(route, actor.caller), _lagging(route.may_lag):
             stream = await route.handler(context, *inputs)
             response = Response(200, b"", stream.media_type, stream.headers)
             if self._cors is not None:
@@ -424,6 +430,10 @@ class RequestHandler:
             await send_stream(
                 stream, headers, receive, send, self._stopping, has_body=request.method == "GET"
             )
+
+    async def _reauthenticate(self, request: Request) -> Actor:
+        with _lagging(False):
+            return await self._authenticator.reauthenticate(request)
 
     def _preparing_turn(self, actor: Actor, route: Route) -> asyncio.Semaphore:
         key = (actor.caller, route.path)
@@ -629,6 +639,16 @@ class RequestHandler:
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         await send(start)
         await send({"type": "http.response.body", "body": response.body})
+
+
+@contextlib.contextmanager
+def _lagging(is_allowed: bool) -> Iterator[None]:
+    """What is read in this block may be served by a standby, or not."""
+    token = may_lag.set(is_allowed)
+    try:
+        yield
+    finally:
+        may_lag.reset(token)
 
 
 def _may_be_fast(route: Route | PlainRoute) -> bool:

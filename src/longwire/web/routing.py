@@ -163,6 +163,7 @@ class Route:
     is_addition: bool = False  # not part of the original interface
     has_secrets: bool = False  # in its responses, which are therefore not compressed
     is_cached: bool = False  # its handler puts its responses into the response cache
+    may_lag: bool = False  # it may be served by a standby of the database
     doc: str = ""  # summary and description, when they are not the handler's docstring
     # From the signature of the handler, unless given.
     query: type[Query] | None = None

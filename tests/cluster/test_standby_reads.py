@@ -1,0 +1,156 @@
+"""Reads that may lag go to a standby, and nobody notices but by what others have just written."""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.pair import Pair
+from tests.waiting import eventually
+from tests.world import Person, World, ok, refused
+
+LAG_S = 600.0  # of those tests in which no time passes
+
+
+@pytest.fixture(autouse=True)
+def asynchronous(pair: Pair) -> None:
+    """Else commits would wait for a standby whose replay is paused."""
+    pair.primary.reload(synchronous_standby_names="")
+
+
+@contextlib.contextmanager
+def paused_replay(pair: Pair) -> Iterator[None]:
+    pair.standby.run("select pg_wal_replay_pause()")
+    paused = "select pg_get_wal_replay_pause_state() = 'paused'"
+    eventually(lambda: pair.standby.run(paused) == [(True,)])
+    yield
+    pair.standby.run("select pg_wal_replay_resume()")
+
+
+def state(node: World) -> str:
+    return str(ok(node.http.get("/health/ready"))["readStandby"])
+
+
+def served(node: World, outcome: str = "served") -> float:
+    text = node.http.get("/metrics").text
+    found = re.findall(rf'longwire_read_standby_reads_total{{outcome="{outcome}"}} (.+)', text)
+    return float(found[0])
+
+
+def at_node(person: Person, node: World) -> Person:
+    return Person(node, person.token, person.id, (person.client_id, person.client_secret))
+
+
+def values(person: Person, device: str) -> list[str]:
+    return [each["data"] for each in person.records(device)]
+
+
+def share_group(node: World) -> tuple[Person, Person, str, str]:
+    """Two members of a group: one who writes, and one who only reads; with a device."""
+    ada, bob = node.person(), node.person("bob")
+    group = ada.group()
+    ada.invite(bob, group, ada.role("record.read", "device.read", "metrics.read"))
+    return ada, bob, group, ada.device(group)
+
+
+def wait_until_served(node: World, read: Callable[[], Any]) -> None:
+    """Until a read is served by the standby."""
+
+    def is_served() -> bool:
+        before = served(node)
+        read()
+        return served(node) > before
+
+    eventually(is_served)
+
+
+def test_with_a_lag_only_the_writer_sees_at_once_what_a_paused_standby_does_not_have(
+    pair: Pair, make_node: Callable[..., World]
+) -> None:
+    node = make_node(database_read_standbys=pair.standby.url, database_read_lag_s=LAG_S)
+    strict = make_node(database_read_standbys="standby")
+    ada, bob, group, device = share_group(node)
+    ada.reports(device, timestamp="2026-03-01T12:00:00Z", data="1")
+    wait_until_served(node, lambda: ada.records(device))
+    wait_until_served(strict, lambda: at_node(bob, strict).records(device))
+    assert values(bob, device) == ["1"]
+    with paused_replay(pair):
+        ada.reports(device, timestamp="2026-03-01T12:00:01Z", data="2")
+        assert values(ada, device) == ["1", "2"]
+        assert values(bob, device) == ["1"]
+        assert values(at_node(bob, strict), device) == ["1", "2"], "a standby that lags is left"
+        # Through whichever process it was written.
+        assert values(at_node(ada, strict), device) == ["1", "2"]
+        at_node(ada, strict).reports(device, timestamp="2026-03-01T12:00:02Z", data="3")
+        assert values(at_node(ada, strict), device) == ["1", "2", "3"]
+        assert values(bob, device) == ["1"]
+        # What a standby does not know is asked at the primary before it is denied.
+        new = ada.device(group)
+        assert values(bob, new) == []
+        # Nor does it give back what was taken.
+        ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+        refused(bob.get("/device/data", deviceId=device), 404)
+        eventually(lambda: _is_refused(at_node(bob, strict), device))
+    wait_until_served(strict, lambda: at_node(ada, strict).records(device))
+    eventually(lambda: values(ada, device) == ["1", "2", "3"])
+
+
+def _is_refused(person: Person, device: str) -> bool:
+    return person.get("/device/data", deviceId=device).status_code == 404
+
+
+def test_a_standby_that_lags_too_far_is_left_and_used_again(
+    pair: Pair, make_node: Callable[..., World]
+) -> None:
+    node = make_node(database_read_standbys=pair.standby.url, database_read_lag_s=1.0)
+    ada, bob, _, device = share_group(node)
+    ada.reports(device, data="1")
+    wait_until_served(node, lambda: bob.records(device))
+    with paused_replay(pair):
+        ada.reports(device, data="2")
+        eventually(lambda: len(values(bob, device)) == 2)
+        eventually(lambda: state(node) == "behind")
+    eventually(lambda: state(node) == "ok")
+    wait_until_served(node, lambda: bob.records(device))
+
+
+def test_exports_and_lists_of_a_group_are_read_from_a_standby_and_miss_nothing(
+    pair: Pair, make_node: Callable[..., World]
+) -> None:
+    node = make_node(database_read_standbys="standby")
+    ada, _, group, device = share_group(node)
+    for each in range(5):
+        ada.reports(device, data=f"{each}")
+    for path in ("/group/records", "/records/export", "/group/metrics", "/group/audit"):
+        period = {"beginDate": "2026-01-01", "endDate": "2026-02-01", "timeSpan": 3_600}
+        more = period if path == "/group/metrics" else {}
+        wait_until_served(node, lambda p=path, m=more: ada.get(p, groupId=group, **m))  # type: ignore[misc]
+    assert len(ok(ada.get("/group/records", groupId=group))["items"]) == 5
+    # An export ends some seconds before the present.
+    eventually(lambda: len(ada.get("/records/export", groupId=group).text.splitlines()) == 5)
+
+
+def test_nobody_notices_when_the_standby_is_killed_or_promoted(
+    pair: Pair, make_node: Callable[..., World]
+) -> None:
+    node = make_node(database_read_standbys=pair.standby.url, database_read_lag_s=LAG_S)
+    ada, bob, _, device = share_group(node)
+    ada.reports(device, data="1")
+    wait_until_served(node, lambda: bob.records(device))
+    pair.standby.kill()
+    assert values(bob, device) == ["1"]
+    eventually(lambda: state(node) == "away")
+    assert values(bob, device) == ["1"]
+    (pair.standby.folder / "postmaster.pid").unlink(missing_ok=True)
+    pair.standby.start()
+    eventually(lambda: state(node) == "ok")
+    wait_until_served(node, lambda: bob.records(device))
+    pair.primary.reload(synchronous_standby_names="")
+    pair.standby.promote()
+    # It is a primary of its own now, which has nothing of what is written from here on.
+    ada.reports(device, data="2")
+    assert values(ada, device) == ["1", "2"]
+    eventually(lambda: state(node) == "away")
+    assert values(bob, device) == ["1", "2"]

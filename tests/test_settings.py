@@ -14,10 +14,10 @@ from longwire.settings import (
     Settings,
     SettingsError,
     describe_settings,
-    load,
     redact_password,
 )
 from longwire.settings_file import SECTIONS, render_effective, render_template
+from longwire.settings_loading import load
 
 # What a number counts if its name does not end in a unit.
 COUNTED = {

@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 import httpx
 import uvloop
 
-from longwire.app import App, build_wire_limits
+from longwire.app import App
+from longwire.app_config import build_wire_limits
 from longwire.clock import Clock, Moment
 from longwire.identity import groups, tokens
 from longwire.model import SYSTEM, Actor

@@ -24,7 +24,7 @@ from types import FrameType
 
 import structlog
 
-from longwire import __version__, app, extras, startup, systemd
+from longwire import __version__, app, app_config, delivery_process, extras, startup, systemd
 from longwire.clock import Clock
 from longwire.descriptors import divide_descriptors, raise_descriptor_limit
 from longwire.live.hub import BOX_BYTES_MAX
@@ -37,18 +37,13 @@ from longwire.settings import (
     list_changed,
     redact_password,
 )
-from longwire.settings import load as load_settings
+from longwire.settings_loading import load as load_settings
 from longwire.store import sqlite
 from longwire.web import response_cache
 from longwire.web.errors import encode_problem
+from longwire.web.http_protocol import CONNECTION_BUFFER_BYTES
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE
-from longwire.web.server import (
-    CONNECTION_BUFFER_BYTES,
-    StopEvents,
-    build_server,
-    reload_server,
-    run_until_done,
-)
+from longwire.web.server import StopEvents, build_server, reload_server, run_until_done
 
 EXIT_DATABASE_FAILED = 70
 BACKLOG = 2_048
@@ -116,7 +111,7 @@ def _run_server(
             application,
             host=settings.host,
             port=settings.port,
-            limits=app.build_wire_limits(settings),
+            limits=app_config.build_wire_limits(settings),
             encode_error=encode_problem,
             fast_path=application.fast_path,
             on_too_many=application.count_rejected_connection,
@@ -132,7 +127,7 @@ def _run_server(
 
         def apply(changed: Settings) -> None:
             changed = _fit_to_descriptor_limit(changed)
-            limits = app.build_wire_limits(changed)
+            limits = app_config.build_wire_limits(changed)
             reload_server(server, limits, changed.tls_cert or None, changed.tls_key or None)
             application.reload(changed)
 
@@ -257,7 +252,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None], load: Load
             announce(settings)
             _tune_garbage_collector()
             log_started("deliver", settings)
-            deliverer = app.DeliveryProcess(settings, database)
+            deliverer = delivery_process.DeliveryProcess(settings, database)
             on_hangup = partial(reload, settings, lambda changed: None, deliverer.stop)
             run_until_done(_deliver(deliverer, listener, on_hangup))
         finally:
@@ -268,7 +263,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None], load: Load
 
 
 async def _deliver(
-    deliverer: app.DeliveryProcess,
+    deliverer: delivery_process.DeliveryProcess,
     listener: socket.socket | None,
     on_hangup: Callable[[], None],
 ) -> None:

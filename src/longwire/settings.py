@@ -2,64 +2,30 @@
 
 Flags override environment variables, which override a TOML file. The class below is the only
 definition of a setting; flags, variables, `longwire config` and the documents follow from it.
-`app.py` passes plain values down; lower layers never import this module.
+`app_config.py` passes plain values down; lower layers never import this module.
 """
 
-import json
 import re
-import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
-from email.utils import parseaddr
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from longwire.delivery import email_addresses
 from longwire.errors import OperatorError
-from longwire.identity import external_identities
-from longwire.notifications import webpush
 from longwire.quotas import Quotas
-from longwire.web import origins
-from longwire.web.body_budget import CALLER_SHARE
 
 PREFIX = "LONGWIRE_"
 # Variables that are no settings: the file with settings, and those of clients.
 NOT_SETTINGS = {"config", "profile", "url", "client_id", "client_secret", "token"}
 
+Network = IPv4Network | IPv6Network
+
 _DATA_FOLDER = Path("longwire-data")
-_BROKER = re.compile(
-    r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
-)
-_SENDER = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 STANDBY = "standby"
-_POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 _DAYS_MAX = 100_000  # keeps dates within range
 _PORT_MAX = 65_535
 _IN_FLIGHT_MAX = 65_535  # packet identifiers of MQTT have 16 bits
-_SITE = r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
-_API = re.compile(_SITE + r"(?:/[^\s?#]*)?")
-# Its path becomes part of pages and scripts, and is compared with that of requests.
-_PUBLIC_URL = re.compile(_SITE + r"(?:/[A-Za-z0-9._~-]+)*/?")
-# The host becomes part of a header, so it has no character that means anything there.
-_TILES = re.compile(
-    r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/[!-~]*", re.ASCII
-)
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
-_TILE_PLACEHOLDERS = ["{x}", "{y}", "{z}"]
-# Settings that need each other.
-_PAIRS = (
-    ("tls_cert", "tls_key"),
-    ("vendor_api_url", "vendor_api_login"),
-    ("smtp_host", "smtp_from"),
-    ("smtp_user", "smtp_password"),
-    ("vapid_key", "vapid_contact"),
-    ("oidc_issuer", "oidc_client_id"),
-)
-
-Network = IPv4Network | IPv6Network
 
 
 class SettingsError(OperatorError):
@@ -575,30 +541,6 @@ def describe_settings() -> list[SettingInfo]:
     ]
 
 
-def load(
-    flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None
-) -> Settings:
-    """The settings from all three sources; raises one error that lists every problem."""
-    wrong: list[str] = []
-    raw: dict[str, Any] = {}
-    if config is not None:
-        raw.update(_load_file(config, wrong))
-    raw.update(_load_environment(environ, wrong))
-    raw.update({name: value for name, value in flags.items() if value is not None})
-    values: dict[str, Any] = {}
-    for each in fields(Settings):
-        if each.name in raw:
-            try:
-                values[each.name] = _parse_value(raw[each.name], each.default)
-            except ValueError as error:
-                wrong.append(f"{each.name}: {error}")
-    settings = Settings(**values)
-    wrong += _validate(settings)
-    if wrong:
-        raise SettingsError("\n".join(wrong))
-    return settings
-
-
 def redact_password(url: str) -> str:
     """A URL without its password, for display."""
     hidden = re.sub(r"(//[^/?#@:]*):[^/?#]*@", r"\1:***@", url)
@@ -609,286 +551,3 @@ def _redact_parameter(found: re.Match[str]) -> str:
     """Drivers decode the name of a parameter, so that it may be written in many ways."""
     is_secret = unquote(found[2]).lower().endswith("password")
     return f"{found[1]}{found[2]}=***" if is_secret else found[0]
-
-
-def _load_file(path: Path, wrong: list[str]) -> dict[str, Any]:
-    try:
-        values = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path}: {error}") from error
-    given = {name: (f"{path}: {name}", value) for name, value in values.items()}
-    return _resolve_source(given, path.parent, wrong)
-
-
-def _load_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
-    given: dict[str, tuple[str, Any]] = {}
-    for variable, value in environ.items():
-        name = variable.removeprefix(PREFIX).lower()
-        if variable.startswith(PREFIX) and name not in NOT_SETTINGS:
-            given[name] = (variable, value)
-    return _resolve_source(given, Path(), wrong)
-
-
-def _resolve_source(
-    given: Mapping[str, tuple[str, Any]], folder: Path, wrong: list[str]
-) -> dict[str, Any]:
-    """The settings of one source; secrets that are in files are read, from `folder` if relative.
-
-    `given` has what each is called there and its value, by name.
-    """
-    in_files = {
-        each.name + FILE_SUFFIX: each.name for each in describe_settings() if each.may_be_file
-    }
-    values: dict[str, Any] = {}
-    for name, (source, value) in given.items():
-        secret = in_files.get(name)
-        if secret is None:
-            _require_known(name, source, wrong)
-            values[name] = value
-        elif secret in given:
-            wrong.append(f"{secret}, {name}: give one of them")
-        elif value:
-            try:
-                # The path is not a secret, the content is: errors name the path only.
-                values[secret] = (folder / str(value)).read_text().rstrip("\r\n")
-            except (OSError, ValueError) as error:
-                # Not text, or no path: one with a NUL in it.
-                reason = error.strerror if isinstance(error, OSError) else "is not text"
-                wrong.append(f"{source}: {value} cannot be read: {reason}")
-    return values
-
-
-def _require_known(name: str, source: str, wrong: list[str]) -> None:
-    """Reject unknown names: a misspelled setting must not be ignored silently."""
-    known = [each.name for each in fields(Settings)]
-    if name not in known:
-        near = get_close_matches(name, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        wrong.append(f"{source} is not a setting{hint}")
-
-
-def _parse_value(raw: Any, default: object) -> Any:
-    """Convert a raw value to the type of the default."""
-    match default:
-        case bool():
-            return _parse_bool(raw)
-        case int() if not isinstance(raw, bool):
-            return _require_not_negative(int(str(raw)))
-        case float() if not isinstance(raw, bool):
-            return _require_not_negative(float(str(raw)))
-        case Path() if isinstance(raw, str | Path):
-            return Path(raw)
-        case tuple():
-            parts = raw if isinstance(raw, list) else str(raw).split(",")
-            return tuple(ip_network(part) for each in parts if (part := str(each).strip()))
-        case str() if isinstance(raw, str):
-            return raw
-    raise ValueError(f"cannot be of the type {type(raw).__name__}")
-
-
-def _parse_bool(raw: Any) -> bool:
-    word = str(raw).strip().lower()
-    if word not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
-        raise ValueError(f"{word} must be true or false")
-    return word in ("true", "1", "yes", "on")
-
-
-def _require_not_negative(number: float) -> float:
-    if not 0 <= number < float("inf"):
-        raise ValueError(f"{number} must be a number that is not negative")
-    return number
-
-
-def _validate(settings: Settings) -> list[str]:
-    wrong = []
-    for each in fields(settings):
-        problem = each.metadata["bounds"].validate(getattr(settings, each.name))
-        if problem is not None:
-            wrong.append(f"{each.name}: {problem}")
-    for one, other in _PAIRS:
-        if bool(getattr(settings, one)) != bool(getattr(settings, other)):
-            wrong.append(f"{one}, {other}: give both or neither")
-    return [
-        *wrong,
-        *_validate_process(settings),
-        *_validate_otel(settings),
-        *_validate_mqtt(settings),
-        *_validate_network_apis(settings),
-        *_validate_oidc(settings),
-        *_validate_map(settings),
-        *_validate_notifications(settings),
-    ]
-
-
-def _validate_process(settings: Settings) -> list[str]:
-    wrong = []
-    if not settings.host:
-        wrong.append("host: must not be empty; 0.0.0.0 listens on every address")
-    if settings.database and not settings.database.startswith(_POSTGRES_SCHEMES):
-        wrong.append("database: must start with postgresql://, or be empty")
-    wrong += _validate_standbys(settings)
-    if settings.workers > 1 and not settings.database:
-        wrong.append(
-            "workers: the embedded database is served by one process; use PostgreSQL for more"
-        )
-    try:
-        origins.parse_origins(settings.cors_origins)
-    except ValueError as error:
-        wrong.append(f"cors_origins: {error}")
-    if settings.public_url and not _PUBLIC_URL.fullmatch(settings.public_url):
-        wrong.append(
-            "public_url: must be http:// or https:// with a host, and no login in it; a path has"
-            " letters, digits and . _ ~ - only"
-        )
-    if settings.batch_records_max > settings.ingest_waiting_records_max:
-        wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
-    if settings.request_bytes_max < CALLER_SHARE * settings.bulk_body_bytes_max:
-        wrong.append(f"request_bytes_max: must be at least {CALLER_SHARE} bulk_body_bytes_max")
-    if settings.page_items_default > settings.page_items_max:
-        wrong.append("page_items_default: must not be larger than page_items_max")
-    return wrong
-
-
-def _validate_standbys(settings: Settings) -> list[str]:
-    standbys = settings.database_read_standbys
-    if standbys and not settings.database:
-        return ["database_read_standbys: is for PostgreSQL only; give database"]
-    if standbys and standbys != STANDBY and not standbys.startswith(_POSTGRES_SCHEMES):
-        return [f"database_read_standbys: must start with postgresql://, or be {STANDBY}"]
-    return []
-
-
-def _validate_otel(settings: Settings) -> list[str]:
-    wrong = []
-    if settings.otel_endpoint and not _API.fullmatch(settings.otel_endpoint):
-        wrong.append("otel_endpoint: must be http:// or https:// with a host, and no login in it")
-    try:
-        parse_headers(settings.otel_headers)
-    except ValueError:
-        # The value is not repeated: it is a secret.
-        wrong.append("otel_headers: must be name=value, separated by commas")
-    return wrong
-
-
-def parse_headers(text: str) -> dict[str, str]:
-    """Headers as OpenTelemetry writes them in one line; ValueError if they are not."""
-    headers: dict[str, str] = {}
-    for each in filter(None, map(str.strip, text.split(","))):
-        name, _, value = (part.strip() for part in each.partition("="))
-        value = unquote(value)
-        is_text = value and value.isascii() and value.isprintable()
-        if not is_text or not _HEADER_NAME.fullmatch(name):
-            raise ValueError("not a header")
-        headers[name.lower()] = value
-    return headers
-
-
-def _validate_mqtt(settings: Settings) -> list[str]:
-    wrong = []
-    if settings.mqtt_url and not _BROKER.fullmatch(settings.mqtt_url):
-        # The value is not repeated: it may contain a password.
-        wrong.append(
-            "mqtt_url: must be mqtt:// or mqtts:// with a host, a port if wanted, and"
-            " user:password@ in front of the host if wanted, special characters as %.."
-        )
-    prefix = settings.mqtt_prefix
-    if not all(prefix.split("/")) or not prefix.isprintable() or set(prefix) & set("+#$"):
-        wrong.append("mqtt_prefix: must be levels of a topic, without +, # and $")
-    if not settings.mqtt_client_id.isprintable():
-        wrong.append("mqtt_client_id: has a character that does not print")
-    return wrong
-
-
-def _validate_network_apis(settings: Settings) -> list[str]:
-    wrong = []
-    for name in ("vendor_api_url", *_API_CREDENTIALS):
-        url = getattr(settings, name)
-        if url and not _API.fullmatch(url):
-            wrong.append(f"{name}: must be http:// or https:// with a host, and no login in it")
-    if ":" in settings.vendor_api_login:
-        wrong.append("vendor_api_login: must not have a colon in it")
-    for url_name, names in _API_CREDENTIALS.items():
-        for name in names:
-            value = getattr(settings, name)
-            if getattr(settings, url_name) and not value:
-                wrong.append(f"{name}: is needed with {url_name}")
-            if not value.isascii() or not value.isprintable():
-                wrong.append(f"{name}: has a character that no key has")
-    return wrong
-
-
-# What the API of each network needs beside its URL.
-_API_CREDENTIALS = {
-    "chirpstack_api_url": ("chirpstack_api_key",),
-    "loriot_api_url": ("loriot_api_key", "loriot_app_id"),
-    "thingpark_api_url": ("thingpark_as_id", "thingpark_as_key"),
-}
-
-
-def _validate_oidc(settings: Settings) -> list[str]:
-    wrong = []
-    issuer = settings.oidc_issuer
-    if issuer and not (_API.fullmatch(issuer) and external_identities.is_trustworthy(issuer)):
-        wrong.append("oidc_issuer: must be https:// with a host; http:// only on this machine")
-    if "openid" not in settings.oidc_scopes.split():
-        wrong.append("oidc_scopes: must have openid")
-    domains = email_addresses.parse_domains(settings.oidc_domains)
-    if not all(map(email_addresses.is_domain, domains)):
-        wrong.append("oidc_domains: must be domains like example.com, separated by commas")
-    try:
-        external_identities.parse_claim_rules(settings.oidc_memberships)
-    except ValueError as error:
-        wrong.append(f"oidc_memberships: {error}")
-    return wrong
-
-
-def _validate_map(settings: Settings) -> list[str]:
-    wrong = []
-    tiles = settings.map_tiles
-    if tiles and not (
-        _TILES.fullmatch(tiles) and sorted(re.findall("{.*?}", tiles)) == _TILE_PLACEHOLDERS
-    ):
-        wrong.append(
-            "map_tiles: must be https:// (or http://) with a host, and {z}, {x} and {y} once each"
-            " after it"
-        )
-    if not settings.map_attribution.isprintable():
-        wrong.append("map_attribution: has a character that does not print")
-    return wrong
-
-
-def _validate_notifications(settings: Settings) -> list[str]:
-    wrong = []
-    if settings.smtp_from and not _SENDER.fullmatch(parseaddr(settings.smtp_from)[1]):
-        wrong.append("smtp_from: must be an address, or a name with an address in < >")
-    domains = email_addresses.parse_domains(settings.mail_domains)
-    if not all(map(email_addresses.is_domain, domains)):
-        wrong.append("mail_domains: must be domains like example.com, separated by commas")
-    if settings.vapid_key and not _is_vapid_key(settings.vapid_key):
-        wrong.append("vapid_key: must be a key of 32 bytes in base64url")
-    if settings.vapid_contact and not settings.vapid_contact.startswith(("mailto:", "https://")):
-        wrong.append("vapid_contact: must begin with mailto: or https://")
-    if settings.fcm_account and not _is_service_account(Path(settings.fcm_account)):
-        wrong.append("fcm_account: must be the JSON file of a service account, with its keys")
-    if not settings.fcm_url.startswith(("https://", "http://")):
-        wrong.append("fcm_url: must begin with https://")
-    return wrong
-
-
-def _is_vapid_key(text: str) -> bool:
-    try:
-        webpush.parse_vapid_key(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_service_account(path: Path) -> bool:
-    try:
-        account = json.loads(path.read_text())
-        texts = {"token_uri": "", **account}
-        webpush.sign_jwt_rs256(texts["private_key"], {})
-    except (OSError, ValueError, TypeError, AttributeError, KeyError):
-        return False
-    needed = ("project_id", "client_email", "token_uri")
-    return all(isinstance(texts.get(key), str) for key in needed)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from longwire.clock import MINUTE, SECOND, Clock, Moment
 from longwire.identity.rate_limiter import RateLimiter
-from longwire.settings import SettingsError, load
+from longwire.settings import SettingsError
+from longwire.settings_loading import load
 
 
 class ManualClock(Clock):

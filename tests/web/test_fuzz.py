@@ -18,7 +18,8 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from longwire.web.server import SendResponse, WireLimits, guarded_protocol
+from longwire.web.http_protocol import WireLimits, guarded_protocol
+from longwire.web.request_cycle import SendResponse
 from tests.web.test_pipelining import TURNS, Transport, cut, encode_error
 
 STREAMS = 2_000

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uvicorn.server import ServerState
 
-from longwire.web.server import SendResponse, WireLimits, guarded_protocol
+from longwire.web.http_protocol import WireLimits, guarded_protocol
+from longwire.web.request_cycle import SendResponse
 
 TURNS = 12  # of the event loop: more than a response needs
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from longwire import logs, settings, startup
+from longwire import logs, settings, settings_loading, startup
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
@@ -34,7 +34,7 @@ def setting_flags(*names: str, reloads: bool = False, is_lazy: bool = False) -> 
         @functools.wraps(command)
         def run(config: Path | None, **values: Any) -> None:
             flags = {each.name: values.pop(each.name) for each in described}
-            load = functools.partial(settings.load, flags, os.environ, config)
+            load = functools.partial(settings_loading.load, flags, os.environ, config)
             if reloads or is_lazy:
                 values["load"] = load
             if not is_lazy:

@@ -42,6 +42,7 @@ from longwire.web.cors import Cors
 from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
 from longwire.web.prometheus import PrometheusMetrics
+from longwire.web.request_cycle import SendResponse, encode_fields
 from longwire.web.request_spans import attach_span, attach_transaction, end_span, start_span
 from longwire.web.response_cache import ResponseCache
 from longwire.web.routing import (
@@ -57,7 +58,6 @@ from longwire.web.routing import (
     require_media_type,
     routes_by_path,
 )
-from longwire.web.server import SendResponse, encode_fields
 from longwire.web.streaming import OpenStreams, send_stream
 from longwire.web.validation import check_size, decode_body, decode_query
 
@@ -204,7 +204,7 @@ class RequestHandler:
         """Change what can change while requests are handled."""
         self._settings = replace(self._settings, quotas=quotas, logs_requests=logs_requests)
 
-    # --- the fast path (see web/server.py) ---
+    # --- the fast path (see web/http_protocol.py) ---
 
     def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
         """Take what needs no waiting: valid records of a sender that is cached, cached pages.

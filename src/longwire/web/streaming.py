@@ -9,8 +9,8 @@ from typing import Any
 import structlog
 
 from longwire.errors import LongwireError, TooManyRequests
+from longwire.web.request_cycle import ABORT
 from longwire.web.routing import StreamResponse, StreamRoute
-from longwire.web.server import ABORT
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -1,0 +1,194 @@
+"""What the layers below get of the settings: plain values and the guards that are made of them."""
+
+from collections.abc import Callable, Collection
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from longwire import startup
+from longwire.api.sessions import SignInGuards
+from longwire.delivery import email_addresses
+from longwire.delivery.destinations import catalogue as destinations
+from longwire.delivery.smtp import MailConfig
+from longwire.fleet.network_apis import NetworkApi, NetworkApis
+from longwire.identity.passkeys import find_relying_party
+from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
+from longwire.identity.sessions import SessionRules
+from longwire.inbound.mqtt_listener import ALL_OUTCOMES
+from longwire.model import SignInMethod
+from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
+from longwire.notifications.types import catalogue as notification_types
+from longwire.notifications.types.base import SendingConfig
+from longwire.quotas import Quotas
+from longwire.records import KIND_NAMES
+from longwire.settings import Settings
+from longwire.store.database import Database
+from longwire.web.fields import InputLimits
+from longwire.web.http_protocol import WireLimits
+from longwire.web.prometheus import MetricLabels
+
+# Of one user: codes have six digits, and three of them are valid at a time.
+TOTP_CODES_BURST = 10
+TOTP_CODES_PER_MINUTE = 1
+# Of one user, or client id.
+SESSIONS_BURST = 200
+SESSIONS_PER_MINUTE = 60
+
+
+def build_metric_labels(settings: Settings) -> MetricLabels:
+    return MetricLabels(
+        attempt_types=list_attempt_types(),
+        networks=NETWORKS,
+        mqtt_outcomes=ALL_OUTCOMES if settings.mqtt_url else (),
+    )
+
+
+def list_attempt_types() -> Collection[str]:
+    return sorted({*destinations.TYPES, *notification_types.TYPES, *NETWORKS})
+
+
+def build_sending_config(settings: Settings) -> SendingConfig:
+    account = settings.fcm_account and Path(settings.fcm_account).read_text()
+    return SendingConfig(
+        mail=MailConfig(
+            smtp_host=settings.smtp_host,
+            smtp_port=settings.smtp_port,
+            smtp_user=settings.smtp_user,
+            smtp_password=settings.smtp_password,
+            smtp_from=settings.smtp_from,
+            smtp_security=settings.smtp_security,
+            mail_domains=email_addresses.parse_domains(settings.mail_domains),
+            base_url=startup.get_base_url(settings),
+            mails_per_group_hour_max=settings.mails_per_group_hour_max,
+            mails_per_owner_hour_max=settings.mails_per_owner_hour_max,
+        ),
+        vapid_key=settings.vapid_key,
+        vapid_contact=settings.vapid_contact,
+        fcm_account=account,
+        fcm_url=settings.fcm_url,
+    )
+
+
+def build_network_apis(settings: Settings) -> NetworkApis:
+    return {
+        VENDOR: NetworkApi(
+            settings.vendor_api_url, settings.vendor_api_login, settings.vendor_api_password
+        ),
+        CHIRPSTACK: NetworkApi(settings.chirpstack_api_url, secret=settings.chirpstack_api_key),
+        LORIOT: NetworkApi(
+            settings.loriot_api_url, settings.loriot_app_id, settings.loriot_api_key
+        ),
+        THINGPARK: NetworkApi(
+            settings.thingpark_api_url, settings.thingpark_as_id, settings.thingpark_as_key
+        ),
+    }
+
+
+def build_session_rules(settings: Settings) -> SessionRules:
+    return SessionRules(
+        idle_s=settings.session_idle_s,
+        lifetime_s=settings.session_lifetime_s,
+        per_user_max=settings.sessions_per_user_max,
+    )
+
+
+def build_sign_in_failures(settings: Settings, database: Database) -> RateLimiter:
+    """By address, where nobody says who they are before they have proved it."""
+    most = settings.sign_in_failures_per_address_max
+    nodes = _count_serving(database)
+    return RateLimiter(database.context.clock, burst=most, per_minute=most, nodes=nodes)
+
+
+def list_sign_in_methods(settings: Settings) -> list[str]:
+    """The ways to sign in that a page can offer."""
+    offered = [SignInMethod.LINK, SignInMethod.CLIENT]
+    if settings.password_sign_in:
+        offered.append(SignInMethod.PASSWORD)
+    if settings.oidc_issuer:
+        offered.append(SignInMethod.OIDC)
+    if find_relying_party(startup.get_base_url(settings)) is not None:
+        offered.append(SignInMethod.PASSKEY)
+    return list(offered)
+
+
+def build_sign_in_guards(settings: Settings, database: Database) -> SignInGuards:
+    clock = database.context.clock
+    mails = settings.sign_in_mails_per_address_max
+    nodes = _count_serving(database)
+    limiter = partial(RateLimiter, clock, nodes=nodes)
+    return SignInGuards(
+        failures=FailureThrottle(
+            clock,
+            per_account=settings.sign_in_failures_per_account_max,
+            per_address=settings.sign_in_failures_per_address_max,
+            nodes=nodes,
+        ),
+        client_failures=FailureThrottle(
+            clock,
+            per_account=settings.token_failures_per_client_max,
+            per_address=settings.token_failures_per_address_max,
+            nodes=nodes,
+        ),
+        codes=limiter(burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE),
+        mails=limiter(burst=mails, per_minute=mails),
+        sessions=limiter(burst=SESSIONS_BURST, per_minute=SESSIONS_PER_MINUTE),
+    )
+
+
+def _count_serving(database: Database) -> Callable[[], int]:
+    """How many processes share what one caller may do."""
+    return lambda: len(database.cluster.serving)
+
+
+def get_public_origin(settings: Settings) -> str:
+    """Scheme, host and port of the public URL, as browsers write them."""
+    url = urlsplit(startup.get_base_url(settings))
+    return f"{url.scheme}://{url.netloc}".lower()
+
+
+def build_request_rate_limiter(settings: Settings, database: Database) -> RateLimiter | None:
+    if not settings.requests_per_caller_per_s:
+        return None
+    return RateLimiter(
+        database.context.clock,
+        burst=settings.requests_per_caller_burst,
+        per_minute=settings.requests_per_caller_per_s * 60,
+        nodes=_count_serving(database),
+    )
+
+
+def get_retention_days(settings: Settings) -> dict[str, int]:
+    return {name: getattr(settings, f"retention_{name}_days") for name in (*KIND_NAMES, "metrics")}
+
+
+def build_input_limits(settings: Settings) -> InputLimits:
+    return InputLimits(
+        body_bytes_max=settings.body_bytes_max,
+        bulk_body_bytes_max=settings.bulk_body_bytes_max,
+        json_depth_max=settings.json_depth_max,
+        page_items_max=settings.page_items_max,
+        page_items_default=settings.page_items_default,
+        bulk_ids_max=settings.bulk_ids_max,
+        batch_records_max=settings.batch_records_max,
+        tags_max=settings.tags_max,
+        tag_characters_max=settings.tag_characters_max,
+    )
+
+
+def build_quotas(settings: Settings) -> Quotas:
+    """Each quota is a setting of the same name."""
+    return Quotas(**{each.name: getattr(settings, each.name) for each in fields(Quotas)})
+
+
+def build_wire_limits(settings: Settings) -> WireLimits:
+    return WireLimits(
+        head_bytes_max=settings.head_bytes_max,
+        head_timeout_s=settings.head_timeout_s,
+        request_timeout_s=settings.request_timeout_s,
+        write_timeout_s=settings.write_timeout_s,
+        keep_alive_s=settings.keep_alive_s,
+        connections_max=settings.connections_max,
+        connections_per_address_max=settings.connections_per_address_max,
+        unsent_bytes_max=settings.response_bytes_max,
+    )

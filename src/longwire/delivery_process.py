@@ -1,0 +1,186 @@
+"""Assembles what sends: the delivery engine, for `serve` and for a process that only delivers."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Collection
+from functools import partial
+
+from longwire import extras, maintenance, systemd
+from longwire.api.service import ServiceEndpoints
+from longwire.app_config import (
+    build_network_apis,
+    build_sending_config,
+    list_attempt_types,
+)
+from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.channels import DispatchContext
+from longwire.delivery.egress import Egress
+from longwire.delivery.engine import Engine
+from longwire.delivery.invitations import MailHandler
+from longwire.delivery.settlement import DEFAULT_HANDLERS
+from longwire.fleet import network_channels
+from longwire.fleet.network_apis import NetworkApis, configured_networks
+from longwire.ingest import Sequencer, store_service_events
+from longwire.model import ChannelPurpose
+from longwire.notifications.sending import NotificationHandler
+from longwire.otel import CollectMetrics, OtelExporter
+from longwire.settings import Settings
+from longwire.settings_loading import parse_headers
+from longwire.spans import Tracer
+from longwire.store.database import Database, NodeRole, Tx
+from longwire.store.instance import hold_writer_number
+from longwire.supervisor import BackgroundTask, Supervisor
+from longwire.web.prometheus import MetricLabels, PrometheusMetrics
+from longwire.web.status_server import StatusServer
+
+
+class DeliveryProcess:
+    """The delivery engine without the API, with health and metrics on a port of their own."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._database = database
+        self._stopping = asyncio.Event()
+        prometheus = PrometheusMetrics(MetricLabels(attempt_types=list_attempt_types()))
+        self._supervisor = Supervisor(self._stopping.set, prometheus)
+        self._otel = open_otel(settings, database)
+        tracer = self._otel.tracer if self._otel is not None else None
+        stack = DeliveryStack(settings, database, prometheus, NodeRole.DELIVER, tracer)
+        self._engine = stack.engine
+        self._endpoints = endpoints = ServiceEndpoints(
+            database,
+            None,
+            self._engine,
+            prometheus,
+            failing_tasks=self._supervisor.list_failing_critical,
+            data_folder=None if settings.database else settings.data,
+            metrics_token=settings.metrics_token,
+            metrics_connectors_max=settings.metrics_connectors_max,
+            standbys_min=settings.database_standbys_min,
+        )
+        self._status_server = StatusServer(endpoints.status_routes())
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def run(self, listener: socket.socket | None) -> None:
+        """Deliver until stopped, or until the database fails."""
+        tasks = [
+            BackgroundTask("delivery engine", self._engine.run, is_critical=True),
+            *list_database_tasks(self._database),
+        ]
+        watchdog_s = systemd.get_watchdog_interval_s()
+        if watchdog_s is not None:
+            tasks.append(BackgroundTask("watchdog", partial(notify_watchdog, watchdog_s)))
+        if listener is not None:
+            # Each run gets its own duplicate: the server closes its socket when it ends.
+            tasks.append(
+                BackgroundTask("status server", lambda: self._status_server.serve(listener.dup()))
+            )
+        otel, collect = self._otel, self._endpoints.collect_metrics
+        if otel is not None:
+            tasks.append(build_otel_task(otel, collect))
+        async with self._supervisor.run(tasks):
+            await self._stopping.wait()
+        if otel is not None:
+            await otel.close(collect)
+
+
+class DeliveryStack:
+    """What both processes need to send: sequence numbers, dispatch and the delivery engine."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        prometheus: PrometheusMetrics,
+        role: NodeRole,
+        tracer: Tracer | None,
+        is_busy: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.writer = hold_writer_number(database, role)
+        self.egress = Egress(
+            [str(network) for network in settings.egress_allow],
+            connections_max=settings.attempts_in_flight_max,
+        )
+        self.sequencer = Sequencer(self.writer, prometheus.count_stored)
+        self.budgets = ComputeBudgets(
+            database.context.clock,
+            ms_per_s=settings.compute_ms_per_group_per_s,
+            burst_ms=settings.compute_burst_ms_per_group,
+        )
+        self.sending_config = build_sending_config(settings)
+        apis = build_network_apis(settings)
+        self.dispatch = _build_dispatch(
+            self.sequencer, apis, lambda numbers: self.engine.wake_threadsafe(numbers)
+        )
+        self.engine = Engine(
+            database,
+            self.writer,
+            self.egress,
+            handlers={
+                **DEFAULT_HANDLERS,
+                **network_channels.network_handlers(database, self.dispatch, apis),
+                ChannelPurpose.NOTIFICATION: NotificationHandler(database, self.sending_config),
+                ChannelPurpose.MAIL: MailHandler(self.sending_config.mail),
+            },
+            in_flight_max=settings.delivery_in_flight_max,
+            attempts_in_flight_max=settings.attempts_in_flight_max,
+            budgets=self.budgets,
+            resend_per_s=settings.resend_per_s,
+            on_attempt=prometheus.observe_attempt,
+            is_busy=is_busy,
+            tracer=tracer,
+        )
+
+
+def _build_dispatch(
+    sequencer: Sequencer, apis: NetworkApis, wake: Callable[[Collection[int]], None]
+) -> DispatchContext:
+    def wake_on_commit(tx: Tx, numbers: Collection[int]) -> None:
+        if numbers:
+            tx.on_commit(lambda: wake(numbers))
+
+    return DispatchContext(
+        sequencer.writer,
+        sequencer.take,
+        lambda tx, events: wake_on_commit(tx, store_service_events(tx, sequencer, events)),
+        configured_networks(apis),
+        wake_on_commit,
+    )
+
+
+def open_otel(settings: Settings, database: Database) -> OtelExporter | None:
+    """What exports traces and metrics; nothing of it is loaded unless it is wanted."""
+    if not settings.otel_endpoint:
+        return None
+    opened: OtelExporter = extras.load("otel", "longwire.otel.export").OtlpExporter(
+        settings.otel_endpoint,
+        parse_headers(settings.otel_headers),
+        sample_ratio=settings.otel_sample_ratio,
+        exports_metrics=settings.otel_metrics,
+        started_at=database.context.clock.now(),
+    )
+    return opened
+
+
+def build_otel_task(otel: OtelExporter, collect: CollectMetrics) -> BackgroundTask:
+    return BackgroundTask("otel", partial(otel.run, collect))
+
+
+async def notify_watchdog(interval_s: float) -> None:
+    """Say that the event loop turns, until it does not."""
+    while True:
+        systemd.notify_alive()
+        await asyncio.sleep(interval_s)
+
+
+def list_database_tasks(database: Database) -> list[BackgroundTask]:
+    return [
+        BackgroundTask(
+            "database watcher", partial(maintenance.watch_database, database), is_fatal=True
+        ),
+        BackgroundTask(
+            "epoch watcher", partial(maintenance.watch_cache_epochs, database), is_critical=True
+        ),
+        BackgroundTask("write probe", partial(maintenance.probe_writes, database)),
+    ]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from longwire import app, serve, settings
+from longwire import app, delivery_process, serve, settings
 from longwire.api import service, tokens
 from longwire.delivery.cel.expressions import Expression, build_cel_message
 from longwire.delivery.destinations import catalogue as destinations
@@ -30,7 +30,7 @@ from longwire.notifications.types.base import Params as NotificationParams
 from longwire.quotas import Quotas
 from longwire.records import DataRecord
 from longwire.settings import Settings
-from longwire.web import errors, server
+from longwire.web import errors, rejections
 from longwire.web.routing import PlainRoute, Route
 from scripts.guide import reference
 from scripts.guide.interface import list_routes
@@ -155,7 +155,7 @@ def test_monitoring_lists_every_background_task():
             "docs/operate/monitoring.md", "Task", "Runs", "What it does", "On failure"
         )
     }
-    source = Path(app.__file__).read_text()
+    source = "".join(Path(each.__file__).read_text() for each in (app, delivery_process))
     assert listed == set(re.findall(r'BackgroundTask\(\s*"([^"]+)"', source))
 
 
@@ -233,12 +233,12 @@ def test_errors_lists_every_code():
             "docs/reference/errors.md", "Status", "Code", "What it means", "What to do"
         )
     }
-    rejections = {
+    rejected = {
         (fault.status, fault.code)
-        for fault in vars(server).values()
-        if isinstance(fault, server._Rejection)
+        for fault in vars(rejections).values()
+        if isinstance(fault, rejections.Rejection)
     }
-    assert listed == set(errors.STATUS.values()) | rejections
+    assert listed == set(errors.STATUS.values()) | rejected
 
 
 def test_errors_lists_every_error_of_the_token_endpoint():

@@ -1,7 +1,9 @@
 """`longwire serve` as a process: first start, stop, workers, and invalid settings."""
 
+import asyncio
 import contextlib
 import json
+import os
 import re
 import shutil
 import signal
@@ -21,6 +23,7 @@ import psutil
 import pytest
 
 from longwire.cli.service import announce
+from longwire.serve import _defer_hangup, _handle_hangup
 from longwire.settings import Settings
 from longwire.startup import OperatorCredentials, PreparationResult, describe_plain_http
 from tests.certificates import write_certificate
@@ -243,6 +246,24 @@ def served_certificate(service: Service) -> str:
 
 def reloads(service: Service) -> list[dict[str, Any]]:
     return [line for line in service.log if line["event"] == "settings reloaded"]
+
+
+def test_a_sighup_during_the_start_is_handled_after_it() -> None:
+    async def start() -> None:
+        reloaded = asyncio.Event()
+        _handle_hangup(deferred, reloaded.set)
+        assert reloaded.is_set()
+        reloaded.clear()
+        os.kill(os.getpid(), signal.SIGHUP)
+        await reloaded.wait()
+
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        deferred = _defer_hangup()
+        os.kill(os.getpid(), signal.SIGHUP)
+        asyncio.run(start())
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_sighup_loads_a_renewed_certificate_and_changed_settings(
@@ -480,6 +501,8 @@ def test_several_workers_share_one_port_are_replaced_and_stop_together(
     assert [request.status for request in requests] == [200] * 20
     eventually(lambda: counted(service, "/group") == 20)
 
+    # One worker may have taken all requests before the other has started.
+    eventually(lambda: [line["event"] for line in service.log].count("started") == 2)
     service.signal(signal.SIGHUP)
     eventually(lambda: len(reloads(service)) == 3)  # the parent and its workers
     assert workers_of(service) == first

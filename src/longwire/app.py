@@ -4,10 +4,8 @@ The only module that knows every layer. Settings end here and in `startup`; lowe
 plain values.
 """
 
-import asyncio
 import math
 import os
-import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -148,7 +146,7 @@ class App:
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
         self.stop: Callable[[], None] = lambda: None  # set by `serve`
-        self.on_hangup: Callable[[], None] | None = None  # the same, for SIGHUP
+        self.on_startup: Callable[[], None] = lambda: None  # the same, when the event loop runs
         self._is_leaving = False
         self._retention_days = get_retention_days(settings)
         self._rejected_connections = 0
@@ -311,8 +309,7 @@ class App:
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        if self.on_hangup is not None:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.on_hangup)
+        self.on_startup()
         try:
             async with self.supervisor.run(self._list_background_tasks()):
                 await send({"type": "lifespan.startup.complete"})

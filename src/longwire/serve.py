@@ -63,7 +63,7 @@ Announce = Callable[[Settings, startup.PreparationResult], None]
 
 def serve(settings: Settings, announce: Announce, load: LoadSettings) -> int:
     """Serve until stopped; returns the exit code. On SIGHUP the settings are loaded again."""
-    _ignore_hangup()
+    hangup = _defer_hangup()
     reload = _Reload(settings, load)
     _require_certificate(settings)
     _require_extras(settings)
@@ -75,18 +75,20 @@ def serve(settings: Settings, announce: Announce, load: LoadSettings) -> int:
         with _lock_data_folder(settings):
             if settings.workers > 1:
                 return _run_workers(settings, listener, announce, reload)
-            return _run_server(settings, listener, announce, reload)
+            return _run_server(settings, listener, announce, reload, hangup)
 
 
 def serve_as_worker(settings: Settings, inherited: str) -> int:
     """Serve on a socket inherited from the parent process, as long as the parent lives."""
-    _ignore_hangup()
+    hangup = _defer_hangup()
     descriptor, lifeline, started, reloaded = inherited.split(",", 3)
     threading.Thread(target=_stop_when_parent_exits, args=(int(lifeline),), daemon=True).start()
     with socket.socket(fileno=int(descriptor)) as listener:
         reload = _Reload(settings, partial(_load_reloaded, Path(reloaded), settings))
         on_started = partial(os.write, int(started), b"1")
-        return _run_server(settings, listener, lambda settings, prepared: None, reload, on_started)
+        return _run_server(
+            settings, listener, lambda settings, prepared: None, reload, hangup, on_started
+        )
 
 
 def _stop_when_parent_exits(lifeline: int) -> None:
@@ -100,6 +102,7 @@ def _run_server(
     listener: socket.socket,
     announce: Announce,
     reload: "_Reload",
+    hangup: threading.Event,
     on_started: Callable[[], object] = lambda: None,
 ) -> int:
     database, prepared = startup.open_prepared_database(settings, Clock())
@@ -132,7 +135,9 @@ def _run_server(
             application.reload(changed)
 
         application.stop = stop
-        application.on_hangup = partial(reload, settings, apply, stop)
+        application.on_startup = partial(
+            _handle_hangup, hangup, partial(reload, settings, apply, stop)
+        )
         # uvicorn re-raises captured signals after it has stopped; without our own handler that
         # would end the process before the database is closed.
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -141,7 +146,7 @@ def _run_server(
         _tune_garbage_collector()
         server.run(sockets=[listener])
     finally:
-        _ignore_hangup()  # the event loop is gone, and its handlers with it
+        _defer_hangup()  # the event loop is gone, and its handlers with it
         database.close()
     log.info("stopped")
     return EXIT_DATABASE_FAILED if database.broken else 0
@@ -239,7 +244,7 @@ def _tune_garbage_collector() -> None:
 
 def deliver(settings: Settings, announce: Callable[[Settings], None], load: LoadSettings) -> int:
     """Deliver without serving, until stopped; returns the exit code."""
-    _ignore_hangup()
+    hangup = _defer_hangup()
     reload = _Reload(settings, load)
     _require_extras(settings)
     with _open_metrics_socket(settings) as listener, _lock_data_folder(settings):
@@ -254,9 +259,11 @@ def deliver(settings: Settings, announce: Callable[[Settings], None], load: Load
             log_started("deliver", settings)
             deliverer = delivery_process.DeliveryProcess(settings, database)
             on_hangup = partial(reload, settings, lambda changed: None, deliverer.stop)
-            run_until_done(_deliver(deliverer, listener, on_hangup))
+            run_until_done(
+                _deliver(deliverer, listener, partial(_handle_hangup, hangup, on_hangup))
+            )
         finally:
-            _ignore_hangup()
+            _defer_hangup()
             database.close()
     log.info("stopped")
     return EXIT_DATABASE_FAILED if database.broken else 0
@@ -265,10 +272,10 @@ def deliver(settings: Settings, announce: Callable[[Settings], None], load: Load
 async def _deliver(
     deliverer: delivery_process.DeliveryProcess,
     listener: socket.socket | None,
-    on_hangup: Callable[[], None],
+    on_startup: Callable[[], None],
 ) -> None:
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, on_hangup)
+    on_startup()
 
     def stop() -> None:
         systemd.notify_stopping(STOP_MARGIN_S)
@@ -349,9 +356,21 @@ class _Reload:
         )
 
 
-def _ignore_hangup() -> None:
-    """Survive SIGHUP while there is nothing to reload; children do not inherit this."""
-    signal.signal(signal.SIGHUP, lambda number, frame: None)
+def _defer_hangup() -> threading.Event:
+    """Survive SIGHUP while nothing can be reloaded; the event says that there was one.
+
+    Children do not inherit this.
+    """
+    deferred = threading.Event()
+    signal.signal(signal.SIGHUP, lambda number, frame: deferred.set())
+    return deferred
+
+
+def _handle_hangup(deferred: threading.Event, on_hangup: Callable[[], None]) -> None:
+    """On the event loop: handle SIGHUP from now on, and one that came before."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, on_hangup)
+    if deferred.is_set():
+        on_hangup()
 
 
 def _load_reloaded(path: Path, started_with: Settings) -> Settings:

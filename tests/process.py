@@ -69,11 +69,15 @@ def start_command(
     err: BinaryIO,
     *,
     under: Sequence[str] = (),
+    source: Path | None = None,
     **variables: str,
 ) -> RunningCommand | subprocess.Popen[bytes]:
-    """Start a command; under another one as a new process, else as a fork of a loaded one."""
+    """Start a command; under another one, or of other code, as a new process, else as a fork of a
+    loaded one."""
     env = environment(**variables)
-    if not under:
+    if source is not None:
+        env["PYTHONPATH"] = str(source)
+    if not under and source is None:
         return launcher().start(arguments, cwd=cwd, env=env, stdout=out, stderr=err)
     return subprocess.Popen(
         [*under, *COMMAND, *arguments],
@@ -89,17 +93,28 @@ class Service:
     """`longwire serve` in a process, and a client of its operator."""
 
     def __init__(
-        self, data: Path, *flags: str, under: Sequence[str] = (), port: int = 0, **variables: str
+        self,
+        data: Path,
+        *flags: str,
+        under: Sequence[str] = (),
+        source: Path | None = None,
+        port: int = 0,
+        **variables: str,
     ) -> None:
-        """`under` is a command that runs ours, such as a tracer."""
+        """`under` is a command that runs ours, such as a tracer; `source` the folder of other code.
+
+        What replaces itself by ours, such as `nsenter`, is no wrapper: it is the process.
+        """
         data.parent.mkdir(parents=True, exist_ok=True)
         self.data = data
         self._out = data.parent / f"{data.name}.{time.monotonic_ns()}.out"
         self._err = self._out.with_suffix(".err")
         arguments = ["serve", "--data", str(data), "--port", str(port), *flags]
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = start_command(arguments, data.parent, out, err, under=under, **variables)
-        self._is_wrapped = bool(under)
+            self.process = start_command(
+                arguments, data.parent, out, err, under=under, source=source, **variables
+            )
+        self._is_wrapped = bool(under) and under[0] != "nsenter"
         self._token: str | None = None
 
     # --- lifecycle ---

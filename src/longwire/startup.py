@@ -123,6 +123,8 @@ def prepare(
         if requires_current_schema:
             _require_current_schema(tx)
         steps = upgrade.upgrade(tx)
+        if steps:
+            upgrade.note_compatibility(tx)
         partitions.create_ahead(tx)
         if bootstrap.is_bootstrapped(tx):
             _require_same_key(tx)

@@ -225,6 +225,7 @@ class Postgres:
             with self._engine.begin() as connection:
                 _refuse_unsafe(connection)
                 connection.execute(sa.text("set local statement_timeout = 0"))
+                connection.execute(sa.text("set local idle_in_transaction_session_timeout = 0"))
                 connection.execute(sa.text("set local lock_timeout = '10min'"))
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
                 return work(self._tx(connection, is_write=True))

@@ -3,6 +3,9 @@
 An empty SQLite gets the tables of `schema` at once, any other database the steps in `migrations`
 that it lacks. Both lead to the same tables; a test compares them. Alembic, which runs the steps, is
 large, so it is imported only when there is one to run.
+
+The processes of two releases may serve one database while one after the other is upgraded: the
+newer one notes in the database from which step on older code works with its tables.
 """
 
 import functools
@@ -16,7 +19,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.errors import OperatorError
-from longwire.store import cache_epochs, schema
+from longwire.store import cache_epochs, instance, schema
 from longwire.store.database import Tx
 
 # The table that Alembic keeps the step in; a database that was never prepared has none.
@@ -26,6 +29,9 @@ _REVISION = sa.Table(
     sa.Column("version_num", sa.String(32), nullable=False),
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
+# The newest step of the previous release, whose code works with today's tables as well.
+PREVIOUS_RELEASE = "0001"
+COMPATIBLE_FROM = "schema_compatible_from"  # the fact that tells the code of that release
 _STEP_FILE = re.compile(r"v([0-9]{4})_\w+\.py")
 
 
@@ -35,6 +41,8 @@ class DatabaseTooNew(OperatorError):
 
 def upgrade(tx: Tx) -> list[str]:
     """Create the tables, or run the missing steps; the steps that the database now has."""
+    if _is_newer_and_compatible(tx):
+        return []
     missing = missing_steps(tx)
     if not missing:
         return []
@@ -52,6 +60,20 @@ def _create_tables(tx: Tx, revision: str) -> None:
     tx.execute(schema.cache_epoch.insert(), epochs)
     _REVISION.create(tx.connection)
     tx.execute(_REVISION.insert().values(version_num=revision))
+
+
+def note_compatibility(tx: Tx) -> None:
+    """Let the code of the previous release use this database."""
+    instance.save_fact(tx, COMPATIBLE_FROM, PREVIOUS_RELEASE)
+
+
+def _is_newer_and_compatible(tx: Tx) -> bool:
+    """Whether the next release has upgraded the database, and this one can still serve it."""
+    known = _known_steps()
+    here = get_current_revision(tx.connection)
+    if here is None or here in known:
+        return False
+    return instance.get_fact(tx, COMPATIBLE_FROM) in known
 
 
 def upgrade_to(tx: Tx, revision: str) -> None:

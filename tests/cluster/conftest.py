@@ -32,8 +32,12 @@ def cluster_template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
         os.chmod(place, 0o755)
         give_to_server(folder)
     run_tool("initdb", "--auth=trust", "--encoding=utf8", "-U", "postgres", "-D", str(folder))
+    with (folder / "pg_hba.conf").open("a") as rules:
+        rules.write("host all all samenet trust\nhost replication all samenet trust\n")
     server = Server(folder)
-    server.configure(max_wal_size="256MB", max_connections="60", shared_buffers="32MB")
+    server.configure(
+        max_wal_size="256MB", wal_keep_size="128MB", max_connections="60", shared_buffers="32MB"
+    )
     server.start()
     run_tool("createdb", "-h", "127.0.0.1", "-p", str(server.port), "-U", "postgres", DATABASE)
     data = tmp_path_factory.mktemp("cluster-template")

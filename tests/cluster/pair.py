@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,17 +25,19 @@ from tests.waiting import eventually
 
 BINARIES = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 DATABASE = "longwire"
+HOST = "127.0.0.1"
 # Run by root, the servers work as the user that the other tests' server has made.
 SYSTEM_USER = "pgserver" if os.geteuid() == 0 else None
 
 
-def run_tool(name: str, *arguments: str) -> None:
+def run_tool(name: str, *arguments: str, under: Sequence[str] = ()) -> None:
+    """Run a program of PostgreSQL; `under` is a command that runs it, and chooses the user."""
     with tempfile.TemporaryFile() as out:  # a pipe would be kept open by the server
         done = subprocess.run(
-            [str(BINARIES / name), *arguments],
+            [*under, str(BINARIES / name), *arguments],
             stdout=out,
             stderr=out,
-            user=SYSTEM_USER,
+            user=None if under else SYSTEM_USER,
             cwd="/",
             check=False,
         )
@@ -44,7 +46,7 @@ def run_tool(name: str, *arguments: str) -> None:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server((HOST, 0)) as server:
         return int(server.getsockname()[1])
 
 
@@ -58,14 +60,26 @@ def give_to_server(folder: Path) -> None:
 class Server:
     """One PostgreSQL server."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = HOST, under: Sequence[str] = ()) -> None:
+        """`under` is a command that runs it elsewhere, where it listens on the host."""
         self.folder = folder
+        self.host = host
         self.port = free_port()
         self.pid = 0
+        self._under = under
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/{DATABASE}"
+        return f"postgresql://postgres@{self.address}/{DATABASE}"
+
+    @property
+    def conninfo(self) -> str:
+        """For another server."""
+        return f"host={self.host} port={self.port} user=postgres"
 
     def configure(self, **settings: str) -> None:
         lines = "".join(f"{name} = '{value}'\n" for name, value in settings.items())
@@ -73,13 +87,19 @@ class Server:
             file.write(lines)
 
     def start(self) -> None:
-        place = f"-h 127.0.0.1 -p {self.port} -k ''"
+        place = f"-h {self.host} -p {self.port} -k ''"
         log = str(self.folder / "log")
-        run_tool("pg_ctl", "-w", "-o", place, "-l", log, "-D", str(self.folder), "start")
+        self._control("-w", "-o", place, "-l", log, "start")
         self.pid = int((self.folder / "postmaster.pid").read_text().splitlines()[0])
 
     def stop(self) -> None:
-        run_tool("pg_ctl", "-w", "-m", "fast", "-D", str(self.folder), "stop")
+        self._control("-w", "-m", "fast", "stop")
+
+    def promote(self) -> None:
+        self._control("-w", "promote")
+
+    def _control(self, *arguments: str) -> None:
+        run_tool("pg_ctl", "-D", str(self.folder), *arguments, under=self._under)
 
     def reload(self, **settings: str) -> None:
         """Change settings of the running server."""
@@ -87,8 +107,22 @@ class Server:
             self.run(f"alter system set {name} = '{value}'")
         self.run("select pg_reload_conf()")
 
-    def promote(self) -> None:
-        run_tool("pg_ctl", "-w", "-D", str(self.folder), "promote")
+    def follow(self, primary: "Server") -> None:
+        """Be a standby from the next start on; once promoted, wait for no other."""
+        self.configure(
+            primary_conninfo=primary.conninfo,
+            synchronous_commit="remote_apply",
+            synchronous_standby_names="",
+        )
+        (self.folder / "standby.signal").touch()
+        give_to_server(self.folder)
+
+    def rewind(self, primary: "Server") -> None:
+        """Make the files of a dead primary those of a standby of the promoted one."""
+        primary.run("checkpoint")  # so that its files name its timeline
+        source = f"--source-server={primary.conninfo} dbname=postgres"
+        run_tool("pg_rewind", "-D", str(self.folder), source, under=self._under)
+        self.follow(primary)
 
     def run(self, statement: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -132,31 +166,47 @@ class Server:
 class Pair:
     """A primary, and a standby that has confirmed whatever the primary has."""
 
-    def __init__(self, template: Path, folder: Path) -> None:
+    def __init__(
+        self,
+        template: Path,
+        folder: Path,
+        places: Sequence[tuple[str, Sequence[str]]] = ((HOST, ()), (HOST, ())),
+    ) -> None:
+        """`places` are the hosts of both, and the commands that run them there."""
         self.primary, self.standby = (
-            Server(Path(shutil.copytree(template, folder / name, symlinks=True)))
-            for name in ("primary", "standby")
+            Server(Path(shutil.copytree(template, folder / name, symlinks=True)), *place)
+            for name, place in zip(("primary", "standby"), places, strict=True)
         )
+        self._hosts = f"{self.primary.address},{self.standby.address}"
         self.primary.configure(synchronous_standby_names="*", synchronous_commit="remote_apply")
-        self.standby.configure(
-            primary_conninfo=f"host=127.0.0.1 port={self.primary.port} user=postgres",
-            synchronous_commit="remote_apply",
-        )
-        (self.standby.folder / "standby.signal").touch()
+        self.standby.follow(self.primary)
         for server in (self.primary, self.standby):
             give_to_server(server.folder)
             server.start()
         self.wait_for_standby()
 
     def wait_for_standby(self) -> None:
+        """Until it has whatever the primary has."""
         streaming = "select count(*) from pg_stat_replication where sync_state = 'sync'"
         eventually(lambda: self.primary.run(streaming) == [(1,)])
+        self.primary.run("select pg_current_xact_id()")  # whose commit waits for the standby
 
     @property
     def url(self) -> str:
         """Both servers, as libpq writes them."""
-        hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
-        return f"postgresql://postgres@{hosts}/{DATABASE}?target_session_attrs=read-write"
+        return f"postgresql://postgres@{self._hosts}/{DATABASE}?target_session_attrs=read-write"
+
+    def promote(self) -> None:
+        """The standby becomes the primary; the one before must be dead."""
+        self.standby.promote()
+        self.primary, self.standby = self.standby, self.primary
+
+    def rejoin(self) -> None:
+        """The former primary returns as the standby."""
+        self.standby.rewind(self.primary)
+        self.standby.start()
+        self.primary.reload(synchronous_standby_names="*")
+        self.wait_for_standby()
 
     @contextmanager
     def stalled_standby(self) -> Iterator[None]:

@@ -26,7 +26,8 @@ def settings(pair: Pair, cluster_template: tuple[Path, Path], fast_folder: Path)
 
 @pytest.fixture
 def node(settings: Settings) -> Iterator[Service]:
-    service = Service(settings.data, "--database", settings.database).started()
+    flags = ("--database", settings.database, "--database-standbys-min", "1")
+    service = Service(settings.data, *flags).started()
     yield service
     service.clean_up()
 
@@ -37,7 +38,7 @@ def fail_over(pair: Pair, node: Service) -> float:
     with ledger.senders(node):
         wait_for_more(ledger, 50)
         pair.primary.kill()
-        pair.standby.promote()
+        pair.promote()
         promoted = time.monotonic()
         wait_for_more(ledger, 1)
         pause_s = time.monotonic() - promoted
@@ -49,9 +50,24 @@ def fail_over(pair: Pair, node: Service) -> float:
     return pause_s
 
 
-def test_nothing_acknowledged_is_lost_when_a_standby_is_promoted(pair: Pair, node: Service) -> None:
+def test_nothing_acknowledged_is_lost_when_a_standby_is_promoted_and_the_old_primary_returns(
+    pair: Pair, node: Service
+) -> None:
+    first = pair.primary
     fail_over(pair, node)
+    eventually(lambda: reason(node) == "synchronous standbys: 0 of 1")
+    pair.rejoin()
+    assert pair.standby is first
+    eventually(lambda: reason(node) is None)
+    # It has everything: it can take over in its turn.
+    fail_over(pair, node)
+    assert pair.primary is first
     assert node.stop() == 0
+
+
+def reason(node: Service) -> str | None:
+    found: str | None = node.http.get("/health/ready").json().get("reason")
+    return found
 
 
 @pytest.mark.soak

@@ -1,62 +1,29 @@
 """PgBouncer in transaction mode: every transaction may run in another session of the server."""
 
-import os
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from longwire.settings import Settings
-from tests.cluster.pair import SYSTEM_USER, free_port, give_to_server
+from tests.cluster.pooler import PGBOUNCER, WHY_NOT, Pooler
 from tests.conftest import PostgresServer
 from tests.reports import KINDS
-from tests.waiting import eventually
 from tests.world import World, ok, record_of
 
-PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-SESSIONS = 2  # of the server, for all nodes together
-
-pytestmark = pytest.mark.skipif(
-    PGBOUNCER is None, reason="pgbouncer is not installed: make brokers installs it"
-)
+pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason=WHY_NOT)
 
 
 @pytest.fixture
 def pooled_url(settings: Settings, postgres: PostgresServer, fast_folder: Path) -> Iterator[str]:
     """The database of the test, through a pooler."""
     name = settings.database.partition("@/")[2].partition("?")[0]
-    port = free_port()
-    folder = fast_folder / "pooler"
-    folder.mkdir()
-    config = folder / "pgbouncer.ini"
-    config.write_text(
-        f"[databases]\n{name} = host={postgres.folder} user=postgres\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        "auth_type = any\npool_mode = transaction\nmax_client_conn = 200\n"
-        f"default_pool_size = {SESSIONS}\nlogfile = {folder / 'log'}\n"
-    )
     fast_folder.chmod(0o755)
-    if SYSTEM_USER is not None:
-        give_to_server(folder)
-    assert PGBOUNCER is not None
-    pooler = subprocess.Popen([PGBOUNCER, "-q", str(config)], user=SYSTEM_USER, cwd="/")
-    url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
-    eventually(lambda: is_up(url))
-    yield url
+    pooler = Pooler(fast_folder / "pooler", name, sessions=2)
+    pooler.start(f"host={postgres.folder} user=postgres")
+    yield pooler.url
     pooler.kill()
-    pooler.wait()
-
-
-def is_up(url: str) -> bool:
-    try:
-        psycopg.connect(url).close()
-    except psycopg.OperationalError:
-        return False
-    return True
 
 
 def test_nodes_behind_a_pooler_in_transaction_mode_store_and_deliver_everything(

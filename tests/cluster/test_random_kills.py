@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from longwire.settings import Settings
+from tests.cluster.steady import OPEN
 from tests.cluster.test_nodes import count, serve
 from tests.delivery.receiver import Receiver
 from tests.faults.ledger import Ledger, operator_of, wait_for_more
@@ -18,7 +19,6 @@ from tests.waiting import eventually
 __all__ = ["serve"]  # a fixture
 
 IN_FLIGHT_MAX = 4
-OPEN = "select count(*) from delivery where state in (0, 1)"
 DRAINED_WITHIN_S = 300.0
 
 

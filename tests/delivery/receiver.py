@@ -96,9 +96,11 @@ class Receiver:
         *responses: Script,
         tls: bool = False,
         name: str = "127.0.0.1",
+        host: str = "127.0.0.1",
         release_after: int | None = None,
     ) -> None:
         """Held responses are released by so many requests, or by a call of `release`."""
+        self._host = host
         self.requests: list[Received] = []
         self.connections = 0
         self.name = name
@@ -176,7 +178,7 @@ class Receiver:
 
     async def _up(self) -> None:
         self._server = await self._loop.create_server(
-            lambda: _Connection(self), "127.0.0.1", self.port, ssl=self.tls, backlog=1_024
+            lambda: _Connection(self), self._host, self.port, ssl=self.tls, backlog=1_024
         )
         self.port = self._server.sockets[0].getsockname()[1]
 

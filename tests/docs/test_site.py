@@ -14,6 +14,7 @@ import pytest
 
 from longwire.web import guide_page
 from tests.chromium import Driver
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +136,7 @@ def test_a_browser_shows_it_under_the_policy_and_finds_words(
     with driver.awake():
         browser = driver.launch()
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE_S * 1_000)
         page.on("console", lambda message: said.append(message.text))
         page.on("request", lambda request: asked.append(request.url))
         for name in PAGES_SEEN:

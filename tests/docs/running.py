@@ -6,6 +6,7 @@ has a reason above it that readers see, or starts the service of a tutorial.
 """
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -13,10 +14,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
+from tests.preloaded import launcher
 from tests.process import environment
 
 ROOT = Path(__file__).parents[2]
@@ -67,11 +71,68 @@ def replace_addresses(text: str, ports: dict[str, str], url: str | None = None) 
     return text
 
 
+# What `longwire` is for the shells: a process that has loaded the service runs the command. A
+# service is started as usual: it is to end with its shell.
+_COMMAND = """\
+#!{python} -IS
+import json, os, socket, sys
+if sys.argv[1] == "serve":
+    os.execv({real!r}, [{real!r}, *sys.argv[1:]])
+with socket.socket(socket.AF_UNIX) as commands:
+    commands.connect({address!r})
+    order = {{"arguments": sys.argv[1:], "cwd": os.getcwd(), "env": dict(os.environ)}}
+    socket.send_fds(commands, [json.dumps(order).encode()], [1, 2])
+    commands.shutdown(socket.SHUT_WR)
+    sys.exit(int(commands.recv(8)))
+"""
+
+
+@contextlib.contextmanager
+def make_environment(folder: Path) -> Iterator[None]:
+    """Make a `.venv` like that of a clone, whose `longwire` need not be loaded for each command."""
+    own, here = Path(sys.prefix), folder / ".venv"
+    (here / "bin").mkdir(parents=True)
+    for path in (*own.iterdir(), *(own / "bin").iterdir()):
+        place = here / path.relative_to(own)
+        if place != here / "bin" and path != own / "bin/longwire":
+            place.symlink_to(path)
+    with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as listener:
+        address = f"{short}/commands"  # at most a hundred characters
+        command = here / "bin/longwire"
+        real = str(own / "bin/longwire")
+        command.write_text(_COMMAND.format(python=sys.executable, real=real, address=address))
+        command.chmod(0o755)
+        listener.bind(address)
+        listener.listen()
+        threading.Thread(target=serve_commands, args=(listener,), daemon=True).start()
+        yield
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def serve_commands(listener: socket.socket) -> None:
+    """Run the commands of the shells, until the listener is shut down."""
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=run_command, args=(connection,), daemon=True).start()
+
+
+def run_command(connection: socket.socket) -> None:
+    with connection:
+        data, descriptors, _, _ = socket.recv_fds(connection, 65_536, 2)
+        while part := connection.recv(65_536):
+            data += part
+        with os.fdopen(descriptors[0], "wb") as out, os.fdopen(descriptors[1], "wb") as err:
+            running = launcher().start(**json.loads(data), stdout=out, stderr=err)
+        connection.send(str(running.wait(PATIENCE_S)).encode())
+
+
 class Shell:
     """One shell in which blocks are run, as somebody pastes them."""
 
     def __init__(self, folder: Path, program: str = "sh") -> None:
-        folders = (folder / "bin", Path(sys.executable).parent, *SYSTEM_FOLDERS)
+        own = (folder / "bin", folder / ".venv/bin", Path(sys.executable).parent)
+        folders = (*own, *SYSTEM_FOLDERS)
         if shutil.which("curl") is None:
             install_curl_stub(folder / "bin")
         self.process = subprocess.Popen(

@@ -3,7 +3,6 @@
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from tests.docs.running import (
     Shell,
     Steps,
     choose_ports,
+    make_environment,
     read_steps,
     replace_addresses,
     run_blocks,
@@ -59,14 +59,14 @@ _DATABASE = "postgresql://longwire:secret@127.0.0.1:5432/longwire"
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     """Starts a service like that of `make run`, in a folder like a new clone."""
-    (tmp_path / ".venv").symlink_to(sys.prefix)
     services: list[Service] = []
 
     def start(*flags: str) -> Service:
         services.append(Service(tmp_path / "longwire-data", *DEFAULT_FLAGS, *flags))
         return services[-1].started()
 
-    yield start
+    with make_environment(tmp_path):
+        yield start
     for each in services:
         each.clean_up()
 

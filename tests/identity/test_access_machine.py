@@ -450,7 +450,7 @@ class Company(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(
-    "engine, examples, steps", [("sqlite", 15, 40), ("postgresql", 4, 30)], indirect=["engine"]
+    "engine, examples, steps", [("sqlite", 8, 40), ("postgresql", 3, 30)], indirect=["engine"]
 )
 def test_any_history_gives_everybody_what_the_model_says(
     settings: Settings, examples: int, steps: int

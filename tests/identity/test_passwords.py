@@ -65,6 +65,7 @@ def test_a_password_signs_in_and_is_stored_for_nobody_to_guess(
     assert GOOD not in rows and "argon2" not in rows
 
 
+@pytest.mark.usefixtures("shipped_hasher")
 @pytest.mark.parametrize("engine", ["sqlite"])
 def test_wrong_passwords_and_unknown_accounts_look_alike_and_are_limited(
     world: World, monkeypatch: pytest.MonkeyPatch
@@ -113,6 +114,7 @@ def test_the_operator_can_turn_passwords_off(make_world: MakeWorld) -> None:
         refused(browser.sign_in(email=EMAIL, password=GOOD), 403)
 
 
+@pytest.mark.usefixtures("shipped_hasher")
 @pytest.mark.parametrize("engine", ["sqlite"])
 def test_a_hash_of_other_parameters_is_renewed(
     world: World, monkeypatch: pytest.MonkeyPatch

@@ -41,7 +41,7 @@ CHECKS: list[CheckFunction] = [
     response_schema_conformance,
     negative_data_rejection,
 ]
-PARTS = 4  # so that they run at the same time
+PARTS = 2  # so that they run at the same time
 EXAMPLES = {"sqlite": 2, "postgresql": 2}
 EXAMPLES_AT_LENGTH = {"sqlite": 100, "postgresql": 25}
 ROUNDS_MAX = 32  # until a generated request has succeeded

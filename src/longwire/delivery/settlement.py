@@ -148,16 +148,45 @@ def _release(tx: Tx, number: int, token: int, group: Sequence[AttemptRecord]) ->
 def _settle_failed(
     tx: Tx, token: int, group: Sequence[AttemptRecord], settled: _ChannelResults
 ) -> None:
+    """Retry or give up, with one statement for all that have the same reason and fate."""
+    alike: dict[tuple[bool, str], list[AttemptRecord]] = defaultdict(list)
+    failures: list[tuple[AttemptRecord, Refused | Unreachable, AttemptOutcome]] = []
     for each in group:
-        outcome = each.outcome
-        if not isinstance(outcome, Refused | Unreachable):
-            continue
-        result = _retry_or_fail(tx, each, token, outcome)
-        if result is None:
-            continue
-        settled.results.append(result)
+        if isinstance(outcome := each.outcome, Refused | Unreachable):
+            is_last = _is_last_attempt(settled.channel, each.leased.claimed, outcome)
+            alike[is_last, outcome.reason].append(each)
+            result = AttemptOutcome.FAILED if is_last else AttemptOutcome.RETRY_SCHEDULED
+            failures.append((each, outcome, result))
+    changed: set[int] = set()
+    for (is_last, reason), some in alike.items():
+        fail = _give_up if is_last else _retry_later
+        changed |= fail(tx, settled.channel, token, reason, some)
+    for each, outcome, result in failures:
+        claimed = each.leased.claimed
+        if claimed.seq not in changed:
+            continue  # the lease is no longer ours
+        duration_ms = _duration(each)
+        settled.results.append(
+            AttemptResult(claimed, result, outcome.reason, outcome.code, duration_ms=duration_ms)
+        )
         if isinstance(outcome, Refused) and outcome.disables:
             settled.set_gone(outcome.reason)
+
+
+def _give_up(
+    tx: Tx, channel: Channel, token: int, reason: str, attempts: Sequence[AttemptRecord]
+) -> set[int]:
+    stored_until = tx.now + channel.storing_s * SECOND if channel.storing_s else None
+    logs = {each.leased.claimed.seq: _log_attempt(tx, each) for each in attempts}
+    return store.fail(tx, channel.number, token, reason, stored_until, logs)
+
+
+def _retry_later(
+    tx: Tx, channel: Channel, token: int, reason: str, attempts: Sequence[AttemptRecord]
+) -> set[int]:
+    logs = {each.leased.claimed.seq: _log_attempt(tx, each) for each in attempts}
+    due = {each.leased.claimed.seq: tx.now + _delay(channel, each) for each in attempts}
+    return store.retry(tx, channel.number, token, reason, due, logs)
 
 
 def _publish_results(
@@ -177,25 +206,6 @@ def _publish_results(
         handler.on_results(tx, writer, settled.channel, results)
 
 
-def _retry_or_fail(
-    tx: Tx, attempt: AttemptRecord, token: int, outcome: Refused | Unreachable
-) -> AttemptResult | None:
-    """Settle a failure; None when the lease is no longer ours."""
-    channel, claimed, reason = attempt.leased.channel, attempt.leased.claimed, outcome.reason
-    number, seq, log = channel.number, claimed.seq, _log_attempt(tx, attempt)
-    if _is_last_attempt(channel, claimed, outcome):
-        stored_until = tx.now + channel.storing_s * SECOND if channel.storing_s else None
-        changed = store.fail(tx, number, token, seq, stored_until, reason, log)
-        result = AttemptOutcome.FAILED
-    else:
-        due_at = tx.now + _delay(channel, claimed, outcome)
-        changed = store.retry(tx, number, token, seq, due_at, reason, log)
-        result = AttemptOutcome.RETRY_SCHEDULED
-    if not changed:
-        return None
-    return AttemptResult(claimed, result, reason, outcome.code, duration_ms=_duration(attempt))
-
-
 def _is_last_attempt(
     channel: Channel, claimed: ClaimedDelivery, outcome: Refused | Unreachable
 ) -> bool:
@@ -205,12 +215,14 @@ def _is_last_attempt(
     return outcome.is_final or claimed.attempts >= attempts_max
 
 
-def _delay(channel: Channel, claimed: ClaimedDelivery, outcome: Refused | Unreachable) -> int:
+def _delay(channel: Channel, attempt: AttemptRecord) -> int:
+    outcome = attempt.outcome
+    if isinstance(outcome, Unreachable) and outcome.code in SERVICE_FAILURES:
+        return 0
     retry_after_s = outcome.retry_after_s if isinstance(outcome, Refused) else None
-    delay = retry_policy.retry_delay(
-        claimed.attempts, channel.retry_delay_s, _random.random(), retry_after_s
+    return retry_policy.retry_delay(
+        attempt.leased.claimed.attempts, channel.retry_delay_s, _random.random(), retry_after_s
     )
-    return 0 if outcome.code in SERVICE_FAILURES else delay
 
 
 def _disable(tx: Tx, channel: Channel, reason: str) -> None:

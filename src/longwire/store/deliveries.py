@@ -4,6 +4,7 @@ Every change of state is one guarded statement: it names the state that it start
 lease where there is one, and returns the rows that it changed. A late one changes nothing.
 """
 
+import json
 import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -119,19 +120,20 @@ returning
 _NOTHING = DialectSql("", "")
 _ONE = DialectSql("= :seq", "= :seq")
 _MANY = in_array("seqs")
-# Each delivery has a log of its own. SQLite would join a list of them the wrong way round.
-_ITS_LOG = DialectSql("""json_extract(:logs, '$."' || seq || '"')""", "logged.log")
-_IS_LOGGED = DialectSql("in (select value from json_each(:seqs))", "= logged.logged_seq")
-_LOGS = on_postgres("""
-from unnest(cast(:seqs as bigint[]), cast(:logs as text[])) logged(logged_seq, log)""")
+# Each delivery has a log of its own, and a time when it is due. SQLite would join a list of them
+# the wrong way round.
+_ITS_LOG = DialectSql("""json_extract(:logs, '$."' || seq || '"')""", "settled.log")
+_ITS_DUE = DialectSql("""json_extract(:due, '$."' || seq || '"')""", "settled.due")
+_IS_SETTLED = DialectSql("in (select value from json_each(:seqs))", "= settled.settled_seq")
+_WITH_LOGS = on_postgres("""
+from unnest(cast(:seqs as bigint[]), cast(:logs as text[])) settled(settled_seq, log)""")
+_WITH_LOGS_AND_DUE = on_postgres("""
+from unnest(cast(:seqs as bigint[]), cast(:logs as text[]), cast(:due as bigint[]))
+    settled(settled_seq, log, due)""")
 
 
 def _settle(
-    assignments: str,
-    settled: DialectSql = _ONE,
-    *,
-    log: DialectSql = _NOTHING,
-    logs: DialectSql = _NOTHING,
+    assignments: str, which: DialectSql = _IS_SETTLED, values: DialectSql = _WITH_LOGS
 ) -> DialectSql:
     """Change leased rows, as far as the lease is the one we hold."""
     return dialect_sql(
@@ -140,16 +142,17 @@ update delivery
 set {assignments},
     changed_at = :now,
     lease_token = null,
-    lease_until = null{{logs}}
+    lease_until = null{{values}}
 where channel_number = :channel
-    and seq {{settled}}
+    and seq {{which}}
     and {_LEASED}
     and lease_token = :token
 returning seq
 """,
-        settled=settled,
-        log=log,
-        logs=logs,
+        which=which,
+        values=values,
+        log=_ITS_LOG,
+        due=_ITS_DUE,
     )
 
 
@@ -159,30 +162,28 @@ SUCCEED = _settle(
     error = null,
     body = null,
     context = null,
-    attempt_log = {{log}}""",
-    _IS_LOGGED,
-    log=_ITS_LOG,
-    logs=_LOGS,
+    attempt_log = {{log}}"""
 )
 RETRY = _settle(
     f"""{_QUEUED},
-    due_at = :due,
+    due_at = {{due}},
     error = :error,
-    attempt_log = :log"""
+    attempt_log = {{log}}""",
+    values=_WITH_LOGS_AND_DUE,
 )
 FAIL_AND_KEEP = _settle(
     f"""{_FAILED},
     {_first_end(DeliveryState.FAILED)},
     stored_until = :stored,
     error = :error,
-    attempt_log = :log"""
+    attempt_log = {{log}}"""
 )
 FAIL = _settle(
     f"""{_FAILED},
     {_first_end(DeliveryState.FAILED)},
     stored_until = :stored,
     error = :error,
-    attempt_log = :log,
+    attempt_log = {{log}},
     body = null,
     context = null"""
 )
@@ -190,6 +191,7 @@ RELEASE = _settle(
     f"""{_QUEUED},
     attempts = attempts - 1""",
     _MANY,
+    _NOTHING,
 )
 
 LOCK_ORPHANED_LEASES = dialect_sql(
@@ -678,16 +680,15 @@ def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[Cla
 
 def succeed(tx: Tx, number: int, token: int, logs: Mapping[int, str]) -> set[int]:
     """`logs` are the attempts of each delivery, with the one that succeeded."""
-    texts: Any = list(logs.values())
-    if not tx.is_postgres:
-        texts = "{" + ",".join([f'"{seq}":{log}' for seq, log in logs.items()]) + "}"
-    values = {"seqs": array_param(tx, logs), "logs": texts}
-    return _settle_rows(tx, SUCCEED, number, token, values)
+    return _settle_rows(tx, SUCCEED, number, token, _logs_param(tx, logs))
 
 
-def retry(tx: Tx, number: int, token: int, seq: int, due: Moment, error: str, log: str) -> set[int]:
-    """Schedule another attempt."""
-    values = {"seq": seq, "due": due, "error": error, "log": log}
+def retry(
+    tx: Tx, number: int, token: int, error: str, due: Mapping[int, Moment], logs: Mapping[int, str]
+) -> set[int]:
+    """Schedule another attempt of each, at its own time."""
+    times: Any = [due[seq] for seq in logs] if tx.is_postgres else json.dumps(due)
+    values = {"due": times, "error": error, **_logs_param(tx, logs)}
     return _settle_rows(tx, RETRY, number, token, values)
 
 
@@ -695,14 +696,13 @@ def fail(
     tx: Tx,
     number: int,
     token: int,
-    seq: int,
-    stored_until: Moment | None,
     error: str,
-    log: str,
+    stored_until: Moment | None,
+    logs: Mapping[int, str],
 ) -> set[int]:
-    """Give up; the message is kept for a resend if the channel keeps dead letters."""
+    """Give up; the messages are kept for a resend if the channel keeps dead letters."""
     stored = tx.now if stored_until is None else stored_until
-    values = {"seq": seq, "stored": stored, "error": error, "log": log}
+    values = {"stored": stored, "error": error, **_logs_param(tx, logs)}
     statement = FAIL if stored_until is None else FAIL_AND_KEEP
     return _settle_rows(tx, statement, number, token, values)
 
@@ -710,6 +710,13 @@ def fail(
 def release(tx: Tx, number: int, token: int, seqs: Sequence[int]) -> set[int]:
     """Return what was claimed and not attempted."""
     return _settle_rows(tx, RELEASE, number, token, {"seqs": array_param(tx, seqs)})
+
+
+def _logs_param(tx: Tx, logs: Mapping[int, str]) -> dict[str, Any]:
+    texts: Any = list(logs.values())
+    if not tx.is_postgres:
+        texts = "{" + ",".join([f'"{seq}":{log}' for seq, log in logs.items()]) + "}"
+    return {"seqs": array_param(tx, logs), "logs": texts}
 
 
 def _settle_rows(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longwire.delivery import http_responses
+from longwire.delivery import http_limits
 from tests.abuse.forwarding import create_connectors, get_errors, post_records
 from tests.abuse.victim import Scene
 from tests.delivery.receiver import HANG, Receiver, StubResponse
@@ -41,7 +41,7 @@ def test_receivers_that_never_get_to_the_point_slow_nobody(scene: Scene) -> None
         create_connectors(mallory, group, 5, "http", {"url": body.url})
         create_connectors(mallory, group, 5, "http", {"url": pipelined.url})
         scene.assert_victim_unharmed(post_records(scene, device, 16))
-        eventually(lambda: get_errors(mallory, group, endless) == {http_responses.TOO_MANY_INTERIM})
+        eventually(lambda: get_errors(mallory, group, endless) == {http_limits.TOO_MANY_INTERIM})
 
 
 def test_many_connectors_to_receivers_that_hang_slow_nobody(scene: Scene) -> None:

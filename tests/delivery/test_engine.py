@@ -16,7 +16,7 @@ import pytest
 
 from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import format_date
-from longwire.delivery import engine, messages, retry_policy
+from longwire.delivery import engine, http_limits, messages, retry_policy
 from longwire.delivery.egress import NOT_RESOLVED
 from longwire.errors import Unavailable
 from longwire.ids import parse_delivery_id
@@ -777,6 +777,20 @@ def test_a_dead_destination_costs_few_connections_and_its_messages_their_attempt
         line.settles(succeed=5, failed=200)
         line.resend()
         line.settles(succeed=205)
+
+
+@pytest.mark.engine_free
+def test_a_receiver_that_floods_once_gets_one_request_at_a_time(world: World) -> None:
+    ada = world.person("ada")
+    interim = b"HTTP/1.1 103 Early Hints\r\n\r\n"
+    with Receiver(StubResponse(raw=interim * 20)) as receiver:
+        line = Line(ada, receiver.url, retryPolicy=RESENT_LATER)
+        line.reports()
+        line.wait_for_attempts(1)
+        line.reports(100)
+        line.wait_for_attempts(1)
+        assert receiver.connections < IN_FLIGHT_MAX
+        assert line.error == http_limits.TOO_MANY_INTERIM
 
 
 # --- changes while deliveries are queued ---

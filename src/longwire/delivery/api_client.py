@@ -15,11 +15,11 @@ from longwire.delivery.destinations.base import Delivered, Outcome, Refused
 from longwire.delivery.destinations.connections import load_http_client
 from longwire.delivery.destinations.http import parse_retry_after
 from longwire.delivery.egress import Egress
+from longwire.delivery.http_limits import RESPONSE_BYTES_MAX
 
 if TYPE_CHECKING:
     import aiohttp
 
-RESPONSE_BYTES_MAX = 64 * 1_024
 # Client errors after which the same request may succeed later.
 RETRYABLE_STATUSES = frozenset((408, 425, 429))
 # Credentials may be fixed meanwhile, on either side.

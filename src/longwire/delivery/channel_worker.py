@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from longwire.clock import Moment
 from longwire.delivery.channel_handlers import BuildMessage, ComputedBuilder
-from longwire.delivery.destinations.base import Outcome, Sender, Unreachable
+from longwire.delivery.destinations.base import FailureCode, Outcome, Sender, Unreachable
 from longwire.model import Channel
 from longwire.store.deliveries import ClaimedDelivery
 
@@ -90,7 +90,9 @@ class ChannelWorker:
     def adjust_window(self, outcome: Outcome) -> None:
         """Grow while batches succeed; shrink, and finally open the breaker, when they do not."""
         if isinstance(outcome, Unreachable):
-            self.unreachable_count += 1
+            # Whoever floods is not tried four times more: each attempt costs everybody.
+            is_flood = outcome.code is FailureCode.LIMIT_EXCEEDED
+            self.unreachable_count += PROBE_AFTER if is_flood else 1
             # The outcome of a probe is applied to all that are claimed, so claim many.
             self.window = self.window_max if self.is_probing else WINDOW_MIN
         else:

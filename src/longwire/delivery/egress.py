@@ -19,7 +19,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
@@ -162,7 +162,10 @@ class Egress:
 
         Raises as `resolve` does, and OSError when no address accepts in time.
         """
-        addresses = await self.resolve(host)
+        return await self.connect_to_any(await self.resolve(host), port)
+
+    async def connect_to_any(self, addresses: Collection[str], port: int) -> socket.socket:
+        """The same for addresses that `resolve` has returned, in this order."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + CONNECT_TIMEOUT_S
         failure = OSError("no address to connect to")

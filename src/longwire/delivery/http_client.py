@@ -1,4 +1,4 @@
-"""The HTTP client of everything that is sent: aiohttp behind the egress guard, with limits.
+"""The HTTP client of requests whose responses matter: aiohttp behind the egress guard, with limits.
 
 aiohttp is large, so this module is loaded by `load_http_client` for the first sender that needs it.
 """
@@ -30,18 +30,14 @@ from longwire.delivery.destinations.connections import (
     outcome_of_error,
 )
 from longwire.delivery.egress import CONNECT_TIMEOUT_S, NOT_RESOLVED, Egress, EgressDenied
+from longwire.delivery.http_limits import DNS_CACHE_TTL_S, KEEP_ALIVE_S
 from longwire.delivery.http_responses import BoundedResponseHandler, ResponseLimitExceeded
 from longwire.delivery.open_connections import OpenConnections
 
 TOTAL_TIMEOUT_S = 15.0
-# Shorter than the five seconds after which many servers close idle connections: a request that
-# crosses with the close would fail.
-KEEP_ALIVE_S = 4.0
 CONNECTIONS_MAX = 256
 # Of the response, buffered before flow control stops the peer.
 READ_AHEAD_BYTES = 16 * 1_024
-# Used by new connections only; cached addresses have been checked.
-DNS_CACHE_TTL_S = 10
 CONNECT_ERRORS = {
     errno.ECONNREFUSED: "connection refused",
     errno.EHOSTUNREACH: "no route to host",

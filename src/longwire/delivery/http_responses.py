@@ -13,23 +13,22 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
+from longwire.delivery.http_limits import (
+    ATTEMPT_BYTES_MAX,
+    HEAD_BYTES_MAX,
+    HEAD_TOO_LARGE,
+    INTERIM_HEADS_MAX,
+    RESPONSE_TOO_LARGE,
+    TOO_MANY_INTERIM,
+)
 from longwire.delivery.open_connections import OpenConnections
 
-INTERIM_HEADS_MAX = 8
-HEAD_BYTES_MAX = 64 * 1_024  # before the end of the final head
-# Of everything: the largest body that is read, in chunks of one byte, fits.
-ATTEMPT_BYTES_MAX = 512 * 1_024
 # A head needs 20 bytes or so, and one read of the socket has up to 256 KiB.
 PARSED_AT_ONCE_BYTES = 4 * 1_024
 
 
 class ResponseLimitExceeded(aiohttp.ClientError):
     """The receiver sends more than a response may have. The message is safe to show to users."""
-
-
-TOO_MANY_INTERIM = "the receiver sent too many interim responses"
-HEAD_TOO_LARGE = "the receiver sent too much before the end of the response's head"
-RESPONSE_TOO_LARGE = "the receiver sent more than a response may have"
 
 
 class BoundedResponseHandler(ResponseHandler):

@@ -6,16 +6,15 @@ discarded.
 
 import email.utils
 import hmac
-import io
 import re
+import socket
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from datetime import UTC
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
-from multidict import istr
 from yarl import URL
 
 from longwire import __version__
@@ -30,17 +29,13 @@ from longwire.delivery.destinations.base import (
     Refused,
     RequestPreview,
     Secret,
+    Unreachable,
+    invalid_message,
 )
-from longwire.delivery.destinations.connections import load_http_client
-from longwire.delivery.egress import Egress, parse_ip_literal
+from longwire.delivery.egress import Egress, EgressDenied, parse_ip_literal
 from longwire.delivery.formats import FORMATS
+from longwire.delivery.http_exchange import HttpConnections
 
-if TYPE_CHECKING:
-    import aiohttp
-
-RESPONSE_BYTES_MAX = 64 * 1_024
-# aiohttp writes larger bodies in chunks if they are files, and warns if they are not.
-WHOLE_BODY_BYTES_MAX = 1_024 * 1_024
 RETRY_AFTER_MAX_S = 3_600
 RETRY_AFTER_CHARACTERS_MAX = 64
 BATCH_MAX = 1_000
@@ -74,13 +69,7 @@ GONE = Refused(
     status=410,
 )
 
-WEBHOOK_ID = istr("webhook-id")
-WEBHOOK_TIMESTAMP = istr("webhook-timestamp")
-WEBHOOK_SIGNATURE = istr("webhook-signature")
-IDEMPOTENCY_KEY = istr("Idempotency-Key")
-CONTENT_TYPE = istr("Content-Type")
-RETRY_AFTER = istr("Retry-After")
-TRACEPARENT = istr("traceparent")
+WEBHOOK_SIGNATURE = "webhook-signature"
 
 
 class Basic(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -203,8 +192,16 @@ def validate_url(text: str, egress: Egress) -> Iterator[str]:
     refusal = egress.validate_host(host)
     if refusal is not None:
         yield refusal
-    elif ":" not in host and parse_ip_literal(host) not in ([], [host]):
+    elif _is_misspelt_address(host):
         yield f"must have the address written as {parse_ip_literal(host)[0]}"
+
+
+def _is_misspelt_address(host: str) -> bool:
+    """Whether a host is an IPv4 address, but not in its usual spelling."""
+    try:
+        return ":" not in host and parse_ip_literal(host) not in ([], [host])
+    except (EgressDenied, socket.gaierror):
+        return False  # for other reasons it cannot be reached
 
 
 def validate_headers(headers: Mapping[str, str]) -> Iterator[str]:
@@ -239,7 +236,7 @@ def signing_key(secret: str) -> bytes:
 
 
 class Http:
-    """One webhook, with its connection pool."""
+    """One webhook, with its open connections."""
 
     type: ClassVar[str] = "http"
     title: ClassVar[str] = "HTTP webhook"
@@ -248,65 +245,49 @@ class Http:
 
     def __init__(self, params: HttpParams, egress: Egress) -> None:
         self._params = params
-        self._egress = egress
-        self._client = load_http_client()
-        self._session: aiohttp.ClientSession | None = None
-        self._params_error: Refused | None = None
-        self._url = URL()
+        self._connections: HttpConnections | None = None  # None: the parameters are invalid
         # Copying an initialized HMAC is cheaper than creating one for every batch.
         self._hmacs: list[hmac.HMAC] = []
         self._headers: dict[str, str] = {}
+        self._head = ""  # what every request begins with
+        names = {name.lower() for name in params.headers}
+        self._sets_content_type = "content-type" in names
+        self._sets_traceparent = "traceparent" in names
         try:
-            self._url = URL(params.url)
+            url = URL(params.url)
             self._hmacs = [
                 hmac.new(signing_key(secret), digestmod="sha256")
                 for secret in (params.secret, params.previous_secret)
                 if secret is not None
             ]
             self._headers = fixed_headers(params)
-        except ValueError:
-            # Valid when it was saved, by older rules.
-            self._params_error = PARAMS_INVALID
-        self._sets_content_type = "content-type" in map(str.lower, params.headers)
+            self._head = _begin_head(params.method, url, self._headers)
+            self._connections = HttpConnections(url, egress)
+        except (ValueError, IndexError):
+            pass  # valid when it was saved, by older rules
 
     @property
     def batch_max(self) -> int:
         return self._params.batch
 
     async def send(self, batch: OutboundBatch) -> Outcome:
-        if self._params_error is not None:
-            return self._params_error
+        if self._connections is None:
+            return PARAMS_INVALID
+        body, content_type = self._content(batch)
         try:
-            body, content_type = self._content(batch)
             headers = self._signed(batch, body, content_type)
-            if batch.traceparent:
-                headers[TRACEPARENT] = batch.traceparent
-            return await self._exchange(batch.at, body, headers)
-        except Exception as error:
-            return self._client.outcome_of_http_error(error)
-
-    async def _exchange(self, at: Moment, body: bytes, headers: dict[istr, str]) -> Outcome:
-        session = self._session or self._open()
-        response = await session.request(
-            self._params.method,
-            self._url,
-            data=body if len(body) <= WHOLE_BODY_BYTES_MAX else io.BytesIO(body),
-            headers=headers,
-            allow_redirects=False,
-        )
-        try:
-            if 200 <= response.status < 300:
-                await _drain_response(response.content)
-                return Delivered(status=response.status)
-            return refusal(response.status, response.headers.get(RETRY_AFTER), at)
-        finally:
-            # After a complete response the connection is back in the pool by now; otherwise this
-            # closes it.
-            response.close()
-
-    def _open(self) -> "aiohttp.ClientSession":
-        self._session = self._client.create_guarded_session(self._egress, self._headers)
-        return self._session
+        except ValueError:
+            return invalid_message("the request is not valid HTTP")
+        if batch.traceparent and not self._sets_traceparent:
+            headers["traceparent"] = batch.traceparent
+        headers["Content-Length"] = str(len(body))
+        head = f"{self._head}{_write(headers)}\r\n".encode("latin-1")
+        response = await self._connections.exchange(head, body)
+        if isinstance(response, Unreachable):
+            return response
+        if 200 <= response.status < 300:
+            return Delivered(status=response.status)
+        return refusal(response.status, response.retry_after, batch.at)
 
     def _content(self, batch: OutboundBatch) -> tuple[bytes, str]:
         if self._params.batch > 1:
@@ -314,14 +295,18 @@ class Http:
             return b"[" + elements + b"]", "application/json"
         return batch.single.body, batch.single.content_type
 
-    def _signed(self, batch: OutboundBatch, body: bytes, content_type: str) -> dict[istr, str]:
+    def _signed(self, batch: OutboundBatch, body: bytes, content_type: str) -> dict[str, str]:
         """The headers of one batch; raises ValueError for invalid ones."""
         if not (VISIBLE.fullmatch(batch.id) and HEADER_TEXT.fullmatch(content_type)):
             raise ValueError("not valid in a header")
         timestamp = str(batch.at // SECOND)
-        headers = {WEBHOOK_ID: batch.id, WEBHOOK_TIMESTAMP: timestamp, IDEMPOTENCY_KEY: batch.id}
+        headers = {
+            "webhook-id": batch.id,
+            "webhook-timestamp": timestamp,
+            "Idempotency-Key": batch.id,
+        }
         if not self._sets_content_type:
-            headers[CONTENT_TYPE] = content_type
+            headers["Content-Type"] = content_type
         if self._hmacs:
             signed = f"{batch.id}.{timestamp}.".encode()
             signatures = [_sign(each, signed, body) for each in self._hmacs]
@@ -334,7 +319,7 @@ class Http:
         masked = " ".join([f"v1,{MASK}"] * len(self._hmacs))
         for name, value in self._signed(batch, body, content_type).items():
             # Signing chosen content would be as good as knowing the secret.
-            headers[str(name)] = masked if name == WEBHOOK_SIGNATURE else value
+            headers[name] = masked if name == WEBHOOK_SIGNATURE else value
         if self._params.bearer is not None:
             headers["Authorization"] = f"Bearer {MASK}"
         if self._params.basic is not None:
@@ -347,9 +332,8 @@ class Http:
         )
 
     async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        if self._connections is not None:
+            await self._connections.close()
 
 
 def fixed_headers(params: HttpParams) -> dict[str, str]:
@@ -370,18 +354,26 @@ def fixed_headers(params: HttpParams) -> dict[str, str]:
     return headers
 
 
+def _begin_head(method: str, url: URL, headers: Mapping[str, str]) -> str:
+    """What every request begins with; raises ValueError if it would not be valid HTTP."""
+    host, target = url.host_port_subcomponent or "", url.raw_path_qs
+    if not (VISIBLE.fullmatch(host) and VISIBLE.fullmatch(target)):
+        raise ValueError("not valid in a request")
+    if _is_misspelt_address(url.raw_host or ""):
+        raise ValueError("not the usual spelling of an address")
+    accept = {} if "accept" in map(str.lower, headers) else {"Accept": "*/*"}
+    return f"{method} {target} HTTP/1.1\r\n" + _write({"Host": host, **accept, **headers})
+
+
+def _write(headers: Mapping[str, str]) -> str:
+    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+
+
 def _sign(key: hmac.HMAC, prefix: bytes, body: bytes) -> str:
     signature = key.copy()
     signature.update(prefix)
     signature.update(body)
     return "v1," + b64encode(signature.digest()).decode()
-
-
-async def _drain_response(content: "aiohttp.StreamReader") -> None:
-    """Read the response to its end, or up to the size limit."""
-    size = 0
-    while size <= RESPONSE_BYTES_MAX and not content.at_eof():
-        size += len(await content.readany())
 
 
 def refusal(status: int, retry_after: str | None, at: Moment) -> Refused:

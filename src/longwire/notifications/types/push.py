@@ -25,10 +25,10 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.connections import load_http_client
 from longwire.delivery.destinations.http import (
-    RESPONSE_BYTES_MAX,
     parse_retry_after,
     validate_url,
 )
+from longwire.delivery.http_limits import RESPONSE_BYTES_MAX
 from longwire.notifications import templates, webpush
 from longwire.notifications.types.base import (
     ListTokens,

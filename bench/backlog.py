@@ -125,7 +125,7 @@ async def _claim(database: Database, number: int) -> list[float]:
     for token in range(CLAIMS):
 
         def work(tx: Tx, token: int = token) -> int:
-            return len(deliveries.claim(tx, number, CLAIMED, token, tx.now + 60_000_000))
+            return len(deliveries.claim(tx, number, 0, CLAIMED, token, tx.now + 60_000_000))
 
         started = time.perf_counter()
         assert await database.write(work) == CLAIMED

@@ -322,16 +322,18 @@ def plain_postgres_rows_per_s(url: str, seconds: float) -> float:
             rows = range(stored, stored + BATCH)
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.executemany(
-                    "insert into record_data values (%s, 0, %s, %s, %s, %s) on conflict do nothing",
+                    "insert into record_data (device_number, stay, ts, digest, seq, body)"
+                    " values (%s, 0, %s, %s, %s, %s) on conflict do nothing",
                     [(-1 - n % DEVICES, now + n, n.to_bytes(16, "big"), n, text) for n in rows],
                 )
                 cursor.executemany(
-                    "insert into arrival values (1, %s, 0, 0, 0, %s, %s)",
+                    "insert into arrival (group_id, seq, kind, source, stay, device_number, ts)"
+                    " values (1, %s, 0, 0, 0, %s, %s)",
                     [(first_seq(now + n), n % DEVICES, n) for n in rows],
                 )
                 cursor.executemany(
                     "insert into device_state (group_id, device_number, seen_at)"
-                    " values (1, %s, %s) on conflict (device_number)"
+                    " values (1, %s, %s) on conflict (device_number, slot)"
                     " do update set seen_at = excluded.seen_at",
                     [(-1 - n % DEVICES, n) for n in rows],
                 )

@@ -67,6 +67,7 @@ LAYERS = (
     {"jobs"},
     {"deferred_matching", "live"},
     {"ingest"},
+    {"ingest_lane"},
     {"ingest_queue"},
     {"fleet"},
     {"networks", "decoders", "notifications", "oidc_provider"},

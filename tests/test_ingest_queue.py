@@ -1,6 +1,6 @@
 """The queue of ingest: senders take turns, whatever one of them sends."""
 
-from longwire.ingest_queue import IngestQueue
+from longwire.ingest_queue import IngestQueue, RecordBudget
 
 
 def taken(queue: IngestQueue[str], most: int) -> list[str]:
@@ -10,7 +10,7 @@ def taken(queue: IngestQueue[str], most: int) -> list[str]:
 
 
 def test_a_single_record_does_not_wait_behind_somebody_elses_batches() -> None:
-    queue: IngestQueue[str] = IngestQueue(1_000, size_of=len)
+    queue: IngestQueue[str] = IngestQueue(RecordBudget(1_000), size_of=len)
     for _ in range(4):
         assert queue.put("greedy", "x" * 90)
     assert queue.put("honest", "a")
@@ -22,7 +22,7 @@ def test_a_single_record_does_not_wait_behind_somebody_elses_batches() -> None:
 
 
 def test_a_batch_that_does_not_fit_is_the_first_of_the_next_commit() -> None:
-    queue: IngestQueue[str] = IngestQueue(1_000, size_of=len)
+    queue: IngestQueue[str] = IngestQueue(RecordBudget(1_000), size_of=len)
     for sender, request in (("one", "a"), ("large", "x" * 300), ("two", "b"), ("one", "c")):
         assert queue.put(sender, request)
     assert taken(queue, 100) == ["a", "b", "c"]
@@ -34,7 +34,7 @@ def test_a_batch_that_does_not_fit_is_the_first_of_the_next_commit() -> None:
 
 
 def test_one_sender_fills_half_of_the_queue_and_leaves_the_rest_to_others() -> None:
-    queue: IngestQueue[str] = IngestQueue(10, size_of=len)
+    queue: IngestQueue[str] = IngestQueue(RecordBudget(10), size_of=len)
     assert queue.put("greedy", "x" * 8)  # what fits at all is accepted when nothing else waits
     assert not queue.put("greedy", "x")
     assert queue.put("honest", "a")
@@ -47,7 +47,7 @@ def test_one_sender_fills_half_of_the_queue_and_leaves_the_rest_to_others() -> N
 
 
 def test_however_many_send_large_batches_there_is_room_for_a_single_record() -> None:
-    queue: IngestQueue[str] = IngestQueue(10_000, size_of=len)
+    queue: IngestQueue[str] = IngestQueue(RecordBudget(10_000), size_of=len)
     accepted = [queue.put(f"greedy {number}", "x" * 1_500) for number in range(10)]
     assert accepted == [True] * 6 + [False] * 4
     assert queue.put("honest", "a")

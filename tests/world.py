@@ -7,6 +7,7 @@ that can be advanced. Nothing is mocked: requests go over HTTP.
 import asyncio
 import itertools
 import json
+import os
 import shutil
 import socket
 import threading
@@ -412,9 +413,13 @@ def share_compiled_statements(database: Database) -> None:
 # --- template databases ---
 
 
-def prepare_data_folder(folder: Path, database: str = "") -> Settings:
+# Into how many slots a PostgreSQL of the tests is divided; one if it is not said.
+SLOTS = int(os.environ.get("LONGWIRE_TEST_SLOTS", "0"))
+
+
+def prepare_data_folder(folder: Path, database: str = "", slots: int = SLOTS) -> Settings:
     """A migrated database with the built-in rows, to be copied for each test."""
-    settings = Settings(data=folder, database=database)
+    settings = Settings(data=folder, database=database, database_slots=slots if database else 0)
     created, save_key = build_database(settings, Clock())
     prepare(created, settings, save_key)
     created.close()

@@ -22,7 +22,7 @@ from longwire.identity import bootstrap
 from longwire.settings import Settings
 from longwire.startup import build_database
 from longwire.store.database import StandbyStatus
-from longwire.store.deliveries import Backlog
+from longwire.store.deliveries import Backlog, SlotBacklog
 from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from scripts.guide.interface import update_operations
 
@@ -78,7 +78,13 @@ def collect_metrics() -> list[Metric]:
     metrics.count_rejected_message("vendor")
     metrics.count_decode_failure("tracker")
     metrics.count_task_failure("cleanup")
-    stats = DatabaseStats(Backlog(0, 0, 0, 0, None), [ConnectorBacklog("", "", 1, 1, 1)], 1, 1)
+    stats = DatabaseStats(
+        Backlog(0, 0, 0, 0, None),
+        [ConnectorBacklog("", "", 1, 1, 1)],
+        [SlotBacklog(0, 0, None)],
+        1,
+        1,
+    )
     with tempfile.TemporaryDirectory() as folder:
         database = build_database(Settings(data=Path(folder)), Clock())[0]
         metrics.update(database, queued_records=0, is_ready=True, stats=stats)

@@ -188,7 +188,7 @@ class App:
             waiting_records_max=settings.ingest_waiting_records_max,
             records_per_commit_max=settings.ingest_commit_records_max,
             patience_s=settings.database_patience_s,
-            wake=self.engine.wake if settings.delivery else lambda channels: None,
+            wake=self.engine.wake if settings.delivery else lambda channels, slot: None,
             budgets=stack.budgets,
             on_deferred=self._deferred_matching.notify,
             storage_quota=StorageQuota(

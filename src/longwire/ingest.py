@@ -12,12 +12,10 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
-import structlog
 
 from longwire import metrics
 from longwire.clock import Moment
@@ -26,17 +24,16 @@ from longwire.delivery import matching
 from longwire.delivery.budgets import ComputeBudgets, InlineAllowance
 from longwire.errors import (
     BadInput,
-    DatabaseAway,
     FieldError,
     LongwireError,
     NotAllowed,
     NotFound,
-    OutcomeUnknown,
     Unavailable,
 )
 from longwire.fleet import configurations, monitoring
 from longwire.identity import access
-from longwire.ingest_queue import IngestQueue
+from longwire.ingest_lane import IngestLane, Wake
+from longwire.ingest_queue import IngestQueue, RecordBudget
 from longwire.model import SYSTEM, Actor, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
 from longwire.notifications import triggers
@@ -64,26 +61,10 @@ from longwire.store.devices import ReportingDevice
 from longwire.store.positions import Position, get_position
 from longwire.store.receptions import NewReceptions, Reception
 from longwire.store.records import WRITER_BITS, RecordRow
+from longwire.store.slots import bucket_of
 
-# SQLite: one commit at work, and one queued that starts the moment it is done. PostgreSQL does not
-# serialize commits by itself, so there is one at a time, or batches would be small.
-COMMITS_IN_FLIGHT_MAX = {"sqlite": 2, "postgresql": 1}
-
-# A commit of more requests than this means that they arrive faster than they can be stored one by
-# one; that is assumed to last for a while.
-BUSY_REQUESTS = 8
+# How long a commit of many requests makes the service a busy one.
 BUSY_FOR_S = 0.1
-
-# On PostgreSQL a commit has a price whatever is in it, and several processes pay it side by side.
-# While requests keep coming, a process whose commits are small pauses between two of them; a commit
-# of so many records is worth its price.
-PAUSE_S = {"sqlite": 0.0, "postgresql": 0.005}
-UNPAUSED_RECORDS = 64
-
-# While the database is away, it is tried so often.
-RETRY_INTERVAL_S = 0.1
-
-log = structlog.get_logger()
 
 _NEVER: Moment = -(2**63)
 _DATA = RecordKind.DATA.value
@@ -151,8 +132,6 @@ class StaleDevice(Unavailable):
 Publish = Callable[[Sequence[RecordRow], Mapping[str, ReportingDevice]], None]
 # Called once with the result of a request, after the commit.
 OnResult = Callable[[IngestResult | Exception], None]
-_Queued = tuple[IngestRequest, OnResult]
-_Batch = list[tuple[str, _Queued]]  # with the sender
 _Results = list[IngestResult | LongwireError]
 # The metadata of a message, and the rows of its records.
 _Messages = Sequence[tuple[MessageMetadata, Sequence[RecordRow]]]
@@ -187,7 +166,11 @@ class Sequencer:
 
 
 class Ingest:
-    """Queues requests and commits them in batches."""
+    """Takes requests, and has them committed in batches: by slot, where there are several.
+
+    The records of one request are stored in one transaction, whatever devices they are of, so a
+    request with devices of several slots has a lane of its own.
+    """
 
     def __init__(
         self,
@@ -197,40 +180,49 @@ class Ingest:
         waiting_records_max: int = 20_000,
         records_per_commit_max: int = 1_000,
         patience_s: float = 0.0,
-        wake: Callable[[Collection[int]], None] = lambda channels: None,
+        wake: Wake = lambda channels, slot: None,
         budgets: ComputeBudgets | None = None,
         on_deferred: Callable[[], None] | None = None,
         storage_quota: StorageQuota = NO_STORAGE_QUOTA,
     ) -> None:
         """`patience_s` is how long records wait for a database that is away."""
-        self._database = database
-        self._sequencer = sequencer
-        self._patience_s = patience_s
-        self._storage_quota = storage_quota
-        self._records_per_commit_max = records_per_commit_max
-        self._wake = wake
-        self._budgets = budgets
-        self._on_deferred = on_deferred
-        self._queue: IngestQueue[_Queued] = IngestQueue(
-            waiting_records_max, lambda queued: len(queued[0].items)
-        )
-        self._in_flight = 0
-        self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
         self._last_busy = 0.0
-        self._away_since: float | None = None
-        self._held: tuple[asyncio.TimerHandle, _Batch] | None = None  # to be retried
-        self._pause_s = PAUSE_S[database.engine_name]
-        self._pause: asyncio.TimerHandle | None = None
+        self._slots = database.slots
+        self._budget = RecordBudget(waiting_records_max)
+        slots: list[int | None] = [*range(self._slots)]
+        if self._slots > 1:
+            slots.append(None)
+
+        def store(tx: Tx, requests: Sequence[IngestRequest]) -> tuple[_Results, set[int]]:
+            return store_requests(tx, requests, sequencer, budgets, on_deferred, storage_quota)
+
+        self.lanes = [
+            IngestLane[IngestRequest, IngestResult](
+                database,
+                slot,
+                store,
+                IngestQueue(self._budget, lambda queued: len(queued[0].items)),
+                records_per_commit_max=records_per_commit_max,
+                patience_s=patience_s,
+                wake=wake,
+                on_busy=self._set_busy,
+                lanes=len(slots),
+            )
+            for slot in slots
+        ]
 
     @property
     def is_busy(self) -> bool:
         """Whether requests arrive faster than they could be committed one by one."""
         return time.monotonic() - self._last_busy < BUSY_FOR_S
 
+    def _set_busy(self) -> None:
+        self._last_busy = time.monotonic()
+
     @property
     def waiting(self) -> int:
         """Records that are not committed yet."""
-        return self._queue.records
+        return self._budget.records
 
     async def store(self, request: IngestRequest) -> IngestResult:
         """Store the records of one request; returns after the commit."""
@@ -244,131 +236,18 @@ class Ingest:
 
     def try_enqueue(self, request: IngestRequest, on_result: OnResult) -> bool:
         """The same with a callback, called on the event loop. False if the queue is full."""
-        if not self._queue.put(request.actor.caller, (request, on_result)):
-            return False
-        if self._pause is not None:
-            if self._queue.records >= UNPAUSED_RECORDS:
-                self._end_pause()
-        elif self._in_flight < self._in_flight_max:
-            self._submit_commit()
-        return True
+        lane = self.lanes[0] if self._slots == 1 else self._find_lane(request)
+        return lane.try_enqueue(request.actor.caller, request, on_result)
+
+    def _find_lane(self, request: IngestRequest) -> "IngestLane[IngestRequest, IngestResult]":
+        ids = {item.record.device_id for item in request.items}
+        found = {bucket_of(each) % self._slots for each in ids}
+        return self.lanes[found.pop() if len(found) == 1 else -1]
 
     def stop_waiting(self) -> None:
         """The service stops: whatever waits for a database that is away is refused."""
-        self._patience_s = 0.0
-        if self._held is not None:
-            timer, batch = self._held
-            timer.cancel()
-            self._held = None
-            self._in_flight -= 1
-            self._report([*batch, *self._queue.take_all()], DatabaseAway())
-
-    def _submit_commit(self, retried: _Batch | None = None) -> None:
-        """Queue a commit behind the one in flight, so that the disk is never idle.
-
-        Its batch is taken when it starts, not now: everything that has arrived by then.
-        """
-        batch: _Batch = retried or []
-        try:
-            commit = self._database.submit(partial(self._store_batch, batch))
-        except Exception as error:
-            if self._in_flight == 0:
-                # Everything, not one batch: nobody would take the rest before the next record.
-                batch += self._queue.take_all()
-            self._report(batch, error)
-            return  # else the commit in flight takes the queue, or submits the next one
-        self._in_flight += 1
-        commit.add_done_callback(partial(self._on_committed, batch))
-
-    def _store_batch(self, batch: _Batch, tx: Tx) -> tuple[_Results, set[int]]:
-        if not batch:  # else the transaction is retried with the same batch
-            batch += self._take_batch()
-        if not batch:  # the one before, in the same transaction, has taken all
-            return [], set()
-        requests = [request for _, (request, _) in batch]
-        return store_requests(
-            tx,
-            requests,
-            self._sequencer,
-            self._budgets,
-            self._on_deferred,
-            self._storage_quota,
-        )
-
-    def _on_committed(self, batch: _Batch, commit: "asyncio.Future[Any]") -> None:
-        error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
-        is_away = isinstance(error, DatabaseAway)
-        if is_away and self._hold(batch):
-            return
-        if not is_away:
-            self._away_since = None
-        self._in_flight -= 1
-        if is_away or (error is not None and not batch):
-            # It failed before it started, and so would the next.
-            batch = [*batch, *self._queue.take_all()]
-        if self._pause_s and self._is_worth_a_pause(batch):
-            self._pause = asyncio.get_running_loop().call_later(self._pause_s, self._end_pause)
-        elif self._queue and self._in_flight < self._in_flight_max:
-            self._submit_commit()  # before the responses: the disk is slower than we are
-        if error is not None:
-            self._report(batch, error)
-            return
-        results, woken = commit.result()
-        if woken:
-            self._wake(woken)
-        self._report(batch, results)
-
-    def _is_worth_a_pause(self, batch: _Batch) -> bool:
-        """Whether more arrives than can be committed one by one, and commits are small."""
-        return (
-            len(batch) > BUSY_REQUESTS
-            and self._queue.records - _count_records(batch) < UNPAUSED_RECORDS
-        )
-
-    def _end_pause(self) -> None:
-        if self._pause is not None:
-            self._pause.cancel()
-            self._pause = None
-        if self._queue:
-            self._submit_commit()
-
-    def _hold(self, batch: _Batch) -> bool:
-        """Whether a batch of which nothing was stored is retried, while all others wait."""
-        now = time.monotonic()
-        if self._away_since is None:
-            self._away_since = now
-        if now - self._away_since >= self._patience_s:
-            return False
-        loop = asyncio.get_running_loop()
-        self._held = loop.call_later(RETRY_INTERVAL_S, self._retry), batch
-        return True
-
-    def _retry(self) -> None:
-        assert self._held is not None
-        _, batch = self._held
-        self._held = None
-        self._in_flight -= 1
-        self._submit_commit(batch)
-
-    def _report(
-        self, batch: _Batch, results: Sequence[IngestResult | Exception] | BaseException
-    ) -> None:
-        if isinstance(results, BaseException):
-            failure = results if isinstance(results, Exception) else OutcomeUnknown()
-            results = [failure] * len(batch)
-        self._queue.release(batch)
-        self._database.note_writes(request.actor.caller for _, (request, _) in batch)
-        for (_, (_, on_result)), result in zip(batch, results, strict=True):
-            try:
-                on_result(result)
-            except Exception:  # one broken callback must not keep the others from their results
-                log.exception("ingest result callback failed")
-
-    def _take_batch(self) -> _Batch:
-        batch = self._queue.take(self._records_per_commit_max)
-        if len(batch) > BUSY_REQUESTS:
-            self._last_busy = time.monotonic()
-        return batch
+        for lane in self.lanes:
+            lane.stop_waiting()
 
 
 def store_requests(
@@ -789,10 +668,6 @@ def _store_configurations(
         if reports:
             stored = {row.seq for row in fresh}
             store_reports.insert(tx, [report for seq, report in reports if seq in stored])
-
-
-def _count_records(batch: _Batch) -> int:
-    return sum(len(request.items) for _, (request, _) in batch)
 
 
 def _settle(future: "asyncio.Future[IngestResult]", result: IngestResult | Exception) -> None:

@@ -14,21 +14,49 @@ LIGHT_SHARE = 0.1
 LIGHT_RECORDS_MAX = 100
 
 
-class IngestQueue(Generic[Request]):
-    """Bounded in records, as a whole and for each sender. Any thread may use it.
+class RecordBudget:
+    """How many records may wait, of all senders and of each; queues may share it, and its lock.
 
     However many senders fill it with large requests, something is left for those with few records.
+    """
+
+    def __init__(self, records_max: int) -> None:
+        self.lock = threading.Lock()
+        self.records = 0
+        self._records_max = records_max
+        self._by_sender: dict[str, int] = {}
+
+    def take(self, sender: str, size: int) -> bool:
+        """False if there is no room, or the sender's share of it is used up; with the lock held."""
+        mine = self._by_sender.get(sender, 0)
+        is_share_full = mine > 0 and mine + size > self._records_max * SENDER_SHARE
+        is_light = mine + size <= LIGHT_RECORDS_MAX or not self.records
+        room = self._records_max * (1 if is_light else 1 - LIGHT_SHARE)
+        if is_share_full or self.records + size > room:
+            return False
+        self._by_sender[sender] = mine + size
+        self.records += size
+        return True
+
+    def release(self, sender: str, size: int) -> None:
+        self.records -= size
+        self._by_sender[sender] -= size
+        if not self._by_sender[sender]:
+            del self._by_sender[sender]
+
+
+class IngestQueue(Generic[Request]):
+    """Bounded in records. Any thread may use it.
 
     A commit takes one request of each sender in turn. Somebody's many requests, or large ones, are
     in nobody else's way: a request that does not fit waits for the next commit, and is its first.
     """
 
-    def __init__(self, records_max: int, size_of: Callable[[Request], int]) -> None:
-        self._records_max = records_max
+    def __init__(self, budget: RecordBudget, size_of: Callable[[Request], int]) -> None:
+        self._budget = budget
+        self._lock = budget.lock
         self._size_of = size_of
         self._senders: OrderedDict[str, deque[Request]] = OrderedDict()
-        self._records: dict[str, int] = {}
-        self._lock = threading.Lock()
         self.records = 0  # waiting, or taken and not released
 
     def __bool__(self) -> bool:
@@ -38,19 +66,18 @@ class IngestQueue(Generic[Request]):
         """False if the queue is full, or the sender's share of it is."""
         size = self._size_of(request)
         with self._lock:
-            mine = self._records.get(sender, 0)
-            is_share_full = mine > 0 and mine + size > self._records_max * SENDER_SHARE
-            is_light = mine + size <= LIGHT_RECORDS_MAX or not self.records
-            queue_max = self._records_max * (1 if is_light else 1 - LIGHT_SHARE)
-            if is_share_full or self.records + size > queue_max:
+            if not self._budget.take(sender, size):
                 return False
             waiting = self._senders.get(sender)
             if waiting is None:
                 waiting = self._senders[sender] = deque()
             waiting.append(request)
-            self._records[sender] = mine + size
             self.records += size
         return True
+
+    def count(self, taken: Sequence[tuple[str, Request]]) -> int:
+        """How many records these are."""
+        return sum(self._size_of(request) for _, request in taken)
 
     def take(self, records_max: int) -> list[tuple[str, Request]]:
         """The next requests for one commit: at least one, up to a number of records."""
@@ -100,6 +127,4 @@ class IngestQueue(Generic[Request]):
             for sender, request in taken:
                 size = self._size_of(request)
                 self.records -= size
-                self._records[sender] -= size
-                if not self._records[sender]:
-                    del self._records[sender]
+                self._budget.release(sender, size)

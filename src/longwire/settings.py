@@ -294,6 +294,13 @@ class Settings:
         " with 0 those through any process",
         minimum=0,
     )
+    database_slots: int = _setting(
+        0,
+        "parts into which a PostgreSQL divides devices and their records, a power of two up to 64;"
+        " 0 for those that it has, which is one unless more were asked for",
+        minimum=0,
+        maximum=64,
+    )
     database_patience_s: float = _setting(
         10.0,
         "how long records wait in the ingest queue while PostgreSQL is away, instead of a 503",

@@ -24,7 +24,7 @@ from longwire.identity.sign_in_links import LinkPurpose
 from longwire.model import SYSTEM, LinkSource
 from longwire.seal import KEY_BYTES, Keyring, new_key
 from longwire.settings import STANDBY, Settings
-from longwire.store import instance, partitions, upgrade
+from longwire.store import instance, partitions, slot_count, upgrade
 from longwire.store.database import Database, DatabaseContext, Tx
 from longwire.store.sqlite import SQLite
 
@@ -125,6 +125,7 @@ def prepare(
         steps = upgrade.upgrade(tx)
         if steps:
             upgrade.note_compatibility(tx)
+        slot_count.require(tx, settings.database_slots)
         partitions.create_ahead(tx)
         if bootstrap.is_bootstrapped(tx):
             _require_same_key(tx)

@@ -341,7 +341,7 @@ class Deliveries(RuleBasedStateMachine):
 
         def work(tx: Tx) -> tuple[Channel, list[store.ClaimedDelivery]]:
             channel = store_channels.get_by_numbers(tx, [number])[number]
-            return channel, store.claim(tx, number, most, token, tx.now + until)
+            return channel, store.claim(tx, number, 0, most, token, tx.now + until)
 
         channel, claimed = self.write(work)
         waiting = [each for each in self.model.of(number) if each.state == DeliveryState.QUEUED]
@@ -429,7 +429,7 @@ class Deliveries(RuleBasedStateMachine):
     def orphaned_leases_are_recovered(self, is_alone: bool) -> None:
         """When the only process starts, every lease is orphaned."""
         until = engine.FAR_FUTURE if is_alone else None
-        found = self.write(lambda tx: settlement.recover_orphans(tx, WRITER, until))
+        found = self.write(lambda tx: settlement.recover_orphans(tx, WRITER, 0, until))
         orphans = [
             each
             for each in self.model.deliveries.values()
@@ -640,7 +640,7 @@ class Deliveries(RuleBasedStateMachine):
                 store_channels.get_by_numbers(tx, list(alive)),
                 {number: store.get_oldest_dead_letter_ts(tx, number) for number in alive},
                 store_channels.get_versions(tx, list(self.model.channels)),
-                store.list_due_channels(tx, 100, 0),
+                store.list_due_channels(tx, 0, 100, 0),
                 {number: store.count_by_state(tx, number, 0, 2**62) for number in alive},
                 store.list_backlogs(tx),
             )

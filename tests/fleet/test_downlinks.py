@@ -452,7 +452,7 @@ class Queue:
 def die(tx: Tx) -> None:
     """Claim everything, as an engine does, and never be heard of again."""
     (channel,) = store_channels.list_all(tx)
-    assert store_deliveries.claim(tx, channel.number, 10, 7, tx.now + 30_000_000)
+    assert store_deliveries.claim(tx, channel.number, 0, 10, 7, tx.now + 30_000_000)
 
 
 def test_a_process_that_dies_with_messages_in_hand_loses_none_and_sends_none_again(

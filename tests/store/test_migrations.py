@@ -112,6 +112,13 @@ def tables(database: Database) -> set[str]:
 
 
 ONLY_ON_POSTGRESQL = {"seen_hour", "ix_device_state_seen"}
+# An index that differs: on PostgreSQL what is due is looked for in a slot.
+DUE_ON_POSTGRESQL = ["channel_number", "slot", "due_at", "seq"]
+
+
+def is_slotted(table: sa.Table | None) -> bool:
+    """Whether a table has a slot on PostgreSQL alone."""
+    return table is not None and schema.SLOT_BY in table.info and "slot" not in table.c
 
 
 def partitions(tx: Tx) -> set[str]:
@@ -126,11 +133,20 @@ def differences(database: Database, wanted: sa.MetaData) -> list[Any]:
 
     def work(tx: Tx) -> list[Any]:
         left_out = partitions(tx) | ONLY_ON_POSTGRESQL
+        if tx.is_postgres:
+            left_out.add("ix_delivery_due")
+
+        def is_compared(name: str | None, kind: str, parents: Any) -> bool:
+            if tx.is_postgres and kind == "column" and name == "slot":
+                return not is_slotted(wanted.tables.get(parents["table_name"]))
+            # The months come and go while the service runs; their shape is their parent's.
+            return name not in left_out
+
         options = {
             "compare_type": True,
             "compare_server_default": True,
-            # The months come and go while the service runs; their shape is their parent's.
-            "include_name": lambda name, kind, parents: name not in left_out,
+            "include_name": is_compared,
+            "include_object": lambda item, name, kind, *_: name not in left_out,
         }
         context = MigrationContext.configure(tx.connection, opts=options)
         found = sa.inspect(tx.connection)
@@ -139,8 +155,14 @@ def differences(database: Database, wanted: sa.MetaData) -> list[Any]:
             for table in wanted.sorted_tables
             if found.has_table(table.name)
             and found.get_pk_constraint(table.name)["constrained_columns"]
-            != [column.name for column in table.primary_key.columns]
+            != [
+                *(column.name for column in table.primary_key.columns),
+                *(["slot"] if tx.is_postgres and is_slotted(table) else []),
+            ]
         ]
+        if tx.is_postgres:
+            indexes = {each["name"]: each for each in found.get_indexes("delivery")}
+            assert indexes["ix_delivery_due"]["column_names"] == DUE_ON_POSTGRESQL
         return compare_metadata(context, wanted) + keys
 
     return database.upgrade(work)

@@ -15,7 +15,7 @@ import structlog
 from msgspec import Meta
 
 from longwire import __version__
-from longwire.clock import SECOND
+from longwire.clock import SECOND, Clock
 from longwire.delivery.backlogs import list_worst_connectors
 from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError, NotAuthenticated
@@ -44,6 +44,7 @@ READY_TIMEOUT_S = 2.0
 RENDERINGS_PER_S_MAX = 10
 # Counting a million deliveries takes a while: a scrape does not wait for it, but gets the last one.
 STATS_MAX_AGE_S = 10
+SLOT_LAG_S = 60
 STATS_TIMEOUT_S = 0.01
 STATUS_PATHS = ("/health/live", "/health/ready", "/metrics")
 
@@ -186,6 +187,10 @@ class ServiceEndpoints:
         if status is not None:
             # While it is away, the primary serves its reads.
             parts["readStandby"] = status.state
+        if reason is None and self._database.slots > 1:
+            lagging = list_lagging_slots(await self._get_stats(), self._database.context.clock)
+            if lagging:
+                parts["slots"] = f"lagging: {', '.join(map(str, lagging))}"
         if reason is None:
             return Response(200, msgspec.json.encode({"status": "ok", **parts}))
         unavailable = {"status": "unavailable", "reason": reason, **parts}
@@ -282,9 +287,20 @@ def _read_stats(data_folder: Path | None, connectors_max: int, tx: Tx) -> Databa
     return DatabaseStats(
         deliveries.get_total_backlog(tx, counts),
         list_worst_connectors(tx, counts, connectors_max),
+        deliveries.list_slot_backlogs(tx),
         instance.get_database_bytes(tx),
         shutil.disk_usage(data_folder).free if data_folder is not None else None,
     )
+
+
+def list_lagging_slots(stats: DatabaseStats | None, clock: Clock) -> list[int]:
+    """The slots in which messages are due for long, so that nobody seems to send them."""
+    before = clock.now() - SLOT_LAG_S * SECOND
+    return [
+        each.slot
+        for each in (stats.slots if stats is not None else ())
+        if each.due_at is not None and each.due_at < before
+    ]
 
 
 def _route(

@@ -18,7 +18,7 @@ from longwire.clock import Clock, Moment
 from longwire.dates import format_date
 from longwire.seal import Keyring
 from longwire.settings import Settings
-from longwire.store import partitions, sqlite_backup, upgrade
+from longwire.store import partitions, slot_count, sqlite_backup, upgrade
 from longwire.store.database import Tx
 
 DATABASE_FILE = "longwire.db"
@@ -200,6 +200,11 @@ def _restore_postgres(settings: Settings, repository: Repository, manifest: Mani
                     restoration.write_table(file.name, repository.read_file(file))
             for name, value in manifest.counters.items():
                 restoration.set_sequence(name, value)
+        # The rows of a backup are without their slots, so that it suits any number of them.
+        before = slot_count.get(tx) or 1
+        count = settings.database_slots or before
+        if max(before, count) > 1:
+            slot_count.rewrite(tx, count)
 
     database, _ = startup.build_database(settings, Clock(), is_secondary=True)
     try:

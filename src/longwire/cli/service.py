@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 
 import click
@@ -13,6 +14,7 @@ from longwire import __version__, logs, settings, startup
 from longwire.cli.base import database_flags, json_flag, print_result, setting_flags
 from longwire.clock import Clock
 from longwire.settings import Settings
+from longwire.store import slot_count
 
 
 @click.command("serve")
@@ -95,11 +97,23 @@ def import_service() -> ModuleType:
 
 @click.command("migrate")
 @database_flags
+@click.option(
+    "--slots",
+    type=int,
+    metavar="NUMBER",
+    help="Divide the records of a PostgreSQL that no process uses into so many slots.",
+)
 @json_flag
-def migrate_command(chosen: Settings, as_json: bool) -> None:
+def migrate_command(chosen: Settings, slots: int | None, as_json: bool) -> None:
     """Migrate the database to this version's schema, and bootstrap it when empty."""
+    if slots is not None:
+        chosen = replace(chosen, database_slots=0)  # those that it has, for a moment
     database, prepared = startup.open_prepared_database(chosen, Clock(), is_secondary=True)
-    database.close()
+    try:
+        if slots is not None:
+            database.upgrade(lambda tx: slot_count.change(tx, slots))
+    finally:
+        database.close()
     print_result(
         {"steps": prepared.steps, "bootstrapped": prepared.operator is not None},
         as_json,

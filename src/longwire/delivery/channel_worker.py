@@ -30,6 +30,7 @@ class LeasedDelivery:
     token: int
     expires_at: Moment
     expires_at_monotonic: float
+    slot: int = 0
 
 
 class Released:
@@ -61,7 +62,7 @@ class ChannelWorker:
     window: int = WINDOW_MIN
     window_max: int = WINDOW_MAX
     unreachable_count: int = 0  # batches in a row
-    has_more: bool = False
+    more_in: set[int] = field(default_factory=set)  # slots that may have more that is due
     is_stale: bool = False
     build_s: float = 0.0  # CPU time of a message, in the last batch built by an expression
     throttled_at: float | None = None  # when it was last reported that its budget is used up
@@ -85,7 +86,7 @@ class ChannelWorker:
 
     @property
     def wants_claim(self) -> bool:
-        return self.has_more and not self.is_full
+        return bool(self.more_in) and not self.is_full
 
     def adjust_window(self, outcome: Outcome) -> None:
         """Grow while batches succeed; shrink, and finally open the breaker, when they do not."""
@@ -100,8 +101,11 @@ class ChannelWorker:
             self.window = self.window * 2
         self.window = min(self.window, self.window_max)
 
-    def add_claimed(self, leased: Sequence[LeasedDelivery], requested: int) -> None:
-        self.has_more = len(leased) >= requested
+    def add_claimed(self, slot: int, leased: Sequence[LeasedDelivery], requested: int) -> None:
+        if len(leased) >= requested:
+            self.more_in.add(slot)
+        else:
+            self.more_in.discard(slot)
         self.pending.extend(leased)
         if leased:
             # Large messages are claimed in small numbers, to bound memory.

@@ -16,9 +16,9 @@ templates (`ComputePool`). Whoever has to wait keeps its deliveries as long as t
 import asyncio
 import contextlib
 import time
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import structlog
@@ -73,6 +73,8 @@ LEASE_S = 30
 # An attempt that could outlive its lease is not started.
 LEASE_LEFT_MIN_S = SEND_TIMEOUT_S + 2.0
 SCAN_INTERVAL_S = 0.5
+SCANS_PER_FULL_SCAN = 8
+SCAN_DELAY_S = 0.02
 MAINTENANCE_INTERVAL_S = 1.0
 RECOVERY_INTERVAL_S = 5.0
 SETTLED_AFTER_S = 5.0
@@ -126,10 +128,23 @@ log = structlog.get_logger()
 OnAttempt = Callable[[str, str, float], None]  # (type of the channel, outcome, seconds)
 
 
+DueChannel = tuple[int, int]  # a channel that may have something due, and in which slot
+
+
+@dataclass(frozen=True, slots=True)
+class SlotPart:
+    """What there is to do in a slot: attempts to settle, and channels to claim for."""
+
+    slot: int = 0
+    attempts: list[AttemptRecord] = field(default_factory=list)
+    channels: set[int] = field(default_factory=set)
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
     """What a transaction is asked to claim."""
 
+    slot: int
     token: int
     channels: Collection[int]  # those with something due
     open_versions: Mapping[int, int]  # of the channels that have a worker here
@@ -185,8 +200,9 @@ class Engine:
         self._is_busy = is_busy
         self._workers: dict[int, ChannelWorker] = {}
         self._unsettled: list[AttemptRecord] = []
-        self._due: set[int] = set()  # channels that may have something due
-        self._scan_cursor = 0
+        self._due: set[DueChannel] = set()
+        self._scan_cursors: dict[int, int] = {}  # by slot
+        self._scans = self._turn = 0
         self._last_scan = time.monotonic()
         self._wake_event = asyncio.Event()
         self._sending: set[asyncio.Task[None]] = set()
@@ -208,10 +224,24 @@ class Engine:
         """For the health of the service."""
         return time.monotonic() - self._last_progress < STALLED_S
 
-    def wake(self, numbers: Collection[int]) -> None:
-        """Deliveries for these channels were enqueued."""
-        self._due.update(numbers)
+    def wake(self, numbers: Collection[int], slot: int | None = None) -> None:
+        """Deliveries for these channels were enqueued, in a slot if that is known."""
+        if self._database.slots == 1:
+            self._due.update((number, 0) for number in numbers)
+        elif slot is None:
+            # A scan finds out where; one for all who wake meanwhile.
+            soon = time.monotonic() - SCAN_INTERVAL_S + SCAN_DELAY_S
+            self._last_scan = min(self._last_scan, soon)
+        else:
+            # What belongs to another process is found there.
+            self._due.update((each, slot) for each in numbers if slot in self._list_own_slots(each))
         self._wake_event.set()
+
+    def _list_own_slots(self, number: int) -> Collection[int]:
+        """The slots in which this process sends the messages of a channel."""
+        worker = self._workers.get(number)
+        total = 1 if worker is not None and worker.is_probing else self._in_flight_max
+        return self._database.cluster.list_slots(number, total, self._database.slots)
 
     def wake_threadsafe(self, numbers: Collection[int]) -> None:
         loop = self._loop
@@ -270,11 +300,11 @@ class Engine:
 
         A transaction costs about the same for one delivery as for a hundred, and delays ingest.
         """
-        for number in list(self._due):
+        for number, slot in list(self._due):
             worker = self._workers.get(number)
             if worker is not None and worker.is_full:
-                worker.has_more = True
-                self._due.discard(number)
+                worker.more_in.add(slot)
+                self._due.discard((number, slot))
         if self._due or self._unreported or len(self._unsettled) >= SETTLE_BATCH_SIZE:
             return True
         if any(worker.wants_claim for worker in self._workers.values()):
@@ -297,79 +327,142 @@ class Engine:
 
     async def _scan(self) -> None:
         """Find channels with something due, and workers whose channel was changed."""
-        cursor, open_numbers = self._scan_cursor, list(self._workers)
+        slots, cursors, open_numbers = (
+            self._list_scanned_slots(),
+            self._scan_cursors,
+            [*self._workers],
+        )
         due, versions = await self._database.read(
             lambda tx: (
-                store.list_due_channels(tx, CHANNELS_PER_SCAN_MAX, cursor),
+                {
+                    slot: store.list_due_channels(
+                        tx, slot, CHANNELS_PER_SCAN_MAX, cursors.get(slot, 0)
+                    )
+                    for slot in slots
+                },
                 store_channels.get_versions(tx, open_numbers),
             )
         )
         cluster = self._database.cluster
         for number in open_numbers:
-            is_changed = versions.get(number) != self._workers[number].channel.version
+            worker = self._workers[number]
+            is_changed = versions.get(number) != worker.channel.version
             if is_changed or not cluster.get_share(number, self._in_flight_max):
                 self._drop_worker(number)
+            else:
+                worker.more_in.intersection_update(self._list_own_slots(number))
         self._release_expiring()
-        self._due.update(due)
-        self._scan_cursor = due[-1] if len(due) == CHANNELS_PER_SCAN_MAX else 0
+        for slot, numbers in due.items():
+            self._due.update((number, slot) for number in numbers)
+            self._scan_cursors[slot] = numbers[-1] if len(numbers) == CHANNELS_PER_SCAN_MAX else 0
+
+    def _list_scanned_slots(self) -> Collection[int]:
+        """Mostly our own; now and then all, since one process probes a channel for all others."""
+        self._scans += 1
+        slots = self._database.slots
+        if self._scans % SCANS_PER_FULL_SCAN:
+            return self._database.cluster.list_slots(0, self._in_flight_max, slots)
+        return range(slots)
 
     # --- the transaction ---
 
     async def _run_transaction(self) -> None:
+        """One transaction for each slot that has anything to settle or to claim."""
         self._last_transaction = time.monotonic()
         attempts, self._unsettled = self._unsettled, []
         due, self._due = self._due | self._list_claiming(), set()
         throttled, self._unreported = self._unreported, set()
         if not (attempts or due or throttled):
             return
-        request = self._build_request(due, throttled)
+        parts = self._divide(attempts, due)
+        try:
+            while parts:
+                part = parts.pop()
+                shares = Counter([number for each in parts for number in each.channels])
+                await self._run_part(part, shares, throttled)
+                throttled = set()
+        finally:
+            for part in parts:
+                self._restore(part)
+
+    def _divide(
+        self, attempts: Sequence[AttemptRecord], due: Collection[DueChannel]
+    ) -> list[SlotPart]:
+        """What there is to do in each slot, another one first each time; at least one part."""
+        parts: defaultdict[int, SlotPart] = defaultdict(SlotPart)
+        for each in attempts:
+            parts[each.leased.slot].attempts.append(each)
+        for number, slot in due:
+            parts[slot].channels.add(number)
+        in_order = sorted(parts or {0: SlotPart()})
+        self._turn += 1
+        turn = self._turn % len(in_order)
+        return [replace(parts[slot], slot=slot) for slot in in_order[turn:] + in_order[:turn]]
+
+    async def _run_part(
+        self, part: SlotPart, shares: Mapping[int, int], throttled: Collection[int]
+    ) -> None:
+        """`shares` are the other parts in which channels may have something due."""
+        request = self._build_request(part, shares, throttled)
+        attempts = part.attempts
         began = time.monotonic()
         try:
             result = await self._database.write(
                 lambda tx: self._settle_and_claim(tx, attempts, request)
             )
         except LongwireError:
-            self._restore(attempts, due)
+            self._restore(part)
             raise
         except Exception:
             # If one handler fails each time, the other channels must not wait for it for ever.
             log.exception("settling failed; settling without handlers")
-            self._restore(attempts, due)
+            self._restore(part)
             await self._database.write(
                 lambda tx: settle(tx, self._writer, attempts, DEFAULT_HANDLERS)
             )
             self._unsettled = self._unsettled[len(attempts) :]
             return
         except BaseException:
-            self._restore(attempts, due)
+            self._restore(part)
             raise
-        self._apply(result, request.token, began + LEASE_S)
+        self._apply(result, request, began + LEASE_S)
 
-    def _list_claiming(self) -> set[int]:
-        return {number for number, worker in self._workers.items() if worker.wants_claim}
+    def _list_claiming(self) -> set[DueChannel]:
+        return {
+            (number, slot)
+            for number, worker in self._workers.items()
+            if worker.wants_claim
+            for slot in worker.more_in
+        }
 
-    def _build_request(self, due: Collection[int], throttled: Collection[int]) -> ClaimRequest:
+    def _build_request(
+        self, part: SlotPart, shares: Mapping[int, int], throttled: Collection[int]
+    ) -> ClaimRequest:
         relevant = {
             number: worker
             for number, worker in self._workers.items()
-            if number in due or worker.pending
+            if number in part.channels or worker.pending
         }
         return ClaimRequest(
+            slot=part.slot,
             token=store.new_token(self._writer),
-            channels=due,
+            channels=part.channels,
             open_versions={n: worker.channel.version for n, worker in relevant.items()},
-            capacities={n: worker.capacity for n, worker in relevant.items()},
+            capacities={
+                n: -(-worker.capacity // (1 + shares.get(n, 0))) for n, worker in relevant.items()
+            },
             throttled=throttled,
         )
 
-    def _restore(self, attempts: list[AttemptRecord], due: set[int]) -> None:
-        self._unsettled = attempts + self._unsettled
-        self._due |= due
+    def _restore(self, part: SlotPart) -> None:
+        self._unsettled = part.attempts + self._unsettled
+        self._due.update((number, part.slot) for number in part.channels)
 
     def _settle_and_claim(
         self, tx: Tx, attempts: Sequence[AttemptRecord], request: ClaimRequest
     ) -> ClaimResult:
         """The whole transaction; changes nothing in this process."""
+        tx.slot = request.slot
         settle(tx, self._writer, attempts, self._handlers)
         for number in sorted(request.throttled):
             store_channels.record_failure(tx, number, TEMPLATE_TOO_EXPENSIVE, 0)
@@ -385,20 +478,24 @@ class Engine:
         result.expires_at = tx.now + LEASE_S * SECOND
         due = [number for number in sorted(request.channels) if number in versions]
         current = request.open_versions.keys() - result.stale
-        result.opened = self._open_workers(tx, [each for each in due if each not in current])
+        result.opened = self._open_workers(
+            tx, request.slot, [each for each in due if each not in current]
+        )
         share = max(1, CLAIMS_PER_TRANSACTION_MAX // max(1, len(due)))
         for number in due:
             if number in current or number in result.opened:
                 capacity = request.capacities[number] if number in current else WINDOW_MIN
-                _claim(tx, number, min(capacity, share), request.token, result)
+                _claim(tx, number, min(capacity, share), request, result)
         return result
 
-    def _open_workers(self, tx: Tx, numbers: Collection[int]) -> dict[int, ChannelWorker]:
+    def _open_workers(
+        self, tx: Tx, slot: int, numbers: Collection[int]
+    ) -> dict[int, ChannelWorker]:
         opened: dict[int, ChannelWorker] = {}
-        cluster = self._database.cluster
+        cluster, slots = self._database.cluster, self._database.slots
         for channel in store_channels.get_by_numbers(tx, numbers).values():
             total = 1 if channel.failures >= PROBE_AFTER else self._in_flight_max
-            if not cluster.get_share(channel.number, total):
+            if slot not in cluster.list_slots(channel.number, total, slots):
                 continue  # another process sends its messages, or finds out whether it responds
             try:
                 opened[channel.number] = self._open_worker(tx, channel)
@@ -413,17 +510,22 @@ class Engine:
         build_message, sender = self._handlers[channel.purpose].open(tx, channel, self._egress)
         return ChannelWorker(channel, build_message, sender)
 
-    def _apply(self, result: ClaimResult, token: int, expires_at_monotonic: float) -> None:
+    def _apply(
+        self, result: ClaimResult, request: ClaimRequest, expires_at_monotonic: float
+    ) -> None:
+        token, slot = request.token, request.slot
         for number in result.stale:
             self._drop_worker(number)
         self._workers |= result.opened
         for number, claimed in result.claimed.items():
             worker = self._workers[number]
             leased = [
-                LeasedDelivery(worker.channel, each, token, result.expires_at, expires_at_monotonic)
+                LeasedDelivery(
+                    worker.channel, each, token, result.expires_at, expires_at_monotonic, slot
+                )
                 for each in claimed
             ]
-            worker.add_claimed(leased, result.requested[number])
+            worker.add_claimed(slot, leased, result.requested[number])
             self._start_batches(worker)
 
     def _drop_worker(self, number: int) -> None:
@@ -432,8 +534,9 @@ class Engine:
         if worker is None:
             return
         worker.is_stale = True
+        self._due.update((number, each.slot) for each in worker.pending)
+        self._due.update((number, slot) for slot in (*worker.more_in, 0))
         self._release_pending(worker)
-        self._due.add(number)
         if not worker.in_flight:
             self._close(worker)
 
@@ -445,8 +548,12 @@ class Engine:
         """Release what has waited for its turn until its lease does not suffice any more."""
         for worker in self._workers.values():
             while worker.pending and not self._has_lease_left(worker.pending[0]):
-                self._add_unsettled([worker.pending.popleft()], RELEASED)
-                self._due.add(worker.channel.number)
+                self._release_for_later(worker, [worker.pending.popleft()])
+
+    def _release_for_later(self, worker: ChannelWorker, batch: Sequence[LeasedDelivery]) -> None:
+        """Release what could not be sent in its time, and claim it again."""
+        self._add_unsettled(batch, RELEASED)
+        self._due.update((worker.channel.number, each.slot) for each in batch)
 
     def _add_unsettled(
         self,
@@ -490,8 +597,7 @@ class Engine:
         batch = worker.take_batch()
         if not self._has_lease_left(batch[0]):
             self._slots.release(group_id)
-            self._add_unsettled(batch, RELEASED)
-            self._due.add(worker.channel.number)
+            self._release_for_later(worker, batch)
             return True
         worker.in_flight += 1
         if self._lateness_timer is None:
@@ -637,8 +743,7 @@ class Engine:
                 leased.append(each)
                 messages.append(built)
         if len(results) < len(batch):
-            self._add_unsettled(batch[len(results) :], RELEASED)
-            self._due.add(worker.channel.number)
+            self._release_for_later(worker, batch[len(results) :])
         return leased, messages
 
     async def _compute_messages(
@@ -760,11 +865,17 @@ class Engine:
 
     async def _recover(self, expired_before: int | None = None) -> None:
         """Take over deliveries whose lease has expired."""
-        found = ORPHANS_PER_STEP_MAX
-        while found == ORPHANS_PER_STEP_MAX:
-            found = await self._database.write(
-                lambda tx: recover_orphans(tx, self._writer, expired_before, self._handlers)
-            )
+        await self._recover_slots(
+            lambda slot, tx: recover_orphans(tx, self._writer, slot, expired_before, self._handlers)
+        )
+
+    async def _recover_slots(self, recover: Callable[[int, Tx], int]) -> None:
+        """Recover what there is in each of our slots, in steps."""
+        slots = self._database.slots
+        for slot in self._database.cluster.list_slots(0, self._in_flight_max, slots):
+            found = ORPHANS_PER_STEP_MAX
+            while found == ORPHANS_PER_STEP_MAX:
+                found = await self._database.write(partial(recover, slot))
 
     async def _recover_from_dead_nodes(self) -> None:
         """Take over what another process had claimed, once it is gone."""
@@ -775,11 +886,9 @@ class Engine:
             return  # after an outage of the database, the others have time to renew their leases
         living = set(self._database.cluster.delivering)
         if self._living is None or self._living - living:
-            found = ORPHANS_PER_STEP_MAX
-            while found == ORPHANS_PER_STEP_MAX:
-                found = await self._database.write(
-                    lambda tx: recover_from_dead_nodes(tx, self._writer, self._handlers)
-                )
+            await self._recover_slots(
+                lambda slot, tx: recover_from_dead_nodes(tx, self._writer, slot, self._handlers)
+            )
         self._living = living
 
     async def _advance_resends(self) -> None:
@@ -789,9 +898,13 @@ class Engine:
                 self.wake(woken)
 
 
-def _claim(tx: Tx, number: int, most: int, token: int, result: ClaimResult) -> None:
+def _claim(tx: Tx, number: int, most: int, request: ClaimRequest, result: ClaimResult) -> None:
     result.requested[number] = most
-    result.claimed[number] = store.claim(tx, number, most, token, result.expires_at) if most else []
+    result.claimed[number] = (
+        store.claim(tx, number, request.slot, most, request.token, result.expires_at)
+        if most
+        else []
+    )
 
 
 def _build_slice(

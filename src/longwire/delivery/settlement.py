@@ -24,7 +24,7 @@ from longwire.store import audit
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store.database import Tx
-from longwire.store.deliveries import ClaimedDelivery, OrphanedLease
+from longwire.store.deliveries import ClaimedDelivery, LeaseKey, OrphanedLease
 
 ORPHANS_PER_STEP_MAX = 500
 
@@ -70,13 +70,13 @@ def settle(
 ) -> None:
     """Record the outcomes of attempts whose leases are still ours."""
     by_channel: dict[int, _ChannelResults] = {}
-    for (number, token), group in _group_by_lease(attempts).items():
+    for lease, group in _group_by_lease(attempts).items():
         channel = group[0].leased.channel
-        settled = by_channel.setdefault(number, _ChannelResults(channel))
+        settled = by_channel.setdefault(channel.number, _ChannelResults(channel))
         settled.channel = channel  # as it was when these were claimed
-        _settle_delivered(tx, token, group, settled)
-        _release(tx, number, token, group)
-        _settle_failed(tx, token, group, settled)
+        _settle_delivered(tx, lease, group, settled)
+        _release(tx, lease, group)
+        _settle_failed(tx, lease, group, settled)
     # The same lock order in every process: no deadlocks.
     in_order = [by_channel[number] for number in sorted(by_channel)]
     store_channels.lock_to_disable(tx, [each.gone for each in in_order if each.gone is not None])
@@ -87,15 +87,16 @@ def settle(
 
 def _group_by_lease(
     attempts: Sequence[AttemptRecord],
-) -> dict[tuple[int, int], list[AttemptRecord]]:
-    groups: dict[tuple[int, int], list[AttemptRecord]] = defaultdict(list)
+) -> dict[LeaseKey, list[AttemptRecord]]:
+    groups: dict[LeaseKey, list[AttemptRecord]] = defaultdict(list)
     for each in attempts:
-        groups[(each.leased.channel.number, each.leased.token)].append(each)
+        leased = each.leased
+        groups[(leased.channel.number, leased.slot, leased.token)].append(each)
     return groups
 
 
 def _settle_delivered(
-    tx: Tx, token: int, group: Sequence[AttemptRecord], settled: _ChannelResults
+    tx: Tx, lease: LeaseKey, group: Sequence[AttemptRecord], settled: _ChannelResults
 ) -> None:
     delivered = {
         each.leased.claimed.seq: (each, each.outcome)
@@ -108,7 +109,7 @@ def _settle_delivered(
             for each in group
             if isinstance(each.outcome, Delivered)
         }
-        for seq in store.succeed(tx, settled.channel.number, token, logs):
+        for seq in store.succeed(tx, lease, logs):
             attempt, outcome = delivered[seq]
             settled.results.append(
                 AttemptResult(
@@ -139,14 +140,14 @@ def _log_attempt(tx: Tx, attempt: AttemptRecord) -> str:
     return append_attempt(claimed.attempt_log, entry)
 
 
-def _release(tx: Tx, number: int, token: int, group: Sequence[AttemptRecord]) -> None:
+def _release(tx: Tx, lease: LeaseKey, group: Sequence[AttemptRecord]) -> None:
     released = [each.leased.claimed.seq for each in group if isinstance(each.outcome, Released)]
     if released:
-        store.release(tx, number, token, released)
+        store.release(tx, lease, released)
 
 
 def _settle_failed(
-    tx: Tx, token: int, group: Sequence[AttemptRecord], settled: _ChannelResults
+    tx: Tx, lease: LeaseKey, group: Sequence[AttemptRecord], settled: _ChannelResults
 ) -> None:
     """Retry or give up, with one statement for all that have the same reason and fate."""
     alike: dict[tuple[bool, str], list[AttemptRecord]] = defaultdict(list)
@@ -160,7 +161,7 @@ def _settle_failed(
     changed: set[int] = set()
     for (is_last, reason), some in alike.items():
         fail = _give_up if is_last else _retry_later
-        changed |= fail(tx, settled.channel, token, reason, some)
+        changed |= fail(tx, settled.channel, lease, reason, some)
     for each, outcome, result in failures:
         claimed = each.leased.claimed
         if claimed.seq not in changed:
@@ -174,19 +175,19 @@ def _settle_failed(
 
 
 def _give_up(
-    tx: Tx, channel: Channel, token: int, reason: str, attempts: Sequence[AttemptRecord]
+    tx: Tx, channel: Channel, lease: LeaseKey, reason: str, attempts: Sequence[AttemptRecord]
 ) -> set[int]:
     stored_until = tx.now + channel.storing_s * SECOND if channel.storing_s else None
     logs = {each.leased.claimed.seq: _log_attempt(tx, each) for each in attempts}
-    return store.fail(tx, channel.number, token, reason, stored_until, logs)
+    return store.fail(tx, lease, reason, stored_until, logs)
 
 
 def _retry_later(
-    tx: Tx, channel: Channel, token: int, reason: str, attempts: Sequence[AttemptRecord]
+    tx: Tx, channel: Channel, lease: LeaseKey, reason: str, attempts: Sequence[AttemptRecord]
 ) -> set[int]:
     logs = {each.leased.claimed.seq: _log_attempt(tx, each) for each in attempts}
     due = {each.leased.claimed.seq: tx.now + _delay(channel, each) for each in attempts}
-    return store.retry(tx, channel.number, token, reason, due, logs)
+    return store.retry(tx, lease, reason, due, logs)
 
 
 def _publish_results(
@@ -240,20 +241,23 @@ def _disable(tx: Tx, channel: Channel, reason: str) -> None:
 def recover_orphans(
     tx: Tx,
     writer: int,
+    slot: int,
     expired_before: int | None = None,
     handlers: ChannelHandlers = DEFAULT_HANDLERS,
 ) -> int:
-    """Retry or give up deliveries with expired leases; returns how many there were."""
+    """Retry or give up deliveries of a slot with expired leases; returns how many there were."""
+    tx.slot = slot
     before = tx.now if expired_before is None else expired_before
-    found = store.lock_orphaned_leases(tx, before, ORPHANS_PER_STEP_MAX)
+    found = store.lock_orphaned_leases(tx, slot, before, ORPHANS_PER_STEP_MAX)
     return _settle_orphans(tx, writer, found, handlers)
 
 
 def recover_from_dead_nodes(
-    tx: Tx, writer: int, handlers: ChannelHandlers = DEFAULT_HANDLERS
+    tx: Tx, writer: int, slot: int, handlers: ChannelHandlers = DEFAULT_HANDLERS
 ) -> int:
     """The same for deliveries that were claimed by processes which do not live any more."""
-    found = store.lock_leases_of_dead_nodes(tx, ORPHANS_PER_STEP_MAX)
+    tx.slot = slot
+    found = store.lock_leases_of_dead_nodes(tx, slot, ORPHANS_PER_STEP_MAX)
     return _settle_orphans(tx, writer, found, handlers)
 
 
@@ -266,14 +270,15 @@ def _settle_orphans(
         channel = found_channels.get(orphan.channel_number)
         if channel is None:
             # The channel was deleted, and its deliveries are about to be.
-            store.release(tx, orphan.channel_number, orphan.token, [orphan.seq])
+            lease = (orphan.channel_number, tx.slot, orphan.token)
+            store.release(tx, lease, [orphan.seq])
         else:
-            attempts.append(AttemptRecord(_lease_of_orphan(channel, orphan), ORPHANED))
+            attempts.append(AttemptRecord(_lease_of_orphan(channel, orphan, tx.slot), ORPHANED))
     settle(tx, writer, attempts, handlers)
     return len(found)
 
 
-def _lease_of_orphan(channel: Channel, orphan: OrphanedLease) -> LeasedDelivery:
+def _lease_of_orphan(channel: Channel, orphan: OrphanedLease, slot: int) -> LeasedDelivery:
     claimed = ClaimedDelivery(
         channel_number=orphan.channel_number,
         seq=orphan.seq,
@@ -286,7 +291,7 @@ def _lease_of_orphan(channel: Channel, orphan: OrphanedLease) -> LeasedDelivery:
         context="",
         attempt_log=orphan.attempt_log,
     )
-    return LeasedDelivery(channel, claimed, orphan.token, 0, 0.0)
+    return LeasedDelivery(channel, claimed, orphan.token, 0, 0.0, slot)
 
 
 def advance_resends(tx: Tx, deliveries_max: int) -> set[int]:

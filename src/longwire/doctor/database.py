@@ -64,6 +64,9 @@ def _check_open(
     else:
         yield from _check_sqlite(area, database, facts.bytes, is_deep=is_deep)
     yield from _check_schema(area, settings, database, facts)
+    if settings.database_slots and settings.database_slots != database.slots:
+        text = f"database_slots is {settings.database_slots}, but the database has {database.slots}"
+        yield area.problem(text, f"set {database.slots}, or see `longwire migrate --slots`")
     yield area.ok(f"the database has {facts.bytes // MIB} MiB")
     if facts.backlog is not None:
         waited_s = 0

@@ -12,7 +12,7 @@ from typing import Any
 
 from longwire.records import KIND_NAMES
 from longwire.store.database import DialectSql, Tx
-from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.dialects import array_param, by_slot, dialect_sql, in_array
 from longwire.store.records import (
     ARRIVAL_COLUMNS,
     ARRIVED_DEVICE_COLUMNS,
@@ -131,6 +131,7 @@ _OF_ARRIVAL = """s.device_number = a.device_number
         and s.stay = a.stay
         and r.device_number = a.device_number
         and r.stay = a.stay
+        and r.slot = s.slot
         and r.ts = a.ts
         and r.seq = a.seq
         and d.number = a.device_number"""
@@ -161,7 +162,8 @@ cross join lateral (
 )
 
 LIST_RECORDS = {
-    kind: DialectSql(*(each.format(kind=kind) for each in _LIST_RECORDS)) for kind in KIND_NAMES
+    kind: by_slot(DialectSql(*(each.format(kind=kind) for each in _LIST_RECORDS)))
+    for kind in KIND_NAMES
 }
 
 

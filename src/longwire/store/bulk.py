@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.errors import Unavailable
+from longwire.store import schema, slots
 from longwire.store.binary_arrays import encode_array
 from longwire.store.database import Tx
 
@@ -25,6 +26,8 @@ _SIZES = (
     *range(512, 1025, 64),
 )
 _SIZE_MAX = _SIZES[-1]
+# Of a table, in a clause about conflicts.
+KEY = "{key}"
 
 
 def insert_many(
@@ -38,15 +41,21 @@ def insert_many(
 ) -> int:
     """Insert rows of plain values (no type is converted); how many were inserted or changed.
 
+    `{key}` in `then` stands for the columns of the key. Where there are slots, rows get theirs.
+
     `is_repeatable` says that repeating a row changes nothing, because of `then`; a statement may
     then be padded with its last row: one that is a little too long costs less than several.
     """
     if not rows:
         return 0
     if tx.is_postgres:
-        sql, types = _unnested(table, columns, then, tx.connection.dialect)
-        arrays = map(encode_array, types, zip(*rows, strict=True))
-        return tx.insert_raw(sql, list(arrays))
+        is_slotted = tx.slots > 1 and _has_slot(table)
+        stored = (*columns, "slot") if is_slotted else columns
+        sql, types = _unnested(table, stored, then, tx.connection.dialect)
+        arrays = list(map(encode_array, types, zip(*rows, strict=True)))
+        if is_slotted:
+            arrays.append(encode_array("SMALLINT", _list_slots(tx, table, columns, rows)))
+        return tx.insert_raw(sql, arrays)
     changed = 0
     start = 0
     while start < len(rows):
@@ -80,12 +89,25 @@ def insert_new(
         raise Unavailable(f"A sequence number of {table.name} is in use; nothing was changed.")
 
 
+def _list_slots(
+    tx: Tx, table: sa.Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> list[int]:
+    """The slot of each row."""
+    found_by = table.info[schema.SLOT_BY]
+    if found_by == schema.TRANSACTION:
+        return [tx.slot] * len(rows)
+    index = columns.index(found_by)
+    if found_by == "device_id":
+        return [slots.of_id(tx, row[index]) for row in rows]
+    return [slots.of_device(tx, row[index]) for row in rows]
+
+
 @functools.cache
 def _listed(table: sa.Table, columns: tuple[str, ...], size: int, then: str) -> str:
     row = f"({', '.join('?' * len(columns))})"
-    return (
-        f"insert into {table.name} ({', '.join(columns)}) values {', '.join([row] * size)} {then}"
-    )
+    names, values = ", ".join(columns), ", ".join([row] * size)
+    then = then.replace(KEY, _list_key(table))
+    return f"insert into {table.name} ({names}) values {values} {then}"
 
 
 @functools.cache
@@ -93,7 +115,23 @@ def _unnested(
     table: sa.Table, columns: tuple[str, ...], then: str, dialect: sa.Dialect
 ) -> tuple[str, tuple[str, ...]]:
     """The statement, and the types of its parameters, which are arrays."""
-    types = tuple(table.c[name].type.compile(dialect).partition(" COLLATE")[0] for name in columns)
+    types = tuple(_get_type(table, name, dialect) for name in columns)
+    then = then.replace(KEY, _list_key(table, has_slot=_has_slot(table)))
     arrays = ", ".join(f"${number}::{each}[]" for number, each in enumerate(types, 1))
     sql = f"insert into {table.name} ({', '.join(columns)}) select * from unnest({arrays}) {then}"
     return sql, types
+
+
+def _list_key(table: sa.Table, *, has_slot: bool = False) -> str:
+    columns = [column.name for column in table.primary_key.columns]
+    return f"({', '.join([*columns, 'slot'] if has_slot else columns)})"
+
+
+def _get_type(table: sa.Table, name: str, dialect: sa.Dialect) -> str:
+    if name not in table.c:  # the slot, which the tables of PostgreSQL alone have
+        return "SMALLINT"
+    return table.c[name].type.compile(dialect).partition(" COLLATE")[0]
+
+
+def _has_slot(table: sa.Table) -> bool:
+    return schema.SLOT_BY in table.info and "slot" not in table.c

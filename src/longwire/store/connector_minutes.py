@@ -11,7 +11,7 @@ from typing import Any
 
 from longwire.clock import MINUTE, Moment
 from longwire.store import schema
-from longwire.store.bulk import insert_many
+from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import Tx
 
 # Upper bounds of the buckets of durations, in milliseconds; the last one has none.
@@ -27,7 +27,7 @@ _KEY = ("channel_number", "minute", "part", "writer")
 _ADDED = ",\n    ".join(f"{name} = connector_minute.{name} + excluded.{name}" for name in _COUNTS)
 _LARGER = "case when excluded.max_ms > connector_minute.max_ms then excluded.max_ms"
 
-_ON_CONFLICT = f"on conflict ({', '.join(_KEY)}) do update"
+_ON_CONFLICT = f"on conflict {KEY} do update"
 _ADD_MADE = f"""
 {_ON_CONFLICT}
 set made = connector_minute.made + excluded.made

@@ -6,7 +6,7 @@ from typing import Any
 
 from longwire.clock import HOUR, SECOND, Moment
 from longwire.store import schema
-from longwire.store.bulk import insert_many
+from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.records import arrival_moment, first_seq
@@ -175,8 +175,7 @@ def increment(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) ->
         schema.counter,
         ("group_id", "second", "name", "writer", "value"),
         [(*key, writer, value) for key, value in sorted(found.items())],
-        "on conflict (group_id, second, name, writer)"
-        " do update set value = counter.value + excluded.value",
+        f"on conflict {KEY} do update set value = counter.value + excluded.value",
     )
 
 

@@ -8,7 +8,7 @@ returns.
 import asyncio
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -83,12 +83,19 @@ class Tx:
         "now",
         "origin",
         "settled_seq",
+        "slot",
+        "slots",
         "statements",
         "touched_devices",
     )
 
     def __init__(
-        self, connection: sa.Connection, context: "DatabaseContext", *, is_write: bool
+        self,
+        connection: sa.Connection,
+        context: "DatabaseContext",
+        *,
+        is_write: bool,
+        slots: int = 1,
     ) -> None:
         self.connection = connection
         self.clock = context.clock
@@ -100,6 +107,8 @@ class Tx:
         self.config_generation = caches.config.generation
         self.commits = caches.device_changes.commits
         self.is_write = is_write
+        self.slots = slots  # how many there are
+        self.slot = 0  # that this transaction counts in, if it belongs to one
         # For a work that takes as long as it takes, and for which nobody waits.
         self.lift_deadline: Callable[[], None] = _do_nothing
         self.origin: Origin = LOCAL
@@ -339,6 +348,24 @@ class Cluster:
         rank = (nodes.index(self.number) + channel_number) % len(nodes)
         return total // len(nodes) + (rank < total % len(nodes))
 
+    def list_slots(self, channel_number: int, total: int, slots: int) -> Collection[int]:
+        """The slots in which this process sends the messages of a channel.
+
+        They are divided among those that have a share of `total`; where these are more than there
+        are slots, several have the same. While processes come and go, two may think that they have
+        one, or nobody for some seconds; what was claimed belongs to who has claimed it.
+        """
+        if not self.get_share(channel_number, total):
+            return ()
+        nodes = self.delivering
+        if slots == 1 or len(nodes) < 2 or self.number not in nodes:
+            return range(slots)
+        place = nodes.index(self.number)
+        if total < len(nodes):
+            place = (place + channel_number) % len(nodes)
+        step = min(len(nodes), total, slots)
+        return range(place % step, slots, step)
+
 
 @dataclass(frozen=True, slots=True)
 class StandbyStatus:
@@ -358,6 +385,9 @@ class Database(Protocol):
 
     @property
     def context(self) -> DatabaseContext: ...
+
+    # Into how many slots devices are divided; known once it is started.
+    slots: int
 
     def start(self) -> None:
         """Open connections; raises when the database cannot be used safely."""

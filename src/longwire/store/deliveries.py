@@ -9,18 +9,19 @@ import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Page, PageRequest
-from longwire.store import schema
+from longwire.store import schema, slots
 from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import (
     array_param,
+    by_slot,
     dialect_sql,
     in_array,
     in_unlocked,
@@ -53,7 +54,8 @@ def _first_end(state: DeliveryState) -> str:
     return f"first_end = coalesce(first_end, {state:d})"
 
 
-REQUEUE = f"""
+REQUEUE = by_slot(
+    f"""
 update delivery
 set {_QUEUED},
     generation = generation + 1,
@@ -65,12 +67,15 @@ set {_QUEUED},
     body = :body,
     context = :context
 where channel_number = :channel
+    and slot = :slot
     and seq = :seq
     and {_IS_FINAL}
 returning seq
 """
+)
 
-LIST_DUE_CHANNELS = f"""
+LIST_DUE_CHANNELS = by_slot(
+    f"""
 select c.number
 from channel c
 where c.is_enabled
@@ -79,15 +84,18 @@ where c.is_enabled
         select 1
         from delivery d
         where d.channel_number = c.number
+            and d.slot = :slot
             and d.{_QUEUED}
             and d.due_at <= :now
     )
 order by c.number <= :after, c.number
 limit :most
 """
+)
 
-CLAIM = dialect_sql(
-    f"""
+CLAIM = by_slot(
+    dialect_sql(
+        f"""
 update delivery
 set {_LEASED},
     attempts = attempts + 1,
@@ -95,25 +103,28 @@ set {_LEASED},
     lease_until = :until,
     changed_at = :now
 where channel_number = :channel
+    and slot = :slot
     and seq {{due}}
     and {_QUEUED}
 returning
     channel_number, seq, device_id, kind, generation, attempts, created_at, body, context,
     attempt_log, traceparent
 """,
-    due=in_unlocked(
-        dialect_sql(
-            f"""
+        due=in_unlocked(
+            dialect_sql(
+                f"""
         select seq
         from delivery {{by_due}}
         where channel_number = :channel
+            and slot = :slot
             and {_QUEUED}
             and due_at <= :now
         order by due_at, seq
         limit :most""",
-            by_due=using_index("ix_delivery_due"),
-        )
-    ),
+                by_due=using_index("ix_delivery_due"),
+            )
+        ),
+    )
 )
 
 
@@ -136,23 +147,26 @@ def _settle(
     assignments: str, which: DialectSql = _IS_SETTLED, values: DialectSql = _WITH_LOGS
 ) -> DialectSql:
     """Change leased rows, as far as the lease is the one we hold."""
-    return dialect_sql(
-        f"""
+    return by_slot(
+        dialect_sql(
+            f"""
 update delivery
 set {assignments},
     changed_at = :now,
     lease_token = null,
     lease_until = null{{values}}
 where channel_number = :channel
+    and slot = :slot
     and seq {{which}}
     and {_LEASED}
     and lease_token = :token
 returning seq
 """,
-        which=which,
-        values=values,
-        log=_ITS_LOG,
-        due=_ITS_DUE,
+            which=which,
+            values=values,
+            log=_ITS_LOG,
+            due=_ITS_DUE,
+        )
     )
 
 
@@ -194,17 +208,20 @@ RELEASE = _settle(
     _NOTHING,
 )
 
-LOCK_ORPHANED_LEASES = dialect_sql(
-    f"""
+LOCK_ORPHANED_LEASES = by_slot(
+    dialect_sql(
+        f"""
 select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
 from delivery d
 where d.{_LEASED}
+    and d.slot = :slot
     and d.lease_until < :until
 order by d.lease_until
 limit :most
 {{lock}}
 """,
-    lock=on_postgres("for update of d skip locked"),
+        lock=on_postgres("for update of d skip locked"),
+    )
 )
 
 # The low bits of a token are the number of the process that claimed. For PostgreSQL.
@@ -212,6 +229,7 @@ LOCK_LEASES_OF_DEAD_NODES = f"""
 select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
 from delivery d
 where d.{_LEASED}
+    and d.slot = :slot
     and not exists (
         select 1
         from node n
@@ -227,8 +245,9 @@ _IS_DEAD_LETTER = f"""{_FAILED}
     and body is not null
     and stored_until > :now"""
 
-RESEND = dialect_sql(
-    f"""
+RESEND = by_slot(
+    dialect_sql(
+        f"""
 update delivery
 set {_QUEUED},
     generation = generation + 1,
@@ -238,23 +257,26 @@ set {_QUEUED},
     stored_until = null,
     resent_before = :before
 where channel_number = :channel
+    and slot = :slot
     and seq {{dead_letters}}
     and {_FAILED}
 returning seq
 """,
-    dead_letters=in_unlocked(
-        dialect_sql(
-            f"""
+        dead_letters=in_unlocked(
+            dialect_sql(
+                f"""
         select seq
         from delivery {{by_failed}}
         where channel_number = :channel
+            and slot = :slot
             and changed_at <= :before
             and {_IS_DEAD_LETTER}
         order by seq
         limit :most""",
-            by_failed=using_index("ix_delivery_failed"),
-        )
-    ),
+                by_failed=using_index("ix_delivery_failed"),
+            )
+        ),
+    )
 )
 
 IS_RESENDING = dialect_sql(
@@ -387,6 +409,15 @@ group by channel_number
     by_failed=using_index("ix_delivery_failed"),
 )
 
+# For PostgreSQL; by the index of what is due alone, as the first part of the one before.
+LIST_SLOT_BACKLOGS = f"""
+select slot, count(*), min(due_at)
+from delivery
+where {_QUEUED}
+group by slot
+order by slot
+"""
+
 # By channel, since the index begins with it; there are few of them.
 GET_OLDEST_OPEN = dialect_sql(
     f"""
@@ -484,25 +515,30 @@ where channel_number = :channel
     which=_MANY,
 )
 
-EXPIRE = f"""
+EXPIRE = by_slot(
+    f"""
 update delivery
 set {_EXPIRED},
     changed_at = :now,
     body = null,
     context = null
 where {_FAILED}
+    and slot = :slot
     and (channel_number, seq) in (
         select channel_number, seq
         from delivery
         where {_FAILED}
+            and slot = :slot
             and stored_until < :now
         limit :most
     )
 returning seq
 """
+)
 
-PRUNE = dialect_sql(
-    f"""
+PRUNE = by_slot(
+    dialect_sql(
+        f"""
 delete from delivery
 where {_IS_FINAL}
     and (channel_number, seq) in (
@@ -513,21 +549,23 @@ where {_IS_FINAL}
     )
 returning seq
 """,
-    # Channel by channel on both engines, so that the index by time is used for each of them.
-    old_deliveries=DialectSql(
-        f"""cross join delivery d
+        # Channel by channel on both engines, so that the index by time is used for each of them.
+        old_deliveries=DialectSql(
+            f"""cross join delivery d
         where d.channel_number = c.number
             and d.changed_at < :before
             and d.{_IS_PRUNED}""",
-        f"""cross join lateral (
+            f"""cross join lateral (
             select channel_number, seq
             from delivery
             where channel_number = c.number
                 and changed_at < :before
+                and slot = :slot
                 and {_IS_PRUNED}
             limit :most
         ) d""",
-    ),
+        ),
+    )
 )
 
 DELETE_FOR_CHANNEL = """
@@ -651,6 +689,7 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
         values = {
             "channel": each.channel_number,
             "seq": each.seq,
+            "slot": slots.of_id(tx, each.device_id),
             "now": tx.now,
             "body": each.body,
             "context": each.context,
@@ -659,43 +698,47 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
     return inserted, repeated
 
 
+LeaseKey = tuple[int, int, int]  # channel, slot and fencing token of what was claimed together
+
+
 # --- claim ---
 
 
-def list_due_channels(tx: Tx, limit: int, after: int) -> list[int]:
-    """Enabled channels with something due; those after `after` come first."""
-    values = {"now": tx.now, "after": after, "most": limit}
+def list_due_channels(tx: Tx, slot: int, limit: int, after: int) -> list[int]:
+    """Enabled channels with something due in a slot; those after `after` come first."""
+    values = {"slot": slot, "now": tx.now, "after": after, "most": limit}
     return [row[0] for row in tx.fetch_raw(LIST_DUE_CHANNELS, values)]
 
 
-def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[ClaimedDelivery]:
-    """Lease what is due for a channel, the oldest first. The attempt counts from here."""
-    values = {"channel": number, "most": most, "token": token, "until": until, "now": tx.now}
-    rows = tx.fetch_raw(CLAIM, values)
+def claim(
+    tx: Tx, number: int, slot: int, most: int, token: int, until: Moment
+) -> list[ClaimedDelivery]:
+    """Lease what is due for a channel in a slot, the oldest first. The attempt counts from here."""
+    lease = {"token": token, "until": until, "now": tx.now}
+    rows = tx.fetch_raw(CLAIM, {"channel": number, "slot": slot, "most": most, **lease})
     return sorted((ClaimedDelivery(*row) for row in rows), key=lambda claimed: claimed.seq)
 
 
 # --- settle: each returns those for which the lease was still ours ---
 
 
-def succeed(tx: Tx, number: int, token: int, logs: Mapping[int, str]) -> set[int]:
+def succeed(tx: Tx, lease: LeaseKey, logs: Mapping[int, str]) -> set[int]:
     """`logs` are the attempts of each delivery, with the one that succeeded."""
-    return _settle_rows(tx, SUCCEED, number, token, _logs_param(tx, logs))
+    return _settle_rows(tx, SUCCEED, lease, _logs_param(tx, logs))
 
 
 def retry(
-    tx: Tx, number: int, token: int, error: str, due: Mapping[int, Moment], logs: Mapping[int, str]
+    tx: Tx, lease: LeaseKey, error: str, due: Mapping[int, Moment], logs: Mapping[int, str]
 ) -> set[int]:
     """Schedule another attempt of each, at its own time."""
     times: Any = [due[seq] for seq in logs] if tx.is_postgres else json.dumps(due)
     values = {"due": times, "error": error, **_logs_param(tx, logs)}
-    return _settle_rows(tx, RETRY, number, token, values)
+    return _settle_rows(tx, RETRY, lease, values)
 
 
 def fail(
     tx: Tx,
-    number: int,
-    token: int,
+    lease: LeaseKey,
     error: str,
     stored_until: Moment | None,
     logs: Mapping[int, str],
@@ -704,12 +747,12 @@ def fail(
     stored = tx.now if stored_until is None else stored_until
     values = {"stored": stored, "error": error, **_logs_param(tx, logs)}
     statement = FAIL if stored_until is None else FAIL_AND_KEEP
-    return _settle_rows(tx, statement, number, token, values)
+    return _settle_rows(tx, statement, lease, values)
 
 
-def release(tx: Tx, number: int, token: int, seqs: Sequence[int]) -> set[int]:
+def release(tx: Tx, lease: LeaseKey, seqs: Sequence[int]) -> set[int]:
     """Return what was claimed and not attempted."""
-    return _settle_rows(tx, RELEASE, number, token, {"seqs": array_param(tx, seqs)})
+    return _settle_rows(tx, RELEASE, lease, {"seqs": array_param(tx, seqs)})
 
 
 def _logs_param(tx: Tx, logs: Mapping[int, str]) -> dict[str, Any]:
@@ -720,10 +763,11 @@ def _logs_param(tx: Tx, logs: Mapping[int, str]) -> dict[str, Any]:
 
 
 def _settle_rows(
-    tx: Tx, statement: DialectSql, number: int, token: int, values: Mapping[str, Any]
+    tx: Tx, statement: DialectSql, lease: LeaseKey, values: Mapping[str, Any]
 ) -> set[int]:
-    lease = {"channel": number, "token": token, "now": tx.now}
-    return {row[0] for row in tx.fetch_raw(statement, {**lease, **values})}
+    number, slot, token = lease
+    leased = {"channel": number, "slot": slot, "token": token, "now": tx.now}
+    return {row[0] for row in tx.fetch_raw(statement, {**leased, **values})}
 
 
 class OrphanedLease(msgspec.Struct, frozen=True):
@@ -737,15 +781,16 @@ class OrphanedLease(msgspec.Struct, frozen=True):
     attempt_log: str | None
 
 
-def lock_orphaned_leases(tx: Tx, until: Moment, most: int) -> list[OrphanedLease]:
-    """Leases that expired before `until`, locked so that nobody else settles them."""
-    rows = tx.fetch_raw(LOCK_ORPHANED_LEASES, {"until": until, "most": most})
+def lock_orphaned_leases(tx: Tx, slot: int, until: Moment, most: int) -> list[OrphanedLease]:
+    """Leases of a slot that expired before `until`, locked so that nobody else settles them."""
+    values = {"slot": slot, "until": until, "most": most}
+    rows = tx.fetch_raw(LOCK_ORPHANED_LEASES, values)
     return [OrphanedLease(*row) for row in rows]
 
 
-def lock_leases_of_dead_nodes(tx: Tx, most: int) -> list[OrphanedLease]:
-    """Leases of processes that do not live any more, whether or not they have expired."""
-    rows = tx.fetch_raw(LOCK_LEASES_OF_DEAD_NODES, {"most": most})
+def lock_leases_of_dead_nodes(tx: Tx, slot: int, most: int) -> list[OrphanedLease]:
+    """Leases in a slot of processes that do not live any more, whether or not they have expired."""
+    rows = tx.fetch_raw(LOCK_LEASES_OF_DEAD_NODES, {"slot": slot, "most": most})
     return [OrphanedLease(*row) for row in rows]
 
 
@@ -759,8 +804,7 @@ def new_token(writer: int) -> int:
 
 def resend(tx: Tx, number: int, before: Moment, most: int) -> int:
     """Queue dead letters that failed before a moment, the oldest first; how many."""
-    values = {"channel": number, "before": before, "now": tx.now, "most": most}
-    return len(tx.fetch_raw(RESEND, values))
+    return _change_in_slots(tx, RESEND, {"channel": number, "before": before, "now": tx.now}, most)
 
 
 def is_resending(tx: Tx, number: int, before: Moment) -> bool:
@@ -930,6 +974,22 @@ def get_total_backlog(tx: Tx, counts: Mapping[int, Backlog] | None = None) -> Ba
     )
 
 
+class SlotBacklog(NamedTuple):
+    """What is queued in a slot, and when the first of it is or was due."""
+
+    slot: int
+    queued: int
+    due_at: Moment | None
+
+
+def list_slot_backlogs(tx: Tx) -> list[SlotBacklog]:
+    """Of every slot; none where there is only one."""
+    if tx.slots == 1:
+        return []
+    found = {slot: SlotBacklog(slot, *rest) for slot, *rest in tx.fetch_raw(LIST_SLOT_BACKLOGS, {})}
+    return [found.get(slot, SlotBacklog(slot, 0, None)) for slot in range(tx.slots)]
+
+
 def list_latest(
     tx: Tx, states: Collection[DeliveryState], limit: int, number: int | None = None
 ) -> list[DeliveryEvent]:
@@ -1018,12 +1078,22 @@ def cancel(tx: Tx, number: int, seq: int, why: str = "cancelled by the operator"
 
 def expire_dead_letters(tx: Tx, most: int) -> int:
     """Drop the messages of dead letters that are past their storing time; how many."""
-    return len(tx.fetch_raw(EXPIRE, {"now": tx.now, "most": most}))
+    return _change_in_slots(tx, EXPIRE, {"now": tx.now}, most)
 
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
     """Delete deliveries that ended before a moment; how many."""
-    return len(tx.fetch_raw(PRUNE, {"before": before, "most": most}))
+    return _change_in_slots(tx, PRUNE, {"before": before}, most)
+
+
+def _change_in_slots(tx: Tx, statement: DialectSql, values: Mapping[str, Any], most: int) -> int:
+    """Change some rows of one slot after the other; how many."""
+    changed = 0
+    for slot in range(tx.slots):
+        if changed < most:
+            left = {"slot": slot, "most": most - changed}
+            changed += len(tx.fetch_raw(statement, {**values, **left}))
+    return changed
 
 
 def delete_for_channel(tx: Tx, number: int, most: int) -> int:

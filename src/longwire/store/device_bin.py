@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.model import Device
-from longwire.store import devices, schema
+from longwire.store import devices, schema, slots
 from longwire.store.bulk import insert_many
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array, in_unlocked
@@ -117,6 +117,7 @@ def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
         rows = [each.snapshot[table.name] for each in restored if table.name in each.snapshot]
         if rows:
             tx.execute(sa.insert(table), rows)
+    slots.place_devices(tx, [each.number for each in restored])
     ids = [each.id for each in restored]
     tx.execute_raw(DELETE, {"ids": array_param(tx, ids)})
     devices.adjust_count(tx, restored[0].group_id, len(restored))

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Device, Page, PageRequest, Scope, SequenceCounter, Stay
-from longwire.store import device_monitors, device_reports, schema
+from longwire.store import device_monitors, device_reports, schema, slots
 from longwire.store.binary_arrays import encode_array
-from longwire.store.bulk import insert_many
+from longwire.store.bulk import KEY, insert_many
 from longwire.store.cache import DeviceCache
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
@@ -123,7 +123,8 @@ end
 )
 
 # For a write on PostgreSQL; SQLite has one writer, which needs no lock.
-LOCK_REPORTING = LIST_REPORTING.postgres + _LOCK
+LOCK_REPORTING = f"""{LIST_REPORTING.postgres}
+    and slot = any(:slots){_LOCK}"""
 
 LIST_IN_GROUP = f"""{_SELECT_REPORTING}
 where group_id = :home
@@ -144,6 +145,7 @@ LOCK_COUNTERS = """
 select device_number, sequence, sequence_at, missing
 from device_state
 where device_number = any(:numbers)
+    and slot = any(:slots)
 order by device_number
 for update
 """
@@ -156,10 +158,8 @@ where device_number in (select value from json_each(:numbers))
     and sequence is not null
 """
 
-SET_BATTERY = """
-insert into device_state (group_id, device_number, battery, battery_at, battery_level)
-values (:home, :number, :battery, :at, :level)
-on conflict (device_number) do update
+_SET_BATTERY = f"""
+on conflict {KEY} do update
 set battery = excluded.battery,
     battery_at = excluded.battery_at,
     battery_level = excluded.battery_level
@@ -253,7 +253,11 @@ def watch_changes(driver: sqlite3.Connection, cache: DeviceCache) -> None:
 
 def _read_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDevice]:
     if tx.is_postgres and tx.is_write:
-        rows = tx.fetch_queued(LOCK_REPORTING, {"ids": encode_array("TEXT", tuple(device_ids))})
+        values = {
+            "ids": encode_array("TEXT", tuple(device_ids)),
+            "slots": encode_array("SMALLINT", slots.list_of_ids(tx, device_ids)),
+        }
+        rows = tx.fetch_queued(LOCK_REPORTING, values)
     elif len(device_ids) == 1:
         rows = tx.fetch_raw(GET_REPORTING, {"id": next(iter(device_ids))})
     else:
@@ -274,7 +278,8 @@ def get_reporting_with_counts(
     devices = get_reporting(tx, device_ids)
     numbers = [device.number for device in devices.values()]
     if tx.is_postgres:
-        rows = tx.fetch_raw(LOCK_COUNTERS, {"numbers": numbers})
+        values = {"numbers": numbers, "slots": slots.list_of_ids(tx, devices)}
+        rows = tx.fetch_raw(LOCK_COUNTERS, values)
         return devices, {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
     cache = tx.caches.devices
     counts = cache.find_counters(numbers) if tx.is_write and cache.is_watched else {}
@@ -373,10 +378,12 @@ def is_type_used(tx: Tx, name: str) -> bool:
 
 def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> list[Device]:
     """Insert devices of one group; returns them with their numbers."""
-    tx.execute(
-        sa.insert(_table),
-        [_row(device, key) for device, key in zip(devices, original_keys, strict=True)],
-    )
+    rows = [_row(device, key) for device, key in zip(devices, original_keys, strict=True)]
+    if tx.is_postgres:
+        taken = slots.take_numbers(tx, [device.id for device in devices])
+        placed = [{"number": number, "slot": slots.of_device(tx, number)} for number in taken]
+        rows = [row | place for row, place in zip(rows, placed, strict=True)]
+    tx.execute(sa.insert(_table), rows)
     statement = sa.select(_table.c.id, _table.c.number).where(
         _table.c.id.in_([device.id for device in devices])
     )
@@ -583,7 +590,7 @@ def update_last_seen(
         [each for each in states if each[1] not in counts and each[:2] not in positions]
         if counts or positions
         else states,
-        "on conflict (device_number) do update set seen_at = excluded.seen_at"
+        f"on conflict {KEY} do update set seen_at = excluded.seen_at"
         " where device_state.seen_at < excluded.seen_at",
         is_repeatable=True,
     )
@@ -596,7 +603,7 @@ def update_last_seen(
             for state in states
             if (counted := counts.get(state[1])) is not None
         ],
-        f"on conflict (device_number) do update set seen_at = {_LATER_SEEN},"
+        f"on conflict {KEY} do update set seen_at = {_LATER_SEEN},"
         " sequence = excluded.sequence, sequence_at = excluded.sequence_at,"
         " missing = excluded.missing",
         is_repeatable=True,
@@ -611,7 +618,7 @@ def update_last_seen(
                 for state in states
                 if (position := positions.get(state[:2])) is not None
             ],
-            f"on conflict (device_number) do update set seen_at = {_LATER_SEEN}, {_LATER_POSITION}",
+            f"on conflict {KEY} do update set seen_at = {_LATER_SEEN}, {_LATER_POSITION}",
             is_repeatable=True,
         )
 
@@ -624,14 +631,9 @@ def set_battery(
     tx: Tx, device: ReportingDevice, battery: str, percent: float | None, at: Moment
 ) -> None:
     """Set the battery of a status message, unless a newer one was stored."""
-    values = {
-        "home": device.group_number,
-        "number": device.number,
-        "battery": battery,
-        "at": at,
-        "level": battery_level(percent),
-    }
-    tx.execute_raw(SET_BATTERY, values)
+    columns = ("group_id", "device_number", "battery", "battery_at", "battery_level")
+    row = (device.group_number, device.number, battery, at, battery_level(percent))
+    insert_many(tx, _state, columns, [row], _SET_BATTERY)
 
 
 class NetworkDevice(msgspec.Struct, frozen=True):

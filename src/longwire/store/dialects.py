@@ -1,6 +1,7 @@
 """Statements whose text differs between the two engines, written once."""
 
 import json
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -47,3 +48,13 @@ def on_postgres(text: str) -> DialectSql:
 
 def array_param(tx: Tx, values: Collection[Any]) -> Any:
     return list(values) if tx.is_postgres else json.dumps(list(values))
+
+
+_SLOT_CONDITION = re.compile(r"\n *and (?:\w+\.)?slot = [^\n]*")
+
+
+def by_slot(sql: str | DialectSql) -> DialectSql:
+    """A statement whose conditions on the slot, lines of their own, are for PostgreSQL alone."""
+    if isinstance(sql, str):
+        sql = DialectSql(sql, sql)
+    return DialectSql(_SLOT_CONDITION.sub("", sql.sqlite), sql.postgres)

@@ -8,17 +8,24 @@ from collections.abc import Mapping
 
 from longwire.clock import Moment
 from longwire.store import schema
-from longwire.store.bulk import insert_many
-from longwire.store.database import Tx
+from longwire.store.bulk import KEY, insert_many
+from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import dialect_sql
 
-_ADD = """
-on conflict (group_id, writer) do update
+_ADD = f"""
+on conflict {KEY} do update
 set records = group_storage.records + excluded.records,
     characters = group_storage.characters + excluded.characters
 """
+# In a statement of its own; what is subtracted counts in the first slot.
+_ADDED = DialectSql(
+    _ADD.strip().replace(KEY, "(group_id, writer)"),
+    _ADD.strip().replace(KEY, "(group_id, writer, slot)"),
+)
 
 # The group in which the device stayed; a stay that was erased is known by its erasure.
-ADD_FOR_STAY = f"""
+ADD_FOR_STAY = dialect_sql(
+    """
 insert into group_storage (group_id, writer, records, characters)
 select s.group_id, 0, :records, :characters
 from (
@@ -33,9 +40,12 @@ from (
         and stay = :stay
 ) s
 where true
-{_ADD.strip()}
-"""
+{added}
+""",
+    added=_ADDED,
+)
 
+# For PostgreSQL, as is the next one.
 SUBTRACT_TABLE = f"""
 insert into group_storage (group_id, writer, records, characters)
 select s.group_id, 0, -count(*), -sum(length(r.body))
@@ -50,10 +60,10 @@ join (
     on s.device_number = r.device_number
     and s.stay = r.stay
 group by s.group_id
-{_ADD.strip()}
+{_ADDED.postgres}
 """
 
-# For PostgreSQL: old records in a range of blocks of a partition.
+# Old records in a range of blocks of a partition.
 DELETE_BLOCKS = f"""
 with gone as (
     delete from {{table}}
@@ -82,7 +92,7 @@ with gone as (
             and stay = r.stay
     ) s
     group by s.group_id
-    {_ADD.strip()}
+    {_ADDED.postgres}
 )
 select count(*)
 from gone

@@ -55,6 +55,9 @@ UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 # The server gives up so much earlier than we do, so that it can say why.
 STATEMENT_TIMEOUT_EARLIER_S = 5
 
+IS_PREPARED = "select to_regclass('instance') is not null"
+GET_SLOTS = "select value from instance where name = 'slots'"
+
 SESSION = {
     "lock_timeout": "5s",
     "idle_in_transaction_session_timeout": "10s",
@@ -75,6 +78,7 @@ class Postgres:
     engine_name = "postgresql"
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
     write_failure: str | None = None
+    slots = 1
 
     def __init__(
         self,
@@ -161,6 +165,7 @@ class Postgres:
     def start(self) -> None:
         with self._reading.connect() as connection:
             _refuse_unsafe(connection)
+        self._read_slots()
         self._watch.start()
         self._readers.start()
         self._writers.start()
@@ -240,7 +245,16 @@ class Postgres:
         except Exception as error:
             raise _translate(error) from error
         self._node_lease = lease
+        self._read_slots()  # they are not changed any more: a process lives
         return number
+
+    def _read_slots(self) -> None:
+        with self._reading.connect() as connection:
+            if connection.execute(sa.text(IS_PREPARED)).scalar():
+                found = connection.execute(sa.text(GET_SLOTS)).scalar()
+                self.slots = int(found or 1)
+        if self._standbys is not None:
+            self._standbys.slots = self.slots
 
     @property
     def cluster(self) -> Cluster:
@@ -333,7 +347,7 @@ class Postgres:
         tx.fetch_raw(f"select {texts}", self._session)
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
-        tx = Tx(connection, self.context, is_write=is_write)
+        tx = Tx(connection, self.context, is_write=is_write, slots=self.slots)
         if is_write:
             prepared = None if self._is_pooled else connection.info.setdefault(PREPARED, Prepared())
             tx.statements = StatementPipeline(tx.driver, prepared)

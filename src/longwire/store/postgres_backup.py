@@ -77,7 +77,7 @@ class Snapshot:
 
     def read_table(self, name: str) -> Iterator[bytes]:
         """The rows of a table, in chunks."""
-        columns = schema.metadata.tables[name].columns.keys()
+        columns = _list_columns(name)
         statement = sql.SQL("copy (select {} from {}) to stdout").format(
             sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(name)
         )
@@ -88,6 +88,13 @@ class Snapshot:
 def list_tables() -> list[str]:
     """Those that others refer to come first."""
     return [str(table.name) for table in schema.metadata.sorted_tables]
+
+
+def _list_columns(name: str) -> list[str]:
+    """With the slot of rows that have it from their transaction; that of others is computed."""
+    table = schema.metadata.tables[name]
+    has_slot = table.info.get(schema.SLOT_BY) == schema.TRANSACTION
+    return [*table.columns.keys(), *(["slot"] if has_slot else [])]
 
 
 @contextmanager
@@ -145,7 +152,7 @@ class Restoration:
         self._connection = connection
 
     def write_table(self, name: str, chunks: Iterable[bytes]) -> None:
-        columns = schema.metadata.tables[name].columns.keys()
+        columns = _list_columns(name)
         # What a new schema has in it from the start is in the backup as well.
         self._connection.execute(sql.SQL("delete from {}").format(sql.Identifier(name)))
         statement = sql.SQL("copy {} ({}) from stdin").format(

@@ -233,6 +233,7 @@ class StandbyReads:
         self._writes = WriteTimes(lag_s)
         self._closing = threading.Event()
         self._prober = threading.Thread(target=self._probe, name="standby-probe", daemon=True)
+        self.slots = 1  # as the primary says
         self._state = StandbyState.AWAY
         self._replay_lag_s = 0.0
         self._served = self._declined = 0
@@ -335,7 +336,7 @@ class StandbyReads:
 
     def _read_one(self, timed: _StandbyWork[T]) -> T:
         with self._engine.connect() as connection:
-            tx = Tx(connection, self._context, is_write=False)
+            tx = Tx(connection, self._context, is_write=False, slots=self.slots)
             tx.is_standby = True
             try:
                 with self._watch.watch(tx.driver, timed.deadline):

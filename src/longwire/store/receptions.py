@@ -12,7 +12,7 @@ import msgspec
 from longwire.clock import Moment
 from longwire.seal import UnsealError
 from longwire.store import schema
-from longwire.store.bulk import insert_many
+from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import Tx
 from longwire.store.records import WRITER_BITS, first_seq
 
@@ -23,8 +23,8 @@ SPAN_MAX = 65_536 << WRITER_BITS
 WRITER_MASK = (1 << WRITER_BITS) - 1
 PRUNE_ROWS_MAX = 200
 
-_ADD_SIZE = """
-on conflict (group_id, writer) do update
+_ADD_SIZE = f"""
+on conflict {KEY} do update
 set bytes = reception_size.bytes + excluded.bytes
 """
 

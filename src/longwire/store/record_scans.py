@@ -7,7 +7,9 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.records import KIND_NAMES
+from longwire.store import slots
 from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import by_slot
 
 # A larger body is read on its own, so that a step of a thousand records stays small.
 LARGE_CHARACTERS = 16_384
@@ -15,7 +17,8 @@ LARGE_CHARACTERS = 16_384
 _FROM_STAY = """
 from record_{kind}
 where device_number = :device
-    and stay = :stay"""
+    and stay = :stay
+    and slot = :slot"""
 
 _LIST_STAY = f"""
 select ts, digest, seq,
@@ -62,12 +65,14 @@ where a.group_id = :home
     and a.kind = :kind
     and +a.ts >= :oldest
     and s.device_number = a.device_number
-    and s.stay = a.stay{is_its_record}
+    and s.stay = a.stay
+    and s.slot = a.slot{is_its_record}
 order by a.seq
 """
 _OF_ARRIVAL = """
     and r.device_number = a.device_number
     and r.stay = a.stay
+    and r.slot = a.slot
     and r.ts = a.ts
     and r.seq = a.seq"""
 _LATERAL = f"""lateral (
@@ -92,15 +97,17 @@ select digest{_FROM_STAY}
 """
 
 LIST_ARRIVED = {
-    kind: DialectSql(
-        _ARRIVED.format(record=f"record_{kind}", is_its_record=_OF_ARRIVAL),
-        _ARRIVED.format(record=_LATERAL.format(kind=kind), is_its_record=""),
+    kind: by_slot(
+        DialectSql(
+            _ARRIVED.format(record=f"record_{kind}", is_its_record=_OF_ARRIVAL),
+            _ARRIVED.format(record=_LATERAL.format(kind=kind), is_its_record=""),
+        )
     )
     for kind in KIND_NAMES
 }
-FIND_DIGEST = {kind: _FIND_DIGEST.format(kind=kind) for kind in KIND_NAMES}
-LIST_STAY = {kind: _LIST_STAY.format(kind=kind) for kind in KIND_NAMES}
-GET_BODY = {kind: _GET_BODY.format(kind=kind) for kind in KIND_NAMES}
+FIND_DIGEST = {kind: by_slot(_FIND_DIGEST.format(kind=kind)) for kind in KIND_NAMES}
+LIST_STAY = {kind: by_slot(_LIST_STAY.format(kind=kind)) for kind in KIND_NAMES}
+GET_BODY = {kind: by_slot(_GET_BODY.format(kind=kind)) for kind in KIND_NAMES}
 
 
 class StayCursor(msgspec.Struct, frozen=True):
@@ -127,7 +134,8 @@ def scan_stay(
     tx: Tx, kind: str, device_number: int, stay: int, cursor: StayCursor, end: Moment, most: int
 ) -> StayScan:
     """The next records of a stay before a moment; fewer when one of them is large."""
-    values: dict[str, Any] = {"device": device_number, "stay": stay, "end": end, "most": most}
+    key = slots.key_of(tx, device_number)
+    values: dict[str, Any] = {**key, "stay": stay, "end": end, "most": most}
     rows = tx.fetch_raw(LIST_STAY[kind], {**values, "ts": cursor.ts, "digest": cursor.digest})
     for index, (ts, digest, seq, body) in enumerate(rows):
         if body is None:
@@ -180,7 +188,7 @@ def find_stay_cursor(
             FIND_ARRIVAL, {"home": group_number, "seq": seq}
         ):
             if (number, KIND_NAMES[kind_number]) == (device_number, kind):
-                values = {"device": number, "stay": stay, "ts": ts, "seq": seq}
+                values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
                 found = tx.fetch_raw(FIND_DIGEST[kind], values)
                 # Without the record, the others of its instant come again.
                 return stay, StayCursor(ts, found[0][0] if found else b"")

@@ -23,11 +23,11 @@ from longwire.records import (
     parse_data_record,
     parse_record,
 )
-from longwire.store import group_storage, schema
+from longwire.store import group_storage, schema, slots
 from longwire.store.bulk import insert_many, insert_new
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
 from longwire.store.devices import ReportingDevice, get_reporting
-from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.dialects import array_param, by_slot, dialect_sql, in_array
 
 # Arrivals among which records of a device or a period are looked for, newest first.
 WANTED_AMONG_MAX = 5_000
@@ -47,9 +47,9 @@ ALL_TIME = (-(2**63), 2**63 - 1)
 # --- statements ---
 
 
-def _for_each_kind(template: str) -> dict[str, str]:
+def _for_each_kind(template: str) -> dict[str, DialectSql]:
     """The statement for the table of each kind of record."""
-    return {kind: template.format(table=f"record_{kind}") for kind in KIND_NAMES}
+    return {kind: by_slot(template.format(table=f"record_{kind}")) for kind in KIND_NAMES}
 
 
 GET_SEQ = _for_each_kind(
@@ -58,6 +58,7 @@ select seq
 from {table}
 where device_number = :device
     and stay = :stay
+    and slot = :slot
     and ts = :ts
     and digest = :digest
 """
@@ -71,8 +72,9 @@ from unnest(
     cast(:devices as bigint[]),
     cast(:stays as integer[]),
     cast(:times as bigint[]),
-    cast(:digests as bytea[])
-) as k (device_number, stay, ts, digest)
+    cast(:digests as bytea[]),
+    cast(:slots as smallint[])
+) as k (device_number, stay, ts, digest, slot)
 cross join lateral (
     select seq
     from {table}
@@ -80,6 +82,7 @@ cross join lateral (
         and stay = k.stay
         and ts = k.ts
         and digest = k.digest
+        and slot = k.slot
     limit 1
 ) r
 """
@@ -90,15 +93,17 @@ EXISTS_IN_EARLIER_STAY = _for_each_kind(
     f"""
 select 1
 from (
-    select device_number, stay
+    select *
     from device_stay
     where device_number = :device
+        and slot = :slot
         and stay < :stay
     order by stay desc
     limit {EARLIER_STAYS_MAX}
 ) s
 cross join {{table}} r
 where r.device_number = s.device_number
+    and r.slot = s.slot
     and r.stay = s.stay
     and r.ts = :ts
     and r.digest = :digest
@@ -187,8 +192,10 @@ from device_stay s
 cross join {table} r
 where s.device_number = :device
     and s.stay = :stay
+    and s.slot = :slot
     and r.device_number = s.device_number
     and r.stay = s.stay
+    and r.slot = s.slot
     and r.ts = :ts
     and r.seq = :seq
 """
@@ -199,6 +206,7 @@ select {columns}
 from record_data
 where device_number = :device
     and stay = :stay
+    and slot = :slot
     and ts >= :begin
     and ts < :end{beyond}
 order by ts, digest
@@ -206,21 +214,24 @@ limit :most
 """
 _DATA_COLUMNS = "stay, ts, digest, seq, body"
 _DATA_AFTER = "\n    and (ts, digest) > (:ts, :digest)"
-LIST_DATA = _LIST_DATA.format(columns=_DATA_COLUMNS, beyond="")
-LIST_DATA_AFTER = _LIST_DATA.format(columns=_DATA_COLUMNS, beyond=_DATA_AFTER)
-LIST_DATA_SIZES = _LIST_DATA.format(columns="length(body)", beyond="")
-LIST_DATA_SIZES_AFTER = _LIST_DATA.format(columns="length(body)", beyond=_DATA_AFTER)
+LIST_DATA = by_slot(_LIST_DATA.format(columns=_DATA_COLUMNS, beyond=""))
+LIST_DATA_AFTER = by_slot(_LIST_DATA.format(columns=_DATA_COLUMNS, beyond=_DATA_AFTER))
+LIST_DATA_SIZES = by_slot(_LIST_DATA.format(columns="length(body)", beyond=""))
+LIST_DATA_SIZES_AFTER = by_slot(_LIST_DATA.format(columns="length(body)", beyond=_DATA_AFTER))
 
-UPDATE_BODY = """
+UPDATE_BODY = by_slot(
+    """
 update record_data
 set body = :body
 where device_number = :device
     and stay = :stay
+    and slot = :slot
     and ts = :ts
     and digest = :digest
     and seq = :seq
     and body = :old
 """
+)
 
 COUNT = _for_each_kind(
     """
@@ -228,6 +239,7 @@ select count(*)
 from {table}
 where device_number = :device
     and stay = :stay
+    and slot = :slot
 """
 )
 
@@ -236,6 +248,7 @@ DELETE_AT = _for_each_kind(
 delete from {table}
 where device_number = :device
     and stay = :stay
+    and slot = :slot
     and ts = :ts
 returning stay, length(body)
 """
@@ -261,6 +274,7 @@ where (device_number, stay, ts, digest) in (
     from {table}
     where device_number = :device
         and stay = :stay
+        and slot = :slot
     limit :most
 )
 returning stay, length(body)
@@ -275,8 +289,10 @@ where (device_number, stay, ts, digest) in (
     from device_stay s
     cross join {table} r
     where s.device_number = :device
+        and s.slot = :slot
         and r.device_number = s.device_number
         and r.stay = s.stay
+        and r.slot = s.slot
         and r.ts < :before
     limit :most
 )
@@ -365,6 +381,7 @@ def _list_stored(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
         "stays": [row.stay for row in rows],
         "times": [row.ts for row in rows],
         "digests": [row.digest for row in rows],
+        "slots": [slots.of_device(tx, row.device_number) for row in rows],
     }
     stored = {seq for (seq,) in tx.fetch_raw(LIST_SEQS[KIND_NAMES[rows[0].kind]], values)}
     return [row for row in rows if row.seq in stored]
@@ -372,12 +389,13 @@ def _list_stored(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
 
 def _is_stored(tx: Tx, row: RecordRow) -> bool:
     """Whether this row was stored, not the same record before it."""
-    found = tx.fetch_raw(GET_SEQ[KIND_NAMES[row.kind]], _key(row))
+    found = tx.fetch_raw(GET_SEQ[KIND_NAMES[row.kind]], _key(tx, row))
     return bool(found) and found[0][0] == row.seq
 
 
-def _key(row: RecordRow) -> dict[str, Any]:
-    return {"device": row.device_number, "stay": row.stay, "ts": row.ts, "digest": row.digest}
+def _key(tx: Tx, row: RecordRow) -> dict[str, Any]:
+    key = slots.key_of(tx, row.device_number)
+    return {**key, "stay": row.stay, "ts": row.ts, "digest": row.digest}
 
 
 # --- replay ---
@@ -480,7 +498,8 @@ def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
     if device_id is None:
         return None
     found = tx.fetch_raw(
-        GET_ARRIVED[KIND_NAMES[kind]], {"device": number, "stay": then, "ts": ts, "seq": seq}
+        GET_ARRIVED[KIND_NAMES[kind]],
+        {**slots.key_of(tx, number), "stay": then, "ts": ts, "seq": seq},
     )
     return build_arrived(row, *found[0]) if found else None
 
@@ -496,7 +515,7 @@ def build_arrived(row: tuple[Any, ...], digest: bytes, body: str) -> ArrivedReco
 
 def exists_in_earlier_stay(tx: Tx, row: RecordRow) -> bool:
     """Whether the record was stored during an earlier stay of its device."""
-    return bool(tx.fetch_raw(EXISTS_IN_EARLIER_STAY[KIND_NAMES[row.kind]], _key(row)))
+    return bool(tx.fetch_raw(EXISTS_IN_EARLIER_STAY[KIND_NAMES[row.kind]], _key(tx, row)))
 
 
 # --- redecode ---
@@ -528,7 +547,7 @@ def list_data(
     They end with the one that exceeds the size, if there is one.
     """
     values: dict[str, Any] = {
-        "device": device_number,
+        **slots.key_of(tx, device_number),
         "stay": stay,
         "begin": ALL_TIME[0] if begin is None else begin,
         "end": ALL_TIME[1] if end is None else end,
@@ -550,8 +569,8 @@ def update_body(tx: Tx, device_number: int, record: StoredDataRecord, body: str)
     """Replace the body of a data record, unless it was changed or deleted."""
     tx.touched_devices.add(device_number)
     values = {
+        **slots.key_of(tx, device_number),
         "body": body,
-        "device": device_number,
         "stay": record.stay,
         "ts": record.ts,
         "digest": record.digest,
@@ -635,6 +654,7 @@ _PAGE = """
 from {table}
 where device_number = :device
     and stay = :stay
+    and slot = :slot
     and ts >= :begin
     and ts < :end{beyond}"""
 
@@ -662,16 +682,17 @@ from (
 
 
 @functools.cache
-def _page_sql(template: str, kind: str, ascending: bool, has_predecessor: bool) -> str:
+def _page_sql(template: str, kind: str, ascending: bool, has_predecessor: bool) -> DialectSql:
     # The first half lets the key find the place, the second leaves out what was seen.
     beyond = "\n    and ts {0}= :ts\n    and (ts {0} :ts or seq {0} :seq)"
-    return template.format(
+    statement = template.format(
         table=f"record_{kind}",
         beyond=beyond.format(">" if ascending else "<") if has_predecessor else "",
         order="ts, seq" if ascending else "ts desc, seq desc",
         order_by_key="ts" if ascending else "ts desc",
         last="max(ts)" if ascending else "min(ts)",
     )
+    return by_slot(statement)
 
 
 class _PageQuery(msgspec.Struct, frozen=True):
@@ -689,7 +710,7 @@ class _PageQuery(msgspec.Struct, frozen=True):
     def count_that_fit(self, tx: Tx) -> int:
         """How many of the records fit into a page; at least one."""
         size = 0
-        for index, (length,) in enumerate(tx.fetch_raw(self._sql(_LIST_SIZES), self._values())):
+        for index, (length,) in enumerate(tx.fetch_raw(self._sql(_LIST_SIZES), self._values(tx))):
             size += length
             if size > PAGE_CHARACTERS_MAX:
                 return max(1, index)
@@ -697,19 +718,20 @@ class _PageQuery(msgspec.Struct, frozen=True):
 
     def rows(self, tx: Tx) -> list[tuple[Any, ...]]:
         """(body, ts, seq) of one more than wanted."""
-        return tx.fetch_raw(self._sql(_LIST_PAGE), self._values())
+        return tx.fetch_raw(self._sql(_LIST_PAGE), self._values(tx))
 
     def joined(self, tx: Tx) -> tuple[str | None, str | None, str | None, str | None]:
         """The bodies, instants and seqs of one more than wanted, joined, and the last body."""
-        bodies, instants, seqs, body, _ = tx.fetch_raw(self._sql(_JOIN_PAGE), self._values())[0]
+        bodies, instants, seqs, body, _ = tx.fetch_raw(self._sql(_JOIN_PAGE), self._values(tx))[0]
         return bodies, instants, seqs, body
 
-    def _sql(self, template: str) -> str:
+    def _sql(self, template: str) -> DialectSql:
         return _page_sql(template, self.kind, self.ascending, self.after is not None)
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self, tx: Tx) -> dict[str, Any]:
         values: dict[str, Any] = {
             "device": self.device_number,
+            "slot": slots.of_device(tx, self.device_number),
             "stay": self.stay,
             "begin": self.begin,
             "end": self.end,
@@ -742,18 +764,17 @@ def _joined_page(tx: Tx, wanted: _PageQuery) -> RecordPage | None:
 
 
 def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
-    return sum(
-        tx.fetch_raw(COUNT[kind], {"device": device_number, "stay": stay})[0][0] for stay in stays
-    )
+    key = slots.key_of(tx, device_number)
+    return sum(tx.fetch_raw(COUNT[kind], {**key, "stay": stay})[0][0] for stay in stays)
 
 
 def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> int:
     """Delete all records of one kind at one timestamp; how many."""
-    values = {"device": device_number, "ts": ts}
+    values = {**slots.key_of(tx, device_number), "ts": ts}
     return sum(_delete(tx, DELETE_AT[kind], {**values, "stay": stay}) for stay in stays)
 
 
-def _delete(tx: Tx, sql: str, values: Mapping[str, Any]) -> int:
+def _delete(tx: Tx, sql: DialectSql, values: Mapping[str, Any]) -> int:
     """Delete records of a device, and subtract them from what its groups have; how many."""
     tx.touched_devices.add(values["device"])
     deleted = tx.fetch_raw(sql, values)
@@ -773,7 +794,7 @@ def delete_erased(tx: Tx) -> int:
     waiting = tx.fetch_raw(GET_ERASURE, {})
     if not waiting:
         return 0
-    values = {"device": waiting[0][0], "stay": waiting[0][1]}
+    values = {**slots.key_of(tx, waiting[0][0]), "stay": waiting[0][1]}
     deleted = 0
     for kind in KIND_NAMES:
         most = PRUNE_ROWS_MAX - deleted
@@ -794,6 +815,6 @@ def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[
     if not following:
         return 0, None
     device = following[0][0]
-    values = {"device": device, "before": before, "most": PRUNE_ROWS_MAX}
+    values = {**slots.key_of(tx, device), "before": before, "most": PRUNE_ROWS_MAX}
     deleted = _delete(tx, DELETE_OLDER[kind], values)
     return deleted, after_device if deleted == PRUNE_ROWS_MAX else device

@@ -56,6 +56,13 @@ NEVER_SEEN = -(2**62)
 SEEN_HOUR_BITS = 32
 BATTERY_UNKNOWN = 100_000
 
+# On PostgreSQL every row that a record touches has the `slot` of its device as well, as the last
+# part of its key: see `slots`. A table says what it is found by: a column with the number or the id
+# of a device, or the transaction that stores the row. The tables themselves are without it, because
+# SQLite has one slot; the baseline adds it.
+SLOT_BY = "slot_by"
+TRANSACTION = "transaction"
+
 
 def _partial(name: str, *columns: str, where: str) -> sa.Index:
     condition = sa.text(where)
@@ -440,6 +447,7 @@ device = sa.Table(
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
     sa.Column("stay", sa.Integer, nullable=False),
+    sa.Column("slot", sa.SmallInteger, nullable=False, server_default="0"),
     sa.Column("name", sa.Text, nullable=False),
     # Answers: is this type still in use?
     sa.Column("type", sa.Text, sa.ForeignKey(device_type.c.name), nullable=False, index=True),
@@ -482,6 +490,7 @@ device = sa.Table(
         *("ix_device_drift", "group_id", "number", "drifted_at"), where="drifted_at is not null"
     ),
     sqlite_autoincrement=True,
+    info={SLOT_BY: "number"},
 )
 
 device_report = sa.Table(
@@ -568,7 +577,7 @@ device_state = sa.Table(
     # of a second for a million; keeping the index would cost every record.
     sa.Index("ix_device_state_group_id_device_number", "group_id", "device_number"),
     sa.Index("ix_device_state_battery", "group_id", "battery_level", "device_number"),
-    info={"postgresql_with": {"fillfactor": 70}},
+    info={SLOT_BY: "device_number", "postgresql_with": {"fillfactor": 70}},
 )
 
 device_stay = sa.Table(
@@ -580,6 +589,7 @@ device_stay = sa.Table(
     # Answers: whose records are in a group that is deleted?
     sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False, index=True),
     sqlite_with_rowid=False,
+    info={SLOT_BY: "device_number"},
 )
 
 erasure = sa.Table(
@@ -704,7 +714,7 @@ def _record_table(kind: str) -> sa.Table:
         sa.Column("digest", sa.LargeBinary, primary_key=True),
         sa.Column("seq", sa.BigInteger, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
-        info={"postgresql_partition_by": "RANGE (ts)"},
+        info={SLOT_BY: "device_number", "postgresql_partition_by": "RANGE (ts)"},
     )
 
 
@@ -724,7 +734,7 @@ arrival = sa.Table(
     sa.Column("device_number", sa.BigInteger, nullable=False),
     sa.Column("ts", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
-    info={"postgresql_partition_by": "RANGE (seq)"},
+    info={SLOT_BY: "device_number", "postgresql_partition_by": "RANGE (seq)"},
 )
 
 reception = sa.Table(
@@ -736,6 +746,7 @@ reception = sa.Table(
     sa.Column("first_seq", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("last_seq", sa.BigInteger, nullable=False),
     sa.Column("sealed", sa.LargeBinary, nullable=False),
+    info={SLOT_BY: TRANSACTION},
 )
 
 reception_size = sa.Table(
@@ -746,6 +757,7 @@ reception_size = sa.Table(
     sa.Column("writer", sa.SmallInteger, primary_key=True, autoincrement=False),
     sa.Column("bytes", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
+    info={SLOT_BY: TRANSACTION},
 )
 
 counter = sa.Table(
@@ -759,6 +771,7 @@ counter = sa.Table(
     sa.Column("writer", sa.SmallInteger, primary_key=True, autoincrement=False),
     sa.Column("value", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
+    info={SLOT_BY: TRANSACTION},
 )
 
 group_storage = sa.Table(
@@ -770,6 +783,7 @@ group_storage = sa.Table(
     sa.Column("records", sa.BigInteger, nullable=False),
     sa.Column("characters", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
+    info={SLOT_BY: TRANSACTION},
 )
 
 activity = sa.Table(
@@ -780,6 +794,7 @@ activity = sa.Table(
     sa.Column("hour", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
+    info={SLOT_BY: "device_number"},
 )
 
 # --- messages out ---
@@ -913,7 +928,8 @@ delivery = sa.Table(
     sa.Column("traceparent", sa.Text),
     # Answers: what is due? whose lease is over? what is not final yet? what can be sent again?
     # what is past its time? what happened lately? who was notified of this arrival?
-    # With the state, although it is always the same: SQLite counts without the rows only then.
+    # With the state, although it is always the same: SQLite counts without the rows only then. What
+    # is due has another index on PostgreSQL, where the slot is before the time: see the baseline.
     _partial("ix_delivery_due", "channel_number", "due_at", "seq", "state", where=_QUEUED),
     _partial("ix_delivery_lease", "lease_until", where=_LEASED),
     _partial("ix_delivery_open", "channel_number", "created_at", where=_IS_OPEN),
@@ -928,7 +944,10 @@ delivery = sa.Table(
     sa.Index("ix_delivery_changed", "channel_number", "changed_at", "state"),
     sqlite_with_rowid=False,
     # Every row is changed twice within a second of its life.
-    info={"postgresql_with": {"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02}},
+    info={
+        SLOT_BY: "device_id",
+        "postgresql_with": {"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
+    },
 )
 
 connector_minute = sa.Table(
@@ -949,6 +968,7 @@ connector_minute = sa.Table(
         )
     ),
     sqlite_with_rowid=False,
+    info={SLOT_BY: TRANSACTION},
 )
 
 replay = sa.Table(

@@ -55,6 +55,7 @@ log = structlog.get_logger()
 
 class SQLite:
     engine_name = "sqlite"
+    slots = 1
     connection_class: type[sqlite3.Connection] = sqlite3.Connection
 
     def __init__(

@@ -19,7 +19,7 @@ from longwire.clock import SECOND, Moment
 from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.records import KIND_NAMES
 from longwire.store.database import Cluster, Database, StandbyStatus
-from longwire.store.deliveries import Backlog
+from longwire.store.deliveries import Backlog, SlotBacklog
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -36,6 +36,7 @@ class DatabaseStats:
 
     backlog: Backlog
     connectors: Sequence[ConnectorBacklog]
+    slots: Sequence[SlotBacklog]  # none where there is only one
     database_bytes: int
     disk_free_bytes: int | None  # where the database is embedded
 
@@ -296,6 +297,7 @@ class _Snapshot(Collector):
         if self.stats is not None:
             yield from _describe_backlog(self.stats.backlog, self.now)
             yield from _describe_connectors(self.stats.connectors)
+            yield from _describe_slots(self.stats.slots, self.now)
             yield from _describe_disk(self.stats)
 
 
@@ -367,6 +369,22 @@ def _describe_connectors(connectors: Sequence[ConnectorBacklog]) -> Iterator[Met
         dead_letters.add_metric((each.id, each.type), each.dead_letters)
         failures.add_metric((each.id, each.type), each.failures)
     yield from (queued, dead_letters, failures)
+
+
+def _describe_slots(slots: Sequence[SlotBacklog], now: Moment) -> Iterator[Metric]:
+    queued = GaugeMetricFamily(
+        "longwire_slot_queued", "Messages that are queued in a slot", labels=("slot",)
+    )
+    lag = GaugeMetricFamily(
+        "longwire_slot_lag_seconds",
+        "For how long the first message of a slot has been due, 0 if none is",
+        labels=("slot",),
+    )
+    for each in slots:
+        queued.add_metric((str(each.slot),), each.queued)
+        due_for = 0 if each.due_at is None else max(0, now - each.due_at)
+        lag.add_metric((str(each.slot),), due_for / SECOND)
+    yield from (queued, lag)
 
 
 def _describe_disk(stats: DatabaseStats) -> Iterator[Metric]:

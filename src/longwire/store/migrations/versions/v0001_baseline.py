@@ -28,7 +28,7 @@ def upgrade() -> None:
     op.execute(
         "insert into cache_epoch (name, epoch) values ('auth', 0), ('config', 0), ('records', 0)"
     )
-    if op.get_bind().dialect.name == "postgresql":
+    if _is_postgres():
         op.execute(sa.schema.CreateSequence(sa.Sequence("writer_number")))
         for table in (*(f"record_{kind}" for kind in RECORD_KINDS), "arrival"):
             op.execute(f"create table {table}_default partition of {table} default")
@@ -56,6 +56,23 @@ def _required(type_: sa.types.TypeEngine[Any], names: str) -> list[sa.Column[Any
 
 def _optional(type_: sa.types.TypeEngine[Any], names: str) -> list[sa.Column[Any]]:
     return [sa.Column(name, type_) for name in names.split()]
+
+
+def _slot() -> list[sa.Column[Any]]:
+    """What only PostgreSQL has in the tables that a record touches."""
+    if not _is_postgres():
+        return []
+    return [sa.Column("slot", sa.SmallInteger(), server_default="0", nullable=False)]
+
+
+def _slotted_key(table: str, *columns: str) -> sa.PrimaryKeyConstraint:
+    """A key whose last part is the slot, where there is one."""
+    slot = ("slot",) if _is_postgres() else ()
+    return sa.PrimaryKeyConstraint(*columns, *slot, name=f"pk_{table}")
+
+
+def _is_postgres() -> bool:
+    return bool(op.get_bind().dialect.name == "postgresql")
 
 
 def _serial(name: str) -> sa.Column[int]:
@@ -388,6 +405,7 @@ def _create_fleet_tables() -> None:
         *_required(TEXT, "id"),
         *_required(BIGINT, "group_id"),
         *_required(INTEGER, "stay"),
+        sa.Column("slot", sa.SmallInteger(), server_default="0", nullable=False),
         *_required(TEXT, "name type network original_id"),
         *_required(KEY_TEXT, "original_key name_key search_key"),
         *_required(TEXT, "tags information configuration"),
@@ -433,7 +451,8 @@ def _create_fleet_tables() -> None:
         *_optional(TEXT, "missing"),
         *_optional(sa.Double(), "lat lng"),
         *_optional(BIGINT, "radius position_at"),
-        sa.PrimaryKeyConstraint("device_number", name="pk_device_state"),
+        *_slot(),
+        _slotted_key("device_state", "device_number"),
         postgresql_with={"fillfactor": 70},
     )
     op.create_index(
@@ -448,7 +467,8 @@ def _create_fleet_tables() -> None:
         *_required(INTEGER, "stay"),
         *_required(BIGINT, "group_id"),
         sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_device_stay_group_id"),
-        sa.PrimaryKeyConstraint("device_number", "stay", name="pk_device_stay"),
+        *_slot(),
+        _slotted_key("device_stay", "device_number", "stay"),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_device_stay_group_id", "device_stay", ["group_id"])
@@ -575,13 +595,12 @@ def _create_record_tables() -> None:
             f"record_{kind}",
             *_required(BIGINT, "device_number"),
             *_required(INTEGER, "stay"),
+            *_slot(),  # where PostgreSQL needs no room for it
             *_required(BIGINT, "ts"),
             *_required(sa.LargeBinary(), "digest"),
             *_required(BIGINT, "seq"),
             *_required(TEXT, "body"),
-            sa.PrimaryKeyConstraint(
-                "device_number", "stay", "ts", "digest", name=f"pk_record_{kind}"
-            ),
+            _slotted_key(f"record_{kind}", "device_number", "stay", "ts", "digest"),
             postgresql_partition_by="RANGE (ts)",
         )
     op.create_table(
@@ -590,7 +609,8 @@ def _create_record_tables() -> None:
         *_required(sa.SmallInteger(), "kind source"),
         *_required(INTEGER, "stay"),
         *_required(BIGINT, "device_number ts"),
-        sa.PrimaryKeyConstraint("group_id", "seq", name="pk_arrival"),
+        *_slot(),
+        _slotted_key("arrival", "group_id", "seq"),
         postgresql_partition_by="RANGE (seq)",
         sqlite_with_rowid=False,
     )
@@ -598,22 +618,25 @@ def _create_record_tables() -> None:
         "reception",
         *_required(BIGINT, "group_id first_seq last_seq"),
         *_required(sa.LargeBinary(), "sealed"),
-        sa.PrimaryKeyConstraint("group_id", "first_seq", name="pk_reception"),
+        *_slot(),
+        _slotted_key("reception", "group_id", "first_seq"),
     )
     op.create_table(
         "reception_size",
         *_required(BIGINT, "group_id"),
         *_required(sa.SmallInteger(), "writer"),
         *_required(BIGINT, "bytes"),
-        sa.PrimaryKeyConstraint("group_id", "writer", name="pk_reception_size"),
+        *_slot(),
+        _slotted_key("reception_size", "group_id", "writer"),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "counter",
         *_required(BIGINT, "group_id second"),
         *_required(sa.SmallInteger(), "name writer"),
+        *_slot(),
         *_required(BIGINT, "value"),
-        sa.PrimaryKeyConstraint("group_id", "second", "name", "writer", name="pk_counter"),
+        _slotted_key("counter", "group_id", "second", "name", "writer"),
         sqlite_with_rowid=False,
     )
     op.create_table(
@@ -621,13 +644,15 @@ def _create_record_tables() -> None:
         *_required(BIGINT, "group_id"),
         *_required(sa.SmallInteger(), "writer"),
         *_required(BIGINT, "records characters"),
-        sa.PrimaryKeyConstraint("group_id", "writer", name="pk_group_storage"),
+        *_slot(),
+        _slotted_key("group_storage", "group_id", "writer"),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "activity",
         *_required(BIGINT, "group_id hour device_number"),
-        sa.PrimaryKeyConstraint("group_id", "hour", "device_number", name="pk_activity"),
+        *_slot(),
+        _slotted_key("activity", "group_id", "hour", "device_number"),
         sqlite_with_rowid=False,
     )
 
@@ -701,6 +726,7 @@ def _create_delivery_tables() -> None:
         *_required(BIGINT, "channel_number seq"),
         *_required(TEXT, "device_id"),
         *_required(sa.SmallInteger(), "kind"),
+        *_slot(),
         *_required(BIGINT, "ts"),
         *_required(sa.SmallInteger(), "state"),
         *_optional(sa.SmallInteger(), "first_end"),
@@ -712,15 +738,16 @@ def _create_delivery_tables() -> None:
         *_optional(TEXT, "error body context attempt_log"),
         *_optional(BIGINT, "cause"),
         *_optional(TEXT, "traceparent"),
-        sa.PrimaryKeyConstraint("channel_number", "seq", name="pk_delivery"),
+        _slotted_key("delivery", "channel_number", "seq"),
         postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
         sqlite_with_rowid=False,
     )
     op.create_index("ix_delivery_changed", "delivery", ["channel_number", "changed_at", "state"])
     _create_partial_index("ix_delivery_cause", "delivery", ["cause"], "cause is not null")
-    _create_partial_index(
-        "ix_delivery_due", "delivery", ["channel_number", "due_at", "seq", "state"], "state = 0"
-    )
+    due = ["channel_number", "slot", "due_at", "seq"]
+    if not _is_postgres():
+        due = ["channel_number", "due_at", "seq", "state"]
+    _create_partial_index("ix_delivery_due", "delivery", due, "state = 0")
     _create_partial_index(
         "ix_delivery_failed", "delivery", ["channel_number", "seq", "state"], "state = 3"
     )
@@ -743,9 +770,8 @@ def _create_delivery_tables() -> None:
         *_required(BIGINT, "channel_number minute"),
         *_required(sa.SmallInteger(), "part writer"),
         *(sa.Column(name, INTEGER, nullable=False, server_default="0") for name in counts),
-        sa.PrimaryKeyConstraint(
-            "channel_number", "minute", "part", "writer", name="pk_connector_minute"
-        ),
+        *_slot(),
+        _slotted_key("connector_minute", "channel_number", "minute", "part", "writer"),
         sqlite_with_rowid=False,
     )
 

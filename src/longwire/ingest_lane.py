@@ -1,0 +1,213 @@
+"""A lane of ingest: requests wait in its queue, and are committed in batches, one after the other.
+
+There is one lane, or one for each slot where the database has several, since a commit holds one
+slot. They share the limit of what may wait.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from longwire.errors import DatabaseAway, LongwireError, OutcomeUnknown
+from longwire.ingest_queue import IngestQueue
+from longwire.store.database import Database, Tx
+
+# SQLite: one commit at work, and one queued that starts the moment it is done. PostgreSQL does not
+# serialize commits by itself, so there is one at a time, or batches would be small.
+COMMITS_IN_FLIGHT_MAX = {"sqlite": 2, "postgresql": 1}
+
+# A commit of more requests than this means that they arrive faster than they can be stored one by
+# one; that is assumed to last for a while. Of several lanes, each has its part of them.
+BUSY_REQUESTS = 8
+
+# On PostgreSQL a commit has a price whatever is in it, and several processes pay it side by side.
+# While requests keep coming, a process whose commits are small pauses between two of them; a commit
+# of so many records is worth its price.
+PAUSE_S = {"sqlite": 0.0, "postgresql": 0.005}
+UNPAUSED_RECORDS = 64
+
+# While the database is away, it is tried so often.
+RETRY_INTERVAL_S = 0.1
+
+log = structlog.get_logger()
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+# What is stored of some requests on a transaction: their results, and channels to wake.
+StoreBatch = Callable[[Tx, Sequence[Request]], tuple[Sequence[Result | LongwireError], set[int]]]
+# Channels that have something to deliver, and the slot in which, if that is one.
+Wake = Callable[[Collection[int], int | None], None]
+
+
+class IngestLane(Generic[Request, Result]):
+    """Queues requests and commits them in batches."""
+
+    def __init__(
+        self,
+        database: Database,
+        slot: int | None,
+        store: StoreBatch[Request, Result],
+        queue: IngestQueue[tuple[Request, Callable[[Result | Exception], None]]],
+        *,
+        records_per_commit_max: int,
+        patience_s: float,
+        wake: Wake,
+        on_busy: Callable[[], None],
+        lanes: int = 1,
+    ) -> None:
+        """`slot` is that of all devices in it, None if a request may have devices of several.
+
+        `patience_s` is how long records wait for a database that is away.
+        """
+        self.queue = queue
+        self._database = database
+        self._slot = slot
+        self._store = store
+        self._records_per_commit_max = records_per_commit_max
+        self._patience_s = patience_s
+        self._wake = wake
+        self._on_busy = on_busy
+        self._busy_requests = max(1, BUSY_REQUESTS // lanes)
+        self._in_flight = 0
+        self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
+        self._away_since: float | None = None
+        self._held: tuple[asyncio.TimerHandle, _Batch[Request, Result]] | None = None  # to retry
+        self._pause_s = PAUSE_S[database.engine_name]
+        self._pause: asyncio.TimerHandle | None = None
+
+    def try_enqueue(
+        self, sender: str, request: Request, on_result: Callable[[Result | Exception], None]
+    ) -> bool:
+        """Have a request stored; the result comes on the event loop. False if the queue is full."""
+        if not self.queue.put(sender, (request, on_result)):
+            return False
+        if self._pause is not None:
+            if self.queue.records >= UNPAUSED_RECORDS:
+                self._end_pause()
+        elif self._in_flight < self._in_flight_max:
+            self._submit_commit()
+        return True
+
+    def stop_waiting(self) -> None:
+        """The service stops: whatever waits for a database that is away is refused."""
+        self._patience_s = 0.0
+        if self._held is not None:
+            timer, batch = self._held
+            timer.cancel()
+            self._held = None
+            self._in_flight -= 1
+            self._report([*batch, *self.queue.take_all()], DatabaseAway())
+
+    def _submit_commit(self, retried: "_Batch[Request, Result] | None" = None) -> None:
+        """Queue a commit behind the one in flight, so that the disk is never idle.
+
+        Its batch is taken when it starts, not now: everything that has arrived by then.
+        """
+        batch: _Batch[Request, Result] = retried or []
+        try:
+            commit = self._database.submit(partial(self._store_batch, batch))
+        except Exception as error:
+            if self._in_flight == 0:
+                # Everything, not one batch: nobody would take the rest before the next record.
+                batch += self.queue.take_all()
+            self._report(batch, error)
+            return  # else the commit in flight takes the queue, or submits the next one
+        self._in_flight += 1
+        commit.add_done_callback(partial(self._on_committed, batch))
+
+    def _store_batch(
+        self, batch: "_Batch[Request, Result]", tx: Tx
+    ) -> tuple[Sequence[Result | LongwireError], set[int]]:
+        if not batch:  # else the transaction is retried with the same batch
+            batch += self._take_batch()
+        if not batch:  # the one before, in the same transaction, has taken all
+            return [], set()
+        tx.slot = self._slot or 0
+        return self._store(tx, [request for _, (request, _) in batch])
+
+    def _on_committed(
+        self, batch: "_Batch[Request, Result]", commit: "asyncio.Future[Any]"
+    ) -> None:
+        error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
+        is_away = isinstance(error, DatabaseAway)
+        if is_away and self._hold(batch):
+            return
+        if not is_away:
+            self._away_since = None
+        self._in_flight -= 1
+        if is_away or (error is not None and not batch):
+            # It failed before it started, and so would the next.
+            batch = [*batch, *self.queue.take_all()]
+        if self._pause_s and self._is_worth_a_pause(batch):
+            self._pause = asyncio.get_running_loop().call_later(self._pause_s, self._end_pause)
+        elif self.queue and self._in_flight < self._in_flight_max:
+            self._submit_commit()  # before the responses: the disk is slower than we are
+        if error is not None:
+            self._report(batch, error)
+            return
+        results, woken = commit.result()
+        if woken:
+            self._wake(woken, self._slot)
+        self._report(batch, results)
+
+    def _is_worth_a_pause(self, batch: "_Batch[Request, Result]") -> bool:
+        """Whether more arrives than can be committed one by one, and commits are small."""
+        return (
+            len(batch) > self._busy_requests
+            and self.queue.records - self.queue.count(batch) < UNPAUSED_RECORDS
+        )
+
+    def _end_pause(self) -> None:
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
+        if self.queue:
+            self._submit_commit()
+
+    def _hold(self, batch: "_Batch[Request, Result]") -> bool:
+        """Whether a batch of which nothing was stored is retried, while all others wait."""
+        now = time.monotonic()
+        if self._away_since is None:
+            self._away_since = now
+        if now - self._away_since >= self._patience_s:
+            return False
+        loop = asyncio.get_running_loop()
+        self._held = loop.call_later(RETRY_INTERVAL_S, self._retry), batch
+        return True
+
+    def _retry(self) -> None:
+        assert self._held is not None
+        _, batch = self._held
+        self._held = None
+        self._in_flight -= 1
+        self._submit_commit(batch)
+
+    def _report(
+        self,
+        batch: "_Batch[Request, Result]",
+        results: Sequence[Result | Exception] | BaseException,
+    ) -> None:
+        if isinstance(results, BaseException):
+            failure = results if isinstance(results, Exception) else OutcomeUnknown()
+            results = [failure] * len(batch)
+        self.queue.release(batch)
+        self._database.note_writes(sender for sender, _ in batch)
+        for (_, (_, on_result)), result in zip(batch, results, strict=True):
+            try:
+                on_result(result)
+            except Exception:  # one broken callback must not keep the others from their results
+                log.exception("ingest result callback failed")
+
+    def _take_batch(self) -> "_Batch[Request, Result]":
+        batch = self.queue.take(self._records_per_commit_max)
+        if len(batch) > self._busy_requests:
+            self._on_busy()
+        return batch
+
+
+# With the sender.
+_Batch = list[tuple[str, tuple[Request, Callable[[Result | Exception], None]]]]

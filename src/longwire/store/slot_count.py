@@ -1,0 +1,88 @@
+"""How many slots a PostgreSQL has: decided when it is made, and changed while nobody uses it."""
+
+from longwire.errors import OperatorError
+from longwire.store import instance, schema
+from longwire.store.database import Tx
+from longwire.store.slots import BUCKETS
+
+SLOTS_FACT = "slots"
+COUNTS = tuple(2**power for power in range(BUCKETS.bit_length()))  # that there may be
+
+ONLY_POSTGRES = "Slots are for PostgreSQL; SQLite has one writer, and one slot."
+
+LOCK_NODES = """
+lock table node in exclusive mode
+"""
+
+HAS_LIVING_NODES = """
+select 1
+from node
+where until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
+limit 1
+"""
+
+REWRITE = """
+update {table}
+set slot = {slot}
+where slot <> {slot}
+"""
+# Both as in `slots`; the count divides the number of the finest parts.
+_OF_NUMBER = "mod({column}, :count)"
+_OF_ID = "mod(get_byte(sha256(convert_to({column}, 'UTF8')), 0), :count)"
+
+
+class SlotsFixed(OperatorError):
+    """The number of slots cannot be what was asked for."""
+
+
+def get(tx: Tx) -> int | None:
+    """How many slots the database has; None if that was not decided yet."""
+    found = instance.get_fact(tx, SLOTS_FACT)
+    return None if found is None else int(found)
+
+
+def require(tx: Tx, wanted: int) -> int:
+    """Decide how many there are, or compare; 0 wants those that there are, or one."""
+    if not tx.is_postgres:
+        if wanted > 1:
+            raise SlotsFixed(ONLY_POSTGRES)
+        return 1
+    _require_valid(wanted or 1)
+    found = get(tx)
+    if found is None:
+        instance.insert_fact(tx, SLOTS_FACT, str(wanted or 1))
+        return wanted or 1
+    if wanted and wanted != found:
+        raise SlotsFixed(
+            f"This database has {found} slots, and database_slots is {wanted}. Set {found}, or stop"
+            f" all processes and run `longwire migrate --slots {wanted}`."
+        )
+    return found
+
+
+def change(tx: Tx, count: int) -> None:
+    """Give every row its slot among so many, while no process uses the database."""
+    if not tx.is_postgres:
+        raise SlotsFixed(ONLY_POSTGRES)
+    _require_valid(count)
+    tx.execute_raw(LOCK_NODES, {})
+    if tx.fetch_raw(HAS_LIVING_NODES, {}):
+        raise SlotsFixed("Processes use this database; stop all of them, and retry.")
+    rewrite(tx, count)
+
+
+def rewrite(tx: Tx, count: int) -> None:
+    """The same in a database that nobody can use yet."""
+    _require_valid(count)
+    for table in schema.metadata.sorted_tables:
+        column = table.info.get(schema.SLOT_BY, schema.TRANSACTION)
+        if column != schema.TRANSACTION:
+            template = _OF_ID if column == "device_id" else _OF_NUMBER
+            statement = REWRITE.format(table=table.name, slot=template.format(column=column))
+            tx.execute_raw(statement, {"count": count})
+    instance.save_fact(tx, SLOTS_FACT, str(count))
+
+
+def _require_valid(count: int) -> None:
+    if count not in COUNTS:
+        raise SlotsFixed(f"The number of slots is a power of two, up to {BUCKETS}.")

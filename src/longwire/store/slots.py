@@ -1,0 +1,80 @@
+"""Slots: a number of parts that devices, and all that their records cause, are divided into.
+
+A fleet that outgrows one server of a database needs rows that know where they belong. On PostgreSQL
+everything that a record touches carries the slot of its device, as a part of the key, and a commit
+of records holds one slot. There is one slot unless the operator asks for more; SQLite, with its one
+writer, has no such column.
+
+The slot follows from the id of a device, so that whoever has the id knows it without asking. The
+number of a device carries it as well, in its lowest bits, so the same holds for the number.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+from longwire.store.database import Tx
+
+# The finest parts. A slot is one of them, or several: their number is a power of two as well.
+BUCKETS = 64
+
+# For PostgreSQL.
+TAKE_NUMBERS = """
+select nextval('device_number_seq')
+from generate_series(1, :count)
+"""
+
+PLACE_DEVICES = """
+update device
+set slot = mod(number, :count)
+where number = any(:numbers)
+"""
+
+PLACE_STATES = """
+update device_state
+set slot = mod(device_number, :count)
+where device_number = any(:numbers)
+"""
+
+
+def bucket_of(device_id: str) -> int:
+    """Which of the finest parts a device belongs to, whatever the number of slots."""
+    return sha256(device_id.encode()).digest()[0] % BUCKETS
+
+
+def of_id(tx: Tx, device_id: str) -> int:
+    """The slot of a device by its id."""
+    return bucket_of(device_id) % tx.slots if tx.slots > 1 else 0
+
+
+def of_device(tx: Tx, device_number: int) -> int:
+    """The same by its number."""
+    return device_number % tx.slots
+
+
+def key_of(tx: Tx, device_number: int) -> dict[str, Any]:
+    """The values by which a statement finds the rows of one device."""
+    return {"device": device_number, "slot": device_number % tx.slots}
+
+
+def list_of_ids(tx: Tx, device_ids: Iterable[str]) -> list[int]:
+    """The slots of some devices."""
+    if tx.slots == 1:
+        return [0]
+    return sorted({bucket_of(each) % tx.slots for each in device_ids})
+
+
+def take_numbers(tx: Tx, device_ids: Sequence[str]) -> list[int]:
+    """New numbers for devices on PostgreSQL, in order; each carries the part of its device."""
+    taken = tx.fetch_raw(TAKE_NUMBERS, {"count": len(device_ids)})
+    return [
+        number * BUCKETS + bucket_of(each)
+        for (number,), each in zip(taken, device_ids, strict=True)
+    ]
+
+
+def place_devices(tx: Tx, numbers: Sequence[int]) -> None:
+    """Give rows of devices their slots, when they were stored without."""
+    if tx.slots > 1:
+        for statement in (PLACE_DEVICES, PLACE_STATES):
+            tx.execute_raw(statement, {"count": tx.slots, "numbers": list(numbers)})

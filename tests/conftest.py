@@ -166,6 +166,7 @@ def _is_quick(item: pytest.Item) -> bool:
     return not (
         item.get_closest_marker("soak")
         or "postgresql" in item.name
+        or "postgres" in getattr(item, "fixturenames", ())
         or _is_left_out(item.path)
         or item.get_closest_marker("slow")
     )

@@ -136,6 +136,7 @@ def test_nothing_acknowledged_before_a_backup_is_missing_in_what_it_restores(
             restored.stop()
 
 
+@pytest.mark.slow
 def test_the_second_backup_stores_what_changed_and_old_ones_are_deleted_with_their_chunks(
     world: World, elsewhere: Elsewhere, tmp_path: Path
 ) -> None:

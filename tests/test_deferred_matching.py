@@ -67,6 +67,7 @@ def bodies(receiver: Receiver) -> list[dict[str, Any]]:
     return [each.json for each in list(receiver.requests)]
 
 
+@pytest.mark.slow
 def test_a_group_over_its_budget_gets_every_record_later_and_sees_why(
     make_world: Callable[..., World],
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_group_over_its_budget_gets_every_record_later_and_sees_why(
         eventually(lambda: len(ids_at(receiver, "/hook/costly")) == 3)
 
 
+@pytest.mark.slow
 def test_what_a_transaction_has_no_time_for_is_matched_after_it(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -136,6 +138,7 @@ def test_a_new_connector_gets_no_record_that_was_deferred_before_it(
         assert paths(receiver) == {"/hook/first"}
 
 
+@pytest.mark.slow
 def test_a_costly_condition_of_a_notification_fires_once_for_each_record(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -157,6 +160,7 @@ def test_a_costly_condition_of_a_notification_fires_once_for_each_record(world: 
         assert len({each["subject"] for each in bodies(receiver)}) == 20
 
 
+@pytest.mark.slow
 def test_records_of_two_processes_that_arrive_at_once_are_all_matched(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def is_said(text: str, found: Findings, area: str, severity: str) -> bool:
     return any(text in each for each in of(found, area, severity))
 
 
+@pytest.mark.slow
 @pytest.mark.ordinary_variant("sqlite")
 def test_a_healthy_service_is_examined_while_it_runs_and_after(
     world: World, tmp_path: Path
@@ -57,6 +58,7 @@ def test_a_healthy_service_is_examined_while_it_runs_and_after(
         world.start()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # which is what is broken here
 def test_everything_that_is_wrong_is_found_at_once_and_no_secret_is_shown(
     world: World, tmp_path: Path
@@ -94,6 +96,7 @@ def test_everything_that_is_wrong_is_found_at_once_and_no_secret_is_shown(
     assert "hunter" not in json.dumps(found) and "abab" not in json.dumps(found)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_and_settings_that_are_wrong_are_findings(tmp_path: Path) -> None:
     url = "postgresql://ada:hunter2@127.0.0.1:1/lw"
     away = examine(tmp_path, "--database", url, "--port", "0", LONGWIRE_SECRET_KEY="0" * 64)
@@ -111,6 +114,7 @@ def test_a_server_that_is_away_and_settings_that_are_wrong_are_findings(tmp_path
     assert "hunter2" not in json.dumps(away)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_found(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert longwire("migrate", "--data", str(data), cwd=tmp_path).returncode == 0

@@ -133,6 +133,7 @@ def test_a_service_with_a_collector_does_not_start_without_its_extra(
     assert not chosen.data.exists()
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_what_needs_a_part_that_was_removed_is_kept_until_it_is_back(
     world: World, uninstall

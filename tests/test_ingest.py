@@ -158,6 +158,7 @@ def rows(world: World, kind: str) -> int:
 # --- one commit for many ---
 
 
+@pytest.mark.slow
 def test_requests_that_arrive_during_a_commit_share_the_next_one(
     world: World, crowd: Crowd
 ) -> None:
@@ -650,6 +651,7 @@ def assert_every_record_is_where_it_was_said(world: World, fleeting: Fleeting) -
         }
 
 
+@pytest.mark.slow
 def test_a_record_belongs_to_the_group_its_device_was_in_when_it_was_stored(
     world: World,
 ) -> None:
@@ -942,6 +944,7 @@ def count_rows(world: World, table: str) -> int:
 takes = st.lists(st.tuples(st.integers(0, 2**52), st.integers(1, 1_000)), min_size=1, max_size=30)
 
 
+@pytest.mark.slow
 @given(takes, st.integers(0, WRITERS - 1))
 def test_arrival_numbers_increase_and_never_repeat_whatever_the_clock_does(
     takes: list[tuple[int, int]], writer: int

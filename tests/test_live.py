@@ -38,6 +38,7 @@ def history(person: Person, group: str) -> list[str]:
     return [each["id"] for each in items]
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_what_is_stored_is_sent_to_those_who_may_see_it(world: World) -> None:
     ada, eve = world.person(), world.person("eve")
@@ -80,6 +81,7 @@ def test_what_is_stored_is_sent_to_those_who_may_see_it(world: World) -> None:
     eventually(lambda: "longwire_live_listeners 0.0" in world.nobody.get("/metrics").text)
 
 
+@pytest.mark.slow
 def test_history_and_live_are_one_list_across_disconnects_and_a_restart(world: World) -> None:
     ada = world.person()
     group = ada.group()
@@ -285,6 +287,7 @@ def test_whoever_is_away_too_long_or_reads_too_slowly_is_told_what_is_lost(
         assert not {each["id"] for each in missing} & set(again.ids)
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_client_that_does_not_read_holds_up_nobody(make_world: Callable[..., World]) -> None:
     world = make_world(write_timeout_s=1.0)
@@ -334,6 +337,7 @@ def test_a_silent_stream_shows_that_it_lives_and_a_stop_says_so_and_waits_for_no
         assert listening.wait_for_end()["code"] == "stopping"
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_streams_of_a_caller_are_limited(make_world: Callable[..., World]) -> None:
     world = make_world(live_listeners_max=9)
@@ -384,6 +388,7 @@ def test_a_cursor_names_what_was_sent_behind_its_base() -> None:
         assert parse_cursor(wrong) is None
 
 
+@pytest.mark.slow
 def test_changes_and_deliveries_are_told_to_those_who_may_see_them(world: World) -> None:
     ada, bob, eve = world.person(), world.person("bob"), world.person("eve")
     group, foreign = ada.group(), eve.group("foreign")

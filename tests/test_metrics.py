@@ -254,6 +254,7 @@ def test_items_start_at_begin_date_and_cover_the_range_without_gaps(frozen_world
     assert metrics(ada, group, EIGHT // SECOND, EIGHT // 1_000 + 1)["totalDeviceData"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_report_has_at_most_ten_thousand_items(frozen_world: World) -> None:
     ada = frozen_world.person("ada")
@@ -356,6 +357,7 @@ def test_a_record_is_counted_when_it_arrives_whatever_its_timestamp(frozen_world
     assert report_of(ada, group, EIGHT + 399 * DAY, EIGHT + 401 * DAY)["totalDeviceData"] == 0
 
 
+@pytest.mark.slow
 def test_repeated_and_refused_records_are_not_counted_and_deletions_subtract_nothing(
     frozen_world: World,
 ) -> None:
@@ -389,6 +391,7 @@ def test_repeated_and_refused_records_are_not_counted_and_deletions_subtract_not
     assert counted(ada, group, EIGHT) == {**dict.fromkeys(KINDS, 3), "data": 4}
 
 
+@pytest.mark.slow
 def test_each_group_counts_its_own_records_and_subgroups_are_added_on_demand(
     frozen_world: World,
 ) -> None:

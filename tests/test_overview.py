@@ -23,6 +23,7 @@ def now_ms(world: World) -> int:
     return world.clock.now() // 1_000
 
 
+@pytest.mark.slow
 def test_devices_are_counted_and_those_that_are_silent_need_attention(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

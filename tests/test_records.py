@@ -294,6 +294,7 @@ def test_a_record_has_every_field_that_can_be_sent(kind: api.Kind) -> None:
 TEXTS = st.text(max_size=20)
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         DataRecord,

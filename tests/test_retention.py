@@ -136,6 +136,7 @@ def test_records_expire_exactly_at_the_end_of_the_retention(
     assert list_data(ada, "data", sensor) == []
 
 
+@pytest.mark.slow
 def test_counters_have_their_own_retention_and_arrivals_are_deleted_after_the_records(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +266,7 @@ def test_expired_records_of_every_device_are_deleted_in_small_steps(
         assert list_data(ada, "data", sensor) == left
 
 
+@pytest.mark.slow
 def test_erased_records_are_deleted_in_small_steps_and_no_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def listed(person: Person, group: str, **params: Any) -> list[dict[str, Any]]:
 # --- making and showing ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_connector_is_returned_as_created_and_listed_under_the_key_test(
     world: World,
@@ -110,6 +111,7 @@ def test_a_connector_is_returned_as_created_and_listed_under_the_key_test(
     ]
 
 
+@pytest.mark.slow
 def test_an_id_can_be_chosen_unless_it_is_in_use(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group, lair = ada.group(), eve.group()
@@ -158,6 +160,7 @@ def test_parameters_are_stored_exactly_as_sent(world: World) -> None:
 # --- changing ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_an_update_keeps_omitted_fields_and_clears_empty_ones(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -497,6 +500,7 @@ def begun(person: Person, group: str, connector: str) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_missing_or_foreign_connector_is_an_invalid_parameter(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")

@@ -59,6 +59,7 @@ def report(person: Person, device: str, count: int, **fields: Any) -> None:
     ok(person.post("/device/data/batch", {"items": items}))
 
 
+@pytest.mark.slow
 def test_the_records_of_a_group_are_exported_in_order_of_arrival(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

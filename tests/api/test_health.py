@@ -64,6 +64,7 @@ def test_a_running_service_is_alive_and_ready(world: World) -> None:
     eventually(lambda: waiting(world) == dict.fromkeys(world.database.waiting, 0))
 
 
+@pytest.mark.slow
 def test_health_and_metrics_need_no_token_and_ignore_an_invalid_one(world: World) -> None:
     for path in PAGES:
         plain = world.nobody.get(path)
@@ -71,6 +72,7 @@ def test_health_and_metrics_need_no_token_and_ignore_an_invalid_one(world: World
         assert plain.status_code == with_wrong_token.status_code == 200, path
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_the_root_leads_browsers_to_the_docs_and_programs_to_the_paths(world: World) -> None:
     browser = world.http.get("/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
@@ -99,6 +101,7 @@ def test_stored_records_are_counted_by_kind_without_duplicates(world: World) -> 
     assert stored() == {"data": 1, "event": 0, "geoloc": 1, "telemetry": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_every_label_that_is_known_has_a_counter_from_the_start(world: World) -> None:
     numbers = counters(world)
@@ -163,6 +166,7 @@ def test_connections_beyond_the_limit_are_counted_and_logged_once(
     assert line["log_level"] == "warning"
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_head_returns_the_headers_of_get_without_the_body(world: World) -> None:
     for path in PAGES:

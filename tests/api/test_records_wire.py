@@ -227,6 +227,7 @@ def test_base_stations_are_counted_in_either_spelling(world: World) -> None:
 # --- dates ---
 
 
+@pytest.mark.slow
 def test_a_date_is_accepted_in_every_format_and_returned_in_one(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -265,6 +266,7 @@ def wrong_records(kind: str, device: str) -> Iterator[tuple[str, dict[str, Any]]
         yield field, whole
 
 
+@pytest.mark.slow
 def test_an_invalid_record_is_refused_with_the_invalid_field_named(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
@@ -301,6 +303,7 @@ def test_the_largest_values_are_accepted(world: World) -> None:
         assert len(json.dumps(made)) > len(json.dumps(largest))
 
 
+@pytest.mark.slow
 def test_nul_and_lone_surrogates_are_refused_in_every_field(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
@@ -322,6 +325,7 @@ def test_nul_and_lone_surrogates_are_refused_in_every_field(world: World) -> Non
         assert ok(sent(f"{path}/batch", batch, r"\ud83d\udE00"))["duplicates"] == 1
 
 
+@pytest.mark.slow
 def test_a_batch_may_be_larger_than_a_record_but_has_its_limit(world: World) -> None:
     limits = InputLimits()
     ada = world.person("ada")

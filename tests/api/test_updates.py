@@ -45,6 +45,7 @@ def updatable(ada: Person, group: str) -> dict[str, tuple[dict[str, Any], dict[s
     }
 
 
+@pytest.mark.slow
 def test_an_update_of_what_was_changed_meanwhile_is_refused(world: World, ada: Person) -> None:
     group = ada.group("group")
     world.clock.freeze()  # two updates in one moment are two versions all the same
@@ -64,6 +65,7 @@ def test_an_update_of_what_was_changed_meanwhile_is_refused(world: World, ada: P
         ok(ada.put(path, body))
 
 
+@pytest.mark.slow
 def test_of_updates_of_one_version_at_the_same_time_one_succeeds(ada: Person) -> None:
     group = ada.group("group")
     for path, (seen, body) in updatable(ada, group).items():

@@ -64,6 +64,7 @@ def find_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_permissions_are_those_of_the_operations(tmp_path: Path) -> None:
     document = describe_api.build_openapi(tmp_path)
     permissions = describe_api.render_permissions(document)

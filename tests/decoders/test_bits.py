@@ -126,6 +126,7 @@ FIELDS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(FIELDS, min_size=1, max_size=8), st.binary(max_size=24))
 def test_any_payload_has_values_that_are_json_or_none(fields, payload):
     source = " ".join(f"f{number}:{text}" for number, text in enumerate(fields))

@@ -179,6 +179,7 @@ def test_an_encoder_has_a_source_of_its_own():
 HELPER = "function helper%d(b) { return b[%d] > 3 ? {value: b[0] << 8 | b[1], unit: 'C'} : null }\n"
 
 
+@pytest.mark.slow
 def test_a_long_codec_is_loaded_once_and_called_many_times_without_state():
     pool = SandboxPool(count=1)
     long = "".join(HELPER % (number, number) for number in range(5_600))
@@ -199,6 +200,7 @@ def test_a_long_codec_is_loaded_once_and_called_many_times_without_state():
         pool.stop()
 
 
+@pytest.mark.slow
 def test_a_sandbox_is_not_killed_for_the_time_that_its_forks_take():
     # Loading may take 30 ms of CPU time, in the kernel's count 90 ms; fifty forks take more.
     pool = SandboxPool(SandboxLimits(load_processor_s_max=0.03), count=1)

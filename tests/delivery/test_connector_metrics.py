@@ -47,6 +47,7 @@ def totals(items: list[dict[str, Any]]) -> dict[str, int]:
     return {name: sum(each[name] for each in items) for name in names}
 
 
+@pytest.mark.slow
 def test_every_message_is_counted_where_it_was_made_and_where_it_ended(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

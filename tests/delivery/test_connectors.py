@@ -90,6 +90,7 @@ def totals(person: Person, group: str) -> dict[str, int]:
 # --- matching ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> None:
     ada = world.person("ada")
@@ -365,6 +366,7 @@ def test_a_deleted_connector_loses_its_deliveries_and_its_history(world: World) 
 # --- events and counters ---
 
 
+@pytest.mark.slow
 def test_events_show_the_state_of_each_message_and_stats_count_them_all(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -441,6 +443,7 @@ def range_of(begin: str, world: World) -> dict[str, str]:
     return {"beginDate": begin, "endDate": format_date(world.clock.now() + 60 * SECOND)}
 
 
+@pytest.mark.slow
 def test_counters_equal_what_happened_in_each_span(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
@@ -521,6 +524,7 @@ def spans(person: Person, group: str, begin: int) -> list[dict[str, int]]:
 # --- resend ---
 
 
+@pytest.mark.slow
 def test_dead_letters_are_kept_for_the_storing_duration_and_resent_under_their_ids(
     world: World,
 ) -> None:
@@ -569,6 +573,7 @@ def test_dead_letters_are_kept_for_the_storing_duration_and_resent_under_their_i
 # --- replay ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_replay_sends_stored_records_also_from_before_the_connector_existed(world: World) -> None:
     ada = world.person("ada")
@@ -691,6 +696,7 @@ def test_a_long_replay_continues_in_the_background_until_it_is_cancelled(
         assert sum(len(request.json) for request in sent) == count + 500
 
 
+@pytest.mark.slow
 def test_a_replay_continues_after_a_restart(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -772,6 +778,7 @@ def test_previews_of_large_records_do_not_exhaust_the_memory(
     assert count_shown() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world: World) -> None:
     ada = world.person("ada")
@@ -886,6 +893,7 @@ def test_a_host_name_of_a_private_address_fails_like_an_unknown_one(
     assert seen == [("failed", 1, NOT_RESOLVED)] * 2
 
 
+@pytest.mark.slow
 def test_a_connector_has_one_running_replay_and_groups_take_turns(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

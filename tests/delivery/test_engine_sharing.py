@@ -21,6 +21,7 @@ def params(receiver: Receiver, template: str) -> str:
     return json.dumps({"url": receiver.url, "template": template})
 
 
+@pytest.mark.slow
 def test_many_slow_destinations_of_a_group_leave_slots_for_others(
     make_world: Callable[..., World],
 ) -> None:
@@ -39,6 +40,7 @@ def test_many_slow_destinations_of_a_group_leave_slots_for_others(
         assert len(slow.requests) == 4
 
 
+@pytest.mark.slow
 def test_a_template_that_uses_up_its_groups_budget_is_evaluated_later(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +62,7 @@ def test_a_template_that_uses_up_its_groups_budget_is_evaluated_later(
         assert {event["attempts"] for event in costly.events()} == {1}
 
 
+@pytest.mark.slow
 def test_a_preview_takes_no_longer_than_its_groups_budget(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

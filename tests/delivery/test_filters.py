@@ -291,6 +291,7 @@ def test_an_expression_has_4096_characters_and_no_more() -> None:
         Expression(longest + "  ")
 
 
+@pytest.mark.slow
 def test_no_expression_ends_the_process_even_on_a_small_stack() -> None:
     sources = [
         "(" * 10_000 + "1" + ")" * 10_000,
@@ -359,6 +360,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=200, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=20) | st.lists(st.text(max_size=3), max_size=20))
 def test_any_text_is_an_expression_or_an_invalid_one(fragments: list[str]) -> None:
@@ -451,6 +453,7 @@ PATTERN_PARTS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=200, deadline=None)
 @given(
     st.lists(PATTERN_PARTS, max_size=6).filter(lambda parts: "(?i)A" not in parts[1:]),

@@ -22,6 +22,7 @@ def invited(person, email, group, role=MEMBER):
     return person.put("/group/invite", {"email": email, "groupId": group, "roleId": role})
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_whoever_is_made_a_member_gets_one_mail_about_it(make_world):
     with MailServer() as server:

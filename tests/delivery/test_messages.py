@@ -78,6 +78,7 @@ def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
     assert [each[1] for each in world.audit()][-1] == "connector.retryMessages"
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_the_last_attempts_are_kept_also_those_without_a_response(world: World) -> None:
     ada = world.person("ada")
@@ -98,6 +99,7 @@ def test_the_last_attempts_are_kept_also_those_without_a_response(world: World) 
     assert not any("status" in each for each in attempts)
 
 
+@pytest.mark.slow
 def test_messages_of_all_connectors_are_searched_in_pages(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +142,7 @@ def test_messages_of_all_connectors_are_searched_in_pages(
     refused(wrong, 400, "status", "kind", "beginDate")
 
 
+@pytest.mark.slow
 def test_many_are_cancelled_or_retried_by_a_filter_in_steps(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def test_the_chart_has_the_version_of_the_service() -> None:
     assert chart["version"] == chart["appVersion"] == __version__
 
 
+@pytest.mark.slow
 @needs_helm
 def test_the_chart_is_linted_and_renders_what_kubernetes_accepts() -> None:
     linted = helm("lint", EVERYTHING)

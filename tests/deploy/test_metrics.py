@@ -148,6 +148,7 @@ def test_every_alert_says_what_to_do_and_is_tested() -> None:
             assert f'alertname="{rule["alert"]}"' in tested
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed; `make deploy-tools`")
 def test_rules_fire_when_they_should_and_only_then() -> None:
     for arguments in (["check", "rules", "rules.yml"], ["test", "rules", "rules_test.yml"]):
@@ -157,6 +158,7 @@ def test_rules_fire_when_they_should_and_only_then() -> None:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PROMETHEUS is None, reason="Prometheus is not installed; `make deploy-tools`")
 @on_sqlite
 def test_prometheus_scrapes_it_and_evaluates_every_panel(troubled: World, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from tests.proxies import PROXIES, RUN, wait_for
 from tests.world import World
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", PROXIES)
 def test_a_service_behind_a_proxy(name: str, make_world, tmp_path: Path) -> None:

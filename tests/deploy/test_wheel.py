@@ -51,6 +51,7 @@ def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_wheel_says_what_it_is_and_contains_the_console(wheel: Path) -> None:
     assert wheel.name == f"longwire-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
@@ -67,6 +68,7 @@ def test_the_wheel_says_what_it_is_and_contains_the_console(wheel: Path) -> None
     assert not re.search(r"/(?:work|tmp|home)/", metadata.as_string())
 
 
+@pytest.mark.slow
 def test_the_image_copies_what_its_wheels_are_built_from(tmp_path: Path) -> None:
     """The wheels are built again, from nothing but the context of the image."""
     context = tmp_path / "context"
@@ -90,11 +92,13 @@ def list_context() -> list[str]:
     return [line.removeprefix("!") for line in ignore if line.startswith("!")]
 
 
+@pytest.mark.slow
 def test_it_serves_its_console_without_any_extra(unpacked: Path, tmp_path: Path) -> None:
     with serving([sys.executable, "-m", "longwire"], tmp_path, PYTHONPATH=str(unpacked)) as url:
         check_service(url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "doctor"])
 def test_an_operator_is_told_which_extra_a_setting_needs(
     command: str, unpacked: Path, tmp_path: Path

@@ -27,6 +27,7 @@ def report(world: World, device: str, minute: int, kind: str = "data", **fields:
     world.operator.reports(device, kind, timestamp=f"2026-03-01T12:{minute:02}:00Z", **fields)
 
 
+@pytest.mark.slow
 def test_arrivals_are_one_list_of_all_devices_kinds_and_groups(world: World) -> None:
     ada = world.person()
     top = ada.group("top")
@@ -175,6 +176,7 @@ def test_steps_of_any_size_cover_every_arrival_once(
     assert walk_steps(ascending=False) == seqs[::-1]
 
 
+@pytest.mark.slow
 def test_a_group_with_most_of_the_arrivals_is_read_further_than_the_others(world: World) -> None:
     ada = world.person()
     groups = [ada.group(f"group {n}") for n in range(20)]

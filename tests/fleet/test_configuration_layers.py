@@ -57,6 +57,7 @@ def at(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
+@pytest.mark.slow
 @given(st.lists(objects(nulls=True), max_size=4))
 def test_layers_merge_as_the_rfc_says_and_every_value_is_from_its_last_layer(
     patches: list[dict[str, Any]],
@@ -79,6 +80,7 @@ def test_layers_merge_as_the_rfc_says_and_every_value_is_from_its_last_layer(
         assert leaf in list(list_leaves(above))
 
 
+@pytest.mark.slow
 @given(objects(nulls=False), objects(nulls=False))
 def test_a_configuration_is_its_inherited_part_and_the_rest(
     own: dict[str, Any], default: dict[str, Any]
@@ -91,6 +93,7 @@ def test_a_configuration_is_its_inherited_part_and_the_rest(
     assert split_inherited(own, {}) == ({}, own)
 
 
+@pytest.mark.slow
 @given(objects(nulls=False), objects(nulls=False))
 def test_what_is_reported_as_it_should_be_has_no_differences(
     wanted: dict[str, Any], beyond: dict[str, Any]

@@ -24,6 +24,7 @@ def preview(person: Person, group: str, **fields: object) -> list[dict[str, obje
     return list(ok(person.post("/device/type/preview", body))["items"])
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_draft_is_compared_with_what_is_stored_and_then_becomes_the_decoder(
     world: World,

@@ -112,6 +112,7 @@ def test_values_are_decoded_on_their_way_in_and_a_decoder_that_fails_loses_nothi
     assert field.said(field.crane)[-1] == {"seqNumber": 6}
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_codec_of_the_customers_own_reads_what_other_networks_bring(world: World) -> None:
     field = Field(world)
@@ -170,6 +171,7 @@ def test_decoded_coordinates_become_a_geolocation_if_the_type_says_so(world: Wor
 LOOPS_ON_ONE = "function decodeUplink({bytes}) { while (bytes[0] === 1); return {data: {ok: 1}} }"
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else(world: World) -> None:
     field = Field(world)
@@ -192,6 +194,7 @@ def test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else(world:
     assert [each.get("ok") for each in field.said(field.crane)] == [1] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_codec_time_of_a_group_is_limited_and_that_of_others_is_theirs(
     make_world: Callable[..., World],
@@ -262,6 +265,7 @@ def test_what_is_changed_about_a_device_counts_for_its_next_message(world: World
     assert field.said(again) == [{"seqNumber": 4, "byte": 4}]
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_known_devices_are_not_looked_up_again(world: World) -> None:
     field = Field(world)
@@ -342,6 +346,7 @@ def redecode(person: Person, **body: Any) -> Json:
     return dict(ok(person.post("/device/redecode", body)))
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_stored_payloads_are_decoded_again_and_stay_the_records_they_are(
     world: World,

@@ -85,6 +85,7 @@ def test_filters_are_all_applied_and_changed_devices_are_found_as_they_are_now(
     assert find(ada, other) == []
 
 
+@pytest.mark.slow
 def test_devices_are_found_and_sorted_by_when_they_were_seen(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

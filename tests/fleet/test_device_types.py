@@ -67,6 +67,7 @@ def test_a_type_that_is_not_there_is_not_found(world: World) -> None:
         refused(world.nobody.get(path, type="tracker"), 401)
 
 
+@pytest.mark.slow
 def test_what_the_operator_adds_is_there_at_once_and_goes_when_nobody_needs_it(
     world: World,
 ) -> None:

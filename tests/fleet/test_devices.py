@@ -334,6 +334,7 @@ def test_what_is_told_to_the_vendor_must_fit_the_device(world: World) -> None:
 # --- seeing ---
 
 
+@pytest.mark.slow
 def test_a_device_is_seen_where_it_is_and_nowhere_else(world: World) -> None:
     ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
     root = ada.group("root")
@@ -387,6 +388,7 @@ def test_a_group_lists_its_own_devices_in_the_order_they_came(world: World) -> N
 # --- changing ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_only_what_is_named_changes(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -508,6 +510,7 @@ def test_what_each_role_may_do_with_a_device(world: World) -> None:
 # --- many at once ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_many_devices_are_created_alike_each_named_after_its_original_id(world: World) -> None:
     ada = world.person("ada")
@@ -613,6 +616,7 @@ def test_many_devices_are_transferred_and_deleted_all_or_none(world: World) -> N
 # --- being handed over ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_transfer_needs_rights_at_both_ends(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -687,6 +691,7 @@ def test_a_transfer_answers_the_device_in_its_new_group_and_can_be_undone(world:
 # --- going ---
 
 
+@pytest.mark.slow
 def test_a_deleted_device_takes_everything_it_ever_said_along(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     source, target = ada.group("source"), ada.group("target")
@@ -742,6 +747,7 @@ def test_the_same_original_id_again_is_another_device(world: World) -> None:
 # --- at the same time ---
 
 
+@pytest.mark.slow
 def test_changes_at_once_do_not_undo_each_other(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -756,6 +762,7 @@ def test_changes_at_once_do_not_undo_each_other(world: World) -> None:
         assert {name: left[name] for name in changes} == changes
 
 
+@pytest.mark.slow
 def test_whoever_comes_second_finds_the_device_gone_and_counts_stay_right(world: World) -> None:
     ada = world.person("ada")
     home, *targets = (ada.group(name) for name in ("home", "one", "two", "three"))
@@ -776,6 +783,7 @@ def test_whoever_comes_second_finds_the_device_gone_and_counts_stay_right(world:
         assert ada.records(device) == []
 
 
+@pytest.mark.slow
 def test_the_number_of_devices_is_right_after_everything_that_can_happen(world: World) -> None:
     ada = world.person("ada")
     groups = [ada.group(f"group {number}") for number in range(3)]

@@ -131,6 +131,7 @@ class VendorSite(Site):
         return sum(each["totalDeviceVendorDownlink"] for each in items)
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_the_vendor_fetches_the_oldest_message_once_and_tells_what_became_of_it(
     world: World,
@@ -231,6 +232,7 @@ def test_a_message_whose_time_is_over_is_never_sent_and_one_can_be_taken_back(
     assert site.told(long) == ["Queued", "Sent"]
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_who_may_send_to_a_device_and_what_is_refused(world: World) -> None:
     site = VendorSite(world)
@@ -298,6 +300,7 @@ def test_what_waits_for_a_device_does_not_follow_it_into_another_group(world: Wo
     assert states(world) == {}
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_what_the_last_group_left_waiting_takes_no_room_in_the_next(world: World) -> None:
     site = VendorSite(world)
@@ -349,6 +352,7 @@ class ChirpStackSite(Site):
         self.says("chirpstack", body, event=event)
 
 
+@pytest.mark.slow
 def test_a_message_is_queued_at_chirpstack_and_its_events_name_it(
     make_world: Callable[..., World],
 ) -> None:
@@ -386,6 +390,7 @@ def hidden(world: World) -> dict[str, str]:
     return world.read(lambda tx: {row.id: row.purpose for row in tx.rows(table.select())})
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over(
     make_world: Callable[..., World],
@@ -455,6 +460,7 @@ def die(tx: Tx) -> None:
     assert store_deliveries.claim(tx, channel.number, 0, 10, 7, tx.now + 30_000_000)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_with_messages_in_hand_loses_none_and_sends_none_again(
     make_world: Callable[..., World],
 ) -> None:
@@ -488,6 +494,7 @@ def test_a_process_that_dies_with_messages_in_hand_loses_none_and_sends_none_aga
         assert (site.state(arrived), site.state(twin)) == ("acknowledged", "failed")
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_a_device_gets_its_messages_in_the_order_they_were_asked_for(
     make_world: Callable[..., World],
@@ -638,6 +645,7 @@ def test_without_an_api_of_chirpstack_nothing_waits_for_one(world: World) -> Non
 # --- the operator's keys ---
 
 
+@pytest.mark.slow
 def test_only_groups_that_the_operator_allows_send_through_his_key(
     make_world: Callable[..., World],
 ) -> None:
@@ -673,6 +681,7 @@ def test_only_groups_that_the_operator_allows_send_through_his_key(
         refused(site.asks("02", port=1), 403)
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_an_original_id_that_is_no_eui_reaches_no_api(make_world: Callable[..., World]) -> None:
     with Receiver(QUEUED) as receiver:
@@ -715,6 +724,7 @@ def loriot(receiver: Receiver) -> dict[str, str]:
 TAKEN = StubResponse(body=b'{"cmd":"tx","success":"Data enqueued"}')
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_message_is_sent_to_loriot_and_acknowledged_by_an_uplink(
     make_world: Callable[..., World],
@@ -849,6 +859,7 @@ class TtnSite(Site):
         return self.world.read(lambda tx: tuple(map(tuple, tx.rows(table.select()))))
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_messages_go_where_the_things_stack_says_with_the_key_it_says(world: World) -> None:
     site = TtnSite(world)

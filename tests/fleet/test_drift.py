@@ -83,6 +83,7 @@ def test_a_device_that_reports_something_else_drifts_until_it_does_not(world: Wo
     assert overview(ada, root, subgroups="true") == (0, [])
 
 
+@pytest.mark.slow
 def test_drift_follows_policies_devices_and_the_tree(world: World) -> None:
     ada = world.person("ada")
     root, other = ada.group("root"), ada.group("other")
@@ -176,6 +177,7 @@ def test_drift_is_for_those_who_may_read_records(world: World) -> None:
     assert drifting(eve, eve.group("her"), subgroups=True) == {}
 
 
+@pytest.mark.slow
 def test_the_checks_of_a_large_tree_take_bounded_steps(world: World, monkeypatch: Any) -> None:
     monkeypatch.setattr(device_reports, "DEVICES_PER_STEP_MAX", 2)
     monkeypatch.setattr(device_reports, "GROUPS_PER_STEP_MAX", 2)

@@ -200,6 +200,7 @@ def test_a_count_that_was_rolled_back_or_written_by_others_is_known(world: World
         assert yard.events() == [gap(62, 63)]
 
 
+@pytest.mark.slow
 def test_a_device_that_falls_silent_is_told_of_once_and_when_it_is_back(world: World) -> None:
     yard = Yard(world, silentAfterSeconds=HOUR)
     yard.later(days=2)  # still in its box
@@ -226,6 +227,7 @@ def test_a_device_that_falls_silent_is_told_of_once_and_when_it_is_back(world: W
         eventually(lambda: len(receiver.bodies) == 3)
 
 
+@pytest.mark.slow
 def test_what_is_expected_follows_the_configuration(world: World) -> None:
     yard = Yard(world)
     yard.crane_says(1)
@@ -273,6 +275,7 @@ def test_old_news_do_not_bring_a_device_back(world: World) -> None:
     assert len(yard.events()) == 1
 
 
+@pytest.mark.slow
 def test_several_processes_tell_of_a_device_once(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +327,7 @@ def test_devices_of_an_older_database_are_watched_over_as_well(world: World) -> 
     eventually(lambda: [each for each, _ in yard.events()][:1] == ["deviceSilent"])
 
 
+@pytest.mark.slow
 def test_many_silent_devices_are_gone_through_in_rounds(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,7 @@ def test_a_record_of_before_a_transfer_is_not_stored_again_after_it(scene: Scene
 # --- in order ---
 
 
+@pytest.mark.slow
 def test_records_come_by_time_and_those_of_one_instant_in_order_of_arrival(scene: Scene) -> None:
     ties = [scene.record(hour(12), f"noon {number}") for number in range(4)]
     ok(scene.batch(scene.record(hour(14), "14"), ties[0], scene.record(hour(10), "10"), ties[1]))
@@ -246,6 +247,7 @@ def test_a_range_has_its_begin_and_not_its_end(scene: Scene) -> None:
         refused(get(beginDate=wrong, endDate=wrong), 400, "beginDate", "endDate")
 
 
+@pytest.mark.slow
 def test_pages_neither_skip_nor_repeat_while_records_come_and_go(scene: Scene) -> None:
     for ascending in ("true", "false"):
         scene.device = scene.ada.device(scene.group)
@@ -309,6 +311,7 @@ def test_a_next_token_is_good_for_one_list_of_one_device(scene: Scene) -> None:
 # --- who may ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_who_may_store_read_and_delete(scene: Scene) -> None:
     ada = scene.ada
@@ -432,6 +435,7 @@ def test_records_stay_with_the_group_they_were_said_in(world: World) -> None:
 # --- going ---
 
 
+@pytest.mark.slow
 def test_deleting_an_instant_takes_all_of_one_kind_at_it_and_no_more(scene: Scene) -> None:
     ada, others = scene.ada, [kind for kind in KINDS if kind != scene.kind]
     neighbour = ada.device(scene.group)
@@ -466,6 +470,7 @@ def test_deleting_an_instant_takes_all_of_one_kind_at_it_and_no_more(scene: Scen
     assert scene.heard() == ["before", "two", "after"], "what is sent again is stored anew"
 
 
+@pytest.mark.slow
 def test_deleting_all_records_counts_them_and_what_comes_again_is_stored_anew(
     world: World,
 ) -> None:

@@ -62,6 +62,7 @@ class Fleet:
         return self.stands(device)
 
 
+@pytest.mark.slow
 def test_a_device_is_registered_with_all_that_was_told_of_it(
     make_world: Callable[..., World],
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_device_is_registered_with_all_that_was_told_of_it(
         assert "" in row, "what was sealed is not kept any longer"
 
 
+@pytest.mark.slow
 def test_a_refusal_is_final_and_an_operator_can_have_it_tried_again(
     make_world: Callable[..., World], command: Command
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_device_that_the_network_knows_is_ours_or_somebody_elses(
         assert [each.method for each in receiver.requests[4:]] == ["POST"]
 
 
+@pytest.mark.slow
 def test_registrations_wait_for_an_api_and_are_sent_once_there_is_one(
     make_world: Callable[..., World],
 ) -> None:
@@ -174,6 +177,7 @@ def test_registrations_wait_for_an_api_and_are_sent_once_there_is_one(
         assert sorted(each.json["id"] for each in receiver.requests) == ["1", "2", "3", "88"]
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_a_registration_outlasts_an_api_that_is_away_for_a_while_and_a_wrong_password(
     make_world: Callable[..., World],

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.world import Person, World, ok, refused, walk
 
@@ -66,6 +67,7 @@ def holds(person: Person, group: str) -> set[str]:
 # --- built-in roles ---
 
 
+@pytest.mark.slow
 def test_each_built_in_role_has_exactly_these_permissions(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -239,6 +241,7 @@ WRITES: dict[str, tuple[int, str, SendRequest]] = {
 }
 
 
+@pytest.mark.slow
 def test_invisible_groups_do_not_exist_and_visible_ones_may_be_forbidden(world: World) -> None:
     scene = Scene(world)
     rows, audit_log = world.everything(), world.audit()
@@ -263,6 +266,7 @@ def test_invisible_groups_do_not_exist_and_visible_ones_may_be_forbidden(world: 
             assert response.status_code == 200, (who, what, response.text)
 
 
+@pytest.mark.slow
 def test_every_operation_requires_its_own_permission_and_no_other(world: World) -> None:
     ada, guest = world.person("ada"), world.person("guest")
     group = ada.group()

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from longwire import maintenance
 from longwire.delivery.channels import ChannelPolicy, get_or_create_channel
 from longwire.model import ChannelPurpose
@@ -29,6 +31,7 @@ def clean_up(world: World) -> None:
     asyncio.run_coroutine_threadsafe(run(), world._loop).result(timeout=120)
 
 
+@pytest.mark.slow
 def test_an_empty_group_is_deleted_at_once(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
     root = ada.group("root")
@@ -121,6 +124,7 @@ def test_a_branch_cannot_cancel_its_deletion_by_the_company(world: World) -> Non
     ok(ada.post("/group/restore", {"groupId": branch}))
 
 
+@pytest.mark.slow
 def test_a_group_with_content_is_deleted_after_a_grace_period_that_can_be_cancelled(
     make_world: Callable[..., World],
 ) -> None:

@@ -332,6 +332,7 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
     assert seen == [*there[:5], *there[6:], elsewhere, *new]
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_page_has_a_hundred_groups_by_default(world: World) -> None:
     ada = world.person("ada")
@@ -717,6 +718,7 @@ def test_a_group_cannot_be_moved_below_itself(world: World) -> None:
     assert_paths_follow_from_parents(world)
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_the_tree_has_at_most_sixteen_levels(world: World) -> None:
     ada = world.person("ada")

@@ -151,6 +151,7 @@ def test_an_invalid_invitation_is_refused_with_every_invalid_field_named(world: 
 # --- consent ---
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_until_they_accept_others_see_only_the_address_that_was_typed(world: World) -> None:
     """And the same of everybody, whether they had an account before or not."""
@@ -372,6 +373,7 @@ def test_a_member_is_removed_once(world: World) -> None:
     assert roles_in(carl, group)[bob.id] == "viewer"
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_every_direct_member_may_leave_a_group(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
@@ -460,6 +462,7 @@ def test_concurrent_invitations_of_a_new_address_create_one_user(world: World) -
 # --- the list of members ---
 
 
+@pytest.mark.slow
 def test_members_are_listed_in_the_order_they_joined_page_by_page(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")

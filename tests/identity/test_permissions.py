@@ -44,6 +44,7 @@ def held(person: Person, group: str) -> list[str]:
     return permissions
 
 
+@pytest.mark.slow
 def test_every_user_reads_the_same_catalogue_page_by_page(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

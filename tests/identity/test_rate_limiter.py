@@ -88,6 +88,7 @@ def test_the_least_recently_used_key_is_evicted_first() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(
     burst=st.integers(1, 40),
     per_minute=st.integers(1, 600),

@@ -181,6 +181,7 @@ def test_a_changed_role_applies_at_once_to_all_its_holders(world: World) -> None
     refused(carol.get("/group/users", groupId=below), 403)
 
 
+@pytest.mark.slow
 def test_updating_a_role_requires_role_write_above_all_groups_that_use_it(world: World) -> None:
     ada, bob, carol, eve = (world.person(name) for name in ("ada", "bob", "carol", "eve"))
     root = ada.group("root")

@@ -44,6 +44,7 @@ def settle(world: World) -> None:
     world.clock.let_pass(seconds=10)
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_the_file_of_a_job_is_the_streamed_export(world: World) -> None:
     ada = world.person("ada")
@@ -135,6 +136,7 @@ def test_wrong_parameters_are_named_and_a_dry_run_counts(world: World) -> None:
     assert [each["deviceId"] for each in tried["sample"]] == [device]
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_file_is_for_those_who_may_export_the_same(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
@@ -207,6 +209,7 @@ def test_a_file_is_bounded_and_gone_after_a_day_or_when_it_is_deleted(
     assert rows_left() == (0, 3)
 
 
+@pytest.mark.slow
 def test_a_restart_continues_the_file_after_the_last_step(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

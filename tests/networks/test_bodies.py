@@ -122,6 +122,7 @@ def test_a_body_that_is_not_a_message_is_invalid(media_type, raw, words):
         parse_body(media_type, raw, b"")
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([JSON, FORM, TEXT, None, "", ";", "application/octet-stream"]),
     st.one_of(st.binary(), st.binary().map(lambda raw: b"{" + raw), st.text().map(str.encode)),

@@ -200,6 +200,7 @@ def test_a_low_battery_causes_one_alert_and_one_when_it_is_resolved(world: World
         assert alarm.alerts(3)[2]["message"]["state"] == "raised"
 
 
+@pytest.mark.slow
 def test_crossing_a_fence_fires_each_time_and_old_fixes_change_nothing(world: World) -> None:
     square = [[[2.0, 48.0], [3.0, 48.0], [3.0, 49.0], [2.0, 49.0], [2.0, 48.0]]]
     fence = {"geofence": {"type": "Polygon", "coordinates": square}}

@@ -22,6 +22,7 @@ def world(make_world: Callable[..., World]) -> World:
     return make_world(token_lifetime_s=10**8)
 
 
+@pytest.mark.slow
 @pytest.mark.engine_free
 def test_a_silent_device_causes_one_alert_and_one_when_it_reports_again(world: World) -> None:
     params = {"silentAfter": 600, "body": "last seen at {{ message.seenAt }}"}

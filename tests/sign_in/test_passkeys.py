@@ -83,6 +83,7 @@ def test_a_passkey_signs_its_owner_in_who_names_nobody(world: World, browse: Bro
     ]
 
 
+@pytest.mark.slow
 @SQLITE
 def test_what_proves_nothing_signs_nobody_in(world: World, browse: Browse) -> None:
     ada, ben = world.person("ada"), world.person("ben")
@@ -140,6 +141,7 @@ def test_what_proves_nothing_signs_nobody_in(world: World, browse: Browse) -> No
     ok(browser.sign_in(passkey))
 
 
+@pytest.mark.slow
 @SQLITE
 def test_only_whoever_has_just_signed_in_registers_a_passkey(world: World, browse: Browse) -> None:
     ada, ben = world.person("ada"), world.person("ben")

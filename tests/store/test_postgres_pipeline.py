@@ -45,6 +45,7 @@ def numbers_of(connection: psycopg.Connection[Any]) -> list[int]:
     return [number for (number,) in rows]
 
 
+@pytest.mark.slow
 def test_statements_run_in_order_and_their_rows_come_back(
     connection: psycopg.Connection[Any], prepared: Prepared | None
 ) -> None:
@@ -87,6 +88,7 @@ def test_statements_that_the_server_has_dropped_are_prepared_again(
     assert numbers_of(connection) == [*range(5), *range(20, 25)]
 
 
+@pytest.mark.slow
 def test_more_than_any_buffer_holds_is_sent_and_received(
     connection: psycopg.Connection[Any], prepared: Prepared | None
 ) -> None:

@@ -42,6 +42,7 @@ def schemas_of(document: dict[str, Any], part: Any) -> set[str]:
     return names - {"nextToken"}
 
 
+@pytest.mark.slow
 def test_no_response_with_a_secret_is_compressed(world: World) -> None:
     document = world.app.build_openapi()
     compressed = 0
@@ -83,6 +84,7 @@ def test_a_page_of_records_is_compressed_for_who_accepts_it(world: World) -> Non
     assert "content-encoding" not in ada.request("GET", "/device/data", headers=ACCEPTS).headers
 
 
+@pytest.mark.slow
 def test_a_large_response_is_compressed_in_a_thread_unless_all_are_busy(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ class FastPathDecisions:
         monkeypatch.setattr(world.app._request_handler, "fast_path", recorded)
 
 
+@pytest.mark.slow
 def test_the_fast_path_gives_the_same_responses(
     both: list[World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

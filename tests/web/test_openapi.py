@@ -650,6 +650,7 @@ def kind_name(request: Received) -> str:
 # --- limits, and the page ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_limits_in_the_document_are_those_of_the_settings(
     make_world: Callable[..., World],
@@ -676,6 +677,7 @@ def test_limits_in_the_document_are_those_of_the_settings(
         assert (listed["minItems"], listed["maxItems"]) == (1, most), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given, server, token_url",
     [

@@ -270,6 +270,7 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
         assert set(stays) <= there
 
 
+@pytest.mark.slow
 def test_the_last_row_of_a_page_may_be_deleted(world: World) -> None:
     operator = world.operator
     for each in paged_lists(world, world.person("ada")):

@@ -168,6 +168,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("turns", [0, TURNS], ids=["at once", "after the responses so far"])
 def test_requests_cut_in_two_anywhere_get_their_responses(case: str, turns: int) -> None:

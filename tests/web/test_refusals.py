@@ -426,6 +426,7 @@ def test_json_is_recognised_by_every_form_of_its_media_type(world: World) -> Non
         assert response.status_code == 200, media_type
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_head_returns_the_response_to_get_without_the_body(world: World) -> None:
     for route in OPERATIONS:

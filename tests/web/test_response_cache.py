@@ -177,6 +177,7 @@ def listed_data(person: Person, device: str, kind: str = "data", **params: Any) 
     return [record["data"] for record in second["items"]]
 
 
+@pytest.mark.slow
 def test_a_repeated_request_does_not_read_the_database_of_a_single_process(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +232,7 @@ def test_a_cached_response_is_served_only_to_those_who_may_see_it(world: World) 
     refused(ada.get("/device/data", deviceId=device), 401)
 
 
+@pytest.mark.slow
 def test_a_page_is_read_again_after_its_device_changed(world: World) -> None:
     ada, old, new = world.person("ada"), world.person("old"), world.person("new")
     source, target = ada.group("source"), ada.group("target")
@@ -351,6 +353,7 @@ def test_a_page_is_cached_until_one_of_its_records_expires(
         assert not is_cached()
 
 
+@pytest.mark.slow
 def test_a_read_after_a_write_sees_the_written_record(world: World) -> None:
     """Concurrent clients write to one device and read it back; each sees its own record."""
     ada = world.person("ada")

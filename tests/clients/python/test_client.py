@@ -109,6 +109,7 @@ def test_errors_say_what_is_wrong(client: Client) -> None:
         client.devices.data("dev_1", begin_date=datetime(2026, 3, 1)).all()  # noqa: DTZ001
 
 
+@pytest.mark.slow
 def test_a_client_may_be_shared_by_threads(client: Client) -> None:
     group = client.groups.create("Dairy")
     device = add_device(client, group.id)
@@ -239,6 +240,7 @@ def test_a_service_that_is_away_is_waited_for(
 # --- every response can be read ---
 
 
+@pytest.mark.slow
 def test_every_get_of_the_surface_is_understood(world: World, client: Client, ada: Person) -> None:
     group = client.groups.create("Dairy")
     device = add_device(client, group.id)

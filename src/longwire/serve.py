@@ -61,8 +61,13 @@ LoadSettings = Callable[[], Settings]
 Announce = Callable[[Settings, startup.PreparationResult], None]
 
 
-def serve(settings: Settings, announce: Announce, load: LoadSettings) -> int:
-    """Serve until stopped; returns the exit code. On SIGHUP the settings are loaded again."""
+def serve(
+    settings: Settings, announce: Announce, load: LoadSettings, clock: Clock | None = None
+) -> int:
+    """Serve until stopped; returns the exit code. On SIGHUP the settings are loaded again.
+
+    `clock` is for a service of one process whose time somebody turns.
+    """
     hangup = _defer_hangup()
     reload = _Reload(settings, load)
     _require_certificate(settings)
@@ -75,7 +80,7 @@ def serve(settings: Settings, announce: Announce, load: LoadSettings) -> int:
         with _lock_data_folder(settings):
             if settings.workers > 1:
                 return _run_workers(settings, listener, announce, reload)
-            return _run_server(settings, listener, announce, reload, hangup)
+            return _run_server(settings, listener, announce, reload, hangup, clock=clock)
 
 
 def serve_as_worker(settings: Settings, inherited: str) -> int:
@@ -104,8 +109,9 @@ def _run_server(
     reload: "_Reload",
     hangup: threading.Event,
     on_started: Callable[[], object] = lambda: None,
+    clock: Clock | None = None,
 ) -> int:
-    database, prepared = startup.open_prepared_database(settings, Clock())
+    database, prepared = startup.open_prepared_database(settings, clock or Clock())
     database.start()
     try:
         settings = _fit_to_descriptor_limit(settings)

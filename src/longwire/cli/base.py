@@ -70,7 +70,7 @@ json_flag = click.option("--json", "as_json", is_flag=True, help="print JSON")
 
 
 @contextmanager
-def open_existing_database(chosen: Settings) -> Iterator[Database]:
+def open_existing_database(chosen: Settings, clock: Clock | None = None) -> Iterator[Database]:
     """Open an initialized database; a command never creates one by accident."""
     if not chosen.database and not (chosen.data / "longwire.db").exists():
         raise startup.StartupError(
@@ -78,7 +78,7 @@ def open_existing_database(chosen: Settings) -> Iterator[Database]:
         )
     logs.configure_logging("error", "auto")
     database, _ = startup.open_prepared_database(
-        chosen, Clock(), is_secondary=True, requires_current_schema=True
+        chosen, clock or Clock(), is_secondary=True, requires_current_schema=True
     )
     with closing(database):
         database.start()
@@ -90,8 +90,8 @@ def run_read(chosen: Settings, work: Callable[[Tx], T]) -> T:
         return asyncio.run(database.read(work))
 
 
-def run_write(chosen: Settings, work: Callable[[Tx], T]) -> T:
-    with open_existing_database(chosen) as database:
+def run_write(chosen: Settings, work: Callable[[Tx], T], clock: Clock | None = None) -> T:
+    with open_existing_database(chosen, clock) as database:
         return asyncio.run(database.write(work))
 
 

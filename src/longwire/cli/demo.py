@@ -14,7 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
@@ -27,6 +27,7 @@ from longwire import logs, startup
 from longwire.cli.base import json_flag, run_write
 from longwire.cli.device_types import parse_types
 from longwire.cli.service import import_service
+from longwire.clock import Clock
 from longwire.demo import plan
 from longwire.demo.errors import DemoError, ServiceUnreachable
 from longwire.fleet import device_types
@@ -39,6 +40,8 @@ STATE_FILE = "demo.json"
 _LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 _STOP_S = 2.0
 _THREAD_STOP_S = 10.0
+
+People = dict[str, tuple[str, str]]  # client id and secret by e-mail address
 
 
 @click.command("demo")
@@ -81,8 +84,11 @@ def demo_command(
             stop_timeout_s=_STOP_S,
         )
         state = _load_state(folder) or {"devices": devices, "seed": seed}
-        demo = _Demo(rate, state, is_temporary=data is None, as_json=as_json)
-        code = import_service().serve(chosen, demo.start, lambda: chosen)
+        clock = Clock()
+        demo = _Demo(rate, state, clock, is_temporary=data is None, as_json=as_json)
+        if demo.is_first_start:  # the past of the company is stored first
+            clock.synchronize(clock.now() - plan.PAST)
+        code = import_service().serve(chosen, demo.start, lambda: chosen, clock)
         demo.stop()
     if isinstance(demo.failure, DemoError):
         raise startup.StartupError(str(demo.failure)) from demo.failure
@@ -121,65 +127,64 @@ def _load_state(folder: Path) -> dict[str, Any] | None:
     return state
 
 
-@dataclass(frozen=True, slots=True)
-class _OperatorPart:
-    """What only the operator of a service can do."""
-
-    links: dict[str, str]  # by e-mail address
-    credentials: dict[str, tuple[str, str]]
-
-
-def _act_as_operator(tx: Tx, chosen: Settings, *, is_first_start: bool) -> _OperatorPart:
-    credentials: dict[str, tuple[str, str]] = {}
-    if is_first_start:
-        for each in parse_types(json.dumps(plan.DEVICE_TYPES)):
-            device_types.put_device_type(tx, SYSTEM, each)
-        for person in plan.PEOPLE:
-            issued = tokens.issue_credential(
-                tx,
-                SYSTEM,
-                person.email,
-                first_name=person.first_name,
-                last_name=person.last_name,
-            )
-            credentials[person.email] = (issued.credential.client_id, issued.secret)
-    url = startup.get_base_url(chosen)
-    links = {
-        email: sign_in_links.build_url(
-            url,
-            sign_in_links.create_for_terminal(tx, email),
-            sign_in_links.LinkPurpose.SIGN_IN,
+def _add_types_and_people(tx: Tx) -> People:
+    """What only the operator of a service can do; returns credentials by e-mail address."""
+    for each in parse_types(json.dumps(plan.DEVICE_TYPES)):
+        device_types.put_device_type(tx, SYSTEM, each)
+    credentials: People = {}
+    for person in plan.PEOPLE:
+        issued = tokens.issue_credential(
+            tx, SYSTEM, person.email, first_name=person.first_name, last_name=person.last_name
         )
-        for email in (bootstrap.OPERATOR_EMAIL, plan.VIEWER_EMAIL)
-    }
-    return _OperatorPart(links, credentials)
+        credentials[person.email] = (issued.credential.client_id, issued.secret)
+    return credentials
+
+
+def _create_links(tx: Tx, chosen: Settings) -> tuple[str, str]:
+    """For the operator and for a viewer."""
+    url = startup.get_base_url(chosen)
+
+    def create(email: str) -> str:
+        secret = sign_in_links.create_for_terminal(tx, email)
+        return sign_in_links.build_url(url, secret, sign_in_links.LinkPurpose.SIGN_IN)
+
+    return create(bootstrap.OPERATOR_EMAIL), create(plan.VIEWER_EMAIL)
 
 
 class _Demo:
     """Runs next to the service, in a thread of its own; Ctrl-C stops the service, then this."""
 
     def __init__(
-        self, rate: float, state: dict[str, Any], *, is_temporary: bool, as_json: bool
+        self,
+        rate: float,
+        state: dict[str, Any],
+        clock: Clock,
+        *,
+        is_temporary: bool,
+        as_json: bool,
     ) -> None:
         self._rate = rate
         self._state = state
+        self._clock = clock
+        self.is_first_start = not state.get("group_id")
         self._is_temporary = is_temporary
         self._as_json = as_json
         self._stopping = threading.Event()
         self._cancel: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
+        self._links = ("", "")
         self.failure: BaseException | None = None
 
     def start(self, chosen: Settings, prepared: startup.PreparationResult) -> None:
         """Called when the service listens, right before it responds."""
-        is_first_start = not self._state.get("group_id")
-        part = run_write(
-            chosen, lambda tx: _act_as_operator(tx, chosen, is_first_start=is_first_start)
-        )
+        people: People = {}
+        if self.is_first_start:
+            people = run_write(chosen, _add_types_and_people, self._clock)
+        self._links = run_write(chosen, lambda tx: _create_links(tx, chosen))
         if not self._as_json:
-            verb = "Seeding" if is_first_start else "Continuing"
+            verb = "Seeding" if self.is_first_start else "Continuing"
             Console(stderr=True).print(f"{verb} the demo …", highlight=False)
-        self._thread = threading.Thread(target=self._run, args=(chosen, part), name="demo")
+        self._thread = threading.Thread(target=self._run, args=(chosen, people), name="demo")
         self._thread.start()
 
     def stop(self) -> None:
@@ -190,11 +195,11 @@ class _Demo:
             self._cancel()
         self._thread.join(_THREAD_STOP_S)
 
-    def _run(self, chosen: Settings, part: _OperatorPart) -> None:
+    def _run(self, chosen: Settings, people: People) -> None:
         # Imported on demand: the HTTP library is slow to load.
         session: Any = importlib.import_module("longwire.demo.session")
         try:
-            asyncio.run(self._follow(session, chosen, part))
+            asyncio.run(self._follow(session, chosen, people))
         except asyncio.CancelledError:
             return
         except BaseException as error:  # raised by the main thread
@@ -204,7 +209,7 @@ class _Demo:
             self.failure = error
             os.kill(os.getpid(), signal.SIGTERM)
 
-    async def _follow(self, session: Any, chosen: Settings, part: _OperatorPart) -> None:
+    async def _follow(self, session: Any, chosen: Settings, people: People) -> None:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         self._cancel = partial(loop.call_soon_threadsafe, task.cancel)
@@ -215,7 +220,7 @@ class _Demo:
         service = session.DemoService(
             startup.get_base_url(chosen),
             credentials(known["clientId"], known["clientSecret"]),
-            {email: credentials(*pair) for email, pair in part.credentials.items()},
+            {email: credentials(*pair) for email, pair in people.items()},
         )
 
         def save(state: Any) -> None:
@@ -225,18 +230,19 @@ class _Demo:
             service,
             session.DemoState(**self._state),
             rate=self._rate,
+            clock=self._clock,
             save=save,
             report=self._report,
-            on_ready=lambda fleet: self._announce(chosen, part, fleet),
+            on_ready=partial(self._announce, chosen),
         )
 
     def _report(self, step: str) -> None:
         if not self._as_json and sys.stderr.isatty():
             click.echo(f"  {step}", err=True)
 
-    def _announce(self, chosen: Settings, part: _OperatorPart, fleet: Any) -> None:
+    def _announce(self, chosen: Settings, fleet: Any) -> None:
         url = startup.get_base_url(chosen)
-        operator, viewer = part.links[bootstrap.OPERATOR_EMAIL], part.links[plan.VIEWER_EMAIL]
+        operator, viewer = self._links
         if self._as_json:
             result = {
                 "url": url,

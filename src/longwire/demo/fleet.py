@@ -60,6 +60,11 @@ class FleetDevice:
             "deviceType": self.plan.type,
         }
 
+    def build_values(self, at_ms: int) -> Json:
+        """The same without a payload, as a device sends it that needs no decoder."""
+        values = physics.measure(self.plan, at_ms / 1_000)
+        return {**self.build_data(at_ms), "data": json.dumps(values), "__raw": ""}
+
     def _reported_configuration(self) -> Json:
         if self.plan.type != METER:
             return {}

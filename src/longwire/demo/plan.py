@@ -6,6 +6,12 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from longwire.clock import DAY, Moment
+
+# How far back records go, and the company itself.
+HISTORY_DAYS = 3
+PAST: Moment = 5 * DAY
+
 ROOT = "Harbour"
 DEMO_TAG = "demo"
 

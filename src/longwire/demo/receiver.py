@@ -2,16 +2,17 @@
 
 import asyncio
 import random
-import time
 from collections import Counter
 
 from aiohttp import web
 
+from longwire.clock import MINUTE, SECOND, Clock
+
 HOST = "127.0.0.1"
-# The port authority fails in the first minutes of every quarter of an hour, counted from the first
-# message that it got.
-FAILING_PERIOD_S = 900
-FAILING_S = 240
+# The port authority fails in the first minutes of every quarter of an hour, counted from the start
+# of the demo, also in the hours before it.
+FAILING_PERIOD = 15 * MINUTE
+FAILING_FOR = 4 * MINUTE
 SLOW_S = (0.6, 2.2)
 
 WORKING, FAILING, SLOW, LAKE, ALARMS = (
@@ -27,10 +28,11 @@ _DOWNLINKS = "downlinks"
 class Receiver:
     """An HTTP server on this machine that confirms what it receives, mostly."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int, clock: Clock) -> None:
         self._port = port
+        self._clock = clock  # of the service, which is behind while its past is stored
         self._runner: web.AppRunner | None = None
-        self._failing_since: float | None = None
+        self._started_at = Clock().now()
         self.received: Counter[tuple[str, int]] = Counter()
 
     async def __aenter__(self) -> "Receiver":
@@ -62,14 +64,14 @@ class Receiver:
     async def _receive(self, request: web.Request) -> web.Response:
         await request.read()
         system = request.match_info["system"]
-        if system == SLOW:
+        if system == SLOW and not self._is_past():
             await asyncio.sleep(random.uniform(*SLOW_S))
         status = 503 if system == FAILING and self._is_failing() else 200
         self.received[system, status] += 1
         return web.json_response({}, status=status)
 
+    def _is_past(self) -> bool:
+        return Clock().now() - self._clock.now() > SECOND
+
     def _is_failing(self) -> bool:
-        now = time.monotonic()
-        if self._failing_since is None:
-            self._failing_since = now
-        return (now - self._failing_since) % FAILING_PERIOD_S < FAILING_S
+        return (self._clock.now() - self._started_at) % FAILING_PERIOD < FAILING_FOR

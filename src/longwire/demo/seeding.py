@@ -6,18 +6,17 @@ import io
 import itertools
 import json
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from longwire.clock import MILLISECOND, Clock
 from longwire.demo import messages, receiver
 from longwire.demo.client import Api, ClientCredentials, Json
 from longwire.demo.errors import DemoError
 from longwire.demo.fleet import DEPOT_POLICY, Fleet, FleetDevice, load_fleet
+from longwire.demo.history import HOUR_MS, History, batched
 from longwire.demo.plan import (
     ADMINISTRATOR,
-    BUTTON,
     COLD_ROOM,
     DECODED_TYPES,
     DEMO_TAG,
@@ -26,6 +25,7 @@ from longwire.demo.plan import (
     DISPATCHER,
     DISPATCHER_PERMISSIONS,
     GROUPS,
+    HISTORY_DAYS,
     INVITED,
     MANAGER,
     METER,
@@ -33,7 +33,6 @@ from longwire.demo.plan import (
     ROOT,
     TIDE_GAUGE,
     TRACKER,
-    VESSEL,
     WAGON,
     WEATHER,
     Condition,
@@ -43,14 +42,8 @@ from longwire.demo.plan import (
 from longwire.demo.traffic import Traffic
 
 SEED_DEFAULT = 1
-HISTORY_DAYS = 3
-_HISTORY_STEP_S = 1_800
-_HISTORY_RECORDS_MAX = 9_000  # of data; a larger fleet has fewer of each device
-_HOUR_S = 3_600
 _DAY_MS = 86_400_000
-_SILENT_SINCE_S = 30 * _HOUR_S
 _DEVICES_PER_IMPORT = 1_000
-_RECORDS_PER_BATCH = 2_000
 _FIRST_MESSAGES_MAX = 500
 _AT_ONCE = 16
 _JOB_POLL_S = 0.1
@@ -58,7 +51,6 @@ _IMPATIENT = json.dumps({"silentAfterSeconds": 3_600})
 _JOB_S_MAX = 120
 
 Report = Callable[[str], None]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +75,7 @@ class SeedOptions:
     devices: int = DEVICES_DEFAULT
     seed: int = SEED_DEFAULT
     history_days: float = HISTORY_DAYS
+    clock: Clock | None = None  # of the service, which is turned to let the past pass
 
 
 async def seed(access: Access, options: SeedOptions, report: Report = lambda step: None) -> Fleet:
@@ -95,18 +88,20 @@ async def seed(access: Access, options: SeedOptions, report: Report = lambda ste
     report(f"{len(plans)} devices")
     await seeder.create_devices(groups, plans)
     fleet = await load_fleet(access.operator, groups[ROOT], plans)
-    report("history")
-    await seeder.store_history(fleet)
-    decoding = await seeder.start_decoding(fleet)
-    report("connectors and notifications")
+    report("the last days")
+    await seeder.history.store(fleet)
+    await seeder.decode(fleet)
+    report("connectors, and the last hours")
     await seeder.create_connectors(fleet)
-    await seeder.create_notifications(fleet)
-    report("first messages")
-    await seeder.send_first_messages(fleet)
-    report("jobs and changes")
+    traffic = Traffic(access.operator, fleet, options.seed, options.downlink_url, options.clock)
+    await seeder.history.live_until(fleet, traffic, HOUR_MS)
     await seeder.run_jobs(fleet)
-    for job_id in decoding:
-        await seeder.finish_job(fleet.group_id, job_id)
+    await seeder.history.live_until(fleet, traffic, 0)
+    seeder.history.end()
+    report("notifications and first messages")
+    await seeder.create_waiting_connector(fleet)
+    await seeder.create_notifications(fleet)
+    await seeder.send_first_messages(traffic, fleet)
     await seeder.change_things(fleet)
     return fleet
 
@@ -119,7 +114,14 @@ class _Seeder:
         self._access = access
         self._options = options
         self._rng = random.Random(options.seed)
-        self._clock = Clock()
+        self._clock = options.clock or Clock()
+        self.history = History(
+            access.operator,
+            self._rng,
+            options.history_days,
+            Clock().now() // MILLISECOND,
+            options.clock,
+        )
 
     def _now_ms(self) -> int:
         return self._clock.now() // MILLISECOND
@@ -168,7 +170,7 @@ class _Seeder:
         for name, of_group in itertools.groupby(
             sorted(plans, key=lambda plan: plan.group), key=lambda plan: plan.group
         ):
-            for some in _batched(of_group, _DEVICES_PER_IMPORT):
+            for some in batched(of_group, _DEVICES_PER_IMPORT):
                 await self._operator.request(
                     "POST",
                     "/devices/import",
@@ -181,61 +183,9 @@ class _Seeder:
 
     # --- records ---
 
-    async def store_history(self, fleet: Fleet) -> None:
-        """Records of the last days, in batches; their payloads are decoded by jobs."""
-        now = self._now_ms()
-        reporting = [each for each in fleet.devices if each.plan.condition is not Condition.NEW]
-        moments = {each.id: self._past_moments(each, len(reporting), now) for each in reporting}
-        measuring = [each for each in reporting if each.plan.type != BUTTON]
-        await self._store("data", (d.build_data(t) for d in measuring for t in moments[d.id]))
-        moving = {TRACKER, WAGON, VESSEL}
-        await self._store(
-            "geoloc",
-            (
-                each.build_position(moment)
-                for each in reporting
-                for moment in moments[each.id][0 if each.plan.type in moving else -1 :]
-            ),
-        )
-        await self._store(
-            "telemetry",
-            (
-                messages.build_telemetry(each.id, each.plan.type, moment, self._rng)
-                for each in reporting
-                if each.has_radio
-                for moment in moments[each.id][::4]
-            ),
-        )
-        await self._store("event", self._past_events(fleet, moments))
-
-    def _past_moments(self, device: FleetDevice, devices: int, now: int) -> list[int]:
-        wanted = int(self._options.history_days * 86_400 / _HISTORY_STEP_S)
-        count = max(2, min(wanted, _HISTORY_RECORDS_MAX // max(1, devices)))
-        step = int(self._options.history_days * _DAY_MS / count)
-        last = now - self._rng.randrange(10_000, 120_000)
-        if device.plan.condition is Condition.SILENT:
-            last -= _SILENT_SINCE_S * 1_000
-        return [last - step * back for back in reversed(range(count))]
-
-    def _past_events(self, fleet: Fleet, moments: Mapping[str, list[int]]) -> Iterator[Json]:
-        for each in fleet.of_type(BUTTON, COLD_ROOM):
-            kind = "pressed" if each.plan.type == BUTTON else "doorOpen"
-            for moment in moments.get(each.id, [])[::12]:
-                yield {
-                    "deviceId": each.id,
-                    "timestamp": moment,
-                    "type": kind,
-                    "deviceType": each.plan.type,
-                    "severity": self._rng.choice(("info", "low", "low", "high")),
-                }
-
-    async def _store(self, kind: str, records: Iterable[Json]) -> None:
-        for some in _batched(records, _RECORDS_PER_BATCH):
-            await self._operator.post(f"/device/{kind}/batch", {"items": list(some)})
-
-    async def start_decoding(self, fleet: Fleet) -> list[str]:
-        """Jobs that decode the stored payloads, in the background."""
-        return [
+    async def decode(self, fleet: Fleet) -> None:
+        """Jobs decode the stored payloads."""
+        jobs = [
             await self._start_job(
                 self._operator,
                 fleet.group_id,
@@ -245,10 +195,11 @@ class _Seeder:
             )
             for name in DECODED_TYPES
         ]
+        for job_id in jobs:
+            await self.finish_job(fleet.group_id, job_id)
 
-    async def send_first_messages(self, fleet: Fleet) -> None:
+    async def send_first_messages(self, traffic: Traffic, fleet: Fleet) -> None:
         """A message of every device that is alive, or of some in a large fleet, and its battery."""
-        traffic = Traffic(self._operator, fleet, self._options.seed, self._options.downlink_url)
 
         async def report(device: FleetDevice) -> None:
             await traffic.report_battery(device)
@@ -283,13 +234,16 @@ class _Seeder:
 
     # --- channels ---
 
+    async def _create_connector(
+        self, key: str, name: str, group: str, params: Json, **fields: object
+    ) -> None:
+        body = {"id": key, "groupId": group, "type": "http", "name": name, **fields}
+        body["params"] = json.dumps({"subgroups": True, **params})
+        await self._manager.post("/connector", {"tags": [DEMO_TAG], **body})
+
     async def create_connectors(self, fleet: Fleet) -> None:
         url, groups, root = self._options.receiver_url, fleet.groups, fleet.group_id
-
-        async def create(key: str, name: str, group: str, params: Json, **fields: object) -> None:
-            body = {"id": key, "groupId": group, "type": "http", "name": name, **fields}
-            body["params"] = json.dumps({"subgroups": True, **params})
-            await self._manager.post("/connector", {"tags": [DEMO_TAG], **body})
+        create = self._create_connector
 
         async def deliver(key: str, name: str, **fields: object) -> None:
             await create(key, name, root, {"url": f"{url}/{key}"}, **fields)
@@ -328,16 +282,6 @@ class _Seeder:
             messageFilter="message.data.celsius > 6.0",
         )
         await create(
-            "weather-service",
-            "Weather service",
-            root,
-            {"url": "nats://127.0.0.1:9", "subject": "harbour.weather.{deviceId}"},
-            type="nats",
-            description="Nobody listens there: messages wait for their next attempt",
-            messageFilter="message.kind == 'data'",
-            deviceIds=[fleet.of_type(WEATHER)[0].id],
-        )
-        await create(
             "old-broker",
             "Old broker",
             root,
@@ -345,6 +289,19 @@ class _Seeder:
             type="mqtt",
             description="Replaced by the terminal operating system",
             enabled=False,
+        )
+
+    async def create_waiting_connector(self, fleet: Fleet) -> None:
+        """One whose messages wait, which they would not for as long as the past takes."""
+        await self._create_connector(
+            "weather-service",
+            "Weather service",
+            fleet.group_id,
+            {"url": "nats://127.0.0.1:9", "subject": "harbour.weather.{deviceId}"},
+            type="nats",
+            description="Nobody listens there: messages wait for their next attempt",
+            messageFilter="message.kind == 'data'",
+            deviceIds=[fleet.of_type(WEATHER)[0].id],
         )
 
     async def create_notifications(self, fleet: Fleet) -> None:
@@ -401,7 +358,7 @@ class _Seeder:
         moved = {"deviceId": truck.id, "groupId": groups[truck.plan.group]}
         await manager.put("/device", {**moved, "tags": [*truck.plan.tags, "workshop"]})
         # Sooner than their type asks for, so that those of the past are noticed now.
-        for some in _batched(self._silent_devices(fleet), _DEVICES_PER_IMPORT):
+        for some in batched(self._silent_devices(fleet), _DEVICES_PER_IMPORT):
             body = {"groupId": groups["Rail"], "deviceIds": [each.id for each in some]}
             await manager.put("/devices", {**body, "configuration": _IMPATIENT})
         lake = {"connectorId": receiver.LAKE, "groupId": groups["Cold chain"]}
@@ -479,9 +436,3 @@ async def _for_each(
             await work(device)
 
     await asyncio.gather(*(take() for _ in range(_AT_ONCE)))
-
-
-def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(itertools.islice(remaining, size)):
-        yield batch

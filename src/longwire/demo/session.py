@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import aiohttp
 
+from longwire.clock import Clock
 from longwire.demo.client import Api, ClientCredentials
 from longwire.demo.fleet import Fleet, load_fleet
 from longwire.demo.plan import plan_devices
@@ -53,12 +54,16 @@ async def run_demo(
     state: DemoState,
     *,
     rate: float,
+    clock: Clock,
     save: Callable[[DemoState], None],
     report: Report,
     on_ready: Callable[[Fleet], None],
 ) -> None:
-    """Seed the service unless that was done before, and send traffic until cancelled."""
-    async with open_http() as http, Receiver(state.receiver_port) as receiver:
+    """Seed the service unless that was done before, and send traffic until cancelled.
+
+    `clock` is that of the service, which is turned while it is seeded.
+    """
+    async with open_http() as http, Receiver(state.receiver_port, clock) as receiver:
         state = replace(state, receiver_port=receiver.port)
         save(state)
         api = Api(http, service.url, service.operator)
@@ -66,7 +71,9 @@ async def run_demo(
             plans = plan_devices(state.devices, state.seed)
             fleet = await load_fleet(api, state.group_id, plans)
         else:
-            options = SeedOptions(receiver.url, receiver.downlink_url, state.devices, state.seed)
+            options = SeedOptions(
+                receiver.url, receiver.downlink_url, state.devices, state.seed, clock=clock
+            )
             fleet = await seed(Access(api, service.people), options, report)
             save(replace(state, group_id=fleet.group_id))
         on_ready(fleet)

@@ -24,11 +24,13 @@ _RETRY_S = 0.5
 class Traffic:
     """Sends what devices and networks would send."""
 
-    def __init__(self, api: Api, fleet: Fleet, seed: int, downlink_url: str) -> None:
+    def __init__(
+        self, api: Api, fleet: Fleet, seed: int, downlink_url: str, clock: Clock | None = None
+    ) -> None:
         self._api = api
         self._fleet = fleet
         self._rng = random.Random(seed + 1)
-        self._clock = Clock()
+        self._clock = clock or Clock()
         self._downlink_url = downlink_url
 
     def now_ms(self) -> int:

@@ -45,8 +45,8 @@ function Side({ groupId }: { groupId: string | null }) {
   const side = useRef<HTMLElement>(null);
   // On a phone the sections are a bar to be swiped: the current one is in view.
   useEffect(() => {
-    side.current?.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [pathname, rights.isKnown]);
+    side.current?.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [pathname, rights.isKnown, failing]);
   return (
     <nav ref={side} className="side" aria-label="Sections">
       <Link to="/" className="brand">
@@ -197,7 +197,10 @@ export function Frame() {
       <div className="main">
         <header className="top">
           <button type="button" className="find" onClick={openPalette}>
-            <span>Find a device, group, connector, message</span> <kbd>/</kbd>
+            <span>
+              Find<span className="find-what"> a device, group, connector, message</span>
+            </span>{" "}
+            <kbd>/</kbd>
           </button>
           <div className="top-right">
             <RangePicker />

@@ -82,7 +82,9 @@ export function GroupPicker({ groupId }: { groupId: string | null }) {
       className="group-picker"
       label={
         <span className="group-picker-label">
-          <small>Group</small>
+          <small>
+            Group <span aria-hidden="true">⌄</span>
+          </small>
           <span>{group.data ? nameOr(group.data.name, group.data.id) : groupId && !group.isError ? "…" : "Choose a group"}</span>
         </span>
       }

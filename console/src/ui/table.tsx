@@ -1,6 +1,6 @@
 // A list of any length: only the rows in view are in the document. Rows are chosen with j and k,
 // selected with x, opened with Enter. Below 640 px a row becomes a card of two lines.
-import { useCallback, useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
+import { useCallback, useEffect, useRef, type CSSProperties, type KeyboardEvent, type ReactNode } from "react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { SelectionState } from "./selection";
 import { isShortcut, useShortcuts } from "./keys";
@@ -33,7 +33,7 @@ export interface TableProps<Row> {
   rowClass?: (row: Row) => string | undefined;
   // A row that heads those below it: what stands in it, over all columns. It cannot be selected.
   rowHead?: ((row: Row) => ReactNode | undefined) | undefined;
-  // Told whether the first row is in view, for lists that grow at the top.
+  // Called when the first row comes into view or leaves it, for lists that grow at the top.
   onTopChange?: ((isAtTop: boolean) => void) | undefined;
 }
 
@@ -113,7 +113,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const template = `${selection ? "32px " : ""}${columns.map((column) => column.width).join(" ")}`;
   const isAllLoadedSelected = selection !== undefined && rows.length > 0 && rows.every((row) => isHead(row) || selection.has(rowKey(row)));
   return (
-    <div className="table" role="grid" aria-label={label} aria-rowcount={total ?? rows.length} aria-multiselectable={selection ? true : undefined} onKeyDown={onKeyDown}>
+    <div className="table" style={{ "--content": `${virtualizer.getTotalSize() + (isLoadingMore ? height : 0)}px` } as CSSProperties} role="grid" aria-label={label} aria-rowcount={total ?? rows.length} aria-multiselectable={selection ? true : undefined} onKeyDown={onKeyDown}>
       <div role="rowgroup" className="table-head">
         <div role="row" className="table-row" style={{ gridTemplateColumns: template }}>
           {selection && (
@@ -173,7 +173,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 tabIndex={item.index === 0 ? 0 : -1}
                 aria-rowindex={item.index + 1}
                 aria-selected={selection ? isChosen : undefined}
-                className={`table-row ${onOpen ? "table-row-link" : ""} ${rowClass?.(row) ?? ""}`}
+                className={`table-row ${onOpen ? "table-row-link" : ""} ${selection ? "table-row-select" : ""} ${rowClass?.(row) ?? ""}`}
                 style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)`, ...sizeOf(item.size) }}
                 onClick={(event) => {
                   if (!(event.target as HTMLElement).closest("a, button, input, label, select")) onOpen?.(row);

@@ -2,6 +2,7 @@
 import { useCallback, useMemo } from "react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Guarded } from "~/frame/guarded";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, sessionQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
@@ -152,7 +153,7 @@ function Entries({ groupId, search, set }: { groupId: string; search: AuditSearc
   );
 }
 
-export function AuditPage() {
+function AuditLog() {
   const { groupId } = route.useParams();
   const search = route.useSearch();
   const navigate = useNavigate();
@@ -194,5 +195,14 @@ export function AuditPage() {
       />
       {rights.isKnown && <Entries groupId={groupId} search={search} set={set} />}
     </>
+  );
+}
+
+export function AuditPage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /group/audit" title="Audit log" what="audit log">
+      <AuditLog />
+    </Guarded>
   );
 }

@@ -29,9 +29,9 @@ test.each([
   expect(silentAfterMs(configuration)).toBe(ms);
 });
 
-test("a device is silent from its last message on, or from its creation", () => {
-  const device = { configuration: '{"silentAfterSeconds":60}', seenAt: 1_000, createdAt: "1970-01-01T00:00:05Z" };
+test("a device is silent from its last message on, and not before its first", () => {
+  const device = { configuration: '{"silentAfterSeconds":60}', seenAt: 1_000 };
   expect(silentSince(device, 61_000)).toBeNull();
   expect(silentSince(device, 61_001)).toBe(1_000);
-  expect(silentSince({ ...device, seenAt: undefined }, 65_001)).toBe(5_000);
+  expect(silentSince({ ...device, seenAt: undefined }, 65_001)).toBeNull();
 });

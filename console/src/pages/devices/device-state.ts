@@ -32,13 +32,12 @@ export function silentAfterMs(configuration: string | null | undefined): number 
   return interval(given.reportEverySeconds, 2) ?? interval(given.heartbeatEverySeconds, 2);
 }
 
-// Since when a device is silent, or null. One that was never seen counts from its creation.
+// Since when a device is silent, or null. One that was never seen is not: it may be in storage.
 export function silentSince(
-  device: Pick<Schemas["Device"], "configuration" | "seenAt" | "createdAt">,
+  device: Pick<Schemas["Device"], "configuration" | "seenAt">,
   now: number,
 ): number | null {
   const allowed = silentAfterMs(device.configuration);
-  if (allowed === null) return null;
-  const seen = device.seenAt ?? Date.parse(device.createdAt);
-  return now - seen > allowed ? seen : null;
+  const seen = device.seenAt ?? null;
+  return allowed !== null && seen !== null && now - seen > allowed ? seen : null;
 }

@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Guarded } from "~/frame/guarded";
 import { useMay } from "~/api/may";
 import { groupQuery, overviewQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
@@ -11,16 +12,17 @@ import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { useSelection } from "~/ui/selection";
-import { Empty, ErrorState, Loading, NoMatch, type Chip } from "~/ui/state";
+import { Empty, ErrorState, Loading, NoMatch } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { TimeText, useNow } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
 import { ago } from "~/time";
 import { BulkBar } from "./bulk-bar";
 import { BATTERY_LOW_PERCENT, batteryPercent, silentSince } from "./device-state";
-import { DeviceFilters, SEEN_LABELS } from "./device-filters";
+import { DeviceFilters } from "./device-filters";
 import { DevicesExportDialog } from "./export-dialog";
 import { NewDeviceDialog } from "./new-device-dialog";
+import { NO_FILTER, NoDevice, chipsOf } from "./no-device";
 import { devicesQuery, type Device } from "./queries";
 import { nextSort, orderOf, type DevicesSearch, type Sort } from "./search";
 import "./devices.css";
@@ -129,18 +131,6 @@ function Attention({ groupId }: { groupId: string }) {
   );
 }
 
-function chipsOf(search: DevicesSearch, set: (change: Partial<DevicesSearch>) => void): Chip[] {
-  const labels: Partial<Record<keyof DevicesSearch, string | undefined>> = {
-    q: search.q && `“${search.q}”`,
-    type: search.type && `type ${search.type}`,
-    network: search.network && `network ${search.network}`,
-    tag: search.tag && `tag ${search.tag}`,
-    seen: search.seen && SEEN_LABELS[search.seen].toLowerCase(),
-    battery: search.battery && `battery below ${search.battery} %`,
-  };
-  return Object.entries(labels).flatMap(([name, label]) => (label ? [{ label, onRemove: () => set({ [name]: undefined }) }] : []));
-}
-
 // Every device that was loaded, so that a selection is named and undone after scrolling on.
 function useKnown(rows: readonly Device[]): { readonly current: ReadonlyMap<string, Device>; add: (devices: readonly Device[]) => void } {
   const known = useRef(new Map<string, Device>());
@@ -151,7 +141,7 @@ function useKnown(rows: readonly Device[]): { readonly current: ReadonlyMap<stri
   return useMemo(() => ({ get current() { return known.current; }, add }), [add]);
 }
 
-export function DevicesPage() {
+function Devices() {
   const { groupId } = route.useParams();
   const search = route.useSearch();
   const navigate = useNavigate();
@@ -187,7 +177,6 @@ export function DevicesPage() {
   useShortcuts([{ key: "Escape", label: "Clear the selection", run: clear }]);
 
   const isFirst = first !== undefined && total === 0 && chips.length === 0;
-  const clearAll = () => set({ q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined });
   return (
     <>
       <PageHeader
@@ -227,21 +216,23 @@ export function DevicesPage() {
             rowClass={(device) => (held.has(device.deviceId) ? "row-held" : undefined)}
           />
         ) : isFirst ? (
-          <Empty
-            text="Devices of this group are listed here: whatever sends messages, with its last sign of life."
-            action={
-              mayCreate ? (
-                <Button look="primary" onClick={() => setDialog("new")}>
-                  New device
-                </Button>
-              ) : (
-                <Locked label="New device" operation="POST /device" groupId={groupId} />
-              )
-            }
-            curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/device --json '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"1FD48BE","network":"chirpstack"}'`}
-          />
+          <NoDevice groupId={groupId} isAsked={!search.below} onShow={() => set({ below: true })}>
+            <Empty
+              text="Devices of this group are listed here: whatever sends messages, with its last sign of life."
+              action={
+                mayCreate ? (
+                  <Button look="primary" onClick={() => setDialog("new")}>
+                    New device
+                  </Button>
+                ) : (
+                  <Locked label="New device" operation="POST /device" groupId={groupId} />
+                )
+              }
+              curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/device --json '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"1FD48BE","network":"chirpstack"}'`}
+            />
+          </NoDevice>
         ) : (
-          <NoMatch chips={chips} onClear={clearAll} />
+          <NoMatch chips={chips} onClear={() => set(NO_FILTER)} />
         )
       ) : query.isError ? (
         <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /devices" groupId={groupId} noun="group" />
@@ -252,5 +243,14 @@ export function DevicesPage() {
       {dialog === "new" && <NewDeviceDialog groupId={groupId} onClose={() => setDialog(null)} />}
       {dialog === "export" && <DevicesExportDialog groupId={groupId} search={search} total={total} totalIsMore={isMore} onClose={() => setDialog(null)} />}
     </>
+  );
+}
+
+export function DevicesPage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /devices" title="Devices" what="devices">
+      <Devices />
+    </Guarded>
   );
 }

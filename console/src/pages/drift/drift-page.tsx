@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Guarded } from "~/frame/guarded";
 import { api, read, type Schemas } from "~/api/client";
 import { SERVICE_URL } from "~/base-path";
 import { GroupName } from "~/pages/devices/devices-page";
@@ -56,7 +57,7 @@ const COLUMNS: readonly Column<Drifting>[] = [
   { id: "since", head: "Drifts since", width: "minmax(228px, 1fr)", cell: (device) => <TimeText at={device.since} withAgo precision="minute" none="not known" /> },
 ];
 
-export function DriftPage() {
+function Drift() {
   const { groupId } = route.useParams();
   const search = route.useSearch();
   const setSearch = route.useNavigate();
@@ -105,5 +106,14 @@ export function DriftPage() {
         <Loading />
       )}
     </>
+  );
+}
+
+export function DriftPage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /group/drift" title="Configuration drift" what="devices">
+      <Drift />
+    </Guarded>
   );
 }

@@ -111,7 +111,7 @@ export function GroupsPage() {
     <>
       <PageHeader title="Groups" below={session.data?.isOperator ? "As an operator you see all root groups." : undefined} actions={create} />
       <div className="filters">
-        <input className="input" type="search" placeholder="Find by name" aria-label="Find by name" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
+        <input className="input search-box" type="search" placeholder="Find by name" aria-label="Find by name" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
       </div>
       {q ? (
         <Found q={q} onClear={() => setQ("")} />

@@ -2,6 +2,7 @@
 import { useCallback, useMemo } from "react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Guarded } from "~/frame/guarded";
 import { useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
@@ -35,8 +36,8 @@ function useColumns(groupId: string): Column<Job>[] {
           </Link>
         ),
       },
-      { id: "progress", head: "Progress", width: "minmax(200px, 2fr)", card: "line", cell: (job) => <span title={progressWords(job)}>{progressWords(job)}</span> },
-      { id: "who", head: "Who", width: "minmax(100px, 1fr)", cell: (job) => <span title={job.createdBy}>{nameOf(job.createdBy)}</span> },
+      { id: "progress", head: "Progress", width: "minmax(250px, 2fr)", card: "line", cell: (job) => <span title={progressWords(job)}>{progressWords(job)}</span> },
+      { id: "who", head: "Who", width: "minmax(90px, 0.7fr)", cell: (job) => <span title={job.createdBy}>{nameOf(job.createdBy)}</span> },
       { id: "why", head: "Why", width: "minmax(100px, 1.4fr)", cell: (job) => <span className="ink-2" title={job.reason ?? undefined}>{job.reason || "–"}</span> },
       { id: "since", head: "Started", width: "152px", cell: (job) => <TimeText at={job.createdAt} /> },
     ],
@@ -45,7 +46,7 @@ function useColumns(groupId: string): Column<Job>[] {
   );
 }
 
-export function JobsPage() {
+function Jobs() {
   const { groupId } = route.useParams();
   const search = route.useSearch();
   const navigate = useNavigate();
@@ -106,5 +107,14 @@ export function JobsPage() {
       </QueryView>
       {search.new && kinds.length > 0 && <NewJob groupId={groupId} search={search} set={set} kinds={kinds} />}
     </>
+  );
+}
+
+export function JobsPage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /jobs" title="Jobs" what="jobs">
+      <Jobs />
+    </Guarded>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { api, ApiProblem, read, type Schemas } from "~/api/client";
-import { mayCall, type Rights } from "~/api/may";
+import { mayCall, useRights, type Rights } from "~/api/may";
 import type { Operation } from "~/api/permissions";
 import { groupQuery } from "~/api/queries";
 import { GroupTree } from "~/frame/group-picker";
@@ -48,9 +48,12 @@ export function needsOf(kind: string, content?: string | null): Operation {
 }
 
 export function kindsAllowed(rights: Rights): Kind[] {
-  return KINDS.filter((kind) =>
-    kind === "export" ? Object.values(CONTENTS).some(([, operation]) => mayCall(rights, operation)) : mayCall(rights, needsOf(kind)),
-  );
+  return KINDS.filter((kind) => (kind === "export" ? contentsAllowed(rights).length > 0 : mayCall(rights, needsOf(kind))));
+}
+
+// What may be exported, with its words.
+function contentsAllowed(rights: Rights): (readonly [string, string])[] {
+  return Object.entries(CONTENTS).flatMap(([key, [words, operation]]) => (mayCall(rights, operation) ? [[key, words] as const] : []));
 }
 
 interface Draft {
@@ -138,6 +141,7 @@ function GroupChoice({ draft, change }: { draft: Draft; change: (part: Partial<D
 function Parameters({ kind, groupId, draft, change, error }: { kind: Kind; groupId: string; draft: Draft; change: (part: Partial<Draft>) => void; error: (name: string) => string | undefined }) {
   const { range } = useRange();
   const zone = useZone();
+  const rights = useRights(groupId);
   if (kind === "tag")
     return (
       <>
@@ -162,7 +166,7 @@ function Parameters({ kind, groupId, draft, change, error }: { kind: Kind; group
   if (kind === "export")
     return (
       <>
-        <Select label="Content" options={Object.entries(CONTENTS).map(([key, [words]]) => [key, words] as const)} value={draft.content} onChange={(event) => change({ content: event.target.value })} />
+        <Select label="Content" options={contentsAllowed(rights)} value={draft.content} onChange={(event) => change({ content: event.target.value })} />
         <Select label="Format" options={[["csv", "CSV"], ["ndjson", "NDJSON"]]} value={draft.format} onChange={(event) => change({ format: event.target.value as Draft["format"] })} />
         {draft.content !== "devices" && <p className="ink-2">Of the range of the page: {rangeLabel(range, zone)}.</p>}
       </>
@@ -196,7 +200,8 @@ function Count({ counted, kind }: { counted: Schemas["JobReturn"]; kind: Kind })
 
 export function NewJob({ groupId, search, set, kinds }: { groupId: string; search: JobsSearch; set: (change: Partial<JobsSearch>, replace?: boolean) => void; kinds: readonly Kind[] }) {
   const navigate = useNavigate();
-  const [draft, setDraft] = useState(EMPTY);
+  const rights = useRights(groupId);
+  const [draft, setDraft] = useState(() => ({ ...EMPTY, content: contentsAllowed(rights)[0]?.[0] ?? EMPTY.content }));
   const group = useQuery(groupQuery(groupId));
   const { range } = useRange();
   const kind = search.new && kinds.includes(search.new) ? search.new : (kinds[0] ?? "tag");

@@ -1,8 +1,9 @@
 // What arrives and what has arrived, as one list: the stream on top, the ledger below.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Guarded } from "~/frame/guarded";
 import { useQuery } from "@tanstack/react-query";
-import { mayCall, useMay, useRights } from "~/api/may";
+import { useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { CONSOLE_PATH, SERVICE_URL } from "~/base-path";
 import { useZone } from "~/frame/page-state";
@@ -19,7 +20,6 @@ import { Series } from "~/ui/series";
 import { Empty, ErrorState, Loading, NoMatch, type Chip } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
-import { Why } from "~/ui/why";
 import { lastDeliveriesQuery, wentWords, type Went } from "./deliveries";
 import { LiveFilters } from "./live-filters";
 import { RecordDrawer } from "./record-drawer";
@@ -32,7 +32,7 @@ const READABLE_PER_S = 20;
 
 export type ChangeSearch = (change: Partial<LiveSearch>, options?: { replace?: boolean }) => void;
 
-export function LivePage() {
+function Live() {
   const { groupId } = route.useParams();
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -44,17 +44,6 @@ export function LivePage() {
   );
   const above = group.data?.name ?? undefined;
   if (group.isError && !rights.isOperator) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
-  if (rights.isKnown && !mayCall(rights, "GET /live"))
-    return (
-      <>
-        <PageHeader title="Live" above={above} />
-        <div className="state">
-          <p>
-            You see {above ?? "this group"}, but not its records. <Why operation="GET /live" groupId={groupId} />
-          </p>
-        </div>
-      </>
-    );
   return (
     <>
       {rights.isKnown ? <Records groupId={groupId} above={above} search={search} change={change} /> : <PageHeader title="Live" above={above} />}
@@ -335,5 +324,14 @@ function DeviceList({ devices, change }: { devices: readonly DeviceSummary[]; ch
       rowKey={(row) => row.deviceId}
       onOpen={(row) => change({ device: row.deviceId, view: undefined })}
     />
+  );
+}
+
+export function LivePage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /live" title="Live" what="records">
+      <Live />
+    </Guarded>
   );
 }

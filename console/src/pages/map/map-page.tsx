@@ -3,12 +3,14 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
+import { Guarded } from "~/frame/guarded";
 import { boundsOf, formatView, isInBounds, isInside, parseView, type Bounds, type Place, type View } from "~/map/geometry";
 import { Lasso } from "~/map/lasso";
 import { MapView, boundsInView, useLeaflet } from "~/map/map-view";
 import { PointLayer, type MapPoint } from "~/map/point-layer";
 import { BulkBar } from "~/pages/devices/bulk-bar";
 import { DeviceFilters } from "~/pages/devices/device-filters";
+import { NO_FILTER, NoDevice, chipsOf } from "~/pages/devices/no-device";
 import type { DevicesSearch } from "~/pages/devices/search";
 import { silentSince } from "~/pages/devices/device-state";
 import { ago } from "~/time";
@@ -17,7 +19,7 @@ import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { useSelection } from "~/ui/selection";
-import { ErrorState, Loading } from "~/ui/state";
+import { Empty, ErrorState, Loading, NoMatch } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { useNow } from "~/ui/time-text";
 import { DEVICES_MAX, mapDevicesQuery, positionsQuery } from "./queries";
@@ -91,7 +93,20 @@ function useMapData(groupId: string, search: MapSearch) {
   return { filter, positions, devices, known, isFiltered, ...placed };
 }
 
-export function MapPage() {
+function NothingInFrame(props: { groupId: string; search: MapSearch; set: (change: Partial<DevicesSearch>) => void; hasPoints: boolean; hasDevices: boolean }) {
+  const { groupId, search, set } = props;
+  const chips = chipsOf(search, set);
+  if (props.hasPoints) return <Empty text="No device is in the frame." />;
+  if (props.hasDevices) return <Empty text="None of these devices has sent a position yet." />;
+  if (chips.length > 0) return <NoMatch chips={chips} onClear={() => set(NO_FILTER)} />;
+  return (
+    <NoDevice groupId={groupId} isAsked={!search.below} onShow={() => set({ below: true })}>
+      <Empty text="Devices are shown here where they were last located." />
+    </NoDevice>
+  );
+}
+
+function Positions() {
   const { groupId } = route.useParams();
   const search = route.useSearch();
   const setSearch = route.useNavigate();
@@ -195,13 +210,20 @@ export function MapPage() {
               rowClass={(device) => (held.has(device.deviceId) ? "row-held" : undefined)}
             />
           ) : (
-            <div className="state">
-              <p>{points.length > 0 ? "No device is in the frame." : all.length > 0 ? "None of these devices has sent a position yet." : "No device matches, or there is none yet."}</p>
-            </div>
+            <NothingInFrame groupId={groupId} search={search} set={set} hasPoints={points.length > 0} hasDevices={all.length > 0} />
           )}
         </section>
       </div>
       <BulkBar groupId={groupId} search={filter} selection={selection} known={knownRef} total={all.length} totalIsMore={false} rows={rows} held={held} onHeld={setHeld} />
     </>
+  );
+}
+
+export function MapPage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /group/positions" title="Map" what="positions">
+      <Positions />
+    </Guarded>
   );
 }

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Guarded } from "~/frame/guarded";
 import { groupQuery } from "~/api/queries";
 import { useRange } from "~/frame/page-state";
 import { DeviceChoice } from "~/pages/devices/device-picker";
@@ -52,7 +53,7 @@ function Filters({ groupId, search, set, connectors }: { groupId: string; search
   );
 }
 
-export function MessagesPage() {
+function Messages() {
   const { groupId } = route.useParams();
   const search = route.useSearch();
   const navigate = useNavigate();
@@ -101,5 +102,14 @@ export function MessagesPage() {
       />
       {search.message && <MessageDrawer id={search.message} connectorName={nameOf} onClose={() => set({ message: undefined })} />}
     </>
+  );
+}
+
+export function MessagesPage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /connector/messages" title="Messages" what="messages">
+      <Messages />
+    </Guarded>
   );
 }

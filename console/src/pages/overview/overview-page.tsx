@@ -1,6 +1,7 @@
 // How a group is: four figures, its messages over time, what needs attention, what was changed.
 import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Guarded } from "~/frame/guarded";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
@@ -18,7 +19,6 @@ import { KIND_LABELS, Pill } from "~/ui/pill";
 import { Series } from "~/ui/series";
 import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
-import { Why } from "~/ui/why";
 import { FirstSteps } from "./first-steps";
 import { bucketsOf, groupMetricsQuery, groupTotalsQuery, lastChangesQuery } from "./queries";
 import { attentionWords, bucketWords, changeOf, deliveredPercent, figure, type Attention } from "./words";
@@ -42,24 +42,16 @@ function useMovingSpan(): Span {
   return useMemo(() => spanOf(range, now), [range, now]);
 }
 
-export function OverviewPage() {
+function Overview() {
   const { groupId } = route.useParams();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
   const above = group.data?.name ?? undefined;
-  const maySee = mayCall(rights, "GET /group/overview");
   if (group.isError) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
   return (
     <>
       <PageHeader title="Overview" above={above && <GroupLine groupId={groupId} name={above} />} />
-      {rights.isKnown && !maySee && (
-        <div className="state">
-          <p>
-            You see {above ?? "this group"}, but not its metrics. <Why operation="GET /group/overview" groupId={groupId} />
-          </p>
-        </div>
-      )}
-      {rights.isKnown && maySee && <Parts key={groupId} groupId={groupId} rights={rights} />}
+      {rights.isKnown && <Parts key={groupId} groupId={groupId} rights={rights} />}
     </>
   );
 }
@@ -138,7 +130,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
       )}
       <Figure label="Messages" value={now.data ? figure(messages) : UNKNOWN}>
         {range.to === "now" ? period : "in the chosen range"}
-        {compared !== null && ` · ${compared} on the one before`}
+        {compared !== null && ` · ${compared} vs before`}
       </Figure>
       {connectors && (
         <Figure label="Delivered" value={delivered ?? UNKNOWN}>
@@ -337,5 +329,14 @@ function ChangeRow({ entry }: { entry: Schemas["AuditEntry"] }) {
       </div>
       <UndoButton entry={entry} />
     </li>
+  );
+}
+
+export function OverviewPage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /group/overview" title="Overview" what="metrics">
+      <Overview />
+    </Guarded>
   );
 }

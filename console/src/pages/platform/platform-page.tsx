@@ -77,7 +77,7 @@ function Figures({ samples }: { samples: readonly Sample[] }) {
             ["Database", of("longwire_database_bytes", bytes)],
             ["Disk free", of("longwire_disk_free_bytes", bytes)],
             ["Open files", `${of("process_open_fds")} of ${of("process_max_fds")}`],
-            ["Running since", <TimeText at={started} precision="minute" />],
+            ["Up since", <TimeText at={started} precision="minute" />],
           ]}
         />
       </Card>
@@ -164,10 +164,11 @@ function Users() {
 export function PlatformPage() {
   const session = useQuery(sessionQuery);
   const settings = useQuery(settingsQuery);
+  const isOperator = session.data?.isOperator ?? false;
   const ready = useQuery(readyQuery);
-  const metrics = useQuery(metricsQuery);
+  const metrics = useQuery({ ...metricsQuery, enabled: isOperator });
   const state = ready.data && (ready.data.isReady ? <Pill tone="good">ready</Pill> : <Pill tone="bad">not ready: {ready.data.reason ?? "no reason given"}</Pill>);
-  if (session.data && !session.data.isOperator)
+  if (session.data && !isOperator)
     return (
       <>
         <PageHeader title="Platform" />

@@ -1,0 +1,25 @@
+// A screen for those who may see it. The others are told why not, and are offered nothing of it.
+import type { ReactNode } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { mayCall, useRights } from "~/api/may";
+import type { Operation } from "~/api/permissions";
+import { groupQuery } from "~/api/queries";
+import { PageHeader } from "~/ui/page";
+import { Why } from "~/ui/why";
+
+export function Guarded({ groupId, operation, title, what, children }: { groupId: string; operation: Operation; title: string; what: string; children: ReactNode }) {
+  const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
+  // Until they are known the screen loads: most may see what they open.
+  if (!rights.isKnown || mayCall(rights, operation)) return children;
+  return (
+    <>
+      <PageHeader title={title} above={group.data?.name} />
+      <div className="state">
+        <p>
+          You see {group.data?.name ?? "this group"}, but not its {what}. <Why operation={operation} groupId={groupId} />
+        </p>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+// What a list of devices shows where there is none: the filters to take away, or those further below.
+import type { ReactNode } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { api, read } from "~/api/client";
+import { Button } from "~/ui/button";
+import { Empty, Loading, type Chip } from "~/ui/state";
+import { SEEN_LABELS } from "./device-filters";
+import type { DevicesSearch } from "./search";
+
+export const NO_FILTER: Partial<DevicesSearch> = { q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined };
+
+export function chipsOf(search: DevicesSearch, set: (change: Partial<DevicesSearch>) => void): Chip[] {
+  const labels: Partial<Record<keyof DevicesSearch, string | undefined>> = {
+    q: search.q && `“${search.q}”`,
+    type: search.type && `type ${search.type}`,
+    network: search.network && `network ${search.network}`,
+    tag: search.tag && `tag ${search.tag}`,
+    seen: search.seen && SEEN_LABELS[search.seen].toLowerCase(),
+    battery: search.battery && `battery below ${search.battery} %`,
+  };
+  return Object.entries(labels).flatMap(([name, label]) => (label ? [{ label, onRemove: () => set({ [name]: undefined }) }] : []));
+}
+
+function belowQuery(groupId: string) {
+  return {
+    queryKey: ["devices-below", groupId],
+    queryFn: ({ signal }: { signal: AbortSignal }) => read(api.GET("/devices", { params: { query: { groupId, subgroups: true, limit: 1 } }, signal })),
+  };
+}
+
+// A group that only holds groups is not empty: its devices are one press away.
+export function NoDevice({ groupId, isAsked, onShow, children }: { groupId: string; isAsked: boolean; onShow: () => void; children: ReactNode }) {
+  const below = useQuery({ ...belowQuery(groupId), enabled: isAsked });
+  if (isAsked && below.isPending) return <Loading rows={2} />;
+  const total = isAsked ? (below.data?.total ?? 0) : 0;
+  if (total === 0) return children;
+  const count = `${total.toLocaleString("en")}${below.data?.totalIsMore ? "+" : ""}`;
+  return (
+    <Empty
+      text={`This group has no device of its own; the groups below it have ${count}.`}
+      action={
+        <Button look="primary" onClick={onShow}>
+          Show {total === 1 ? "it" : "them"}
+        </Button>
+      }
+    />
+  );
+}

@@ -149,7 +149,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "postgresql" in item.name and item.get_closest_marker("engine_free"):
+        if "postgresql" in item.name and _is_engine_free(item):
             item.add_marker("soak")
         if _is_quick(item):
             item.add_marker("quick")
@@ -160,6 +160,11 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def _is_engine_free(item: pytest.Item) -> bool:
+    is_exception = item.get_closest_marker("both_engines") is not None
+    return item.get_closest_marker("engine_free") is not None and not is_exception
 
 
 def _is_quick(item: pytest.Item) -> bool:

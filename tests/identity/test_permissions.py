@@ -63,6 +63,7 @@ def test_every_user_reads_the_same_catalogue_page_by_page(world: World) -> None:
     refused(world.nobody.get("/permission"), 401)
 
 
+@pytest.mark.both_engines
 def test_a_permission_stays_in_roles_until_it_is_deleted(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()

@@ -172,6 +172,7 @@ def test_credentials_are_issued_for_a_created_user(world: World) -> None:
 # --- push tokens ---
 
 
+@pytest.mark.both_engines
 def test_the_push_token_registered_last_is_the_one_shown(world: World) -> None:
     ada = world.person("ada")
     body = {"token": "phone-token", "deviceName": "Ada's phone"}

@@ -356,6 +356,7 @@ def test_a_test_is_sent_at_once_whatever_schedule_and_throttle_say(world: World)
         assert alarm.queued == taken + 2
 
 
+@pytest.mark.both_engines
 def test_each_member_who_may_see_it_gets_a_push_on_each_phone(
     make_world: Callable[..., World],
 ) -> None:

@@ -20,7 +20,7 @@ from tests.cluster.pair import DATABASE, Pair
 from tests.cluster.pooler import PGBOUNCER, Pooler
 from tests.cluster.steady import SteadyLedger, assert_balanced, wait_for_acknowledgements
 from tests.delivery.receiver import Receiver, StubResponse
-from tests.faults.ledger import operator_of
+from tests.faults.ledger import Ledger, operator_of
 from tests.faults.test_delivery_crashes import LOOPBACK, connect
 from tests.process import Service
 from tests.waiting import eventually
@@ -48,6 +48,7 @@ class Nodes:
         self.pooler = Pooler(folder / "pooler", DATABASE, sessions=8) if PGBOUNCER else None
         if self.pooler is not None:
             self.pooler.start(pair.primary.conninfo)
+        self._started: list[Service] = []
         self.running = [self._start(number) for number in range(NODES)]
         self.balanced = list(self.running)  # to which a balancer sends requests
 
@@ -56,7 +57,8 @@ class Nodes:
         if self.pooler is not None and number == NODES - 1:
             place = ["--database", self.pooler.url, "--database-pooled", "true"]
         limits = ("--delivery-in-flight-max", str(IN_FLIGHT_MAX), "--token-lifetime-s", "86400")
-        return Service(self._data, *place, *LOOPBACK, *limits).started()
+        self._started.append(Service(self._data, *place, *LOOPBACK, *limits).started())
+        return self._started[-1]
 
     def start_again(self, number: int) -> None:
         self.running[number].clean_up()
@@ -75,6 +77,11 @@ class Nodes:
         except httpx.HTTPError:
             return False
         return set(found) == {200}
+
+    def list_errors(self) -> list[str]:
+        """What nodes have logged with a traceback."""
+        lines = [line for each in self._started for line in each.err.splitlines()]
+        return [line for line in lines if '"exception"' in line]
 
     def end(self) -> None:
         for each in self.running:
@@ -164,7 +171,7 @@ class Faults:
 
 
 def run_faults(
-    faults: Faults, nodes: Nodes, chance: random.Random, times: list[float]
+    faults: Faults, nodes: Nodes, ledger: Ledger, chance: random.Random, times: list[float]
 ) -> dict[str, list[float]]:
     """Let things happen until the time is over; how long nothing was acknowledged, by kind."""
     pauses: dict[str, list[float]] = defaultdict(list)
@@ -184,6 +191,7 @@ def run_faults(
         pauses[kind].append(pause_s)
         lasted_s = time.monotonic() - began
         print(f"{kind}: {lasted_s:.1f} s, of which {pause_s:.1f} s without acknowledgement")
+        assert not ledger.wrong, (ledger.wrong[:3], nodes.list_errors()[-3:])
         time.sleep(chance.uniform(0, 3))
     return pauses
 
@@ -211,7 +219,7 @@ def test_the_ledger_balances_after_faults_at_random(
                 connect(operator, ledger.group, receiver.url, retryPolicy=policy)
             with ledger.sending(lambda: nodes.balanced) as times:
                 faults = Faults(pair, nodes, chance)
-                pauses = run_faults(faults, nodes, chance, times)
+                pauses = run_faults(faults, nodes, ledger, chance, times)
             print_report(pauses)
             repeats_max = sum(map(len, pauses.values())) * IN_FLIGHT_MAX
             assert_balanced(ledger, nodes.running, pair.primary, receiver, repeats_max)

@@ -150,6 +150,42 @@ def test_connections_that_were_cut_are_made_anew_without_anybody_noticing(
     assert world.http.get("/health/ready").status_code == 200
 
 
+@pytest.mark.parametrize("through", ["driver", "SQLAlchemy"])
+def test_a_process_that_stood_still_in_a_transaction_tries_it_again(
+    world: World, through: str
+) -> None:
+    """The server has ended the session meanwhile."""
+    sessions: list[int] = []
+
+    def work(tx: Tx) -> int:
+        sessions.append(tx.driver.info.backend_pid)
+        if len(sessions) == 1:
+            tx.fetch_raw("select set_config('idle_in_transaction_session_timeout', '20', true)", {})
+            living = f"select count(*) from pg_stat_activity where pid = {sessions[0]}"
+            with psycopg.connect(world.settings.database, autocommit=True) as other:
+                eventually(lambda: other.execute(living).fetchall() == [(0,)])
+        if through == "driver":
+            return int(tx.fetch_raw("select 7", {})[0][0])
+        return int(tx.rows(sa.text("select 7"))[0][0])
+
+    assert world.write(work) == 7
+    assert len(sessions) == 2
+
+
+def test_a_connection_whose_end_the_driver_takes_for_a_result_is_made_anew(world: World) -> None:
+    """Seen when the reason for its end and the end itself arrive at once."""
+    attempts: list[Tx] = []
+
+    def work(tx: Tx) -> int:
+        attempts.append(tx)
+        if len(attempts) == 1:
+            raise psycopg.InternalError("received 2 results from command 'BEGIN'")
+        return 7
+
+    assert world.write(work) == 7
+    assert len(attempts) == 2
+
+
 def test_nothing_confirmed_is_lost_while_connections_are_cut_all_the_time(world: World) -> None:
     ada = world.person("ada")
     over = threading.Event()

@@ -65,7 +65,18 @@ SESSION = {
 }
 
 # The server is unreachable, overloaded or read-only (a standby, a full disk).
-UNAVAILABLE = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, sa.exc.TimeoutError)
+UNAVAILABLE = (
+    psycopg.OperationalError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    sa.exc.TimeoutError,
+)
+# The server has ended the session: by an administrator, or because this process stood still in the
+# middle of a transaction.
+ENDED = (psycopg.errors.AdminShutdown, psycopg.errors.IdleInTransactionSessionTimeout)
+# What the driver raises without a code of the server's is a connection that went away; it takes the
+# reason and the end of the connection for two results, if it gets both at once.
+WITHOUT_CODE = (psycopg.OperationalError, psycopg.InternalError)
 
 NOT_WRITABLE = "the database cannot be written"
 STANDBY_STALLED = "commits wait for a standby"
@@ -423,9 +434,8 @@ def _is_retryable(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
 def _is_lost(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
     if isinstance(error, sa.exc.DBAPIError):
         return error.connection_invalidated
-    # What the driver raises without a code of the server's is a connection that went away.
-    is_gone = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
-    return is_gone or isinstance(error, psycopg.errors.AdminShutdown)
+    is_gone = isinstance(error, WITHOUT_CODE) and error.sqlstate is None
+    return is_gone or isinstance(error, ENDED)
 
 
 def _is_outage(error: Exception) -> bool:
@@ -437,7 +447,7 @@ def _is_outage(error: Exception) -> bool:
         return True
     # Without a code the connection was lost; 53 is a lack of disk or memory, 57P a server that
     # starts or stops. A timeout of one statement has another one.
-    return isinstance(cause, psycopg.OperationalError) and (
+    return isinstance(cause, WITHOUT_CODE) and (
         cause.sqlstate is None or cause.sqlstate.startswith(("53", "57P"))
     )
 
@@ -447,7 +457,7 @@ def _translate(error: Exception) -> Exception:
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
     if isinstance(cause, psycopg.errors.IntegrityError):
         return Conflict("This conflicts with something that was stored meanwhile; read again.")
-    if isinstance(cause, UNAVAILABLE):
+    if isinstance(cause, UNAVAILABLE) or (isinstance(cause, psycopg.Error) and _is_lost(cause)):
         if not isinstance(cause, RecentlyUnreachable):  # which was logged by who tried
             log.warning("database unavailable", error=str(cause).strip())
         return DatabaseAway() if _is_outage(error) else Unavailable(TIMED_OUT)

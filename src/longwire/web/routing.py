@@ -194,16 +194,16 @@ class Route:
         return self.method != "GET" and not self.only_reads
 
     @property
+    def _docstring(self) -> str:
+        return inspect.cleandoc(self.doc or self.handler.__doc__ or "")
+
+    @property
     def summary(self) -> str:
         return self._docstring.partition("\n")[0].rstrip(".")
 
     @property
     def description(self) -> str:
         return self._docstring.partition("\n")[2].strip()
-
-    @property
-    def _docstring(self) -> str:
-        return inspect.cleandoc(self.doc or self.handler.__doc__ or "")
 
     @property
     def operation_id(self) -> str:

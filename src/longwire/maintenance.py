@@ -46,8 +46,8 @@ PROBE_INTERVAL_S = 1.0
 EPOCH_MAX_AGE_S = 5.0
 DEVICES_POLL_INTERVAL_S = 1.0
 DEVICES_PER_BATCH_MAX = 200
-# Checking a silent device costs a microsecond or two.
-SILENT_PER_ROUND_MAX = 10_000
+# Checking a silent device costs some microseconds, which reads and records wait for.
+SILENT_PER_ROUND_MAX = 2_000
 CONFIGURATIONS_POLL_INTERVAL_S = 1.0
 REPORTS_PER_BATCH_MAX = 50
 DOWNLINKS_POLL_INTERVAL_S = 1.0

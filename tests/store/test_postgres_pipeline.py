@@ -6,9 +6,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from longwire.store.binary_arrays import encode_array
+from longwire.store.binary_arrays import BigintArray, encode_array
+from longwire.store.database import Tx
+from longwire.store.dialects import array_param
 from longwire.store.postgres_pipeline import Prepared, StatementPipeline
 from tests.conftest import PostgresServer
+from tests.world import World
 
 INSERT = "insert into letter select * from unnest($1::bigint[], $2::text[])"
 COUNT = "select count(*), max(number) from letter where number >= :first and number < :end"
@@ -170,3 +173,26 @@ def test_the_server_reads_what_was_encoded(
     pipeline.add(sql, [encode_array(type_name, values)], rows.extend)
     pipeline.run()
     assert [value for (value,) in rows] == values
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_numbers_are_sent_as_one_encoded_parameter(world: World) -> None:
+    """Whatever the size of the numbers, and beside texts, nulls and nothing at all."""
+
+    def select(tx: Tx, values: list[object], type_name: str = "bigint") -> list[object]:
+        sql = f"select v from unnest(cast(:listed as {type_name}[])) v"
+        return [row[0] for row in tx.fetch_raw(sql, {"listed": array_param(tx, values)})]
+
+    def check(tx: Tx) -> None:
+        large = [0, -1, 2**15, 2**31, 2**63 - 1, -(2**63)]
+        assert isinstance(array_param(tx, large), BigintArray)
+        assert select(tx, large) == large
+        assert select(tx, [1, 2], "integer") == [1, 2]
+        assert select(tx, [2**63], "numeric") == [2**63]
+        assert select(tx, [1, None]) == [1, None]
+        assert select(tx, ["a", "b"], "text") == ["a", "b"]
+        assert select(tx, []) == []
+        found = tx.fetch_raw("select 1, cast(0.5 as float8), 'a', null", {}, is_binary=True)
+        assert found == [(1, 0.5, "a", None)]
+
+    world.read(check)

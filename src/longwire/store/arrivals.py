@@ -288,7 +288,10 @@ def list_seqs(tx: Tx, groups: Sequence[int], after: int, but: int = -1) -> list[
 
 def list_at(tx: Tx, keys: Sequence[tuple[int, int]]) -> list[Arrival]:
     """The entries with these groups and numbers, in the order of their numbers; PostgreSQL only."""
-    values = {"groups": [group for group, _ in keys], "seqs": [seq for _, seq in keys]}
+    values = {
+        "groups": array_param(tx, [group for group, _ in keys]),
+        "seqs": array_param(tx, [seq for _, seq in keys]),
+    }
     return [Arrival(row) for row in tx.fetch_raw(LIST_AT, values)]
 
 
@@ -326,10 +329,10 @@ def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, .
         values: dict[str, Any] = {"home": home}
         if tx.is_postgres:
             values = {
-                "groups": [each.row[0] for each in some],
-                "devices": [each.device_number for each in some],
-                "stays": [each.stay for each in some],
-                "moments": [each.ts for each in some],
+                "groups": array_param(tx, [each.row[0] for each in some]),
+                "devices": array_param(tx, [each.device_number for each in some]),
+                "stays": array_param(tx, [each.stay for each in some]),
+                "moments": array_param(tx, [each.ts for each in some]),
             }
         values["seqs"] = array_param(tx, [each.seq for each in some])
         rows = tx.fetch_raw(LIST_RECORDS[KIND_NAMES[kind]], values)

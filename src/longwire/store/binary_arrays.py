@@ -22,6 +22,12 @@ class BinaryArray(bytes):
     __slots__ = ()
 
 
+class BigintArray(BinaryArray):
+    """The same, of a type that the driver knows: a value for statements with names."""
+
+    __slots__ = ()
+
+
 class _ElementType(NamedTuple):
     oid: int
     encode: Callable[[Any], bytes]
@@ -50,6 +56,14 @@ def encode_array(type_name: str, values: Sequence[Any]) -> BinaryArray:
         encoded = [_NULL if value is None else encode(value) for value in values]
         elements = b"".join([each if each is _NULL else pack(len(each)) + each for each in encoded])
     return BinaryArray(_HEADER.pack(1, has_null, oid, len(values), 1) + elements)
+
+
+def encode_bigints(values: Sequence[int]) -> BigintArray | None:
+    """Integers; None if some are too large for their type."""
+    try:
+        return BigintArray(encode_array("BIGINT", values))
+    except OverflowError:
+        return None
 
 
 def _encode_numbers(typecode: str, values: Sequence[float]) -> bytes | bytearray:

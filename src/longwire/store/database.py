@@ -166,12 +166,16 @@ class Tx:
         return _for_psycopg(sql) if self.is_postgres else sql
 
     def fetch_raw(
-        self, sql: "str | DialectSql", values: Mapping[str, Any]
+        self, sql: "str | DialectSql", values: Mapping[str, Any], *, is_binary: bool = False
     ) -> list[tuple[Any, ...]]:
-        """Run a statement with `:name` parameters on the driver; its rows as plain tuples."""
-        rows: list[tuple[Any, ...]] = self.driver.execute(
-            self.to_driver_sql(sql), values
-        ).fetchall()
+        """Run a statement with `:name` parameters on the driver; its rows as plain tuples.
+
+        With `is_binary`, PostgreSQL does not write numbers as text: for very many rows.
+        """
+        text, options = self.to_driver_sql(sql), {}
+        if is_binary and self.is_postgres:
+            options = {"binary": True}
+        rows: list[tuple[Any, ...]] = self.driver.execute(text, values, **options).fetchall()
         return rows
 
     def execute_raw(self, sql: "str | DialectSql", values: Mapping[str, Any]) -> int:

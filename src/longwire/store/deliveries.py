@@ -355,6 +355,7 @@ group by 1
     by_open=using_index("ix_delivery_open"),
 )
 
+# In the order of an index: without one, PostgreSQL reads all deliveries until it finds some.
 IS_ACTIVE = """
 select 1
 from delivery
@@ -362,6 +363,7 @@ where channel_number = :channel
     and changed_at >= :begin
     and created_at >= :begin
     and created_at < :until
+order by changed_at
 limit 1
 """
 

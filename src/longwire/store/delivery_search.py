@@ -40,12 +40,14 @@ from (
     where channel_number = :channel
         and changed_at >= :begin
         and changed_at < :until
+    order by changed_at
     limit :most
 ) counted
 group by state
 """
 
-# Not by `exists`, which PostgreSQL may turn into a join that reads all deliveries.
+# Not by `exists`, which PostgreSQL may turn into a join that reads all deliveries; and in the order
+# of an index, or it reads them until it finds one.
 LIST_ACTIVE = dialect_sql(
     """
 select c.number
@@ -57,6 +59,7 @@ where c.number {listed}
         where d.channel_number = c.number
             and d.changed_at >= :begin
             and d.changed_at < :until
+        order by d.changed_at
         limit 1
     ) is not null
 order by c.number

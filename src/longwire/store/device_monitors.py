@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.bulk import insert_many
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
 
 _table = schema.device_watch
 
@@ -30,12 +30,32 @@ _NEXT_SILENT = """
     limit :most
 """
 
-LIST_RECOVERED = f"""
+# The limits keep PostgreSQL from reading the states of all devices, once a second.
+LIST_RECOVERED = DialectSql(
+    f"""
 select d.id
 from ({_NEXT_SILENT}) w
 join device_state s on s.device_number = w.device_number and s.seen_at > w.silent_at
 join device d on d.number = w.device_number
-"""
+""",
+    f"""
+select d.id
+from ({_NEXT_SILENT}) w
+cross join lateral (
+    select s.device_number
+    from device_state s
+    where s.device_number = w.device_number
+        and s.seen_at > w.silent_at
+    limit 1
+) s
+cross join lateral (
+    select d.id
+    from device d
+    where d.number = s.device_number
+    limit 1
+) d
+""",
+)
 
 COUNT_NEXT_SILENT = f"""
 select max(device_number), count(*)

@@ -24,7 +24,7 @@ from longwire.store.search_text import search_text
 COUNTED_MAX = 100_000
 EXAMINED_MAX = 1_000_000
 # Of all states, how many are read to know what cannot be among the first ones.
-SAMPLED_SHARE = 20
+SAMPLED_SHARE = 100
 # If no more devices fit, they are sorted by themselves.
 FEW = 5_000
 # Groups with no more pages are sorted together, others each by an index.

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from longwire.store.binary_arrays import encode_bigints
 from longwire.store.database import DialectSql, Tx
 
 
@@ -47,7 +48,13 @@ def on_postgres(text: str) -> DialectSql:
 
 
 def array_param(tx: Tx, values: Collection[Any]) -> Any:
-    return list(values) if tx.is_postgres else json.dumps(list(values))
+    """Numbers or texts as the value of one parameter."""
+    listed = list(values)
+    if not tx.is_postgres:
+        return json.dumps(listed)
+    if listed and all(type(each) is int for each in listed):
+        return encode_bigints(listed) or listed
+    return listed
 
 
 _SLOT_CONDITION = re.compile(r"\n *and (?:\w+\.)?slot = [^\n]*")

@@ -49,13 +49,25 @@ class _Way:
     order: str
 
 
-_BY_GROUP = _Way(
-    group="s.group_id",
-    index=using_index("ix_device_state_group_id_device_number"),
-    home=DialectSql(*(f"s.group_id {each}" for each in in_array("homes"))),
-    after="and (s.group_id, s.device_number) > (:after_group, :after_number)",
-    order="s.group_id, s.device_number",
-)
+_OF_ONE = DialectSql("= :home", "= :home")
+_BY_GROUP = {
+    is_one_group: _Way(
+        group="s.group_id",
+        index=using_index("ix_device_state_group_id_device_number"),
+        home=DialectSql(*(f"s.group_id {each}" for each in among)),
+        after=f"and {after}",
+        order=order,
+    )
+    for is_one_group, among, order, after in (
+        (True, _OF_ONE, "s.device_number", "s.device_number > :after_number"),
+        (
+            False,
+            in_array("homes"),
+            "s.group_id, s.device_number",
+            "(s.group_id, s.device_number) > (:after_group, :after_number)",
+        ),
+    )
+}
 # On SQLite, where the devices of the groups lie side by side: as they lie there.
 _BY_NUMBER = {
     is_one_group: _Way(
@@ -148,8 +160,9 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
     }
     if numbers is not None:
         values |= {"first": max(numbers.first, after_number + 1), "last": numbers.last}
-    way = _BY_GROUP if numbers is None else _BY_NUMBER[len(homes) == 1]
-    rows = tx.fetch_raw(_format(_LIST, way, wanted), values | {"most": request.limit + 1})
+    way = (_BY_GROUP if numbers is None else _BY_NUMBER)[len(homes) == 1]
+    listed = values | {"most": request.limit + 1}
+    rows = tx.fetch_raw(_format(_LIST, way, wanted), listed, is_binary=True)
     shown = rows[: request.limit]
     items = [
         DevicePosition(device_id, lat, lng, radius, at // SECOND)

@@ -19,8 +19,11 @@ from typing import Any, Generic, TypeVar
 import psycopg
 import sqlalchemy as sa
 import structlog
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 
 from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
+from longwire.store.binary_arrays import BigintArray
 from longwire.store.database import (
     Cluster,
     DatabaseContext,
@@ -85,6 +88,19 @@ TIMED_OUT = "The database does not answer in time; nothing was changed."
 log = structlog.get_logger()
 
 
+class _BigintArrayDumper(Dumper):
+    """Sends what is encoded already; the driver would visit each element."""
+
+    format = Format.BINARY
+    oid = psycopg.adapters.types["int8"].array_oid
+
+    def dump(self, obj: BigintArray) -> BigintArray:
+        return obj
+
+
+psycopg.adapters.register_dumper(BigintArray, _BigintArrayDumper)
+
+
 class Postgres:
     engine_name = "postgresql"
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
@@ -147,6 +163,8 @@ class Postgres:
             "postgresql+psycopg://",
             pool_size=connections,
             max_overflow=1,
+            # A session of the server is fast only when it has seen a statement some times.
+            pool_use_lifo=True,
             hide_parameters=True,  # an error that is logged must not carry what was to be stored
             **options,
         )

@@ -739,7 +739,7 @@ export interface Device {
   originalId: string;
   /** The charge that was reported last: in percent without a unit, or the voltage. */
   battery?: string;
-  /** When it was last heard of, in milliseconds since 1970; absent before the first record. */
+  /** When it was last seen, in milliseconds since 1970; absent before the first record. */
   seenAt?: number;
   /** When it was created. */
   createdAt: string;

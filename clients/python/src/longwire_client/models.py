@@ -992,7 +992,7 @@ class Device(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The charge that was reported last: in percent without a unit, or the voltage."""
 
     seen_at: int | None = field(default=None, name="seenAt")
-    """When it was last heard of, in milliseconds since 1970; absent before the first record."""
+    """When it was last seen, in milliseconds since 1970; absent before the first record."""
 
     created_at: datetime = field(name="createdAt")
     """When it was created."""

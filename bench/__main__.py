@@ -18,6 +18,7 @@ from bench import (
     live,
     networks,
     notifications,
+    traces,
     transfers,
 )
 from bench.table import Findings
@@ -32,6 +33,7 @@ SUITES = {
     "console": console.measure,
     "transfers": transfers.measure,
     "clients": clients.measure,
+    "traces": traces.measure,
     "cluster": cluster.measure,
     "console-large": console.measure_large,
     "large": large.measure,

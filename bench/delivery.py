@@ -52,7 +52,7 @@ def _ratio_row(name: str, ratio: float, ratio_min: float) -> Row:
 
 def _bare_client(findings: Findings, receiver: Receiver, seconds: float) -> float:
     """POSTs per second of a bare aiohttp client."""
-    text = json.dumps(_record("dev_" + "x" * 24, 0)).encode()
+    text = json.dumps(record("dev_" + "x" * 24, 0)).encode()
     headers = {"Content-Type": "application/json", "webhook-id": "msg_1_198131450c60a401"}
 
     async def post(session: aiohttp.ClientSession, until: float) -> int:
@@ -77,7 +77,7 @@ def _bare_client(findings: Findings, receiver: Receiver, seconds: float) -> floa
     return rate
 
 
-def _record(device: str, number: int) -> dict[str, object]:
+def record(device: str, number: int) -> dict[str, object]:
     return {
         "deviceId": device,
         "timestamp": 1_700_000_000_000 + number,
@@ -90,7 +90,7 @@ def _record(device: str, number: int) -> dict[str, object]:
     }
 
 
-def _connect(
+def connect(
     service: Service, group: str, url: str, params: dict[str, object], **fields: object
 ) -> None:
     text = json.dumps({"url": url, **params})
@@ -98,13 +98,13 @@ def _connect(
     service.call("POST", "/connector", body)
 
 
-def _group_of(service: Service, device: str) -> str:
+def get_group(service: Service, device: str) -> str:
     return str(service.call("GET", "/device", deviceId=device)["groupId"])
 
 
-def _fill(service: Service, devices: list[str], number: int) -> None:
-    for start in range(0, number, FILL):
-        items = [_record(devices[each % len(devices)], each) for each in range(start, start + FILL)]
+def post_records(service: Service, devices: list[str], number: int, first: int = 0) -> None:
+    for start in range(first, first + number, FILL):
+        items = [record(devices[each % len(devices)], each) for each in range(start, start + FILL)]
         service.call("POST", "/device/data/batch", {"items": items})
 
 
@@ -112,8 +112,8 @@ def _filled(receiver: Receiver, data: Path, number: int, params: dict[str, objec
     """A data folder with this many queued messages, and nothing sent yet."""
     with running(*LOOPBACK, "--delivery", "false", data=data) as service:
         devices = fleet(service)
-        _connect(service, _group_of(service, devices[0]), receiver.url(), params)
-        _fill(service, devices, number)
+        connect(service, get_group(service, devices[0]), receiver.url(), params)
+        post_records(service, devices, number)
 
 
 def _drained(
@@ -134,14 +134,14 @@ def _latency(findings: Findings, receiver: Receiver, seconds: float) -> None:
     receiver.reset()
     with running(*LOOPBACK) as service:
         devices = fleet(service, 100)
-        _connect(service, _group_of(service, devices[0]), receiver.url(), {})
+        connect(service, get_group(service, devices[0]), receiver.url(), {})
         accepted: dict[int, float] = {}
         began = time.monotonic()
         for number in range(int(STEADY_PER_S * max(seconds, 2.0))):
             delay = began + number / STEADY_PER_S - time.monotonic()
             if delay > 0:
                 time.sleep(delay)
-            service.call("POST", "/device/data", _record(devices[number % 100], number))
+            service.call("POST", "/device/data", record(devices[number % 100], number))
             accepted[number] = time.monotonic()
         receiver.wait_for(len(accepted), 30)
         arrivals = receiver.arrivals()
@@ -164,7 +164,7 @@ def _cost_to_ingest(findings: Findings, receiver: Receiver, seconds: float) -> N
         with running(*LOOPBACK) as service:
             devices = fleet(service)
             if is_connected:
-                _connect(service, _group_of(service, devices[0]), receiver.url(), {})
+                connect(service, get_group(service, devices[0]), receiver.url(), {})
             result = run(
                 service.host,
                 service.port,
@@ -192,10 +192,10 @@ def _many_connectors(findings: Findings, receiver: Receiver, seconds: float) -> 
         for others in rates:
             with running(*LOOPBACK) as service:
                 devices = fleet(service)
-                group = _group_of(service, devices[0])
-                _connect(service, group, receiver.url(), {})
+                group = get_group(service, devices[0])
+                connect(service, group, receiver.url(), {})
                 for number in range(others):
-                    _connect(service, group, receiver.url(), {}, **_mismatch(number, devices))
+                    connect(service, group, receiver.url(), {}, **_mismatch(number, devices))
                 result = run(
                     service.host,
                     service.port,
@@ -259,10 +259,10 @@ def _measure_neighbours(
     receiver.reset()
     with running(*LOOPBACK) as service:
         devices = fleet(service, 100)
-        group = _group_of(service, devices[0])
+        group = get_group(service, devices[0])
         for each in range(HEALTHY):
-            _connect(service, group, receiver.url(f"/{each}"), {})
-        _connect(service, group, receiver.url(HANGING if hangs else f"/{HEALTHY}"), {})
+            connect(service, group, receiver.url(f"/{each}"), {})
+        connect(service, group, receiver.url(HANGING if hangs else f"/{HEALTHY}"), {})
         accepted: dict[int, float] = {}
         began = time.monotonic()
         for number in range(int(NEIGHBOURS_PER_S * max(seconds, 3.0))):
@@ -270,7 +270,7 @@ def _measure_neighbours(
             if delay > 0:
                 time.sleep(delay)
             sent = time.monotonic()
-            service.call("POST", "/device/data", _record(devices[number % 100], number))
+            service.call("POST", "/device/data", record(devices[number % 100], number))
             accepted[number] = time.monotonic()
             took.append((accepted[number] - sent) * 1_000)
         receiver.wait_for(len(accepted) * (HEALTHY + (not hangs)), 30)

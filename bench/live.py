@@ -110,7 +110,7 @@ def _load(service: Service, devices: list[str], seconds: float, first: int) -> f
         warmup_s=0.0,
         rate=RATE,
     )
-    before = _cpu_s(service.pid)
+    before = cpu_s(service.pid)
     later = Records(service, devices, first + 10_000_000)
     run(
         service.host,
@@ -121,10 +121,10 @@ def _load(service: Service, devices: list[str], seconds: float, first: int) -> f
         warmup_s=0.0,
         rate=RATE,
     )
-    return _cpu_s(service.pid) - before
+    return cpu_s(service.pid) - before
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 

@@ -48,7 +48,10 @@ class Service:
 
 @contextmanager
 def running(
-    *arguments: str, wrapper: tuple[str, ...] = (), data: Path | None = None
+    *arguments: str,
+    wrapper: tuple[str, ...] = (),
+    data: Path | None = None,
+    module: str = "longwire",
 ) -> Iterator[Service]:
     """A running service, with a new database unless a folder is given.
 
@@ -56,7 +59,7 @@ def running(
     """
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
         data = data or Path(folder) / "data"
-        command = [*wrapper, sys.executable, "-m", "longwire", "serve", "--data", str(data)]
+        command = [*wrapper, sys.executable, "-m", module, "serve", "--data", str(data)]
         process = subprocess.Popen(
             [*command, "--port", "0", "--log-level", "warning", *arguments],
             stdout=subprocess.PIPE,

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,19 +14,22 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
+from longwire.delivery import engine, replays
 from longwire.fleet import downlink_grants
 from longwire.model import SYSTEM
 from longwire.otel import export
 from longwire.spans import TraceContext, format_traceparent, parse_traceparent
+from tests.delivery.brokers import Nats, running
 from tests.delivery.receiver import HANG, Receiver, StubResponse
 from tests.faults.test_delivery_crashes import Delivering
+from tests.inbound.test_mqtt_listener import Place, Site, listens, outcomes
 from tests.waiting import eventually
 from tests.world import Person, World, ok, record_of
 
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER = "00f067aa0ba902b7"
 TRACEPARENT = f"00-{TRACE_ID}-{CALLER}-01"
-SERVER, CLIENT = 2, 3
+SERVER, CLIENT, CONSUMER = 2, 3, 5
 ERROR = 2
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -405,3 +409,84 @@ def test_nothing_of_it_is_loaded_while_it_is_off() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+@on_sqlite
+def test_a_message_by_mqtt_has_a_trace_of_its_own(
+    collector: Collector, receiver: Receiver, make_world: MakeWorld, tmp_path: Path
+) -> None:
+    with running(Nats(tmp_path)) as broker:
+        place = Place(broker, "3.1.1")
+        world = make_world(otel_endpoint=collector.endpoint, **place.settings())
+        site = Site(world)
+        site.ada.connector(site.home, receiver.url)
+        eventually(lambda: listens(world))
+        with place.publisher() as devices:
+            devices.says(site.token, "pump-7", "data", {"data": '{"a":1}'})
+            devices.says(site.token, "nobody", "data", {"data": '{"a":2}'})
+            (delivered,) = receiver.wait_for(1)
+            eventually(lambda: sum(outcomes(world).values()) == 2)
+        world.restart()
+    stored, dropped = sorted(
+        (span for span in collector.spans if span.name == "process mqtt"),
+        key=lambda span: "error.type" in attributes(span),
+    )
+    assert stored.kind == CONSUMER
+    assert attributes(stored) == {
+        "messaging.system": "mqtt",
+        "messaging.operation.type": "process",
+        "messaging.message.body.size": 21,
+    }
+    assert attributes(dropped)["error.type"] == "NotFound"
+    children = [span for span in collector.spans if span.parent_span_id == stored.span_id]
+    assert {span.name for span in children} == {"store records", "deliver http"}
+    assert delivered.headers["traceparent"].split("-")[1] == stored.trace_id.hex()
+    assert site.token.encode() not in b"".join(collector.bodies)
+
+
+def _is_done(person: Person, **named: str) -> bool:
+    latest = ok(person.get("/connector/replays", **named))["items"][0]
+    return bool(latest["status"] == "done")
+
+
+def test_messages_of_a_replay_belong_to_its_steps(
+    collector: Collector,
+    receiver: Receiver,
+    make_world: MakeWorld,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(replays, "RECORDS_PER_STEP_MAX", 2)
+    monkeypatch.setattr(engine, "MAINTENANCE_INTERVAL_S", 0.05)
+    world = make_world(otel_endpoint=collector.endpoint)
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    for number in range(5):
+        ada.reports(device, data=f'{{"a":{number}}}')
+    world.clock.let_pass(seconds=60)
+    connector = ada.connector(group, receiver.url)
+    named = {"groupId": group, "connectorId": connector}
+    period = {"beginDate": "2020-01-01", "endDate": "2100-01-01"}
+    for count in (5, 10):  # the second time, all have been sent before
+        ok(ada.post("/connector/replay", {**named, **period}))
+        receiver.wait_for(count)
+        eventually(lambda: _is_done(ada, **named))
+        world.clock.let_pass(seconds=60)
+    body = {"kind": "replay", "groupId": group, "deviceIds": [device]}
+    parameters = {"connectorId": connector, **period}
+    ok(ada.post("/job", {**body, "parameters": parameters}))
+    receiver.wait_for(15)
+    world.restart()
+    spans = {span.span_id: span for span in collector.spans}
+    attempts = [span for span in spans.values() if span.kind == CLIENT]
+    causes = [spans[span.parent_span_id] for span in attempts]
+    assert len(attempts) == 15
+    assert {span.name for span in causes} == {
+        "POST /connector/replay",
+        "replay",
+        "job replay",
+    }
+    assert {name for span in causes if span.kind != SERVER for name in attributes(span)} == {
+        "longwire.replay.id",
+        "longwire.job.id",
+    }

@@ -181,6 +181,7 @@ class App:
             settings.jobs_running_per_group_max,
             partial(exports.read_rows, self._retention_days),
             settings.export_bytes_per_owner_max,
+            tracer,
         )
         self._ingest = ingest = Ingest(
             database,
@@ -209,7 +210,7 @@ class App:
             settings.trace_body_bytes_max if settings.trace_keep_hours else None,
         )
         mqtt_messages = MqttMessageHandler(
-            uplinks, limits, partial(records.parse_published_record, limits)
+            uplinks, limits, partial(records.parse_published_record, limits), tracer
         )
         self.listener = _build_listener(settings, database, mqtt_messages, prometheus)
         base_path = startup.get_base_path(settings)

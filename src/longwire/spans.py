@@ -6,7 +6,8 @@ called, and a span that nobody records is None.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
@@ -18,6 +19,8 @@ _SAMPLED = 0b01
 _FLAGS = 0b11  # sampled, and that the trace id is random; others have no meaning yet
 
 Attributes = Mapping[str, str | int]
+# By the number of an arrival: the span that a message about it belongs to.
+FindTraceparent = Callable[[int], str | None]
 
 
 class TraceContext(NamedTuple):
@@ -58,14 +61,44 @@ class Tracer(Protocol):
     ) -> Span | None:
         """A request to this service; `path` is that of its route, if there is one."""
 
+    def start_message(self, system: str) -> Span | None:
+        """A message that somebody has published, such as by MQTT."""
+
+    def start_step(self, name: str, attributes: Attributes) -> Span | None:
+        """A transaction of something that no request waits for, such as a replay."""
+
     def start_attempt(
         self, kind: str, parents: Sequence[TraceContext], attributes: Attributes
     ) -> Span:
         """An attempt to deliver what these spans have stored."""
 
 
-# Of the request that is handled; for code that does not get the request as an argument.
+# Of the request or message that is handled; for code that does not get the request as an argument.
 current_span: ContextVar[Span | None] = ContextVar("current_span", default=None)
+
+
+@contextmanager
+def step_span(
+    tracer: Tracer | None, name: str, attributes: Attributes
+) -> Iterator[FindTraceparent | None]:
+    """The span of a step, from the first message that it makes; all of them belong to it."""
+    if tracer is None:
+        yield None
+        return
+    started: list[Span | None] = []
+
+    def find_traceparent(arrival: int) -> str | None:
+        if not started:
+            started.append(tracer.start_step(name, attributes))
+        return None if started[0] is None else started[0].traceparent
+
+    is_error = True
+    try:
+        yield find_traceparent
+        is_error = False
+    finally:
+        if started and started[0] is not None:
+            started[0].end({}, is_error=is_error)
 
 
 def parse_traceparent(text: str) -> TraceContext | None:

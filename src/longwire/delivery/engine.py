@@ -845,7 +845,9 @@ class Engine:
             await asyncio.sleep(MAINTENANCE_INTERVAL_S)
             await self._run_safely(self._advance_resends)
             await self._run_safely(
-                lambda: replays.advance_replays(self._database, self._writer, self.wake)
+                lambda: replays.advance_replays(
+                    self._database, self._writer, self.wake, self._tracer
+                )
             )
             await self._run_safely(self._recover_from_dead_nodes)
             if time.monotonic() - last_recovery >= RECOVERY_INTERVAL_S:

@@ -25,6 +25,7 @@ from longwire.delivery.matching import (
 from longwire.errors import Conflict, not_found
 from longwire.ids import new_id
 from longwire.model import Actor, Connector, Replay
+from longwire.spans import FindTraceparent, Tracer, step_span
 from longwire.store import connector_minutes, locks
 from longwire.store import deliveries as store_deliveries
 from longwire.store import records as store_records
@@ -113,17 +114,24 @@ def _require_replay(tx: Tx, connector: Connector, replay_id: str) -> Replay:
 
 
 async def advance_replays(
-    database: Database, writer: int, wake: Callable[[Collection[int]], None]
+    database: Database,
+    writer: int,
+    wake: Callable[[Collection[int]], None],
+    tracer: Tracer | None = None,
 ) -> None:
     """One step of some running replays, the groups in turns."""
     for replay_id in await database.read(partial(store.list_next, most=STEPS_PER_ROUND_MAX)):
-        step = partial(_advance_one, replay_id=replay_id, writer=writer)
-        woken = await database.write(step)
+        with step_span(tracer, "replay", {"longwire.replay.id": replay_id}) as find_traceparent:
+            step = partial(_advance_one, replay_id, writer, find_traceparent)
+            woken = await database.write(step)
         if woken:
             wake(woken)
 
 
-def _advance_one(tx: Tx, replay_id: str, writer: int) -> set[int]:
+def _advance_one(
+    replay_id: str, writer: int, find_traceparent: FindTraceparent | None, tx: Tx
+) -> set[int]:
+    tx.find_traceparent = find_traceparent
     replay = store.lock_running(tx, replay_id)
     if replay is None:
         return set()
@@ -162,7 +170,7 @@ class ScanResult:
     group: int
     seq: int
     until_seq: int
-    records_left: int = RECORDS_PER_STEP_MAX
+    records_left: int
     inserted: int = 0
     requeued: int = 0
     us_left: float = US_PER_STEP_MAX
@@ -216,7 +224,7 @@ def scan(
 ) -> ScanResult:
     """Scan some records of a period from a position on, and enqueue those that match."""
     matcher = build_matcher(connector)
-    step = ScanResult(position.group, position.seq, position.until_seq)
+    step = ScanResult(position.group, position.seq, position.until_seq, RECORDS_PER_STEP_MAX)
     for group in sorted(int(each) for each in connectors.list_source_groups(tx, connector)):
         if group < step.group:
             continue

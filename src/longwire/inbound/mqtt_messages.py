@@ -7,7 +7,7 @@ The connection to the broker is the work of `mqtt_listener`.
 import msgspec
 
 from longwire.clock import Moment
-from longwire.errors import BadInput, invalid_field
+from longwire.errors import BadInput, LongwireError, Unavailable, invalid_field
 from longwire.fleet.devices import MQTT
 from longwire.inbound.ingest_requests import (
     ParseRecord,
@@ -18,6 +18,7 @@ from longwire.inbound.uplinks import UplinkStore
 from longwire.networks.base import ParsedUplink, Reading
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
 from longwire.records import KIND_NAMES
+from longwire.spans import Tracer, current_span
 from longwire.store.devices import NetworkDevice
 from longwire.web.fields import InputLimits
 from longwire.web.validation import check_depth, check_size, check_text
@@ -40,14 +41,34 @@ class MqttMessageHandler:
     """Stores the messages of a broker."""
 
     def __init__(
-        self, uplinks: UplinkStore, limits: InputLimits, parse_record: ParseRecord
+        self,
+        uplinks: UplinkStore,
+        limits: InputLimits,
+        parse_record: ParseRecord,
+        tracer: Tracer | None = None,
     ) -> None:
+        self._tracer = tracer
         self._uplinks = uplinks
         self._limits = limits
         self._parse_record = parse_record
 
     async def handle(self, message: MqttMessage) -> None:
         """Store a message; returns after the commit, and raises as a request would."""
+        span = self._tracer.start_message(MQTT) if self._tracer is not None else None
+        if span is None:
+            await self._handle(message)
+            return
+        current_span.set(span)
+        attributes: dict[str, str | int] = {"messaging.message.body.size": message.size}
+        try:
+            await self._handle(message)
+        except BaseException as error:
+            is_own = not isinstance(error, LongwireError) or isinstance(error, Unavailable)
+            span.end({**attributes, "error.type": type(error).__name__}, is_error=is_own)
+            raise
+        span.end(attributes)
+
+    async def _handle(self, message: MqttMessage) -> None:
         token, original_id, kind = _split_topic(message.topic)
         check_size(message.size, self._limits.body_bytes_max)
         actor = await self._uplinks.authenticate(token)

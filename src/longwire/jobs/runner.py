@@ -23,8 +23,9 @@ from longwire.jobs.results import JobFailed, StepPostponed
 from longwire.jobs.steps import StepContext
 from longwire.jobs.tasks import EXPORT, PREPARED
 from longwire.model import Job
+from longwire.spans import FindTraceparent, Tracer, step_span
 from longwire.store import jobs as store
-from longwire.store.database import Database
+from longwire.store.database import Database, Tx, Work
 from longwire.store.fair_queue import current_caller
 from longwire.store.jobs import PickedJob
 
@@ -53,11 +54,13 @@ class JobRunner:
         running_per_group_max: int,
         read_rows: ReadRows,
         export_bytes_max: int,
+        tracer: Tracer | None = None,
     ) -> None:
         """`read_rows` reads some rows of an export."""
         self._database = database
         self._dispatch = dispatch
         self._read_rows = read_rows
+        self._tracer = tracer
         self.export_bytes_max = export_bytes_max
         self._running_max = running_per_group_max
         self._leases: dict[str, int] = {}  # fencing tokens
@@ -127,7 +130,7 @@ class JobRunner:
                 self._start_preparing(picked.id, fence)
                 return False
         began_at = time.monotonic()
-        is_busy = await self._advance(picked.id, fence, prepared)
+        is_busy = await self._advance(picked, fence, prepared)
         # Never more than half of the time, which requests need as well.
         await asyncio.sleep(time.monotonic() - began_at)
         return is_busy
@@ -162,9 +165,10 @@ class JobRunner:
         return await decode_step(self._database, job)
 
     async def _advance(
-        self, job_id: str, fence: int, preparing: "asyncio.Task[PreparedStep | None] | None"
+        self, picked: PickedJob, fence: int, preparing: "asyncio.Task[PreparedStep | None] | None"
     ) -> bool:
         """Do a step; whether there may be another one at once."""
+        job_id = picked.id
         try:
             prepared = None if preparing is None else await preparing
             context = StepContext(self._dispatch, prepared, self.export_bytes_max)
@@ -175,7 +179,9 @@ class JobRunner:
                 lease_until=self._lease_until(),
                 context=context,
             )
-            job = await self._database.write(step)
+            attributes = {"longwire.job.id": job_id}
+            with step_span(self._tracer, f"job {picked.kind}", attributes) as find_traceparent:
+                job = await self._database.write(partial(_run_traced, step, find_traceparent))
         except Unavailable:
             raise
         except StepPostponed:
@@ -201,6 +207,13 @@ class JobRunner:
         if job is None or not job.state.is_open:
             self._leases.pop(job_id, None)
             self._failures.pop(job_id, None)
+
+
+def _run_traced(
+    step: Work[Job | None], find_traceparent: FindTraceparent | None, tx: Tx
+) -> Job | None:
+    tx.find_traceparent = find_traceparent
+    return step(tx)
 
 
 def _code_of(error: Exception) -> str:

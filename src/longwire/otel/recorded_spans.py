@@ -87,6 +87,19 @@ class SpanTracer:
         )
         return RecordedSpan(self._tracer, span)
 
+    def start_message(self, system: str) -> RecordedSpan | None:
+        attributes = {"messaging.system": system, "messaging.operation.type": "process"}
+        return self._start_root(f"process {system}", SpanKind.CONSUMER, attributes)
+
+    def start_step(self, name: str, attributes: Attributes) -> RecordedSpan | None:
+        return self._start_root(name, SpanKind.INTERNAL, attributes)
+
+    def _start_root(self, name: str, kind: SpanKind, attributes: Attributes) -> RecordedSpan | None:
+        if not self._is_sampled(None):
+            return None
+        span = self._tracer.start_span(name, _NO_PARENT, kind, _to_sdk(attributes))
+        return RecordedSpan(self._tracer, span)
+
     def _is_sampled(self, parent: TraceContext | None) -> bool:
         """A caller that does not sample is followed; one that does gets no more than the ratio."""
         if parent is None:

@@ -65,7 +65,8 @@ set {_QUEUED},
     stored_until = null,
     error = null,
     body = :body,
-    context = :context
+    context = :context,
+    traceparent = coalesce(:traceparent, traceparent)
 where channel_number = :channel
     and slot = :slot
     and seq = :seq
@@ -638,12 +639,20 @@ def insert(tx: Tx, new: Sequence[NewDelivery]) -> None:
     if any(each.cause is not None for each in new):  # most have none, and need not write it
         rows = [(*row, each.cause) for row, each in zip(rows, new, strict=True)]
         columns = (*columns, "cause")
-    if tx.find_traceparent is not None:
-        arrivals = [each.seq if each.cause is None else each.cause for each in new]
-        found = map(tx.find_traceparent, arrivals)
-        rows = [(*row, traceparent) for row, traceparent in zip(rows, found, strict=True)]
-        columns = (*columns, "traceparent")
+    columns, rows = _with_traceparents(tx, new, columns, rows)
     insert_new(tx, _table, columns, rows)
+
+
+def _with_traceparents(
+    tx: Tx, new: Sequence[NewDelivery], columns: tuple[str, ...], rows: list[tuple[Any, ...]]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """With the spans that they belong to, if anything is traced."""
+    if tx.find_traceparent is None:
+        return columns, rows
+    arrivals = [each.seq if each.cause is None else each.cause for each in new]
+    found = map(tx.find_traceparent, arrivals)
+    rows = [(*row, traceparent) for row, traceparent in zip(rows, found, strict=True)]
+    return (*columns, "traceparent"), rows
 
 
 def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
@@ -667,7 +676,8 @@ def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
 def insert_missing(tx: Tx, new: Sequence[NewDelivery]) -> int:
     """Queue records unless the channel has had them before; how many."""
     rows = [_new_row(each, tx.now) for each in new]
-    return insert_many(tx, _table, _INSERTED, rows, "on conflict do nothing", is_repeatable=True)
+    columns, rows = _with_traceparents(tx, new, _INSERTED, rows)
+    return insert_many(tx, _table, columns, rows, "on conflict do nothing", is_repeatable=True)
 
 
 def count_existing(tx: Tx, channel_number: int, seqs: Sequence[int]) -> int:
@@ -687,6 +697,7 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
     if inserted == len(new):
         return inserted, 0
     repeated = 0
+    find_traceparent = tx.find_traceparent
     for each in new:
         values = {
             "channel": each.channel_number,
@@ -695,6 +706,7 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
             "now": tx.now,
             "body": each.body,
             "context": each.context,
+            "traceparent": find_traceparent(each.seq) if find_traceparent is not None else None,
         }
         repeated += len(tx.fetch_raw(REQUEUE, values))
     return inserted, repeated

@@ -67,7 +67,7 @@ LAYERS = (
     {"jobs"},
     {"deferred_matching", "live"},
     {"ingest"},
-    {"ingest_lane"},
+    {"ingest_committer"},
     {"ingest_queue"},
     {"fleet"},
     {"networks", "decoders", "notifications", "oidc_provider"},

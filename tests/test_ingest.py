@@ -32,7 +32,7 @@ from longwire.ingest import (
     store_requests,
     store_service_events,
 )
-from longwire.ingest_lane import UNPAUSED_RECORDS
+from longwire.ingest_committer import UNPAUSED_RECORDS
 from longwire.model import Actor, ServiceEvent
 from longwire.records import EventRecord, digest_record
 from longwire.store import devices as store_devices
@@ -90,7 +90,9 @@ class Commits:
         submit = world.database.submit
 
         def watched(work: Callable[[Tx], Any]) -> Any:
-            if getattr(work, "func", None) not in [each._store_batch for each in self.ingest.lanes]:
+            if getattr(work, "func", None) not in [
+                each._store_batch for each in self.ingest.committers
+            ]:
                 return submit(work)
             (batch,) = work.args  # type: ignore[attr-defined]
 
@@ -187,8 +189,8 @@ def test_between_small_commits_under_load_there_is_a_pause_until_there_is_enough
     ada = world.person("ada")
     sensor, now = device(ada, ada.group()), world.clock.now()
     commits = Commits(world)
-    for lane in commits.ingest.lanes:
-        monkeypatch.setattr(lane, "_pause_s", 3_600.0)
+    for committer in commits.ingest.committers:
+        monkeypatch.setattr(committer, "_pause_s", 3_600.0)
     with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
         for number in range(20):
             crowd.post_record(ada, "data", sensor, now, f"{number}")

@@ -32,7 +32,7 @@ from longwire.errors import (
 )
 from longwire.fleet import configurations, monitoring
 from longwire.identity import access
-from longwire.ingest_lane import IngestLane, Wake
+from longwire.ingest_committer import IngestCommitter, Wake
 from longwire.ingest_queue import IngestQueue, RecordBudget
 from longwire.model import SYSTEM, Actor, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
@@ -169,7 +169,7 @@ class Ingest:
     """Takes requests, and has them committed in batches: by slot, where there are several.
 
     The records of one request are stored in one transaction, whatever devices they are of, so a
-    request with devices of several slots has a lane of its own.
+    request with devices of several slots has a committer of its own.
     """
 
     def __init__(
@@ -196,8 +196,8 @@ class Ingest:
         def store(tx: Tx, requests: Sequence[IngestRequest]) -> tuple[_Results, set[int]]:
             return store_requests(tx, requests, sequencer, budgets, on_deferred, storage_quota)
 
-        self.lanes = [
-            IngestLane[IngestRequest, IngestResult](
+        self.committers = [
+            IngestCommitter[IngestRequest, IngestResult](
                 database,
                 slot,
                 store,
@@ -206,7 +206,7 @@ class Ingest:
                 patience_s=patience_s,
                 wake=wake,
                 on_busy=self._set_busy,
-                lanes=len(slots),
+                committers=len(slots),
             )
             for slot in slots
         ]
@@ -236,18 +236,20 @@ class Ingest:
 
     def try_enqueue(self, request: IngestRequest, on_result: OnResult) -> bool:
         """The same with a callback, called on the event loop. False if the queue is full."""
-        lane = self.lanes[0] if self._slots == 1 else self._find_lane(request)
-        return lane.try_enqueue(request.actor.caller, request, on_result)
+        committer = self.committers[0] if self._slots == 1 else self._find_committer(request)
+        return committer.try_enqueue(request.actor.caller, request, on_result)
 
-    def _find_lane(self, request: IngestRequest) -> "IngestLane[IngestRequest, IngestResult]":
+    def _find_committer(
+        self, request: IngestRequest
+    ) -> "IngestCommitter[IngestRequest, IngestResult]":
         ids = {item.record.device_id for item in request.items}
         found = {bucket_of(each) % self._slots for each in ids}
-        return self.lanes[found.pop() if len(found) == 1 else -1]
+        return self.committers[found.pop() if len(found) == 1 else -1]
 
     def stop_waiting(self) -> None:
         """The service stops: whatever waits for a database that is away is refused."""
-        for lane in self.lanes:
-            lane.stop_waiting()
+        for committer in self.committers:
+            committer.stop_waiting()
 
 
 def store_requests(

@@ -1,7 +1,7 @@
-"""A lane of ingest: requests wait in its queue, and are committed in batches, one after the other.
+"""Commits what ingest takes: requests wait in a queue, and are committed in batches one by one.
 
-There is one lane, or one for each slot where the database has several, since a commit holds one
-slot. They share the limit of what may wait.
+There is one committer, or one for each slot where the database has several, since a commit holds
+one slot. They share the limit of what may wait.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from longwire.store.database import Database, Tx
 COMMITS_IN_FLIGHT_MAX = {"sqlite": 2, "postgresql": 1}
 
 # A commit of more requests than this means that they arrive faster than they can be stored one by
-# one; that is assumed to last for a while. Of several lanes, each has its part of them.
+# one; that is assumed to last for a while. Of several committers, each has its part of them.
 BUSY_REQUESTS = 8
 
 # On PostgreSQL a commit has a price whatever is in it, and several processes pay it side by side.
@@ -43,7 +43,7 @@ StoreBatch = Callable[[Tx, Sequence[Request]], tuple[Sequence[Result | LongwireE
 Wake = Callable[[Collection[int], int | None], None]
 
 
-class IngestLane(Generic[Request, Result]):
+class IngestCommitter(Generic[Request, Result]):
     """Queues requests and commits them in batches."""
 
     def __init__(
@@ -57,7 +57,7 @@ class IngestLane(Generic[Request, Result]):
         patience_s: float,
         wake: Wake,
         on_busy: Callable[[], None],
-        lanes: int = 1,
+        committers: int = 1,
     ) -> None:
         """`slot` is that of all devices in it, None if a request may have devices of several.
 
@@ -71,7 +71,7 @@ class IngestLane(Generic[Request, Result]):
         self._patience_s = patience_s
         self._wake = wake
         self._on_busy = on_busy
-        self._busy_requests = max(1, BUSY_REQUESTS // lanes)
+        self._busy_requests = max(1, BUSY_REQUESTS // committers)
         self._in_flight = 0
         self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
         self._away_since: float | None = None

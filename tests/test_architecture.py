@@ -58,6 +58,7 @@ LAYERS = (
     {"app"},
     {"delivery_process", "sign_in_stack"},
     {"app_config"},
+    {"archive"},
     {"doctor", "backup"},
     {"startup", "settings_file", "settings_loading"},
     {"demo", "simulate", "maintenance", "settings", "logs", "supervisor", "systemd", "otel"},

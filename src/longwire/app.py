@@ -56,6 +56,7 @@ from longwire.app_config import (
     build_request_rate_limiter,
     get_retention_days,
 )
+from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.delivery_process import (
@@ -145,6 +146,8 @@ class App:
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
+        self._archive = ArchiveReader(settings.archive) if settings.archive else None
+        database.archive = self._archive
         self.stop: Callable[[], None] = lambda: None  # set by `serve`
         self.on_startup: Callable[[], None] = lambda: None  # the same, when the event loop runs
         self._is_leaving = False
@@ -311,6 +314,8 @@ class App:
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         self.on_startup()
+        if self._archive is not None:
+            self._archive.start()
         try:
             async with self.supervisor.run(self._list_background_tasks()):
                 await send({"type": "lifespan.startup.complete"})
@@ -318,6 +323,8 @@ class App:
         finally:
             self._request_handler.close()
             self._uplinks.close()
+            if self._archive is not None:
+                self._archive.close()
             await self._sign_in.close()
             if self._otel is not None:
                 await self._otel.close(self._collect_metrics)
@@ -337,6 +344,7 @@ class App:
                     self._audit_retention_days,
                     self._job_keep_days,
                     self._trace_retention,
+                    self._archive.drop_expired if self._archive is not None else None,
                 ),
             ),
             BackgroundTask(

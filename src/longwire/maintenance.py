@@ -74,6 +74,10 @@ class TraceRetention:
     bytes_max: int
 
 
+# Drops archived records that are older, by kind.
+DropArchived = Callable[[Database, Mapping[str, Moment]], Awaitable[None]]
+
+
 class DatabaseFailedError(Exception):
     """The database cannot be trusted any more, as after an I/O error on commit."""
 
@@ -216,6 +220,7 @@ async def run_cleanup(
     audit_retention_days: int = 0,
     job_keep_days: int = 30,
     trace: TraceRetention | None = None,
+    drop_archived: DropArchived | None = None,
 ) -> None:
     """Delete expired tokens, erased records, deleted groups, and what is past its retention."""
     last_day = -1
@@ -245,6 +250,8 @@ async def run_cleanup(
         if time.monotonic() - last_round > retention_interval_s:
             last_round = time.monotonic()
             await delete_old_records(database, retention_days)
+            if drop_archived is not None:
+                await drop_archived(database, _list_oldest(retention_days, database))
             await delete_old_audit_rows(database, audit_retention_days)
 
     await _run_as_leader(database, CLEANUP_INTERVAL_S, clean_up)
@@ -354,6 +361,12 @@ async def delete_old_records(database: Database, retention_days: Mapping[str, in
             log.info("dropped old partitions", partitions=dropped)
         await _delete_old_records_of_kind(database, kind, oldest)
     await _delete_old_counters(database, retention_days)
+
+
+def _list_oldest(retention_days: Mapping[str, int], database: Database) -> dict[str, Moment]:
+    now = database.context.clock.now()
+    oldest = {kind: oldest_kept(retention_days.get(kind, 0), now) for kind in KIND_NAMES}
+    return {kind: moment for kind, moment in oldest.items() if moment is not None}
 
 
 async def _delete_old_records_of_kind(database: Database, kind: str, oldest: Moment) -> None:

@@ -323,6 +323,11 @@ class Settings:
     audit_retention_days: int = _setting(
         0, "days that the audit log is kept; 0 for ever", maximum=_DAYS_MAX
     )
+    archive: str = _setting(
+        "",
+        "the folder, or s3://bucket/prefix, where `longwire archive` has moved old records; they"
+        " are served from there",
+    )
     stored_records_per_group_max: int = _setting(
         0, "maximum stored records of a group; 0 for no limit", minimum=0
     )

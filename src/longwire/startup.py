@@ -24,7 +24,7 @@ from longwire.identity.sign_in_links import LinkPurpose
 from longwire.model import SYSTEM, LinkSource
 from longwire.seal import KEY_BYTES, Keyring, new_key
 from longwire.settings import STANDBY, Settings
-from longwire.store import instance, partitions, slot_count, upgrade
+from longwire.store import archive_files, instance, partitions, slot_count, upgrade
 from longwire.store.database import Database, DatabaseContext, Tx
 from longwire.store.sqlite import SQLite
 
@@ -129,6 +129,8 @@ def prepare(
         partitions.create_ahead(tx)
         if bootstrap.is_bootstrapped(tx):
             _require_same_key(tx)
+            if not requires_current_schema:
+                _require_archive(tx, settings)
             bootstrap.add_missing_catalogue_entries(tx)
             device_types.add_built_in_types(tx)
             return PreparationResult(steps, None)
@@ -214,6 +216,12 @@ def _require_current_schema(tx: Tx) -> None:
             "This database has the schema of an older version. Restart the service with this "
             "version, or run `longwire migrate`."
         )
+
+
+def _require_archive(tx: Tx, settings: Settings) -> None:
+    """Lists without the records that were moved away would look as if these were lost."""
+    if not settings.archive and archive_files.exists_any(tx):
+        raise StartupError("Records of this database are in an archive; set `archive` to it.")
 
 
 def _require_same_key(tx: Tx) -> None:

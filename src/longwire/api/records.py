@@ -366,9 +366,23 @@ def encode_batch_result(stored: IngestResult) -> bytes:
     )
 
 
-def delete_records(kind: Kind, context: RequestContext, query: RecordQuery) -> GenericReturnBoolean:
+async def count_archived(kind: Kind, database: Database, actor: Actor, query: RecordQuery) -> int:
+    """How many of the records are in the archive, which is not read in a transaction."""
     ts = parse_date_field("timestamp", query.timestamp)
-    number = records.delete_records_at(context.tx, context.actor, kind.name, query.device_id, ts)
+    if database.archive is None:
+        return 0
+    return await database.read(
+        lambda tx: records.count_archived_at(tx, actor, kind.name, query.device_id, ts)
+    )
+
+
+def delete_records(
+    kind: Kind, context: RequestContext, query: RecordQuery, archived: int
+) -> GenericReturnBoolean:
+    ts = parse_date_field("timestamp", query.timestamp)
+    number = records.delete_records_at(
+        context.tx, context.actor, kind.name, query.device_id, ts, archived
+    )
     return GenericReturnBoolean(message=f"{number} deleted.", value=True)
 
 
@@ -552,6 +566,7 @@ def routes_for(kind: Kind) -> list[Route]:
             method=kind.delete_method,
             path=kind.path,
             handler=bind(delete_records),
+            prepare_input=bind(count_archived),
             permission="record.delete",
             object_rule=in_group,
             tag="Records",

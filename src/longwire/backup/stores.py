@@ -30,6 +30,11 @@ class BlobStore(Protocol):
     def get(self, name: str, bytes_max: int) -> bytes:
         """Its content; raises BackupError if there is none, or more than that."""
 
+    def get_size(self, name: str) -> int: ...
+
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        """So many bytes of it, from a place on."""
+
     def list_names(self, prefix: str) -> Iterator[str]: ...
 
     def delete(self, names: Iterable[str]) -> None: ...
@@ -82,6 +87,22 @@ class FolderStore:
         except OSError as error:
             raise BackupError(f"{path}: {error.strerror}") from error
 
+    def get_size(self, name: str) -> int:
+        path = self._folder / name
+        try:
+            return path.stat().st_size
+        except OSError as error:
+            raise BackupError(f"{path}: {error.strerror}") from error
+
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        path = self._folder / name
+        try:
+            with path.open("rb") as file:
+                file.seek(start)
+                return file.read(size)
+        except OSError as error:
+            raise BackupError(f"{path}: {error.strerror}") from error
+
     def list_names(self, prefix: str) -> Iterator[str]:
         for path in sorted((self._folder / prefix).rglob("*")):
             if path.is_file() and path.suffix != ".part":
@@ -125,6 +146,15 @@ class S3Store:
         if found.meta["size"] > bytes_max:
             raise BackupError(f"{self._place}: {name} is not of a backup, or damaged.")
         return bytes(found.bytes())
+
+    def get_size(self, name: str) -> int:
+        return int(self._run(self._store.head, name)["size"])
+
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        def get() -> bytes:
+            return bytes(self._store.get_range(name, start=start, length=size))
+
+        return bytes(self._run(get))
 
     def list_names(self, prefix: str) -> Iterator[str]:
         def collect() -> list[str]:

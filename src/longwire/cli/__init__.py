@@ -25,6 +25,7 @@ COMMANDS = {
     "doctor": "doctor:doctor_command",
     "backup": "backup:backup_command",
     "restore": "backup:restore_command",
+    "archive": "archive:archive_command",
     "rotate-key": "keys:rotate_key_command",
     "config": "settings:config_command",
     "vapid-key": "settings:vapid_key_command",

@@ -10,7 +10,7 @@ from longwire.fleet import positions
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.records import KIND_NAMES, RecordKind
-from longwire.store import audit
+from longwire.store import archive_pages, archive_reads, audit
 from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.database import Tx
@@ -34,14 +34,32 @@ def list_records(
     """A page of a device's records, as far as the actor may read them."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.read", device)
-    return store.list_page(tx, kind, device.number, stays, begin, end, request, ascending=ascending)
+    page = store.list_page(tx, kind, device.number, stays, begin, end, request, ascending=ascending)
+    if tx.archived is None:
+        return page
+    period = archive_pages.find_period(tx, page, begin, end, request, ascending=ascending)
+    if period is None:
+        return page
+    return archive_pages.read_page(
+        tx, kind, device.number, stays, period, request, ascending=ascending
+    )
 
 
-def delete_records_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment) -> int:
-    """Delete all records of one kind that a device has at one instant."""
+def count_archived_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment) -> int:
+    """How many archived records of one kind a device has at one instant."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.delete", device)
-    deleted = store.delete_at(tx, kind, device.number, stays, ts)
+    found = archive_reads.find_range(tx, kind, device.number, stays, ts, ts + 1, 1)
+    return 0 if found is None else len(found.records)
+
+
+def delete_records_at(
+    tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment, archived: int = 0
+) -> int:
+    """Delete all records of one kind that a device has at one instant; so many are archived."""
+    device = get_reporting_device(tx, device_id)
+    stays = permitted_stays(tx, actor, "record.delete", device)
+    deleted = store.delete_at(tx, kind, device.number, stays, ts) + archived
     if not deleted:
         raise not_found("timestamp", "record of this device")
     if kind == RecordKind.GEOLOC.label:

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from longwire.records import KIND_NAMES
+from longwire.store import archive_reads
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, by_slot, dialect_sql, in_array
 from longwire.store.records import (
@@ -165,6 +166,20 @@ LIST_RECORDS = {
     kind: by_slot(DialectSql(*(each.format(kind=kind) for each in _LIST_RECORDS)))
     for kind in KIND_NAMES
 }
+
+
+# The device of a record that is not in the tables.
+GET_DEVICE = f"""
+select {ARRIVED_DEVICE_COLUMNS}
+from device_stay s
+cross join device d
+left join group_path p
+    on p.ancestor_id = :home
+    and p.group_id = d.group_id
+where s.device_number = :device
+    and s.stay = :stay
+    and d.number = s.device_number
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,4 +352,23 @@ def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, .
         values["seqs"] = array_param(tx, [each.seq for each in some])
         rows = tx.fetch_raw(LIST_RECORDS[KIND_NAMES[kind]], values)
         found |= {row[0]: row[1:] for row in rows}
+        if tx.archived is not None:
+            missing = [each for each in some if each.seq not in found]
+            found |= _read_archived(tx, KIND_NAMES[kind], missing)
     return found
+
+
+def _read_archived(tx: Tx, kind: str, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, ...]]:
+    """The same for what is in the archive."""
+    devices: dict[int, tuple[Any, ...]] = {}
+    for each in arrivals:
+        values = {"home": each.row[0], "device": each.device_number, "stay": each.stay}
+        for row in tx.fetch_raw(GET_DEVICE, values):
+            devices[each.seq] = row
+    keys = [
+        (each.device_number, each.stay, each.ts, each.seq)
+        for each in arrivals
+        if each.seq in devices
+    ]
+    found = archive_reads.find_records(tx, kind, keys)
+    return {seq: (*devices[seq], record.body) for seq, record in found.items()}

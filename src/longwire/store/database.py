@@ -65,6 +65,7 @@ class Tx:
         "_loaded",
         "_loaded_config",
         "_on_commit",
+        "archived",
         "auth_generation",
         "caches",
         "changed_config_groups",
@@ -120,6 +121,8 @@ class Tx:
         self.is_postgres = connection.dialect.name == "postgresql"
         self.statements: StatementQueue | None = None  # of a write on PostgreSQL
         self.is_in_pipeline = False
+        # What was read of the archive for this work, by query; None if there is no archive.
+        self.archived: Mapping[Any, Any] | None = None
         self.is_standby = False
         # Arrivals up to this number are on the standby; None if that is not known.
         self.settled_seq: int | None = None
@@ -437,6 +440,8 @@ class Database(Protocol):
     # Why a write failed that could have been any: a full disk, a lost server. Set by the engine,
     # cleared by whoever has seen a write succeed.
     write_failure: str | None
+    # For records that were moved out of the tables; set by whoever assembles the process.
+    archive: Any
 
     @property
     def waiting(self) -> Mapping[str, int]:

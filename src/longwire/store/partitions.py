@@ -65,6 +65,27 @@ def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
     return over
 
 
+def list_months(tx: Tx, kind: str, before: Moment) -> list[str]:
+    """The partitions of a kind for months that ended before a moment."""
+    month = re.compile(rf"record_{kind}_p(\d{{6}})")
+    present = sorted(_present(tx)) if tx.is_postgres else []
+    return [name for name in present if (m := month.fullmatch(name)) and _end_of(m[1]) <= before]
+
+
+def drop_if_empty(tx: Tx, name: str) -> bool:
+    """Drop a partition whose records were moved away; whether it was dropped."""
+    _wait_for_turn(tx)
+    # Who stores something waits for this, so it must not wait for long itself.
+    tx.execute(sa.text("set local lock_timeout = '1s'"))
+    if name not in _present(tx) or tx.rows(sa.text(f"select 1 from {name} limit 1")):
+        return False
+    tx.execute(sa.text(f"lock table {name} in access exclusive mode"))
+    if tx.rows(sa.text(f"select 1 from {name} limit 1")):
+        return False
+    tx.execute(sa.text(f"drop table {name}"))
+    return True
+
+
 # Where a walk through the partitions of a kind is: a table, and a block of it.
 Place = tuple[str, int]
 FIRST_PLACE: Place = ("", 0)

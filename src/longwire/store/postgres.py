@@ -23,6 +23,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
+from longwire.store.archive_reads import ArchiveReader, run_with_archive
 from longwire.store.binary_arrays import BigintArray
 from longwire.store.database import (
     Cluster,
@@ -106,6 +107,7 @@ class Postgres:
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
     write_failure: str | None = None
     slots = 1
+    archive: ArchiveReader | None = None
 
     def __init__(
         self,
@@ -219,6 +221,11 @@ class Postgres:
         self._left_at[address] = time.monotonic()
 
     async def read(self, work: Work[T]) -> T:
+        if self.archive is not None:
+            return await run_with_archive(self.archive, self._read_tables, work)
+        return await self._read_tables(work)
+
+    async def _read_tables(self, work: Work[T]) -> T:
         if self._standbys is not None and may_lag.get():
             with suppress(NotOnStandby):
                 return await self._standbys.read(work)

@@ -31,6 +31,7 @@ import structlog
 from longwire.clock import SECOND
 from longwire.errors import LongwireError
 from longwire.store import arrival_horizon
+from longwire.store.archive_reads import ArchiveNeeded
 from longwire.store.cache_epochs import AUTH, CONFIG
 from longwire.store.database import DatabaseContext, NotOnStandby, StandbyStatus, Tx, Work
 from longwire.store.fair_queue import current_caller
@@ -320,6 +321,8 @@ class StandbyReads:
             try:
                 job.result = self._read_one(timed)
                 self._served += 1
+            except ArchiveNeeded as needed:
+                job.error = needed
             except Exception as error:
                 self._declined += 1
                 job.error = self._decline(error)

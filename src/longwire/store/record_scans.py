@@ -7,7 +7,8 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.records import KIND_NAMES
-from longwire.store import slots
+from longwire.store import archive_reads, slots
+from longwire.store.archive_reads import ArchivedRange
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import by_slot
 
@@ -69,6 +70,22 @@ where a.group_id = :home
     and s.slot = a.slot{is_its_record}
 order by a.seq
 """
+# The same without the records.
+LIST_ARRIVED_KEYS = by_slot(
+    """
+select a.device_number, a.stay, a.ts, a.seq
+from arrival a
+cross join device_stay s
+where a.group_id = :home
+    and a.seq > :after
+    and a.seq <= :last
+    and a.kind = :kind
+    and +a.ts >= :oldest
+    and s.device_number = a.device_number
+    and s.stay = a.stay
+    and s.slot = a.slot
+"""
+)
 _OF_ARRIVAL = """
     and r.device_number = a.device_number
     and r.stay = a.stay
@@ -134,6 +151,36 @@ def scan_stay(
     tx: Tx, kind: str, device_number: int, stay: int, cursor: StayCursor, end: Moment, most: int
 ) -> StayScan:
     """The next records of a stay before a moment; fewer when one of them is large."""
+    scan = scan_table(tx, kind, device_number, stay, cursor, end, most)
+    if tx.archived is None:
+        return scan
+    after = (cursor.ts, cursor.digest)
+    found = archive_reads.find_range(
+        tx, kind, device_number, [stay], cursor.ts, end, most, after=after
+    )
+    return scan if found is None else _merge_scans(scan, found)
+
+
+def _merge_scans(scan: StayScan, archived: ArchivedRange) -> StayScan:
+    """As far as both reach; of a record that is in both, the one that arrived first."""
+    merged = {(ts, digest): (ts, digest, seq, body) for ts, digest, seq, body in scan.items}
+    for each in archived.records:
+        known = merged.get((each.ts, each.digest))
+        if known is None or each.seq < known[2]:
+            merged[each.ts, each.digest] = (each.ts, each.digest, each.seq, each.body)
+    ends = [] if scan.cursor is None else [scan.cursor]
+    if not archived.is_complete:
+        ends.append(StayCursor(archived.last_ts, archive_reads.DIGEST_AFTER_ALL))
+    end = min(ends, key=lambda cursor: (cursor.ts, cursor.digest), default=None)
+    items = [merged[key] for key in sorted(merged) if end is None or key <= (end.ts, end.digest)]
+    is_large = sum(len(body) for *_, body in items) > len(items) * LARGE_CHARACTERS
+    return StayScan(items, scan.has_large or is_large, end)
+
+
+def scan_table(
+    tx: Tx, kind: str, device_number: int, stay: int, cursor: StayCursor, end: Moment, most: int
+) -> StayScan:
+    """The same without what is in the archive."""
     key = slots.key_of(tx, device_number)
     values: dict[str, Any] = {**key, "stay": stay, "end": end, "most": most}
     rows = tx.fetch_raw(LIST_STAY[kind], {**values, "ts": cursor.ts, "digest": cursor.digest})
@@ -175,8 +222,23 @@ def scan_arrivals(
         if body is None:
             alone = {**values, "after": seq - 1, "last": seq, "large": 2**31 - 1}
             found = tx.fetch_raw(LIST_ARRIVED[kind], alone)
-            return ArrivalScan(rows[:index] + found, True, seq)
-    return ArrivalScan(rows, False, last)
+            rows, last = rows[:index] + found, seq
+            archived = _list_archived(tx, kind, {**values, "last": last}, rows)
+            return ArrivalScan(sorted(rows + archived), True, last)
+    archived = _list_archived(tx, kind, values, rows)
+    return ArrivalScan(sorted(rows + archived) if archived else rows, False, last)
+
+
+def _list_archived(
+    tx: Tx, kind: str, values: dict[str, Any], found: list[tuple[int, str]]
+) -> list[tuple[int, str]]:
+    """Those of the arrivals whose records are in the archive."""
+    if tx.archived is None:
+        return []
+    known = {seq for seq, _ in found}
+    rows = tx.fetch_raw(LIST_ARRIVED_KEYS, values)
+    keys = [key for key in rows if key[3] not in known]
+    return [(each.seq, each.body) for each in archive_reads.find_records(tx, kind, keys).values()]
 
 
 def find_stay_cursor(

@@ -23,7 +23,7 @@ from longwire.records import (
     parse_data_record,
     parse_record,
 )
-from longwire.store import group_storage, schema, slots
+from longwire.store import archive_files, archive_reads, group_storage, schema, slots
 from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import DialectSql, Tx
 from longwire.store.devices import ReportingDevice, get_reporting
@@ -501,7 +501,10 @@ def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
         GET_ARRIVED[KIND_NAMES[kind]],
         {**slots.key_of(tx, number), "stay": then, "ts": ts, "seq": seq},
     )
-    return build_arrived(row, *found[0]) if found else None
+    if found:
+        return build_arrived(row, *found[0])
+    archived = archive_reads.find_record(tx, KIND_NAMES[kind], (number, then, ts, seq))
+    return build_arrived(row, archived.digest, archived.body) if archived is not None else None
 
 
 def build_arrived(row: tuple[Any, ...], digest: bytes, body: str) -> ArrivedRecord:
@@ -763,6 +766,26 @@ def _joined_page(tx: Tx, wanted: _PageQuery) -> RecordPage | None:
     return RecordPage(wanted.device_number, bodies[: -len(last_body) - 1], oldest, key)
 
 
+def list_page_rows(
+    tx: Tx,
+    kind: str,
+    device_number: int,
+    stays: Sequence[int],
+    period: tuple[Moment, Moment],
+    request: PageRequest,
+    *,
+    ascending: bool,
+) -> tuple[list[tuple[str, Moment, int]], int]:
+    """(body, ts, seq) in no order of one more than a page has, and how many fit into it."""
+    limit, after = request.limit, request.after
+    wanted = [
+        _PageQuery(kind, device_number, stay, *period, limit, after, ascending) for stay in stays
+    ]
+    limit = min(each.count_that_fit(tx) for each in wanted)
+    fitting = [msgspec.structs.replace(each, limit=limit) for each in wanted]
+    return [(body, ts, seq) for each in fitting for body, ts, seq in each.rows(tx)], limit
+
+
 def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
     key = slots.key_of(tx, device_number)
     return sum(tx.fetch_raw(COUNT[kind], {**key, "stay": stay})[0][0] for stay in stays)
@@ -771,6 +794,7 @@ def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
 def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> int:
     """Delete all records of one kind at one timestamp; how many."""
     values = {**slots.key_of(tx, device_number), "ts": ts}
+    archive_files.bury(tx, kind, device_number, stays, ts)
     return sum(_delete(tx, DELETE_AT[kind], {**values, "stay": stay}) for stay in stays)
 
 

@@ -1120,5 +1120,44 @@ binned_device = sa.Table(
     sa.Column("snapshot", sa.Text, nullable=False),  # JSON: rows by table
 )
 
+archive_file = sa.Table(
+    "archive_file",
+    metadata,
+    # Files with the records of one kind and month that were moved out of the tables.
+    sa.Column(
+        "id",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
+    ),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("kind", sa.SmallInteger, nullable=False),
+    sa.Column("state", sa.SmallInteger, nullable=False),  # writing, published, moved, dropping
+    _moment("begin_ts"),
+    _moment("end_ts"),
+    # Of the devices in it.
+    sa.Column("first_device", sa.BigInteger, nullable=False),
+    sa.Column("last_device", sa.BigInteger, nullable=False),
+    sa.Column("records", sa.BigInteger, nullable=False),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    # Answers: which files have records of a kind and a period?
+    sa.Index("ix_archive_file_kind_begin_ts", "kind", "begin_ts"),
+    # A number that a tombstone names is never used again.
+    sqlite_autoincrement=True,
+)
+
+archive_tombstone = sa.Table(
+    "archive_tombstone",
+    metadata,
+    # Records in files that were deleted: those of a device at a timestamp, up to a file.
+    sa.Column("kind", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("ts", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("file_id", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # Numbers the processes that write to one PostgreSQL, for `seq` and `counter`.
 writer_number = sa.Sequence("writer_number", metadata=metadata)

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
+from longwire.store.archive_reads import ArchiveReader, run_with_archive
 from longwire.store.database import Cluster, DatabaseContext, NodeRole, StandbyStatus, Tx, Work
 from longwire.store.devices import watch_changes
 from longwire.store.workers import IDLE_S, Job, RunJobs, WorkerPool
@@ -72,6 +73,7 @@ class SQLite:
         self.broken: str | None = None
         self.cluster = Cluster(0)
         self.write_failure: str | None = None
+        self.archive: ArchiveReader | None = None
         self._changes_in_file = 0
         self._log_after = 0
         self._last_commit = 0.0
@@ -112,6 +114,11 @@ class SQLite:
         self._engine.dispose()
 
     async def read(self, work: Work[T]) -> T:
+        if self.archive is not None:
+            return await run_with_archive(self.archive, self._read_tables, work)
+        return await self._readers.submit_for_caller(work)
+
+    async def _read_tables(self, work: Work[T]) -> T:
         return await self._readers.submit_for_caller(work)
 
     async def write(self, work: Work[T]) -> T:

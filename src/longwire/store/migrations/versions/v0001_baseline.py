@@ -25,6 +25,7 @@ def upgrade() -> None:
     _create_record_tables()
     _create_delivery_tables()
     _create_job_tables()
+    _create_archive_tables()
     op.execute(
         "insert into cache_epoch (name, epoch) values ('auth', 0), ('config', 0), ('records', 0)"
     )
@@ -862,3 +863,27 @@ def _create_job_tables() -> None:
     )
     for name in ("group_id", "job_id"):
         op.create_index(f"ix_binned_device_{name}", "binned_device", [name])
+
+
+def _create_archive_tables() -> None:
+    """Files with records that were moved out of the tables, and what of them is deleted."""
+    op.create_table(
+        "archive_file",
+        _serial("id"),
+        *_required(TEXT, "name"),
+        *_required(sa.SmallInteger(), "kind state"),
+        *_required(BIGINT, "begin_ts end_ts first_device last_device records bytes"),
+        *_required(TEXT, "digest"),
+        sa.PrimaryKeyConstraint("id", name="pk_archive_file"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_archive_file_kind_begin_ts", "archive_file", ["kind", "begin_ts"])
+    op.create_table(
+        "archive_tombstone",
+        *_required(sa.SmallInteger(), "kind"),
+        *_required(BIGINT, "device_number"),
+        *_required(INTEGER, "stay"),
+        *_required(BIGINT, "ts file_id"),
+        sa.PrimaryKeyConstraint("kind", "device_number", "stay", "ts", name="pk_archive_tombstone"),
+        sqlite_with_rowid=False,
+    )

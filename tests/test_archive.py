@@ -1,0 +1,316 @@
+"""The archive: old records as files, listed and exported as if they were in the database."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from longwire import cli, extras, startup
+from longwire.archive import files, mover
+from longwire.archive.mover import ArchiveTotals, Mover
+from longwire.backup.stores import FolderStore, open_store
+from longwire.clock import DAY, MINUTE, Clock, Moment
+from longwire.dates import format_date
+from longwire.store import archive_files, archive_walk
+from longwire.store.database import Tx
+from tests.reports import KINDS, devices, list_records, post_records, report
+from tests.world import World, ok, refused, walk
+
+pytest.importorskip("pyarrow", reason="the archive needs the extra parquet")
+
+
+@pytest.fixture(autouse=True)
+def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a few records need several row groups, files and steps."""
+    monkeypatch.setattr(files, "ROW_GROUP_RECORDS", 3)
+    monkeypatch.setattr(files, "FILE_RECORDS", 8)
+    monkeypatch.setattr(mover, "RECORDS_PER_READ", 4)
+    monkeypatch.setattr(mover, "RECORDS_PER_DELETION", 2)
+    monkeypatch.setattr(archive_walk, "STAYS_PER_STEP", 2)
+    monkeypatch.setattr(mover, "PAUSE_S", 0.0)
+
+
+@pytest.fixture
+def place(fast_folder: Path) -> Path:
+    return fast_folder / "archive"
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World], place: Path) -> World:
+    return make_world(archive=str(place))
+
+
+def archive(world: World, months: int = 1) -> ArchiveTotals:
+    store = open_store(world.settings.archive)
+    totals: ArchiveTotals = world._run(Mover(world.database, store).run(months))
+    return totals
+
+
+def months_ago(world: World, count: int) -> Moment:
+    return archive_files.month_start(world.clock.now(), -count) + DAY
+
+
+class Fleet:
+    """Three devices with records of four months; some of one timestamp."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ada = world.person()
+        self.group = self.ada.group()
+        self.devices = devices(self.ada, self.group, 3)
+        for kind in ("data", "event"):
+            bodies = [
+                report(kind, device, months_ago(world, month) + minute // 2 * MINUTE, f"{minute}")
+                for month in (3, 2, 1, 0)
+                for minute in range(4)
+                for device in self.devices
+            ]
+            ok(post_records(self.ada, kind, bodies))
+
+    def look(self) -> dict[str, Any]:
+        """What the caller sees, by every way to see it."""
+        seen: dict[str, Any] = {}
+        for device in self.devices:
+            for kind in ("data", "event"):
+                for ascending in (True, False):
+                    listed = partial(
+                        list_records, self.ada, kind, device, ascending=str(ascending).lower()
+                    )
+                    seen[f"{kind} {device} {ascending}"] = listed()
+                    assert listed(limit=3) == listed(), "pages neither skip nor repeat"
+            asked = {
+                "deviceId": device,
+                "path": "/data",
+                "beginDate": format_date(months_ago(self.world, 4)),
+                "endDate": format_date(self.world.clock.now()),
+                "timeSpan": 7 * 86_400,
+            }
+            found = ok(self.ada.request("GET", "/device/series", params=asked))["items"]
+            seen[f"series {device}"] = [each["points"] for each in found]
+            seen[f"export {device}"] = self.export(deviceId=device)
+        seen["group"] = walk(partial(self.ada.get, "/group/records"), groupId=self.group, limit=7)
+        seen["export"] = self.export(groupId=self.group)
+        return seen
+
+    def export(self, **which: str) -> list[Any]:
+        text = self.ada.get("/records/export", **which).text
+        return [json.loads(line) for line in text.splitlines()]
+
+    def data(self, index: int) -> list[str]:
+        return [each["data"] for each in list_records(self.ada, "data", self.devices[index])]
+
+
+def count_rows(world: World) -> dict[str, int]:
+    def work(tx: Tx) -> dict[str, int]:
+        count = "select count(*) from record_{}"
+        return {kind: int(tx.fetch_raw(count.format(kind), {})[0][0]) for kind in KINDS}
+
+    return world.read(work)
+
+
+@pytest.fixture
+def fleet(world: World) -> Fleet:
+    found = Fleet(world)
+    world.clock.let_pass(seconds=10)  # an export ends some seconds before the present
+    return found
+
+
+def test_archived_records_are_seen_as_they_were_before(fleet: Fleet, place: Path) -> None:
+    world = fleet.world
+    before = fleet.look()
+    assert len(before["export"]) == 48
+    totals = archive(world)
+    assert totals.records == 48
+    assert count_rows(world)["data"] == 24
+    assert fleet.look() == before
+    assert len(list(place.rglob("*.parquet"))) == totals.files
+    assert archive(world).records == 0, "there is nothing left to do"
+    world.restart()
+    assert fleet.look() == before
+
+
+def test_what_is_deleted_from_the_archive_stays_deleted(fleet: Fleet) -> None:
+    ada, world, (device, other, third) = fleet.ada, fleet.world, fleet.devices
+    archive(world)
+    at = format_date(months_ago(world, 2))
+    kept = fleet.look()
+    gone = [each for each in list_records(ada, "data", device) if each["timestamp"] == at]
+    assert len(gone) == 2
+    ok(ada.put("/device/data", deviceId=device, timestamp=at))
+    refused(ada.put("/device/data", deviceId=device, timestamp=at), 404)
+    seen = fleet.look()
+    ascending = f"data {device} True"
+    assert seen[ascending] == [each for each in kept[ascending] if each not in gone]
+    assert len(seen["export"]) == len(kept["export"]) - 2
+    assert len(seen["group"]) == len(kept["group"]) - 2
+    # Sent again it is a new record, which is archived in its turn.
+    ok(post_records(ada, "data", [report("data", device, months_ago(world, 2), "0")]))
+    assert archive(world).records == 1
+    assert len(list_records(ada, "data", device)) == len(seen[ascending]) + 1
+    assert len(fleet.export(deviceId=device)) == len(seen[ascending]) + 1
+    ok(ada.request("DELETE", "/device/data", json={"deviceId": device}))
+    assert list_records(ada, "data", device) == []
+    ok(ada.delete("/device", deviceId=other, groupId=fleet.group))
+    assert {each["deviceId"] for each in fleet.export(groupId=fleet.group)} == {third}
+
+
+class Killed(Exception):
+    """As `kill -9` at this place."""
+
+
+def kill_at(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *, late: bool
+) -> None:
+    """Die at the n-th call of a function, before or after it has done its work."""
+    original, calls = getattr(owner, name), iter(range(1, 10_000))
+
+    def die(*arguments: Any, **named: Any) -> Any:
+        if next(calls) != call:
+            return original(*arguments, **named)
+        if late:
+            original(*arguments, **named)
+        raise Killed
+
+    monkeypatch.setattr(owner, name, die)
+
+
+@pytest.mark.parametrize(
+    "owner, name, call, late",
+    [
+        (FolderStore, "put", 2, False),
+        (FolderStore, "put", 2, True),
+        (archive_files, "publish", 2, False),
+        (Mover, "_delete_moved", 2, False),
+        (archive_walk, "delete_moved", 3, False),
+        (archive_files, "set_state", 1, False),
+    ],
+)
+def test_a_run_that_is_killed_loses_nothing_and_shows_nothing_twice(
+    fleet: Fleet,
+    place: Path,
+    owner: Any,
+    name: str,
+    call: int,
+    late: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = fleet.look()
+    with monkeypatch.context() as patched:
+        kill_at(patched, owner, name, call, late=late)
+        with pytest.raises(Killed):
+            archive(fleet.world)
+    assert fleet.look() == before
+    fleet.world.clock.let_pass(seconds=600)  # the lease of who was killed is over
+    archive(fleet.world)
+    assert count_rows(fleet.world)["data"] == 24
+    assert fleet.look() == before
+    listed = fleet.world.read(archive_files.sum_months)
+    assert len(list(place.rglob("*.parquet"))) == sum(each.files for each in listed)
+    assert sum(each.records for each in listed) == 48
+
+
+def test_what_changes_while_it_is_archived_is_neither_restored_nor_lost(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, world, device = fleet.ada, fleet.world, fleet.devices[0]
+    at = months_ago(world, 3)
+    put, calls = FolderStore.put, iter(range(100))
+
+    def change(store: FolderStore, name: str, content: bytes) -> None:
+        put(store, name, content)
+        if next(calls) == 0:
+            ok(ada.put("/device/data", deviceId=device, timestamp=format_date(at)))
+            ok(post_records(ada, "data", [report("data", device, at + MINUTE, "late")]))
+
+    before = fleet.data(0)
+    monkeypatch.setattr(FolderStore, "put", change)
+    archive(world)
+    assert fleet.data(0) == [*before[2:4], "late", *before[4:]]
+    archive(world)
+    # The same record once more, after it was archived: listed once.
+    ok(post_records(ada, "data", [report("data", device, at + MINUTE, "late")]))
+    assert fleet.data(0) == [*before[2:4], "late", *before[4:]]
+
+
+def test_expired_files_are_dropped_and_an_unreachable_archive_costs_only_what_is_in_it(
+    make_world: Callable[..., World], place: Path
+) -> None:
+    world = make_world(archive=str(place), retention_data_days=100)
+    fleet = Fleet(world)
+    archive(world)
+    device = fleet.devices[0]
+    moved = place.rename(place.with_name("elsewhere"))
+    world.restart()
+    assert refused(fleet.ada.get("/device/data", deviceId=device), 503)["code"] == "unavailable"
+    recent = format_date(archive_files.month_start(world.clock.now()))
+    assert len(list_records(fleet.ada, "data", device, beginDate=recent)) == 4
+    moved.rename(place)
+    world.clock.let_pass(days=200)
+    fleet.ada.token = world.token(fleet.ada.client_id, fleet.ada.client_secret)
+    assert list_records(fleet.ada, "data", device) == []
+    oldest = {"data": world.clock.now() - 100 * DAY}
+    world._run(world.app._archive.drop_expired(world.database, oldest))  # type: ignore[union-attr]
+    assert {path.parent.parent.name for path in place.rglob("*.parquet")} == {"event"}
+    assert len(list_records(fleet.ada, "event", device)) == 16
+
+
+@pytest.mark.ordinary_variant("sqlite")
+def test_the_command_moves_and_lists_and_says_what_it_needs(
+    fleet: Fleet, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = fleet.world
+    where = ["--data", str(world.settings.data)]
+    if world.settings.database:
+        where += ["--database", world.settings.database]
+
+    def run(*flags: str) -> Any:
+        return CliRunner().invoke(cli.commands, ["archive", *where, *flags])
+
+    assert "archive" in str(run("--months", "1").exception)
+    with monkeypatch.context() as patched:
+        patched.setattr(extras, "is_installed", lambda extra: extra != "parquet")
+        assert "longwire[parquet]" in str(run("--archive", str(place), "--months", "1").exception)
+    before = fleet.look()
+    done = run("--archive", str(place), "--months", "1", "--json")
+    assert json.loads(done.output)["records"] == 48, done.output
+    assert fleet.look() == before
+    rows = json.loads(run("--list", "--json").output)
+    assert sum(each["records"] for each in rows) == 48
+    chosen = type(world.settings)(data=world.settings.data, database=world.settings.database)
+    with pytest.raises(startup.StartupError, match="archive"):
+        startup.open_prepared_database(chosen, Clock())
+
+
+@pytest.mark.slow
+@pytest.mark.ordinary_variant("sqlite")
+def test_a_bucket_takes_the_archive(make_world: Callable[..., World], bucket: str) -> None:
+    fleet = Fleet(make_world(archive=f"{bucket}/old"))
+    before = fleet.look()
+    assert archive(fleet.world).records == 48
+    assert fleet.look() == before
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """In the server of moto, which speaks the protocol of S3 over HTTP."""
+    pytest.importorskip("obstore", reason="archives in S3 need the extra s3")
+    moto = pytest.importorskip("moto.server", reason="the stand-in for S3 is not installed")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ada")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        import boto3  # noqa: PLC0415 (only where moto is)
+
+        name = f"archive-{port}"
+        boto3.client("s3", endpoint_url=f"http://{host}:{port}").create_bucket(Bucket=name)
+        yield f"s3://{name}"
+    finally:
+        server.stop()

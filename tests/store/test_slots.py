@@ -279,6 +279,27 @@ def test_each_process_sends_what_is_in_its_slots_and_another_one_takes_them_over
         assert claimed[second] == {slot_of(each) for each in fleet}
 
 
+def test_a_slot_whose_messages_nobody_sends_is_named(
+    make_settings: MakeSettings, start: MakeNode
+) -> None:
+    world = start(replace(make_settings(), delivery=False))
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    ada.connector(group, "http://127.0.0.1:9/")
+    ada.reports(device)
+    assert ok(world.http.get("/health/ready")) == {"status": "ok"}
+    world.clock.let_pass(seconds=61)
+    slot = slot_of(device)
+    eventually(lambda: world.http.get("/health/ready").json().get("slots") == f"lagging: {slot}")
+    assert world.http.get("/health/ready").status_code == 200
+    lines = world.http.get("/metrics").text.splitlines()
+    queued = {line for line in lines if line.startswith("longwire_slot_queued")}
+    assert queued == {
+        f'longwire_slot_queued{{slot="{each}"}} {float(each == slot)}' for each in range(SLOTS)
+    }
+
+
 # --- how many ---
 
 

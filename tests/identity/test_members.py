@@ -7,20 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.world import Person, World, ok, refused, walk
+from tests.world import Person, World, nothing_happens, ok, refused, walk
 
 RELATION = {"id", "userId", "role", "token", "description", "name", "updatedAt"}
 PUBLIC_USER = {"id", "email", "name", "seenAt", "firstName", "lastName", "createdAt", "updatedAt"}
 IN_GROUP = {"role", "membershipUpdatedAt"}
-
-
-@contextmanager
-def nothing_happens(world: World) -> Iterator[None]:
-    """Nothing in this block may change a row or write to the audit log."""
-    rows, audit_log = world.everything(), world.audit()
-    yield
-    assert world.everything() == rows
-    assert world.audit() == audit_log
 
 
 @contextmanager

@@ -181,10 +181,8 @@ def kill_at(
 @pytest.mark.parametrize(
     "owner, name, call, late",
     [
-        (FolderStore, "put", 2, False),
         (FolderStore, "put", 2, True),
         (archive_files, "publish", 2, False),
-        (Mover, "_delete_moved", 2, False),
         (archive_walk, "delete_moved", 3, False),
         (archive_files, "set_state", 1, False),
     ],

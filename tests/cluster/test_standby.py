@@ -44,6 +44,9 @@ def test_a_node_without_enough_standbys_or_without_its_lease_is_not_ready_and_sa
         other.execute("lock table node in access exclusive mode")
         eventually(lambda: reason(node) == "the node lease is lost")
         eventually(lambda: metric(node, "longwire_node_lease_held") == 0)
+        # Which is told apart from a standby that stalls.
+        assert "standby" not in node.http.get("/health/ready").json()
+        assert metric(node, "longwire_commit_wait_seconds") < COMMIT_STALLED_S
     eventually(lambda: reason(node) is None)
 
 
@@ -71,6 +74,7 @@ def test_reads_go_on_while_commits_wait_for_a_stalled_standby(
             # A standby that confirms nothing is shown, and does not make the node unready.
             eventually(lambda: ok(node.http.get("/health/ready")).get("standby") == "stalled")
             assert metric(node, "longwire_commit_wait_seconds") >= COMMIT_STALLED_S
+            assert metric(node, "longwire_node_lease_held") == 1
             assert not any(each.done() for each in waiting)
         for each in waiting:
             ok(each.result())

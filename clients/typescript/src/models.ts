@@ -1687,6 +1687,12 @@ export interface Health {
   reason?: string;
   /** Whether the MQTT listener receives messages, if one is configured. */
   mqtt?: string;
+  /** `stalled` while a commit waits for a PostgreSQL standby for long. */
+  standby?: string;
+  /** Whether a standby serves reads that may lag, if one is configured. */
+  readStandby?: string;
+  /** Which slots of the database have messages that are late. */
+  slots?: string;
 }
 
 /** HealthStatus */

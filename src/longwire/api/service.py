@@ -95,6 +95,36 @@ class Health(Reply):
         ]
         | None
     ) = None
+    standby: (
+        Annotated[
+            str,
+            Meta(
+                description="`stalled` while a commit waits for a PostgreSQL standby for long.",
+                examples=["stalled"],
+            ),
+        ]
+        | None
+    ) = None
+    read_standby: (
+        Annotated[
+            str,
+            Meta(
+                description="Whether a standby serves reads that may lag, if one is configured.",
+                examples=["ok"],
+            ),
+        ]
+        | None
+    ) = None
+    slots: (
+        Annotated[
+            str,
+            Meta(
+                description="Which slots of the database have messages that are late.",
+                examples=["lagging: 2, 3"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ServiceEndpoints:

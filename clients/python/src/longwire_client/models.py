@@ -2286,6 +2286,15 @@ class Health(Model, frozen=True, kw_only=True, omit_defaults=True):
     mqtt: str | None = None
     """Whether the MQTT listener receives messages, if one is configured."""
 
+    standby: str | None = None
+    """`stalled` while a commit waits for a PostgreSQL standby for long."""
+
+    read_standby: str | None = field(default=None, name="readStandby")
+    """Whether a standby serves reads that may lag, if one is configured."""
+
+    slots: str | None = None
+    """Which slots of the database have messages that are late."""
+
 
 class ImportLineError(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What is wrong with a line of the file."""

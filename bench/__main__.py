@@ -12,12 +12,14 @@ from bench import (
     cluster,
     console,
     delivery,
+    growth,
     identity,
     ingest,
     large,
     live,
     networks,
     notifications,
+    peers,
     traces,
     transfers,
 )
@@ -38,8 +40,10 @@ SUITES = {
     "console-large": console.measure_large,
     "large": large.measure,
     "backlog": backlog.measure,
+    "growth": growth.measure,
+    "peers": peers.measure,
 }
-ON_REQUEST = {"large", "backlog", "cluster", "console-large"}
+ON_REQUEST = {"large", "backlog", "cluster", "console-large", "growth", "peers"}
 
 
 def main() -> int:

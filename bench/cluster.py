@@ -12,7 +12,7 @@ import psycopg
 from bench.ingest import body
 from bench.load import Result, head, run
 from bench.service import Service, postgres, running
-from bench.table import Findings, Row
+from bench.table import Findings, Row, cpu_s
 
 COMMIT_SIZES = (1, 10, 100, 1_000)
 DEVICES = 200
@@ -62,15 +62,15 @@ def measure(findings: Findings, seconds: float) -> None:
 def _measure_one(
     name: str,
     loads: list[tuple[Service, Batches]],
-    server: psutil.Process,
+    server: int,
     size: int,
     seconds: float,
     *,
     rate: float | None = None,
 ) -> Row:
     """One connection that sends one request after the other, so that each is a commit."""
-    processes = [psutil.Process(node.pid) for node, _ in loads]
-    before = sum(map(_cpu_s, processes)), _cpu_s(server)
+    nodes = [node.pid for node, _ in loads]
+    before = sum(map(cpu_s, nodes)), cpu_s(server)
 
     def send(load: tuple[Service, Batches]) -> Result:
         node, batches = load
@@ -82,7 +82,7 @@ def _measure_one(
 
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(send, loads))
-    after = sum(map(_cpu_s, processes)), _cpu_s(server)
+    after = sum(map(cpu_s, nodes)), cpu_s(server)
     records = sum(each.rate for each in results) * seconds * size
     ours, theirs = ((b - a) / records * 1e6 for a, b in zip(before, after, strict=True))
     return Row(
@@ -109,18 +109,9 @@ def _create_devices(service: Service) -> list[str]:
     return created
 
 
-def _find_server(url: str) -> psutil.Process:
+def _find_server(url: str) -> int:
+    """The number of its first process."""
     with psycopg.connect(url) as connection:
         parent = psutil.Process(connection.info.backend_pid).parent()
     assert parent is not None
-    return parent
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    """Of a process and its children, with those that have ended."""
-    total = 0.0
-    for each in [process, *process.children(recursive=True)]:
-        times = each.cpu_times()
-        total += times.user + times.system
-    times = process.cpu_times()
-    return total + float(times.children_user + times.children_system)
+    return int(parent.pid)

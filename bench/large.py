@@ -35,7 +35,7 @@ REPORTING = 20_000
 
 
 def measure(findings: Findings, seconds: float) -> None:
-    with _folder() as name:
+    with make_folder("large") as name:
         folder = Path(name)
         _fill_both(findings, folder)
         before, small, _ = _measured(folder / "small", seconds)
@@ -64,10 +64,11 @@ def measure(findings: Findings, seconds: float) -> None:
         )
 
 
-def _folder() -> AbstractContextManager[str]:
+def make_folder(name: str) -> AbstractContextManager[str]:
+    """A folder for databases; the one that is kept, if there is one."""
     kept = os.environ.get("BENCH_FOLDER")
     if kept is None:
-        return tempfile.TemporaryDirectory(prefix="longwire-bench-large-")
+        return tempfile.TemporaryDirectory(prefix=f"longwire-bench-{name}-")
     Path(kept).mkdir(parents=True, exist_ok=True)
     return nullcontext(kept)
 
@@ -82,9 +83,9 @@ def _fill_both(findings: Findings, folder: Path) -> None:
             devices = fleet(service, DEVICES)
         (small / "devices.json").write_text(json.dumps(devices))
         shutil.copytree(small, large)
-        _fill(small, devices[:1_000], 100_000)
+        fill(small, devices[:1_000], 100_000)
         started = time.perf_counter()
-        _fill(large, devices, RECORDS)
+        fill(large, devices, RECORDS)
         took = time.perf_counter() - started
         (large / "filled").write_text(str(took))
     took = float((large / "filled").read_text())
@@ -143,8 +144,8 @@ def _page_ms(service: Service, devices: list[str]) -> float:
     return sorted(times)[len(times) // 2]
 
 
-def _fill(data: Path, devices: list[str], records: int) -> None:
-    """A hundred records per device, ten minutes apart, round robin over the devices."""
+def fill(data: Path, devices: list[str], records: int) -> None:
+    """Store records ten minutes apart, round robin over the devices."""
 
     async def fill() -> None:
         database, _ = build_database(Settings(data=data), Clock())

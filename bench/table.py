@@ -113,6 +113,17 @@ def rss_mb(pid: int) -> float:
     return sum(map(_rss_bytes, [process, *process.children(recursive=True)])) / 1e6
 
 
+def cpu_s(pid: int) -> float:
+    """Processor time of a process and its children, with those that have ended."""
+    process = psutil.Process(pid)
+    own = process.cpu_times()
+    total = float(own.children_user + own.children_system)
+    for each in [process, *process.children(recursive=True)]:
+        times = each.cpu_times()
+        total += times.user + times.system
+    return total
+
+
 def _rss_bytes(process: psutil.Process) -> int:
     try:
         rss: int = process.memory_info().rss

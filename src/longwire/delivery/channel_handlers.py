@@ -56,15 +56,17 @@ class AttemptResult(msgspec.Struct, frozen=True):
     duration_ms: int | None = None  # None if it was not sent
 
 
+# Channels in the order of their numbers, each with how its attempts ended.
+SettledChannels = Sequence[tuple[Channel, Sequence[AttemptResult]]]
+
+
 class ChannelHandler(Protocol):
     """Handles all channels of one purpose."""
 
     def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
         """A message builder and a sender for the channel's current configuration."""
 
-    def on_results(
-        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
-    ) -> None:
+    def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
         """Called on the transaction that settles these attempts."""
 
 
@@ -86,25 +88,32 @@ class ConnectorHandler:
             messages.build_destination(connector, params, egress),
         )
 
-    def on_results(
-        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
-    ) -> None:
+    def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
         """Count a delivery when it first ends, and every retry."""
         counted: Counter[tuple[int, str]] = Counter()
-        settled = SettledAttempts()
-        group = int(channel.group_id)
-        for each in results:
-            suffix = "processed" if each.outcome is AttemptOutcome.DELIVERED else "error"
-            is_retry = each.claimed.attempts > 1 or each.claimed.generation > 0
-            if each.claimed.generation == 0 and each.outcome is not AttemptOutcome.RETRY_SCHEDULED:
-                counted[(group, f"connector_message_{suffix}")] += 1
-            if is_retry:
-                counted[(group, "connector_retry_message_started")] += 1
-                counted[(group, f"connector_retry_message_{suffix}")] += 1
-                settled.retried += 1
-            settled.succeeded += each.outcome is AttemptOutcome.DELIVERED
-            settled.failed += each.outcome is AttemptOutcome.FAILED
-            if each.duration_ms is not None:
-                connector_metrics.add_duration(settled, each.duration_ms)
+        attempts: dict[int, SettledAttempts] = {}
+        for channel, results in settled:
+            attempts[channel.number] = _count_results(int(channel.group_id), results, counted)
         metrics.count(tx, writer, counted)
-        connector_minutes.count_settled(tx, writer, channel.number, settled)
+        connector_minutes.count_settled(tx, writer, attempts)
+
+
+def _count_results(
+    group: int, results: Sequence[AttemptResult], counted: Counter[tuple[int, str]]
+) -> SettledAttempts:
+    """What to add to a connector's minute; its group's events are counted."""
+    settled = SettledAttempts()
+    for each in results:
+        suffix = "processed" if each.outcome is AttemptOutcome.DELIVERED else "error"
+        is_retry = each.claimed.attempts > 1 or each.claimed.generation > 0
+        if each.claimed.generation == 0 and each.outcome is not AttemptOutcome.RETRY_SCHEDULED:
+            counted[(group, f"connector_message_{suffix}")] += 1
+        if is_retry:
+            counted[(group, "connector_retry_message_started")] += 1
+            counted[(group, f"connector_retry_message_{suffix}")] += 1
+            settled.retried += 1
+        settled.succeeded += each.outcome is AttemptOutcome.DELIVERED
+        settled.failed += each.outcome is AttemptOutcome.FAILED
+        if each.duration_ms is not None:
+            connector_metrics.add_duration(settled, each.duration_ms)
+    return settled

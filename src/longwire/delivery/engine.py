@@ -9,8 +9,9 @@ Each channel has its own worker, with its own queue, window and breaker, so that
 hangs does not delay the others. A destination that was unreachable a few times in a row gets one
 batch as a probe; its outcome applies to all deliveries that were claimed with it.
 
-What is scarce is shared by the groups: attempts in flight (`AttemptSlots`), and the CPU time of
-templates (`ComputePool`). Whoever has to wait keeps its deliveries as long as their leases allow.
+What is scarce is shared by the groups: transactions (`ChannelTurns`), attempts in flight
+(`AttemptSlots`), and the CPU time of templates (`ComputePool`). Whoever has to wait keeps its
+deliveries as long as their leases allow.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from longwire.delivery import replays
 from longwire.delivery.attempt_slots import AttemptSlots
 from longwire.delivery.attempt_spans import end_attempt, start_attempt
 from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.channel_turns import CHANNELS_MAX, ChannelTurns
 from longwire.delivery.channel_worker import (
     PROBE_AFTER,
     RELEASED,
@@ -188,6 +190,7 @@ class Engine:
         self._handlers = handlers
         self._in_flight_max = in_flight_max
         self._slots = AttemptSlots[ChannelWorker](attempts_in_flight_max)
+        self._turns = ChannelTurns(CHANNELS_MAX[database.engine_name])
         self._budgets = budgets or ComputeBudgets(
             database.context.clock, ms_per_s=1_000, burst_ms=60_000
         )
@@ -369,8 +372,7 @@ class Engine:
     async def _run_transaction(self) -> None:
         """One transaction for each slot that has anything to settle or to claim."""
         self._last_transaction = time.monotonic()
-        attempts, self._unsettled = self._unsettled, []
-        due, self._due = self._due | self._list_claiming(), set()
+        attempts, due = self._take_turn()
         throttled, self._unreported = self._unreported, set()
         if not (attempts or due or throttled):
             return
@@ -426,6 +428,24 @@ class Engine:
             self._restore(part)
             raise
         self._apply(result, request, began + LEASE_S)
+
+    def _take_turn(self) -> tuple[list[AttemptRecord], set[DueChannel]]:
+        """What to settle, and the channels to claim for; the rest is left to the next one."""
+        attempts, self._unsettled = self._unsettled, []
+        due, self._due = self._due | self._list_claiming(), set()
+        wanting = {each.leased.channel.number: each.leased.channel.group_id for each in attempts}
+        for number in {number for number, _ in due} - wanting.keys():
+            worker = self._workers.get(number)
+            # The group of a channel without a worker is not known yet: it has a turn of its own.
+            wanting[number] = f"channel {number}" if worker is None else worker.channel.group_id
+        chosen = wanting.keys() if self._is_stopping else self._turns.choose(wanting)
+        if len(chosen) < len(wanting):
+            self._unsettled = [each for each in attempts if _number(each) not in chosen]
+            self._due = {each for each in due if each[0] not in chosen}
+            attempts = [each for each in attempts if _number(each) in chosen]
+            due -= self._due
+            self._wake_event.set()
+        return attempts, due
 
     def _list_claiming(self) -> set[DueChannel]:
         return {
@@ -898,6 +918,10 @@ class Engine:
             woken = await self._database.write(lambda tx: advance_resends(tx, self._resend_per_s))
             if woken:
                 self.wake(woken)
+
+
+def _number(attempt: AttemptRecord) -> int:
+    return attempt.leased.channel.number
 
 
 def _claim(tx: Tx, number: int, most: int, request: ClaimRequest, result: ClaimResult) -> None:

@@ -221,7 +221,7 @@ class _Connection(asyncio.BufferedProtocol):
 
     @property
     def is_open(self) -> bool:
-        return self._transport is not None
+        return self._transport is not None and not self._transport.is_closing()
 
     async def send(self, head: bytes, body: bytes) -> HttpResponse | Unreachable:
         transport = self._transport

@@ -4,12 +4,10 @@ It leaves through a channel of its own, as durably as everything else. Where no 
 configured, nothing is queued.
 """
 
-from collections.abc import Sequence
-
 import msgspec
 
 from longwire.delivery import channels, mail_rules
-from longwire.delivery.channel_handlers import AttemptResult, BuildMessage
+from longwire.delivery.channel_handlers import BuildMessage, SettledChannels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
 from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage, Outcome, Sender
 from longwire.delivery.egress import Egress
@@ -59,9 +57,7 @@ class MailHandler:
 
         return build_message, MailSender(SmtpClient(self._config))
 
-    def on_results(
-        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
-    ) -> None:
+    def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
         """Nothing depends on them."""
 
 

@@ -80,9 +80,14 @@ def settle(
     # The same lock order in every process: no deadlocks.
     in_order = [by_channel[number] for number in sorted(by_channel)]
     store_channels.lock_to_disable(tx, [each.gone for each in in_order if each.gone is not None])
+    _record_health(tx, in_order)
+    by_purpose: dict[ChannelPurpose, list[tuple[Channel, list[AttemptResult]]]] = defaultdict(list)
     for settled in in_order:
         if settled.results:
-            _publish_results(tx, writer, settled, handlers)
+            by_purpose[settled.channel.purpose].append((settled.channel, settled.results))
+    for purpose, results in by_purpose.items():
+        if purpose in handlers:
+            handlers[purpose].on_results(tx, writer, results)
 
 
 def _group_by_lease(
@@ -190,21 +195,29 @@ def _retry_later(
     return store.retry(tx, lease, reason, due, logs)
 
 
-def _publish_results(
-    tx: Tx, writer: int, settled: _ChannelResults, handlers: ChannelHandlers
-) -> None:
-    number, results = settled.channel.number, settled.results
-    if settled.gone is not None:
-        _disable(tx, settled.gone, settled.gone_reason)
-    failed = [each for each in results if each.outcome is not AttemptOutcome.DELIVERED]
-    if len(failed) < len(results):
-        store_channels.reset_failures(tx, number)
-    if failed:
-        reason = settled.gone_reason or failed[-1].reason
-        store_channels.record_failure(tx, number, reason, len(failed))
-    handler = handlers.get(settled.channel.purpose)
-    if handler is not None:
-        handler.on_results(tx, writer, settled.channel, results)
+def _record_health(tx: Tx, in_order: Sequence[_ChannelResults]) -> None:
+    """What the owners see of their channels: the last error, and how many attempts failed."""
+    failed = {
+        each.channel.number: [
+            result for result in each.results if result.outcome is not AttemptOutcome.DELIVERED
+        ]
+        for each in in_order
+    }
+    succeeded = [
+        each.channel.number
+        for each in in_order
+        if len(failed[each.channel.number]) < len(each.results)
+    ]
+    recovered = store_channels.list_failing(tx, succeeded)
+    for settled in in_order:
+        number = settled.channel.number
+        if settled.results and settled.gone is not None:
+            _disable(tx, settled.gone, settled.gone_reason)
+        if number in recovered:
+            store_channels.reset_failures(tx, number)
+        if failed[number]:
+            reason = settled.gone_reason or failed[number][-1].reason
+            store_channels.record_failure(tx, number, reason, len(failed[number]))
 
 
 def _is_last_attempt(

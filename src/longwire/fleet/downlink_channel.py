@@ -1,7 +1,6 @@
 """The channel of downlinks: sends them to the APIs of networks, and to The Things Stack."""
 
 import contextlib
-from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -16,8 +15,8 @@ from longwire.delivery.api_client import (
 )
 from longwire.delivery.channel_handlers import (
     AttemptOutcome,
-    AttemptResult,
     BuildMessage,
+    SettledChannels,
 )
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.destinations.base import (
@@ -67,9 +66,8 @@ class DownlinkHandler:
         load = partial(_get_pending_request, network)
         return build_message, NetworkSender(self._database, load, route)
 
-    def on_results(
-        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
-    ) -> None:
+    def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
+        results = [each for _, some in settled for each in some]
         for device_id, each in results_by_device(tx, results):
             seq = each.claimed.seq
             if each.outcome is AttemptOutcome.DELIVERED:

@@ -12,8 +12,8 @@ from longwire.delivery.api_client import (
 )
 from longwire.delivery.channel_handlers import (
     AttemptOutcome,
-    AttemptResult,
     BuildMessage,
+    SettledChannels,
 )
 from longwire.delivery.destinations.base import (
     Delivered,
@@ -53,9 +53,8 @@ class RegistrationHandler:
         load = registrations.get_pending_request
         return build_message, NetworkSender(self._database, load, route)
 
-    def on_results(
-        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
-    ) -> None:
+    def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
+        results = [each for _, some in settled for each in some]
         for device_id, each in results_by_device(tx, results):
             if each.outcome is AttemptOutcome.DELIVERED:
                 registrations.set_state(tx, device_id, "registered", each.answer or REGISTERED)

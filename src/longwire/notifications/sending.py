@@ -1,11 +1,10 @@
 """The channel handler of notifications: builds their messages and handles the results."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import msgspec
 
-from longwire.delivery.channel_handlers import AttemptOutcome, AttemptResult, BuildMessage
+from longwire.delivery.channel_handlers import AttemptOutcome, BuildMessage, SettledChannels
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
 from longwire.delivery.mail_rules import check_notification_mail
@@ -76,18 +75,17 @@ class NotificationHandler:
 
         return await self._database.write(check)
 
-    def on_results(
-        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
-    ) -> None:
+    def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
         """Store when a message was last accepted, and disable invalid push tokens.
 
         Failures are stored by the engine, for all channels.
         """
-        if any(each.outcome is AttemptOutcome.DELIVERED for each in results):
-            store.set_sent(tx, channel.number)
-        for each in results:
-            if each.code is FailureCode.RECIPIENT_GONE and each.claimed.context:
-                self._disable_push_token(tx, channel, each.claimed.context)
+        for channel, results in settled:
+            if any(each.outcome is AttemptOutcome.DELIVERED for each in results):
+                store.set_sent(tx, channel.number)
+            for each in results:
+                if each.code is FailureCode.RECIPIENT_GONE and each.claimed.context:
+                    self._disable_push_token(tx, channel, each.claimed.context)
 
     def _disable_push_token(self, tx: Tx, channel: Channel, context: str) -> None:
         digest = msgspec.json.decode(context, type=NotificationContext).to

@@ -41,6 +41,16 @@ where number {{listed}}
     listed=in_array("numbers"),
 )
 
+LIST_FAILING = dialect_sql(
+    """
+select number
+from channel
+where number {listed}
+    and failures > 0
+""",
+    listed=in_array("numbers"),
+)
+
 RESET_FAILURES = """
 update channel
 set failures = 0
@@ -169,6 +179,14 @@ def record_errors(tx: Tx, errors: Mapping[int, str]) -> None:
     for number in sorted(errors):
         values = {"number": number, "now": tx.now, "error": errors[number]}
         tx.execute_raw(RECORD_ERROR, values)
+
+
+def list_failing(tx: Tx, numbers: Collection[int]) -> set[int]:
+    """Those of these channels whose last attempts have failed."""
+    if not numbers:
+        return set()
+    rows = tx.fetch_raw(LIST_FAILING, {"numbers": array_param(tx, numbers)})
+    return {row[0] for row in rows}
 
 
 def reset_failures(tx: Tx, number: int) -> None:

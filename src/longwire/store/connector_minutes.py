@@ -131,11 +131,14 @@ def _rows(tx: Tx, counts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return rows
 
 
-def count_settled(tx: Tx, writer: int, number: int, settled: SettledAttempts) -> None:
-    counts = (settled.succeeded, settled.failed, settled.retried, *settled.buckets)
-    rows = _rows(tx, [(number, _SETTLED, writer, *counts, settled.max_ms)])
+def count_settled(tx: Tx, writer: int, settled: Mapping[int, SettledAttempts]) -> None:
+    """Count ended attempts, by channel."""
+    counts: list[tuple[int, ...]] = []
+    for number, each in sorted(settled.items()):
+        ended = (each.succeeded, each.failed, each.retried)
+        counts.append((number, _SETTLED, writer, *ended, *each.buckets, each.max_ms))
     columns = (*_KEY, *_COUNTS, "max_ms")
-    insert_many(tx, schema.connector_minute, columns, rows, _ADD_SETTLED)
+    insert_many(tx, schema.connector_minute, columns, _rows(tx, counts), _ADD_SETTLED)
 
 
 def set_waiting(tx: Tx, waiting: Mapping[int, int]) -> None:

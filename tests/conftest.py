@@ -10,6 +10,7 @@ from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import argon2
 import hypothesis
@@ -26,7 +27,7 @@ from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.sqlite import SQLite
 from tests import plans
 from tests.waiting import PATIENCE_S
-from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
+from tests.world import CITUS_URL, AdjustableClock, World, copy_data_folder, prepare_data_folder
 
 if TYPE_CHECKING:
     from tests.chromium import Driver
@@ -101,6 +102,13 @@ class PostgresServer:
         self._run("alter system set max_wal_size = '256MB'")  # it may be kept in memory
         self._run("select pg_reload_conf()")
 
+    def prepare(self, name: str) -> None:
+        """What a database needs before it is migrated; nothing."""
+
+    def seal(self, name: str) -> str | None:
+        """A database becomes a template; the URL at which plans are explained."""
+        return self.url(name)
+
     def create(self, template: str = "template1") -> str:
         """Create a database; its name."""
         name = f"t{uuid.uuid4().hex}"
@@ -118,9 +126,35 @@ class PostgresServer:
             connection.execute(statement)  # type: ignore[call-overload]
 
 
+class CitusServer(PostgresServer):
+    """A server with the extension Citus, which holds the shards as well."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._strategy = "file_copy"
+
+    def url(self, name: str) -> str:
+        return urlsplit(self._uri)._replace(path=f"/{name}").geturl()
+
+    def prepare(self, name: str) -> None:
+        with psycopg.connect(self.url(name), autocommit=True) as connection:
+            connection.execute("create extension citus")
+
+    def seal(self, name: str) -> None:
+        """The extension's own process would keep it from being copied. Plans are its own too."""
+        self._run(f"alter database {name} allow_connections false")
+        self._run(
+            f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"
+        )
+
+    def _run(self, statement: str) -> None:
+        with psycopg.connect(self._uri, autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[call-overload]
+
+
 @pytest.fixture(scope="session")
 def postgres() -> PostgresServer:
-    return PostgresServer()
+    return CitusServer(CITUS_URL) if CITUS_URL else PostgresServer()
 
 
 @pytest.fixture(scope="session")
@@ -137,8 +171,9 @@ def postgres_template(
 ) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("postgres-template")
     name = postgres.create()
+    postgres.prepare(name)
     prepare_data_folder(folder, postgres.url(name))
-    plans.postgres_url = postgres.url(name)
+    plans.postgres_url = postgres.seal(name)
     return folder, name
 
 

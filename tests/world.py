@@ -29,6 +29,7 @@ from longwire.model import SYSTEM, Actor
 from longwire.notifications import monitoring
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
+from longwire.store import citus
 from longwire.store.database import Database, Tx
 from longwire.store.schema import metadata
 from longwire.web.errors import encode_problem
@@ -415,13 +416,20 @@ def share_compiled_statements(database: Database) -> None:
 
 # Into how many slots a PostgreSQL of the tests is divided; one if it is not said.
 SLOTS = int(os.environ.get("LONGWIRE_TEST_SLOTS", "0"))
+# The URL of a server with the extension Citus, on which the tests of PostgreSQL are then run.
+CITUS_URL = os.environ.get("LONGWIRE_TEST_CITUS", "")
+CITUS_SLOTS = 4
 
 
 def prepare_data_folder(folder: Path, database: str = "", slots: int = SLOTS) -> Settings:
     """A migrated database with the built-in rows, to be copied for each test."""
+    is_distributed = bool(database and CITUS_URL)
+    slots = slots or CITUS_SLOTS * is_distributed
     settings = Settings(data=folder, database=database, database_slots=slots if database else 0)
     created, save_key = build_database(settings, Clock())
     prepare(created, settings, save_key)
+    if is_distributed:
+        created.upgrade(citus.distribute)
     created.close()
     return settings
 

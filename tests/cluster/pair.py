@@ -30,11 +30,13 @@ HOST = "127.0.0.1"
 SYSTEM_USER = "pgserver" if os.geteuid() == 0 else None
 
 
-def run_tool(name: str, *arguments: str, under: Sequence[str] = ()) -> None:
+def run_tool(
+    name: str, *arguments: str, under: Sequence[str] = (), binaries: Path = BINARIES
+) -> None:
     """Run a program of PostgreSQL; `under` is a command that runs it, and chooses the user."""
     with tempfile.TemporaryFile() as out:  # a pipe would be kept open by the server
         done = subprocess.run(
-            [*under, str(BINARIES / name), *arguments],
+            [*under, str(binaries / name), *arguments],
             stdout=out,
             stderr=out,
             user=None if under else SYSTEM_USER,
@@ -59,6 +61,8 @@ def give_to_server(folder: Path) -> None:
 
 class Server:
     """One PostgreSQL server."""
+
+    binaries = BINARIES
 
     def __init__(self, folder: Path, host: str = HOST, under: Sequence[str] = ()) -> None:
         """`under` is a command that runs it elsewhere, where it listens on the host."""
@@ -99,7 +103,8 @@ class Server:
         self._control("-w", "promote")
 
     def _control(self, *arguments: str) -> None:
-        run_tool("pg_ctl", "-D", str(self.folder), *arguments, under=self._under)
+        folder = ("-D", str(self.folder))
+        run_tool("pg_ctl", *folder, *arguments, under=self._under, binaries=self.binaries)
 
     def reload(self, **settings: str) -> None:
         """Change settings of the running server."""

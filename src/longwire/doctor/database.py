@@ -11,7 +11,7 @@ from longwire.doctor.machine import MIB
 from longwire.errors import OperatorError
 from longwire.settings import Settings
 from longwire.startup import HOW_TO_INITIALIZE, build_database, has_key
-from longwire.store import diagnosis
+from longwire.store import citus, diagnosis
 from longwire.store.database import Database, UnsafeServer
 from longwire.store.upgrade import DatabaseTooNew
 
@@ -67,6 +67,9 @@ def _check_open(
     if settings.database_slots and settings.database_slots != database.slots:
         text = f"database_slots is {settings.database_slots}, but the database has {database.slots}"
         yield area.problem(text, f"set {database.slots}, or see `longwire migrate --slots`")
+    layout = asyncio.run(database.read(citus.get_layout))
+    if layout is not None:
+        yield area.ok(f"Citus: {layout.shards} shards on {layout.servers} servers")
     yield area.ok(f"the database has {facts.bytes // MIB} MiB")
     if facts.backlog is not None:
         waited_s = 0

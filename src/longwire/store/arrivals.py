@@ -8,12 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from longwire.records import KIND_NAMES
-from longwire.store import archive_reads
+from longwire.store import archive_reads, slots
 from longwire.store.database import DialectSql, Tx
-from longwire.store.dialects import array_param, by_slot, dialect_sql, in_array
+from longwire.store.dialects import array_param, by_slot, dialect_sql, in_array, listed_in
 from longwire.store.records import (
     ARRIVAL_COLUMNS,
     ARRIVED_DEVICE_COLUMNS,
@@ -34,6 +35,7 @@ EXTENSIONS_MAX = 4
 _OF_GROUP = """
     from arrival b
     where b.group_id = g.id
+        and b.slot = :slot
         and b.seq > :after
         and b.seq < :before
     order by b.seq {order}
@@ -43,7 +45,7 @@ _OF_GROUP = """
 def _in_both_orders(template: DialectSql) -> dict[bool, DialectSql]:
     """The statement by whether it is ascending; `ORDER` stands for the order."""
     return {
-        is_ascending: DialectSql(*(each.replace("ORDER", order) for each in template))
+        is_ascending: by_slot(DialectSql(*(each.replace("ORDER", order) for each in template)))
         for is_ascending, order in ((True, "asc"), (False, "desc"))
     }
 
@@ -58,14 +60,13 @@ from (
         select b.seq
         {_OF_GROUP.format(order="ORDER", most="1")}
     ) as next_seq
-    from device_group g
-    where g.id {{listed}}
+    from {{listed}}
 ) n
 where n.next_seq is not null
 order by n.next_seq ORDER
 limit :most
 """,
-        listed=in_array("groups"),
+        listed=listed_in("groups", "g", "id"),
     )
 )
 
@@ -73,12 +74,11 @@ LIST_OF_GROUPS = _in_both_orders(
     dialect_sql(
         f"""
 select {ARRIVAL_COLUMNS}
-from device_group g
+from {{listed}}
 {{rows}}
-where g.id {{listed}}
 order by a.seq ORDER
 """,
-        listed=in_array("groups"),
+        listed=listed_in("groups", "g", "id"),
         rows=DialectSql(
             f"""join arrival a
     on a.group_id = g.id
@@ -113,49 +113,63 @@ cross join lateral (
     select *
     from arrival b
     where b.group_id = w.group_id
+        and b.slot = :slot
         and b.seq = w.seq
     limit 1
 ) a
-order by a.seq
 """
 
 # Records and their devices, whose names and tags only show while they are in the group or below.
 # SQLite joins in this order because of the cross joins. The limit keeps PostgreSQL from turning
 # this into a join that reads all records.
-_RECORD_AND_DEVICE = """device_stay s
-    cross join record_{kind} r
-    cross join device d
-    left join group_path p
-        on p.ancestor_id = a.group_id
-        and p.group_id = d.group_id"""
+_JOIN_DEVICE = """cross join device d
+left join group_path p
+    on p.ancestor_id = a.group_id
+    and p.group_id = d.group_id"""
 _OF_ARRIVAL = """s.device_number = a.device_number
         and s.stay = a.stay
         and r.device_number = a.device_number
         and r.stay = a.stay
+        and s.slot = :slot
         and r.slot = s.slot
         and r.ts = a.ts
-        and r.seq = a.seq
-        and d.number = a.device_number"""
+        and r.seq = a.seq"""
+
+# The same as `ARRIVED_DEVICE_COLUMNS`.
+_NAMED_DEVICE_COLUMNS = """d.id, d.stay as now_stay,
+    case when p.depth is null then '' else d.name end as name,
+    d.type,
+    case when p.depth is null then '[]' else d.tags end as tags"""
 
 _LIST_RECORDS = DialectSql(
     f"""
 select a.seq, {ARRIVED_DEVICE_COLUMNS}, r.body
 from json_each(:seqs) w
 cross join arrival a
-cross join {_RECORD_AND_DEVICE}
+cross join device_stay s
+cross join record_{{kind}} r
+{_JOIN_DEVICE}
 where a.group_id = :home
     and a.seq = w.value
     and {_OF_ARRIVAL}
+    and d.number = a.device_number
 """,
     f"""
-select a.seq, r.*
-from unnest(
-    cast(:groups as bigint[]), cast(:devices as bigint[]), cast(:stays as integer[]),
-    cast(:moments as bigint[]), cast(:seqs as bigint[])
-) a (group_id, device_number, stay, ts, seq)
+with sent as materialized (
+    select a.device_number, a.stay, a.ts, a.seq, {_NAMED_DEVICE_COLUMNS}
+    from unnest(
+        cast(:groups as bigint[]), cast(:devices as bigint[]), cast(:stays as integer[]),
+        cast(:moments as bigint[]), cast(:seqs as bigint[])
+    ) a (group_id, device_number, stay, ts, seq)
+    {_JOIN_DEVICE}
+    where d.number = a.device_number
+)
+select a.seq, a.id, a.now_stay, a.name, a.type, a.tags, r.body
+from sent a
 cross join lateral (
-    select {ARRIVED_DEVICE_COLUMNS}, r.body
-    from {_RECORD_AND_DEVICE}
+    select r.body
+    from device_stay s
+    cross join record_{{kind}} r
     where {_OF_ARRIVAL}
     limit 1
 ) r
@@ -209,6 +223,9 @@ class Arrival:
         return int(self.row[6])
 
 
+_SEQ_OF = attrgetter("seq")
+
+
 @dataclass(frozen=True, slots=True)
 class ArrivalStep:
     """Entries in order. Between the begin of the step and `covered_to` there are no others."""
@@ -232,12 +249,30 @@ class _Merge:
         counts: Counter[int] = Counter()
         for group in groups:
             self.ends.pop(group, None)
-        for row in tx.fetch_raw(LIST_OF_GROUPS[self.ascending], listed):
+        for row in self._order(_fetch(tx, LIST_OF_GROUPS[self.ascending], listed), tx):
+            counts[row[0]] += 1
+            if counts[row[0]] > most:
+                continue  # each slot has so many, and these are not the first of all
             each = Arrival(row)
             self.arrivals.append(each)
-            counts[row[0]] += 1
             if counts[row[0]] == most:
                 self.ends[row[0]] = each.seq
+
+    def _order(self, rows: list[tuple[Any, ...]], tx: Tx) -> list[tuple[Any, ...]]:
+        """As they are in each slot, over all of them; `seq` is the second column."""
+        if tx.slots > 1:
+            rows.sort(key=lambda row: row[1], reverse=not self.ascending)
+        return rows
+
+    def list_next_groups(
+        self, tx: Tx, groups: Sequence[int], values: Mapping[str, Any], most: int
+    ) -> list[tuple[int, int]]:
+        """The groups whose next arrivals come first, with these."""
+        listed = {**values, "groups": array_param(tx, groups)}
+        first: dict[int, int] = {}
+        for group, seq in self._order(_fetch(tx, LIST_NEXT_GROUPS[self.ascending], listed), tx):
+            first.setdefault(group, seq)
+        return list(islice(first.items(), most))
 
     @property
     def nearest(self) -> tuple[int | None, int] | None:
@@ -255,6 +290,11 @@ class _Merge:
         return [each for each in found if (each.seq <= end if self.ascending else each.seq >= end)]
 
 
+def _fetch(tx: Tx, sql: str | DialectSql, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of every slot: which of them an arrival is in is not known by its group."""
+    return [row for slot in range(tx.slots) for row in tx.fetch_raw(sql, {**values, "slot": slot})]
+
+
 def list_step(
     tx: Tx, groups: Sequence[int], after: int, before: int, most: int, *, ascending: bool
 ) -> ArrivalStep:
@@ -262,8 +302,7 @@ def list_step(
     values = {"after": after, "before": before, "most": most}
     merge = _Merge(ascending)
     if len(groups) > 1:
-        listed = {**values, "groups": array_param(tx, groups)}
-        found = tx.fetch_raw(LIST_NEXT_GROUPS[ascending], listed)
+        found = merge.list_next_groups(tx, groups, values, most)
         groups = [number for number, _ in found]
         if len(found) == most:
             merge.ends[None] = found[-1][1]  # the other groups have nothing before it
@@ -307,7 +346,7 @@ def list_at(tx: Tx, keys: Sequence[tuple[int, int]]) -> list[Arrival]:
         "groups": array_param(tx, [group for group, _ in keys]),
         "seqs": array_param(tx, [seq for _, seq in keys]),
     }
-    return [Arrival(row) for row in tx.fetch_raw(LIST_AT, values)]
+    return sorted((Arrival(row) for row in _fetch(tx, LIST_AT, values)), key=_SEQ_OF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,15 +374,17 @@ def iterate_records(
 
 
 def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, ...]]:
-    """Device and JSON by the number of the arrival; on SQLite, a statement for each group."""
+    """Device and JSON by the number of the arrival; by slot, or on SQLite by group."""
     parts: dict[tuple[int, int], list[Arrival]] = defaultdict(list)
     for each in arrivals:
-        parts[each.kind, 0 if tx.is_postgres else each.row[0]].append(each)
+        part = slots.of_device(tx, each.device_number) if tx.is_postgres else each.row[0]
+        parts[each.kind, part].append(each)
     found: dict[int, tuple[Any, ...]] = {}
-    for (kind, home), some in parts.items():
-        values: dict[str, Any] = {"home": home}
+    for (kind, part), some in parts.items():
+        values: dict[str, Any] = {"home": part}
         if tx.is_postgres:
             values = {
+                "slot": part,
                 "groups": array_param(tx, [each.row[0] for each in some]),
                 "devices": array_param(tx, [each.device_number for each in some]),
                 "stays": array_param(tx, [each.stay for each in some]),

@@ -117,6 +117,9 @@ def _unnested(
     """The statement, and the types of its parameters, which are arrays."""
     types = tuple(_get_type(table, name, dialect) for name in columns)
     then = then.replace(KEY, _list_key(table, has_slot=_has_slot(table)))
+    if _has_slot(table) and "do nothing" in then:
+        # Citus counts the rows that it was given, unless it is asked for those that are new.
+        then += " returning slot"
     arrays = ", ".join(f"${number}::{each}[]" for number, each in enumerate(types, 1))
     sql = f"insert into {table.name} ({', '.join(columns)}) select * from unnest({arrays}) {then}"
     return sql, types

@@ -77,11 +77,15 @@ returning seq
 
 LIST_DUE_CHANNELS = by_slot(
     f"""
+with enabled as materialized (
+    select number
+    from channel
+    where is_enabled
+        and deleted_at is null
+)
 select c.number
-from channel c
-where c.is_enabled
-    and c.deleted_at is null
-    and exists (
+from enabled c
+where exists (
         select 1
         from delivery d
         where d.channel_number = c.number
@@ -226,17 +230,20 @@ limit :most
 )
 
 # The low bits of a token are the number of the process that claimed. For PostgreSQL.
+_WRITER_MASK = (1 << WRITER_BITS) - 1
+
+LIST_LIVING_NODES = """
+select number
+from node
+where until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
+"""
+
 LOCK_LEASES_OF_DEAD_NODES = f"""
 select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
 from delivery d
 where d.{_LEASED}
     and d.slot = :slot
-    and not exists (
-        select 1
-        from node n
-        where n.number = d.lease_token & {(1 << WRITER_BITS) - 1}
-            and n.until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
-    )
+    and (d.lease_token & {_WRITER_MASK}) <> all(cast(:living as bigint[]))
 order by d.lease_until
 limit :most
 for update of d skip locked
@@ -422,20 +429,27 @@ order by slot
 """
 
 # By channel, since the index begins with it; there are few of them.
-GET_OLDEST_OPEN = dialect_sql(
-    f"""
+GET_OLDEST_OPEN = by_slot(
+    dialect_sql(
+        f"""
+with every as materialized (
+    select number
+    from channel
+)
 select min(oldest)
 from (
     select (
         select min(d.created_at)
         from delivery d {{by_open}}
         where d.channel_number = c.number
+            and d.slot = :slot
             and d.{_IS_OPEN}
     ) as oldest
-    from channel c
+    from every c
 ) open
 """,
-    by_open=using_index("ix_delivery_open"),
+        by_open=using_index("ix_delivery_open"),
+    )
 )
 
 
@@ -804,8 +818,15 @@ def lock_orphaned_leases(tx: Tx, slot: int, until: Moment, most: int) -> list[Or
 
 def lock_leases_of_dead_nodes(tx: Tx, slot: int, most: int) -> list[OrphanedLease]:
     """Leases in a slot of processes that do not live any more, whether or not they have expired."""
-    rows = tx.fetch_raw(LOCK_LEASES_OF_DEAD_NODES, {"slot": slot, "most": most})
-    return [OrphanedLease(*row) for row in rows]
+    values = {"slot": slot, "most": most, "living": _list_living_nodes(tx)}
+    found = [OrphanedLease(*row) for row in tx.fetch_raw(LOCK_LEASES_OF_DEAD_NODES, values)]
+    # A process that has started meanwhile was not among the living before, but lives.
+    living = set(_list_living_nodes(tx)) if found else set()
+    return [each for each in found if each.token & _WRITER_MASK not in living]
+
+
+def _list_living_nodes(tx: Tx) -> list[int]:
+    return [number for (number,) in tx.fetch_raw(LIST_LIVING_NODES, {})]
 
 
 def new_token(writer: int) -> int:
@@ -984,8 +1005,13 @@ def get_total_backlog(tx: Tx, counts: Mapping[int, Backlog] | None = None) -> Ba
         sum(each.queued for each in found),
         sum(each.leased for each in found),
         sum(each.failed for each in found),
-        tx.fetch_raw(GET_OLDEST_OPEN, {})[0][0],
+        _get_oldest_open(tx),
     )
+
+
+def _get_oldest_open(tx: Tx) -> Moment | None:
+    found = [tx.fetch_raw(GET_OLDEST_OPEN, {"slot": each})[0][0] for each in range(tx.slots)]
+    return min((each for each in found if each is not None), default=None)
 
 
 class SlotBacklog(NamedTuple):

@@ -24,7 +24,7 @@ from longwire.store.deliveries import (
     DeliveryState,
     to_event,
 )
-from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.dialects import array_param, by_slot, dialect_sql, listed_in
 
 # Entries that one page reads, of all channels together; and of each, however many there are.
 SCANNED_MAX = 10_000
@@ -48,23 +48,24 @@ group by state
 
 # Not by `exists`, which PostgreSQL may turn into a join that reads all deliveries; and in the order
 # of an index, or it reads them until it finds one.
-LIST_ACTIVE = dialect_sql(
-    """
+LIST_ACTIVE = by_slot(
+    dialect_sql(
+        """
 select c.number
-from channel c
-where c.number {listed}
-    and (
+from {listed}
+where (
         select d.seq
         from delivery d
         where d.channel_number = c.number
+            and d.slot = :slot
             and d.changed_at >= :begin
             and d.changed_at < :until
         order by d.changed_at
         limit 1
     ) is not null
-order by c.number
 """,
-    listed=in_array("numbers"),
+        listed=listed_in("numbers", "c", "number"),
+    )
 )
 
 _table = schema.delivery
@@ -99,7 +100,12 @@ class StateCounts:
 def list_active(tx: Tx, numbers: Sequence[int], begin: Moment, end: Moment) -> list[int]:
     """Those of some channels with a delivery that last changed in a period."""
     values = {"numbers": array_param(tx, numbers), "begin": begin, "until": end}
-    return [row[0] for row in tx.fetch_raw(LIST_ACTIVE, values)]
+    found = {
+        row[0]
+        for slot in range(tx.slots)
+        for row in tx.fetch_raw(LIST_ACTIVE, {**values, "slot": slot})
+    }
+    return sorted(found)
 
 
 def search(

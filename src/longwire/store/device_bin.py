@@ -116,8 +116,7 @@ def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
     for table in (_device, *devices.DEVICE_TABLES):
         rows = [each.snapshot[table.name] for each in restored if table.name in each.snapshot]
         if rows:
-            tx.execute(sa.insert(table), rows)
-    slots.place_devices(tx, [each.number for each in restored])
+            slots.insert(tx, table, rows)
     ids = [each.id for each in restored]
     tx.execute_raw(DELETE, {"ids": array_param(tx, ids)})
     devices.adjust_count(tx, restored[0].group_id, len(restored))

@@ -39,21 +39,26 @@ join device_state s on s.device_number = w.device_number and s.seen_at > w.silen
 join device d on d.number = w.device_number
 """,
     f"""
-select d.id
-from ({_NEXT_SILENT}) w
+with silent as materialized (
+    select w.device_number, w.silent_at, d.id
+    from ({_NEXT_SILENT}) w
+    cross join lateral (
+        select d.id
+        from device d
+        where d.number = w.device_number
+        limit 1
+    ) d
+)
+select w.id
+from silent w
 cross join lateral (
     select s.device_number
     from device_state s
     where s.device_number = w.device_number
+        and s.slot = :slot
         and s.seen_at > w.silent_at
     limit 1
 ) s
-cross join lateral (
-    select d.id
-    from device d
-    where d.number = s.device_number
-    limit 1
-) d
 """,
 )
 
@@ -108,7 +113,11 @@ def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None
     And the number to continue after; None at the end.
     """
     values = {"after": after, "most": most}
-    recovered = [row[0] for row in tx.fetch_raw(LIST_RECOVERED, values)]
+    recovered = [
+        row[0]
+        for slot in range(tx.slots)
+        for row in tx.fetch_raw(LIST_RECOVERED, {**values, "slot": slot})
+    ]
     last, count = tx.fetch_raw(COUNT_NEXT_SILENT, values)[0]
     return recovered, last if count == most else None
 
@@ -133,18 +142,24 @@ def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
             _table.c.device_number,
             schema.device.c.id,
             schema.device.c.configuration,
-            sa.func.nullif(schema.device_state.c.seen_at, schema.NEVER_SEEN).label("seen_at"),
             _table.c.silent_at,
         )
         .join(schema.device, schema.device.c.number == _table.c.device_number)
-        .outerjoin(
-            schema.device_state, schema.device_state.c.device_number == _table.c.device_number
-        )
         .where(schema.device.c.id.in_(device_ids))
         .order_by(_table.c.device_number)
         .with_for_update(of=_table, skip_locked=True)
     )
-    return [DeviceMonitor(*tuple(row)) for row in tx.rows(statement)]
+    locked = [tuple(row) for row in tx.rows(statement)]
+    # Apart, because the states may be on another server than the locks.
+    state = schema.device_state
+    seen = sa.select(
+        state.c.device_number, sa.func.nullif(state.c.seen_at, schema.NEVER_SEEN).label("seen_at")
+    ).where(state.c.device_number.in_([number for number, *_ in locked]))
+    seen_at = dict(tuple(row) for row in tx.rows(seen)) if locked else {}
+    return [
+        DeviceMonitor(number, device_id, configuration, seen_at.get(number), silent_at)
+        for number, device_id, configuration, silent_at in locked
+    ]
 
 
 def update(tx: Tx, device_number: int, silent_at: Moment | None, due_at: Moment | None) -> None:

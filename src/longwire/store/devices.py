@@ -210,12 +210,22 @@ def get_last_number(tx: Tx) -> int:
 
 def lock_many(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
     """Lock those of the devices that are within the scope; by id."""
-    statement = (
-        _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
+    locked = (
+        sa.select(_table.c.number)
+        .where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
         .order_by(_table.c.number)
         .with_for_update(of=_table)
     )
-    return {device.id: device for device in map(_device, tx.rows(statement))}
+    return {device.id: device for device in _list_locked(tx, locked)}
+
+
+def _list_locked(tx: Tx, locked: sa.Select[tuple[int]]) -> list[Device]:
+    """Devices, locked before their states are read: these may be on another server."""
+    numbers = [row[0] for row in tx.rows(locked)]
+    if not numbers:
+        return []
+    statement = _SELECT.where(_table.c.number.in_(numbers)).order_by(_table.c.number)
+    return [_device(row) for row in tx.rows(statement)]
 
 
 def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDevice]:
@@ -491,13 +501,14 @@ def delete_dependents(tx: Tx, numbers: Sequence[int]) -> None:
 
 def delete_some_of_group(tx: Tx, group_id: str, limit: int) -> int:
     """Delete some devices of a group that is deleted; how many."""
-    statement = (
-        _SELECT.where(_table.c.group_id == group_id)
+    locked = (
+        sa.select(_table.c.number)
+        .where(_table.c.group_id == group_id)
         .order_by(_table.c.number)
         .limit(limit)
         .with_for_update(of=_table, skip_locked=True)
     )
-    found = [_device(row) for row in tx.rows(statement)]
+    found = _list_locked(tx, locked)
     if found:
         delete(tx, found)
     return len(found)

@@ -22,6 +22,17 @@ def in_array(name: str) -> DialectSql:
     return DialectSql(f"in (select value from json_each(:{name}))", f"= any(:{name})")
 
 
+def listed_in(name: str, table: str, column: str) -> DialectSql:
+    """In a from clause: the values of a parameter made by `array_param`, as a table.
+
+    For numbers. In it, and not in a table of its own, they can be joined wherever a slot is.
+    """
+    return DialectSql(
+        f"(select value as {column} from json_each(:{name})) {table}",
+        f"unnest(cast(:{name} as bigint[])) {table} ({column})",
+    )
+
+
 def in_unlocked(select: DialectSql) -> DialectSql:
     """A condition: one of the rows that a limited query finds and nobody else has locked.
 

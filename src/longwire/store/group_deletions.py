@@ -102,13 +102,17 @@ def get_deleted(tx: Tx, before: Moment) -> str | None:
         return sa.select(column).where(column == _group.c.id, *conditions).exists()
 
     erasing = has(schema.erasure.c.group_id)
-    statement = sa.select(_group.c.id).where(
+    deleted = sa.select(_group.c.id).where(
         _group.c.deleted_at.is_not(None),
         _group.c.deleted_at < before,
         sa.or_(~has(_channel.c.group_id), has(_channel.c.group_id, channels.IS_THERE)),
-        sa.or_(~erasing, has(schema.device.c.group_id), has(_stay.c.group_id)),
     )
-    row = tx.row(statement.limit(1))
+    row = tx.row(deleted.where(sa.or_(~erasing, has(schema.device.c.group_id))).limit(1))
+    if row is None:
+        # Apart, because the stays may be on other servers.
+        being_erased = [found[0] for found in tx.rows(deleted.where(erasing))]
+        staying = sa.select(_stay.c.group_id).where(_stay.c.group_id.in_(being_erased))
+        row = tx.row(staying.limit(1)) if being_erased else None
     return row[0] if row else None
 
 

@@ -7,10 +7,10 @@ deleted is subtracted in the row of writer 0. The size is that of the stored JSO
 from collections.abc import Mapping
 
 from longwire.clock import Moment
-from longwire.store import schema
+from longwire.store import schema, slots
 from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import DialectSql, Tx
-from longwire.store.dialects import dialect_sql
+from longwire.store.dialects import by_slot
 
 _ADD = f"""
 on conflict {KEY} do update
@@ -24,43 +24,41 @@ _ADDED = DialectSql(
 )
 
 # The group in which the device stayed; a stay that was erased is known by its erasure.
-ADD_FOR_STAY = dialect_sql(
+GET_GROUP_OF_STAY = by_slot(
     """
-insert into group_storage (group_id, writer, records, characters)
-select s.group_id, 0, :records, :characters
-from (
-    select group_id
-    from device_stay
-    where device_number = :device
-        and stay = :stay
-    union all
-    select group_id
-    from erasure
-    where device_number = :device
-        and stay = :stay
-) s
-where true
-{added}
-""",
-    added=_ADDED,
+select group_id
+from device_stay
+where device_number = :device
+    and stay = :stay
+    and slot = :slot
+"""
 )
 
+GET_GROUP_OF_ERASURE = """
+select group_id
+from erasure
+where device_number = :device
+    and stay = :stay
+"""
+
 # For PostgreSQL, as is the next one.
-SUBTRACT_TABLE = f"""
-insert into group_storage (group_id, writer, records, characters)
-select s.group_id, 0, -count(*), -sum(length(r.body))
-from {{table}} r
-join (
-    select device_number, stay, group_id
-    from device_stay
-    union all
-    select device_number, stay, group_id
-    from erasure
-) s
+SUM_TABLE = """
+select s.group_id, count(*), sum(length(r.body))
+from {table} r
+join device_stay s
+    on s.device_number = r.device_number
+    and s.stay = r.stay
+    and s.slot = r.slot
+group by s.group_id
+"""
+
+SUM_ERASED_OF_TABLE = """
+select s.group_id, count(*), sum(length(r.body))
+from {table} r
+join erasure s
     on s.device_number = r.device_number
     and s.stay = r.stay
 group by s.group_id
-{_ADDED.postgres}
 """
 
 # Old records in a range of blocks of a partition.
@@ -119,22 +117,19 @@ def add(tx: Tx, writer: int, stored: Mapping[int, tuple[int, int]]) -> None:
 def add_for_stay(tx: Tx, device_number: int, stay: int, records: int, characters: int) -> None:
     """Add, or subtract, for the group that a device was in during a stay."""
     if records or characters:
-        tx.execute_raw(
-            ADD_FOR_STAY,
-            {
-                "device": device_number,
-                "stay": stay,
-                "records": records,
-                "characters": characters,
-            },
-        )
+        key = {**slots.key_of(tx, device_number), "stay": stay}
+        found = tx.fetch_raw(GET_GROUP_OF_STAY, key) or tx.fetch_raw(GET_GROUP_OF_ERASURE, key)
+        for (group,) in found:
+            add(tx, 0, {group: (records, characters)})
 
 
 def subtract_table(tx: Tx, table: str) -> None:
     """Subtract all records of a partition that is about to be dropped, however long it takes."""
     tx.lift_deadline()
     tx.execute_raw("set local statement_timeout = 0", {})
-    tx.execute_raw(SUBTRACT_TABLE.format(table=table), {})
+    for statement in (SUM_TABLE, SUM_ERASED_OF_TABLE):
+        found = tx.fetch_raw(statement.format(table=table), {})
+        add(tx, 0, {group: (-records, -int(characters)) for group, records, characters in found})
 
 
 def delete_blocks(tx: Tx, table: str, begin: int, end: int, before: Moment, most: int) -> int:

@@ -477,9 +477,17 @@ def _is_outage(error: Exception) -> bool:
     )
 
 
+def _has_lost_worker(cause: Exception | None) -> bool:
+    """Whether a coordinator of Citus has lost one of its workers while it waited for it."""
+    return isinstance(cause, psycopg.errors.InternalError_) and "connection" in str(cause)
+
+
 def _translate(error: Exception) -> Exception:
     """The domain's error for one of the driver."""
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+    if _has_lost_worker(cause):
+        log.warning("database unavailable", error=str(cause).strip())
+        return Unavailable(TIMED_OUT)
     if isinstance(cause, psycopg.errors.IntegrityError):
         return Conflict("This conflicts with something that was stored meanwhile; read again.")
     if isinstance(cause, UNAVAILABLE) or (isinstance(cause, psycopg.Error) and _is_lost(cause)):

@@ -72,9 +72,8 @@ from unnest(
     cast(:devices as bigint[]),
     cast(:stays as integer[]),
     cast(:times as bigint[]),
-    cast(:digests as bytea[]),
-    cast(:slots as smallint[])
-) as k (device_number, stay, ts, digest, slot)
+    cast(:digests as bytea[])
+) as k (device_number, stay, ts, digest)
 cross join lateral (
     select seq
     from {table}
@@ -82,7 +81,7 @@ cross join lateral (
         and stay = k.stay
         and ts = k.ts
         and digest = k.digest
-        and slot = k.slot
+        and slot = :slot
     limit 1
 ) r
 """
@@ -376,14 +375,20 @@ def _list_stored(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     """Those rows of one kind that were stored, not the same record before them."""
     if not tx.is_postgres:
         return [row for row in rows if _is_stored(tx, row)]
-    values = {
-        "devices": [row.device_number for row in rows],
-        "stays": [row.stay for row in rows],
-        "times": [row.ts for row in rows],
-        "digests": [row.digest for row in rows],
-        "slots": [slots.of_device(tx, row.device_number) for row in rows],
-    }
-    stored = {seq for (seq,) in tx.fetch_raw(LIST_SEQS[KIND_NAMES[rows[0].kind]], values)}
+    parts: dict[int, list[RecordRow]] = defaultdict(list)
+    for row in rows:
+        parts[slots.of_device(tx, row.device_number)].append(row)
+    stored: set[int] = set()
+    for slot, some in parts.items():
+        values = {
+            "slot": slot,
+            "devices": [row.device_number for row in some],
+            "stays": [row.stay for row in some],
+            "times": [row.ts for row in some],
+            "digests": [row.digest for row in some],
+        }
+        found = tx.fetch_raw(LIST_SEQS[KIND_NAMES[rows[0].kind]], values)
+        stored.update(seq for (seq,) in found)
     return [row for row in rows if row.seq in stored]
 
 

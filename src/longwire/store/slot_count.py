@@ -65,10 +65,15 @@ def change(tx: Tx, count: int) -> None:
     if not tx.is_postgres:
         raise SlotsFixed(ONLY_POSTGRES)
     _require_valid(count)
+    require_unused(tx)
+    rewrite(tx, count)
+
+
+def require_unused(tx: Tx) -> None:
+    """No process uses the database, and none starts before this transaction ends."""
     tx.execute_raw(LOCK_NODES, {})
     if tx.fetch_raw(HAS_LIVING_NODES, {}):
         raise SlotsFixed("Processes use this database; stop all of them, and retry.")
-    rewrite(tx, count)
 
 
 def rewrite(tx: Tx, count: int) -> None:

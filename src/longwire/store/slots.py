@@ -9,11 +9,16 @@ The slot follows from the id of a device, so that whoever has the id knows it wi
 number of a device carries it as well, in its lowest bits, so the same holds for the number.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+import sqlalchemy as sa
+
 from longwire.store.database import Tx
+from longwire.store.schema import SLOT_BY
+
+SLOT = "slot"  # the column
 
 # The finest parts. A slot is one of them, or several: their number is a power of two as well.
 BUCKETS = 64
@@ -22,18 +27,6 @@ BUCKETS = 64
 TAKE_NUMBERS = """
 select nextval('device_number_seq')
 from generate_series(1, :count)
-"""
-
-PLACE_DEVICES = """
-update device
-set slot = mod(number, :count)
-where number = any(:numbers)
-"""
-
-PLACE_STATES = """
-update device_state
-set slot = mod(device_number, :count)
-where device_number = any(:numbers)
 """
 
 
@@ -73,8 +66,13 @@ def take_numbers(tx: Tx, device_ids: Sequence[str]) -> list[int]:
     ]
 
 
-def place_devices(tx: Tx, numbers: Sequence[int]) -> None:
-    """Give rows of devices their slots, when they were stored without."""
-    if tx.slots > 1:
-        for statement in (PLACE_DEVICES, PLACE_STATES):
-            tx.execute_raw(statement, {"count": tx.slots, "numbers": list(numbers)})
+def insert(tx: Tx, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that belong to devices, with their slots where there are several."""
+    found_by = table.info.get(SLOT_BY)
+    if tx.slots == 1 or found_by is None:
+        tx.execute(sa.insert(table), rows)
+        return
+    columns = [sa.column(column.name, column.type) for column in table.c if column.name != SLOT]
+    slotted = sa.table(table.name, *columns, sa.column(SLOT, sa.SmallInteger))
+    slotted_rows = [{**row, SLOT: of_device(tx, row[found_by])} for row in rows]
+    tx.execute(sa.insert(slotted), slotted_rows)

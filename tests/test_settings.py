@@ -24,6 +24,7 @@ COUNTED = {
     "port",
     "workers",
     "connections",
+    "slots",
     "standbys",
     "listeners",
     "failures",

@@ -21,6 +21,8 @@ from tests.waiting import eventually
 
 T = TypeVar("T")
 
+ACTIVITY = "select group_id, hour, device_number from activity"
+
 
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
@@ -153,11 +155,7 @@ def test_what_was_noted_in_vain_is_noted_again(database: Database) -> None:
         raise ValueError("not today")
 
     def noted() -> list[tuple[int, ...]]:
-        return run(
-            database.read(
-                lambda tx: [tuple(row) for row in tx.fetch_raw("select * from activity", {})]
-            )
-        )
+        return run(database.read(lambda tx: [tuple(row) for row in tx.fetch_raw(ACTIVITY, {})]))
 
     with pytest.raises(ValueError, match="not today"):
         run(database.write(in_vain))

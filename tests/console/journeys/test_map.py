@@ -77,7 +77,7 @@ def test_the_map_shows_devices_without_another_host_and_who_has_no_position(
         page.keyboard.press("Escape")
         expect(page.get_by_role("region", name="Selection")).to_have_count(0)
         page.get_by_role("combobox", name="Tag").fill("none such")
-        expect(page.get_by_text("No device matches")).to_be_visible()
+        expect(page.get_by_text("Nothing matches.")).to_be_visible()
 
 
 FRAMES = """() => {

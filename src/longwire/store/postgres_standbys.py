@@ -338,6 +338,7 @@ class StandbyReads:
         return NotOnStandby()
 
     def _read_one(self, timed: _StandbyWork[T]) -> T:
+        pool = self._engine.pool
         with self._engine.connect() as connection:
             tx = Tx(connection, self._context, is_write=False, slots=self.slots)
             tx.is_standby = True
@@ -345,10 +346,10 @@ class StandbyReads:
                 with self._watch.watch(tx.driver, timed.deadline):
                     self._admit(tx, timed.required)
                     return timed.work(tx)
-            except psycopg.Error as error:
-                if tx.driver.closed:
-                    connection.invalidate(error)
-                raise
+            finally:
+                # A pool that was disposed meanwhile would not close it.
+                if tx.driver.closed or self._engine.pool is not pool:
+                    connection.invalidate()
 
     def _admit(self, tx: Tx, required: Position) -> None:
         """Return when the standby has replayed enough; raise if it does not soon."""

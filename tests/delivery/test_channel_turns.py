@@ -16,6 +16,16 @@ def test_a_group_with_many_channels_is_not_in_the_way_of_another() -> None:
         assert 500 in chosen and chosen & {600, 601}
 
 
+def test_many_large_groups_are_not_in_the_way_of_a_small_one() -> None:
+    turns = ChannelTurns(8)
+    large = {number: f"group {number % 8}" for number in range(1_600)}
+    waited = longest = 0
+    for _ in range(100):
+        waited = 0 if 5_000 in turns.choose(large | {5_000: "small"}) else waited + 1
+        longest = max(longest, waited)
+    assert longest == 1
+
+
 def test_every_channel_gets_its_turn() -> None:
     turns = ChannelTurns(4)
     wanting = {number: f"group {number % 3}" for number in range(50)}

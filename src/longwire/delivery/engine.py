@@ -109,6 +109,7 @@ THROTTLE_REPORT_INTERVAL_S = 60.0
 
 CHANNELS_PER_SCAN_MAX = 500
 CLAIMS_PER_TRANSACTION_MAX = 1_000
+GROUPS_MAX = 100_000  # of channels that are known by number
 FAR_FUTURE = 2**62
 
 TIMED_OUT = Unreachable(f"did not answer within {SEND_TIMEOUT_S:.0f} s", code=FailureCode.TIMED_OUT)
@@ -163,6 +164,7 @@ class ClaimResult:
     expires_at: Moment = 0
     claimed: dict[int, list[ClaimedDelivery]] = field(default_factory=dict)
     requested: dict[int, int] = field(default_factory=dict)
+    groups: dict[int, str] = field(default_factory=dict)  # of channels that were looked up
 
 
 class Engine:
@@ -190,6 +192,7 @@ class Engine:
         self._handlers = handlers
         self._in_flight_max = in_flight_max
         self._slots = AttemptSlots[ChannelWorker](attempts_in_flight_max)
+        self._groups: dict[int, str] = {}  # of channels, also of those without a worker here
         self._turns = ChannelTurns(CHANNELS_MAX[database.engine_name])
         self._budgets = budgets or ComputeBudgets(
             database.context.clock, ms_per_s=1_000, burst_ms=60_000
@@ -348,9 +351,13 @@ class Engine:
         )
         cluster = self._database.cluster
         for number in open_numbers:
-            worker = self._workers[number]
+            worker = self._workers.get(number)
+            if worker is None:
+                continue
             is_changed = versions.get(number) != worker.channel.version
-            if is_changed or not cluster.get_share(number, self._in_flight_max):
+            # One process probes. Not dropped in `_send`: a transaction may be claiming for it.
+            total = 1 if worker.is_probing else self._in_flight_max
+            if is_changed or not cluster.get_share(number, total):
                 self._drop_worker(number)
             else:
                 worker.more_in.intersection_update(self._list_own_slots(number))
@@ -362,9 +369,11 @@ class Engine:
     def _list_scanned_slots(self) -> Collection[int]:
         """Mostly our own; now and then all, since one process probes a channel for all others."""
         self._scans += 1
-        slots = self._database.slots
-        if self._scans % SCANS_PER_FULL_SCAN:
-            return self._database.cluster.list_slots(0, self._in_flight_max, slots)
+        cluster, slots = self._database.cluster, self._database.slots
+        # With fewer attempts than processes, the slots of each channel are divided differently.
+        is_alike = len(cluster.delivering) <= self._in_flight_max
+        if is_alike and self._scans % SCANS_PER_FULL_SCAN:
+            return cluster.list_slots(0, self._in_flight_max, slots)
         return range(slots)
 
     # --- the transaction ---
@@ -436,8 +445,9 @@ class Engine:
         wanting = {each.leased.channel.number: each.leased.channel.group_id for each in attempts}
         for number in {number for number, _ in due} - wanting.keys():
             worker = self._workers.get(number)
-            # The group of a channel without a worker is not known yet: it has a turn of its own.
-            wanting[number] = f"channel {number}" if worker is None else worker.channel.group_id
+            # The group of a channel that was never looked up is not known: it has its own turn.
+            known = self._groups.get(number) or f"channel {number}"
+            wanting[number] = known if worker is None else worker.channel.group_id
         chosen = wanting.keys() if self._is_stopping else self._turns.choose(wanting)
         if len(chosen) < len(wanting):
             self._unsettled = [each for each in attempts if _number(each) not in chosen]
@@ -499,7 +509,7 @@ class Engine:
         due = [number for number in sorted(request.channels) if number in versions]
         current = request.open_versions.keys() - result.stale
         result.opened = self._open_workers(
-            tx, request.slot, [each for each in due if each not in current]
+            tx, request.slot, [each for each in due if each not in current], result.groups
         )
         share = max(1, CLAIMS_PER_TRANSACTION_MAX // max(1, len(due)))
         for number in due:
@@ -509,11 +519,12 @@ class Engine:
         return result
 
     def _open_workers(
-        self, tx: Tx, slot: int, numbers: Collection[int]
+        self, tx: Tx, slot: int, numbers: Collection[int], groups: dict[int, str]
     ) -> dict[int, ChannelWorker]:
         opened: dict[int, ChannelWorker] = {}
         cluster, slots = self._database.cluster, self._database.slots
         for channel in store_channels.get_by_numbers(tx, numbers).values():
+            groups[channel.number] = channel.group_id
             total = 1 if channel.failures >= PROBE_AFTER else self._in_flight_max
             if slot not in cluster.list_slots(channel.number, total, slots):
                 continue  # another process sends its messages, or finds out whether it responds
@@ -537,6 +548,9 @@ class Engine:
         for number in result.stale:
             self._drop_worker(number)
         self._workers |= result.opened
+        if len(self._groups) > GROUPS_MAX:
+            self._groups.clear()
+        self._groups |= result.groups
         for number, claimed in result.claimed.items():
             worker = self._workers[number]
             leased = [
@@ -734,8 +748,6 @@ class Engine:
             # The probe failed: so would the others.
             self._add_unsettled(worker.pending, outcome, at, duration_ms)
             worker.pending.clear()
-        if worker.is_probing and not self._database.cluster.get_share(worker.channel.number, 1):
-            self._drop_worker(worker.channel.number)  # another process probes
         if worker.is_stale:
             if not worker.in_flight:
                 self._close(worker)

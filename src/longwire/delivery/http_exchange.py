@@ -143,7 +143,8 @@ class HttpConnections:
         loop = asyncio.get_running_loop()
         try:
             await self._resolve(loop)
-            sock = await self._egress.connect_to_any(self._addresses, self._port)
+            # A copy: others rotate them meanwhile.
+            sock = await self._egress.connect_to_any([*self._addresses], self._port)
             connection = _Connection(loop, self._egress.open_connections)
             try:
                 if self._tls is None:
@@ -153,7 +154,7 @@ class HttpConnections:
                         lambda: connection,
                         sock=sock,
                         ssl=self._tls,
-                        server_hostname=self._host,
+                        server_hostname=self._host.rstrip("."),
                         ssl_shutdown_timeout=TLS_SHUTDOWN_TIMEOUT_S,
                     )
             except BaseException:

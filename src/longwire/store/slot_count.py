@@ -21,6 +21,13 @@ where until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
 limit 1
 """
 
+# A process that stood still finds that it has lost its number, and exits.
+END_NODES = """
+update node
+set holder = '',
+    until_at = cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
+"""
+
 REWRITE = """
 update {table}
 set slot = {slot}
@@ -74,6 +81,7 @@ def require_unused(tx: Tx) -> None:
     tx.execute_raw(LOCK_NODES, {})
     if tx.fetch_raw(HAS_LIVING_NODES, {}):
         raise SlotsFixed("Processes use this database; stop all of them, and retry.")
+    tx.execute_raw(END_NODES, {})
 
 
 def rewrite(tx: Tx, count: int) -> None:

@@ -70,7 +70,8 @@ def insert(tx: Tx, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that belong to devices, with their slots where there are several."""
     found_by = table.info.get(SLOT_BY)
     if tx.slots == 1 or found_by is None:
-        tx.execute(sa.insert(table), rows)
+        # A snapshot may have a slot of another number of slots.
+        tx.execute(sa.insert(table), [{**row, SLOT: 0} if SLOT in row else row for row in rows])
         return
     columns = [sa.column(column.name, column.type) for column in table.c if column.name != SLOT]
     slotted = sa.table(table.name, *columns, sa.column(SLOT, sa.SmallInteger))

@@ -158,6 +158,29 @@ def test_what_is_deleted_from_the_archive_stays_deleted(fleet: Fleet) -> None:
     assert {each["deviceId"] for each in fleet.export(groupId=fleet.group)} == {third}
 
 
+def test_a_run_that_another_one_took_over_deletes_nothing(
+    fleet: Fleet, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, before = fleet.world, fleet.look()
+    read_again = Mover._read_again
+
+    async def be_slow(slow: Mover, *arguments: Any) -> bytes:
+        content = await read_again(slow, *arguments)
+        await Mover(world.database, FolderStore(place)).finish_interrupted()
+        return content
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Mover, "_read_again", be_slow)
+        with pytest.raises(mover.ArchiveError, match="taken over"):
+            archive(world)
+    rows = count_rows(world)
+    assert (rows["data"], rows["event"]) == (48, 48)
+    assert fleet.look() == before
+    assert list(place.rglob("*.parquet")) == []
+    assert archive(world).records == 48
+    assert fleet.look() == before
+
+
 class Killed(Exception):
     """As `kill -9` at this place."""
 

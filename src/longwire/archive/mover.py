@@ -101,15 +101,25 @@ class Mover:
             await self._abandon(file)
         await drop_files(self._database, self._store)
         for file in await self._list(FileState.PUBLISHED):
+            await self._renew()
             content = await self._read_again(file)
             await self._delete_moved(file, content)
 
     async def _list(self, state: FileState) -> list[ArchiveFile]:
         return await self._database.read(partial(archive_files.list_in_state, state=state))
 
-    async def _abandon(self, file: ArchiveFile) -> None:
-        await asyncio.to_thread(self._store.delete, [file.name])
-        await self._database.write(partial(archive_files.delete_file, file_id=file.id))
+    async def _abandon(self, file: ArchiveFile) -> bool:
+        """False if it is not being written any more: whoever changed that goes on with it."""
+        is_ours = await self._set_state(file, FileState.WRITING, FileState.DROPPING)
+        if is_ours:
+            await asyncio.to_thread(self._store.delete, [file.name])
+            await self._database.write(partial(archive_files.delete_file, file_id=file.id))
+        return is_ours
+
+    async def _set_state(self, file: ArchiveFile, before: FileState, after: FileState) -> bool:
+        return await self._database.write(
+            partial(archive_files.set_state, file_id=file.id, before=before, after=after)
+        )
 
     # --- months ---
 
@@ -127,7 +137,6 @@ class Mover:
     async def _move_month(self, kind: str, period: tuple[Moment, Moment]) -> None:
         position: WalkPosition | None = FIRST_POSITION
         while position is not None:
-            await self._renew()
             position = await self._move_file(kind, period, position)
 
     async def _drop_partitions(self, kind: str, before: Moment) -> None:
@@ -143,6 +152,7 @@ class Mover:
     ) -> WalkPosition | None:
         """Move the next records; where to continue, None at the end of the month."""
         for _ in range(ATTEMPTS_MAX):
+            await self._renew()
             file = await self._list_new(kind, period)
             written, following = await self._write(kind, period, position)
             if written is None:
@@ -158,13 +168,17 @@ class Mover:
             await asyncio.to_thread(self._store.put, file.name, written.content)
             content = await self._read_again(file, written.digest_of_records)
             size = len(content)
+            await self._renew()
             if await self._database.write(partial(archive_files.publish, file=file, size=size)):
                 self.totals.files += 1
                 self.totals.records += file.records
                 self.totals.bytes += size
                 await self._delete_moved(file, content)
                 return following
-            await self._abandon(file)
+            if not await self._abandon(file):
+                # Nobody can publish it now, and nobody may know that it was stored.
+                await asyncio.to_thread(self._store.delete, [file.name])
+                raise ArchiveError("Another process has taken over; this one was too slow.")
         raise ArchiveError("Records are deleted all the time while they are archived; try again.")
 
     async def _list_new(self, kind: str, period: tuple[Moment, Moment]) -> ArchiveFile:
@@ -213,13 +227,16 @@ class Mover:
     async def _delete_moved(self, file: ArchiveFile, content: bytes) -> None:
         for rows in _open(content).iterate():
             for some in _split(rows):
-                step = partial(archive_walk.delete_moved, kind=file.kind, rows=some)
-                await self._database.write(step)
+                await self._database.write(partial(_delete_some, file, some))
                 await asyncio.sleep(PAUSE_S)
         await self._renew()
-        await self._database.write(
-            partial(archive_files.set_state, file_id=file.id, state=FileState.MOVED)
-        )
+        await self._set_state(file, FileState.PUBLISHED, FileState.MOVED)
+
+
+def _delete_some(file: ArchiveFile, rows: list[WalkedRecord], tx: Tx) -> None:
+    if not archive_files.is_published(tx, file.id):
+        raise ArchiveError(f"{file.name} does not count any more; its records are kept.")
+    archive_walk.delete_moved(tx, file.kind, rows)
 
 
 def _open(content: bytes) -> StoredFile:

@@ -90,7 +90,7 @@ class ArchiveReader:
         await database.write(expire)
         try:
             dropped = await drop_files(database, self._store)
-        except BackupError as error:  # the next round tries again
+        except (BackupError, OSError) as error:  # the next round tries again
             log.error("archive unavailable", error=str(error))
         else:
             if dropped:
@@ -164,8 +164,11 @@ def find_range(files: ArchiveFiles, query: RangeQuery) -> ArchivedRange:
     counted = characters = 0
     for record in _iterate_range(files, query):
         is_next_instant = bool(taken) and record.ts != taken[-1].ts
-        if is_next_instant and (counted >= query.most or characters >= QUERY_CHARACTERS):
+        is_enough = counted >= query.most or characters >= QUERY_CHARACTERS
+        if is_next_instant and counted and is_enough:
             return ArchivedRange(taken, is_complete=False, last_ts=taken[-1].ts)
+        if is_next_instant and not counted:
+            characters = 0  # a page may show nothing of these
         counted += record.ts != query.uncounted_ts
         characters += len(record.body)
         if characters > INSTANT_CHARACTERS_MAX:

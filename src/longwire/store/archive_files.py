@@ -40,11 +40,19 @@ set state = :state,
     bytes = :bytes,
     digest = :digest
 where id = :id
+    and state = 0
 """
 
 SET_STATE = """
 update archive_file
-set state = :state
+set state = :after
+where id = :id
+    and state = :before
+"""
+
+GET_STATE = """
+select state
+from archive_file
 where id = :id
 """
 
@@ -193,7 +201,10 @@ def insert_file(tx: Tx, name: str, kind: str, begin: Moment, end: Moment) -> int
 
 
 def publish(tx: Tx, file: ArchiveFile, size: int) -> bool:
-    """Have a file count; False if some of its records were deleted while it was written."""
+    """Have a file count; False if some of its records were deleted while it was written.
+
+    Also if another run has abandoned it meanwhile.
+    """
     _wait_for_deletions(tx)
     found = list_tombstones(
         tx, file.kind, (file.first_device, file.last_device), (file.begin, file.end)
@@ -209,12 +220,18 @@ def publish(tx: Tx, file: ArchiveFile, size: int) -> bool:
         "bytes": size,
         "digest": file.digest,
     }
-    tx.execute_raw(PUBLISH_FILE, values)
-    return True
+    return bool(tx.execute_raw(PUBLISH_FILE, values))
 
 
-def set_state(tx: Tx, file_id: int, state: FileState) -> None:
-    tx.execute_raw(SET_STATE, {"id": file_id, "state": state.value})
+def set_state(tx: Tx, file_id: int, before: FileState, after: FileState) -> bool:
+    """False if it is not in the first state any more."""
+    values = {"id": file_id, "before": before.value, "after": after.value}
+    return bool(tx.execute_raw(SET_STATE, values))
+
+
+def is_published(tx: Tx, file_id: int) -> bool:
+    found = tx.fetch_raw(GET_STATE, {"id": file_id})
+    return bool(found) and found[0][0] == FileState.PUBLISHED
 
 
 def delete_file(tx: Tx, file_id: int) -> None:
@@ -242,10 +259,11 @@ def list_in_state(tx: Tx, state: FileState) -> list[ArchiveFile]:
 
 def expire(tx: Tx, kind: str, oldest: Moment) -> int:
     """Have files with nothing but what has expired dropped; how many."""
-    values = {"kind": KIND_NAMES.index(kind), "oldest": oldest}
-    files = tx.fetch_raw(LIST_EXPIRED, values)
-    for row in files:
-        set_state(tx, row[0], FileState.DROPPING)
+    # Of whole months: the file of the month that is expiring needs its tombstones.
+    values = {"kind": KIND_NAMES.index(kind), "oldest": month_start(oldest)}
+    files = [_file(row) for row in tx.fetch_raw(LIST_EXPIRED, values)]
+    for file in files:
+        set_state(tx, file.id, FileState(file.state), FileState.DROPPING)
     if files:
         tx.execute_raw(DELETE_TOMBSTONES, values)
     return len(files)

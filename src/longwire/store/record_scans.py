@@ -166,7 +166,7 @@ def _merge_scans(scan: StayScan, archived: ArchivedRange) -> StayScan:
     merged = {(ts, digest): (ts, digest, seq, body) for ts, digest, seq, body in scan.items}
     for each in archived.records:
         known = merged.get((each.ts, each.digest))
-        if known is None or each.seq < known[2]:
+        if known is None or not known[3] or each.seq < known[2]:
             merged[each.ts, each.digest] = (each.ts, each.digest, each.seq, each.body)
     ends = [] if scan.cursor is None else [scan.cursor]
     if not archived.is_complete:

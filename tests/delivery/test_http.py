@@ -537,6 +537,26 @@ def test_a_name_that_does_not_resolve() -> None:
     assert outcome == Unreachable(NOT_RESOLVED)
 
 
+class ResolvedEgress(Egress):
+    """Finds the same addresses for every name."""
+
+    def __init__(self, *addresses: str) -> None:
+        super().__init__(["127.0.0.0/8"])
+        self._found = addresses
+
+    async def resolve(self, host: str) -> list[str]:
+        return [*self._found]
+
+
+def test_connections_that_are_opened_at_once_go_through_all_addresses() -> None:
+    egress = ResolvedEgress("127.0.0.9", "127.0.0.8", "127.0.0.1")
+    with Receiver() as receiver:  # which listens on one of them
+        params = HttpParams(url=receiver.url.replace("127.0.0.1", "receiver.example"))
+        batches = [make_batch(id=f"msg_{number}") for number in range(16)]
+        outcomes = send(params, *batches, egress=egress, at_once=True)
+    assert outcomes == [Delivered(status=200)] * 16
+
+
 # --- the engine gives up ---
 
 
@@ -720,6 +740,17 @@ def test_a_certificate_that_is_known_is_accepted(
     with Receiver(tls=True, name=name) as receiver:
         trust(monkeypatch, receiver.certificate)
         assert sent_to(receiver) == Delivered(status=200)
+
+
+def test_a_host_with_a_final_dot_has_the_certificate_of_the_same_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Receiver(tls=True, name="localhost") as receiver:
+        trust(monkeypatch, receiver.certificate)
+        params = HttpParams(url=receiver.url.replace("localhost", "localhost."))
+        assert send(params, make_batch(), egress=ResolvedEgress("127.0.0.1")) == [
+            Delivered(status=200)
+        ]
 
 
 def test_a_certificate_for_somebody_else_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,8 @@
 Loading the service and collecting thousands of tests takes seconds of processor time, which
 pytest-xdist spends in each of its workers. Here they are spent once.
 
-Which tests are next is in a pipe that all workers read: those first that take long. What becomes of
-each is sent back through another pipe.
+Which tests are next is in a file that all workers read from one common position: those first that
+take long. What becomes of each is sent back through a pipe.
 """
 
 import atexit
@@ -14,6 +14,7 @@ import selectors
 import signal
 import struct
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,11 +44,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             worker.interrupt()
         raise
     finally:
-        for worker in workers:
-            worker.wait()
+        statuses = [worker.wait() for worker in workers]
     for item in session.items:
         if item.nodeid not in ended:
             report_lost(item)
+    if any(statuses):
+        session.shouldfail = f"a worker failed at its end: exit statuses {statuses}"
+        raise session.Failed(session.shouldfail)
     return True
 
 
@@ -104,26 +107,27 @@ class Worker:
     def interrupt(self) -> None:
         os.kill(self.pid, signal.SIGINT)
 
-    def wait(self) -> None:
-        os.waitpid(self.pid, 0)
+    def wait(self) -> int:
+        """Its exit status; below zero, the signal that has killed it."""
+        _, status = os.waitpid(self.pid, 0)
         os.close(self.messages)
+        return os.waitstatus_to_exitcode(status)
 
 
 def start_workers(session: pytest.Session, groups: list[Tests], number: int) -> list[Worker]:
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one for all
-    queue, fill = os.pipe()
-    os.write(fill, b"".join(map(_NUMBER.pack, range(len(groups)))))
-    os.close(fill)
-    sys.stdout.flush()
     workers = []
-    for _ in range(number):
-        messages, write_end = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            work(session, groups, queue, write_end)
-        os.close(write_end)
-        workers.append(Worker(pid, messages))
-    os.close(queue)
+    with tempfile.TemporaryFile() as queue:
+        queue.write(b"".join(map(_NUMBER.pack, range(len(groups)))))
+        queue.seek(0)
+        sys.stdout.flush()
+        for _ in range(number):
+            messages, write_end = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                work(session, groups, queue.fileno(), write_end)
+            os.close(write_end)
+            workers.append(Worker(pid, messages))
     return workers
 
 
@@ -185,6 +189,7 @@ def work(session: pytest.Session, groups: list[Tests], queue: int, messages: int
     """Run one group of tests after the other, and exit."""
     config = session.config
     reporter = Reporter(config, messages)
+    status = 1
     try:
         atexit._clear()  # what the first process has to do at its end
         config.pluginmanager.unregister(name="terminalreporter")
@@ -198,10 +203,11 @@ def work(session: pytest.Session, groups: list[Tests], queue: int, messages: int
             for item, following in zip(tests, (*tests[1:], session), strict=True):
                 config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         session._setupstate.teardown_exact(None)
+        status = 0
     except KeyboardInterrupt:
         """The first process says so."""
     except BaseException:
         reporter.send(traceback.format_exc())
     finally:
         atexit._run_exitfuncs()
-        os._exit(0)
+        os._exit(status)

@@ -43,6 +43,14 @@ def left():
 def test_it_leaves_something(left):
     pass
 """
+CRASHING = """
+import atexit
+import os
+import signal
+
+def test_its_process_is_killed_at_the_end():
+    atexit.register(os.kill, os.getpid(), signal.SIGKILL)
+"""
 
 
 def run(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
@@ -70,3 +78,12 @@ def test_what_fails_at_the_end_of_a_worker_is_a_failure(tmp_path: Path) -> None:
     result = run(tmp_path, LEAVING)
     assert result.returncode == 1
     assert "RuntimeError: at the end" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_after_its_last_test_is_a_failure(tmp_path: Path) -> None:
+    result = run(tmp_path, CRASHING)
+    assert result.returncode == 1
+    assert "1 passed" in result.stdout
+    assert "a worker failed at its end" in result.stdout
+    assert "-9" in result.stdout

@@ -55,10 +55,10 @@ class MqttMessageHandler:
     async def handle(self, message: MqttMessage) -> None:
         """Store a message; returns after the commit, and raises as a request would."""
         span = self._tracer.start_message(MQTT) if self._tracer is not None else None
+        current_span.set(span)  # a retry that is not sampled has none
         if span is None:
             await self._handle(message)
             return
-        current_span.set(span)
         attributes: dict[str, str | int] = {"messaging.message.body.size": message.size}
         try:
             await self._handle(message)

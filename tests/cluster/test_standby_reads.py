@@ -116,6 +116,24 @@ def test_a_standby_that_lags_too_far_is_left_and_used_again(
     wait_until_served(node, lambda: bob.records(device))
 
 
+def test_a_standby_that_is_cut_off_from_its_primary_is_behind_though_it_has_replayed_all(
+    pair: Pair, make_node: Callable[..., World]
+) -> None:
+    node = make_node(database_read_standbys=pair.standby.url, database_read_lag_s=LAG_S)
+    ada, bob, _, device = share_group(node)
+    ada.reports(device, data="1")
+    wait_until_served(node, lambda: bob.records(device))
+    pair.standby.reload(primary_conninfo="host=127.0.0.1 port=1")
+    eventually(lambda: state(node) == "behind")
+    ada.reports(device, data="2")
+    before = served(node)
+    assert values(bob, device) == ["1", "2"], "however much lag is allowed"
+    assert served(node) == before
+    pair.standby.reload(primary_conninfo=pair.primary.conninfo)
+    eventually(lambda: state(node) == "ok")
+    wait_until_served(node, lambda: bob.records(device))
+
+
 def test_exports_and_lists_of_a_group_are_read_from_a_standby_and_miss_nothing(
     pair: Pair, make_node: Callable[..., World]
 ) -> None:

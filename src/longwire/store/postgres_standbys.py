@@ -8,8 +8,13 @@ and with no lag allowed, those through any process.
 
 Authorization is as recent as that of the caches: a standby must know the epochs that they have.
 
-Whatever a standby cannot do, the primary does: it is away, behind or promoted, a statement was
-cancelled by its recovery, or it responds with an error, which may be one of the past.
+Whatever a standby cannot do, the primary does: it is away, behind, promoted or cut off from its
+primary, a statement was cancelled by its recovery, or it responds with an error, which may be one
+of the past.
+
+How much was written is compared without the timeline, which only some roles may read on a standby.
+One that is ahead of a new primary is connected to it only for the moment of each attempt to stream,
+and one that is connected to nobody serves nothing.
 """
 
 import asyncio
@@ -61,17 +66,22 @@ select cast(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') as bigint)
 CHECK = """
 select
     pg_is_in_recovery(),
+    exists (select from pg_stat_wal_receiver),
     cast(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') as bigint),
     name,
     epoch
 from cache_epoch
 """
 
+# One that receives nothing has replayed all it has received, and is behind nevertheless.
 PROBE = """
 select
     pg_is_in_recovery(),
+    exists (select from pg_stat_wal_receiver),
     case
-        when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
+        when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()
+            and exists (select from pg_stat_wal_receiver)
+            then 0
         else extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())
     end::float8
 """
@@ -187,6 +197,11 @@ class WriteTimes:
         """Something was written that concerns everybody."""
         self._floor = time.monotonic()
 
+    @property
+    def floor(self) -> float:
+        """Before this, anybody may have written."""
+        return self._floor
+
     def get(self, caller: str) -> float:
         return max(self._times.get(caller, -math.inf), self._floor)
 
@@ -237,6 +252,7 @@ class StandbyReads:
         self.slots = 1  # as the primary says
         self._state = StandbyState.AWAY
         self._replay_lag_s = 0.0
+        self._no_waiting_until = -math.inf
         self._served = self._declined = 0
 
     def _create_engine(self, connections: int) -> sa.Engine:
@@ -353,18 +369,26 @@ class StandbyReads:
 
     def _admit(self, tx: Tx, required: Position) -> None:
         """Return when the standby has replayed enough; raise if it does not soon."""
-        deadline = time.monotonic() + WAIT_S
+        if required.asked_at < self._writes.floor:
+            raise NotOnStandby  # what was changed meanwhile is not to be cached as it was before
+        started = time.monotonic()
+        may_wait = started >= self._no_waiting_until
         while True:
             rows = tx.fetch_raw(CHECK, {})
-            is_standby, replayed, *_ = rows[0]
+            is_standby, is_streaming, replayed, *_ = rows[0]
             if not is_standby:
                 self._set_away("it is a primary now")
+            if not (is_standby and is_streaming):
                 raise NotOnStandby
             is_recent = (replayed or 0) >= required.written
             if is_recent and self._knows_epochs({name: epoch for *_, name, epoch in rows}):
                 tx.settled_seq = self._positions.find_settled_seq(replayed)
                 return
-            if time.monotonic() >= deadline or self._state is not StandbyState.OK:
+            if not may_wait or self._state is not StandbyState.OK:
+                raise NotOnStandby
+            now = time.monotonic()
+            if now >= started + WAIT_S:
+                self._no_waiting_until = now + PROBE_INTERVAL_S
                 raise NotOnStandby
             time.sleep(LOOK_INTERVAL_S)
 
@@ -393,12 +417,13 @@ class StandbyReads:
             try:
                 session = session or self._connector.open(autocommit=True)
                 with self._watch.watch(session, time.monotonic() + PROBE_TIMEOUT_S):
-                    is_standby, lag_s = session.execute(PROBE).fetchall()[0]
+                    is_standby, is_streaming, lag_s = session.execute(PROBE).fetchall()[0]
                 if not is_standby:
                     raise psycopg.OperationalError("it is a primary now")
                 self._replay_lag_s = lag_s or 0.0
-                is_behind = self._replay_lag_s > max(self._lag_s, PROBE_INTERVAL_S)
-                self._state = StandbyState.BEHIND if is_behind else StandbyState.OK
+                is_recent = self._replay_lag_s <= max(self._lag_s, PROBE_INTERVAL_S)
+                is_ok = is_streaming and is_recent
+                self._state = StandbyState.OK if is_ok else StandbyState.BEHIND
             except psycopg.Error as error:
                 self._set_away(str(error).strip())
                 if session is not None:

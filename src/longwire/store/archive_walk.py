@@ -151,7 +151,7 @@ def delete_moved(tx: Tx, kind: str, rows: Sequence[WalkedRecord]) -> int:
     for row in rows:
         values: dict[str, Any] = dict(zip(names, row, strict=True))
         if tx.is_postgres:
-            values |= {"digest": row[3].hex(), "slot": slots.of_device(tx, row[0])}
+            values |= {"digest": row[3].hex(), "slot": slots.get_slot_by_number(tx, row[0])}
         tx.queue_raw(sql, values, gone.extend)
     if tx.statements is not None:
         tx.statements.run()

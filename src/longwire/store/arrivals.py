@@ -377,7 +377,7 @@ def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, .
     """Device and JSON by the number of the arrival; by slot, or on SQLite by group."""
     parts: dict[tuple[int, int], list[Arrival]] = defaultdict(list)
     for each in arrivals:
-        part = slots.of_device(tx, each.device_number) if tx.is_postgres else each.row[0]
+        part = slots.get_slot_by_number(tx, each.device_number) if tx.is_postgres else each.row[0]
         parts[each.kind, part].append(each)
     found: dict[int, tuple[Any, ...]] = {}
     for (kind, part), some in parts.items():

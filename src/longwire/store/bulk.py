@@ -98,8 +98,8 @@ def _list_slots(
         return [tx.slot] * len(rows)
     index = columns.index(found_by)
     if found_by == "device_id":
-        return [slots.of_id(tx, row[index]) for row in rows]
-    return [slots.of_device(tx, row[index]) for row in rows]
+        return [slots.get_slot_by_id(tx, row[index]) for row in rows]
+    return [slots.get_slot_by_number(tx, row[index]) for row in rows]
 
 
 @functools.cache

@@ -716,7 +716,7 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
         values = {
             "channel": each.channel_number,
             "seq": each.seq,
-            "slot": slots.of_id(tx, each.device_id),
+            "slot": slots.get_slot_by_id(tx, each.device_id),
             "now": tx.now,
             "body": each.body,
             "context": each.context,

@@ -391,7 +391,9 @@ def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> l
     rows = [_row(device, key) for device, key in zip(devices, original_keys, strict=True)]
     if tx.is_postgres:
         taken = slots.take_numbers(tx, [device.id for device in devices])
-        placed = [{"number": number, "slot": slots.of_device(tx, number)} for number in taken]
+        placed = [
+            {"number": number, "slot": slots.get_slot_by_number(tx, number)} for number in taken
+        ]
         rows = [row | place for row, place in zip(rows, placed, strict=True)]
     tx.execute(sa.insert(_table), rows)
     statement = sa.select(_table.c.id, _table.c.number).where(

@@ -377,7 +377,7 @@ def _list_stored(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
         return [row for row in rows if _is_stored(tx, row)]
     parts: dict[int, list[RecordRow]] = defaultdict(list)
     for row in rows:
-        parts[slots.of_device(tx, row.device_number)].append(row)
+        parts[slots.get_slot_by_number(tx, row.device_number)].append(row)
     stored: set[int] = set()
     for slot, some in parts.items():
         values = {
@@ -739,7 +739,7 @@ class _PageQuery(msgspec.Struct, frozen=True):
     def _values(self, tx: Tx) -> dict[str, Any]:
         values: dict[str, Any] = {
             "device": self.device_number,
-            "slot": slots.of_device(tx, self.device_number),
+            "slot": slots.get_slot_by_number(tx, self.device_number),
             "stay": self.stay,
             "begin": self.begin,
             "end": self.end,

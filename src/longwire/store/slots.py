@@ -35,13 +35,13 @@ def bucket_of(device_id: str) -> int:
     return sha256(device_id.encode()).digest()[0] % BUCKETS
 
 
-def of_id(tx: Tx, device_id: str) -> int:
-    """The slot of a device by its id."""
+def get_slot_by_id(tx: Tx, device_id: str) -> int:
+    """The slot of a device, by its id."""
     return bucket_of(device_id) % tx.slots if tx.slots > 1 else 0
 
 
-def of_device(tx: Tx, device_number: int) -> int:
-    """The same by its number."""
+def get_slot_by_number(tx: Tx, device_number: int) -> int:
+    """The same, by its number."""
     return device_number % tx.slots
 
 
@@ -75,5 +75,5 @@ def insert(tx: Tx, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         return
     columns = [sa.column(column.name, column.type) for column in table.c if column.name != SLOT]
     slotted = sa.table(table.name, *columns, sa.column(SLOT, sa.SmallInteger))
-    slotted_rows = [{**row, SLOT: of_device(tx, row[found_by])} for row in rows]
+    slotted_rows = [{**row, SLOT: get_slot_by_number(tx, row[found_by])} for row in rows]
     tx.execute(sa.insert(slotted), slotted_rows)

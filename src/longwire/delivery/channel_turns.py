@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 # Of one transaction. On PostgreSQL each channel takes several round trips.
-CHANNELS_MAX = {"sqlite": 64, "postgresql": 8}
+CHANNELS_MAX = {"sqlite": 64, "postgresql": 3}
 
 
 class ChannelTurns:

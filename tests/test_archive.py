@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from longwire import cli, extras, startup
-from longwire.archive import files, mover
-from longwire.archive.mover import ArchiveTotals, Mover
+from longwire.archive import files, mover, reader
+from longwire.archive.mover import REPEATED_WITHIN, ArchiveTotals, Mover
 from longwire.backup.stores import FolderStore, open_store
 from longwire.clock import DAY, MINUTE, Clock, Moment
 from longwire.dates import format_date
-from longwire.store import archive_files, archive_walk
+from longwire.store import archive_files, archive_walk, record_scans
 from longwire.store.database import Tx
 from tests.reports import KINDS, devices, list_records, post_records, report
 from tests.world import World, ok, refused, walk
@@ -32,6 +32,9 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mover, "RECORDS_PER_DELETION", 2)
     monkeypatch.setattr(archive_walk, "STAYS_PER_STEP", 2)
     monkeypatch.setattr(mover, "PAUSE_S", 0.0)
+    monkeypatch.setattr(mover, "REPEATED_WITHIN", -MINUTE)
+    monkeypatch.setattr(reader, "KEYS_PER_JOB", 5)
+    monkeypatch.setattr(record_scans, "ARCHIVED_AT_ONCE_MAX", 5)
 
 
 @pytest.fixture
@@ -181,6 +184,22 @@ def test_a_run_that_another_one_took_over_deletes_nothing(
     assert fleet.look() == before
 
 
+def test_what_arrived_lately_stays_where_a_repetition_is_recognised(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, ada, device = fleet.world, fleet.ada, fleet.devices[0]
+    monkeypatch.setattr(mover, "REPEATED_WITHIN", REPEATED_WITHIN)
+    assert archive(world).records == 0
+    world.clock.let_pass(days=31)
+    ada.token = world.token(ada.client_id, ada.client_secret)
+    late = [report("data", device, months_ago(world, 3), "late")]
+    ok(post_records(ada, "data", late))
+    before = walk(partial(ada.get, "/group/records"), groupId=fleet.group, limit=50)
+    assert archive(world).records >= 48
+    ok(post_records(ada, "data", late))
+    assert walk(partial(ada.get, "/group/records"), groupId=fleet.group, limit=50) == before
+
+
 class Killed(Exception):
     """As `kill -9` at this place."""
 
@@ -310,6 +329,7 @@ def test_the_command_moves_and_lists_and_says_what_it_needs(
 @pytest.mark.ordinary_variant("sqlite")
 def test_a_bucket_takes_the_archive(make_world: Callable[..., World], bucket: str) -> None:
     fleet = Fleet(make_world(archive=f"{bucket}/old"))
+    fleet.world.clock.let_pass(seconds=10)  # an export ends some seconds before the present
     before = fleet.look()
     assert archive(fleet.world).records == 48
     assert fleet.look() == before

@@ -64,6 +64,7 @@ class FileWriter:
             self._schema,
             compression="zstd",
             write_page_checksum=True,
+            write_statistics=["device_number", "stay", "ts", "seq"],
             store_schema=False,
         )
         self._waiting: list[WalkedRecord] = []

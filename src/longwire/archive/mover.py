@@ -25,15 +25,18 @@ from longwire.archive.files import (
     digest_records,
 )
 from longwire.backup.stores import BlobStore
-from longwire.clock import MINUTE, SECOND, Moment
+from longwire.clock import DAY, MINUTE, SECOND, Moment
 from longwire.errors import LongwireError, OperatorError
 from longwire.records import KIND_NAMES
 from longwire.store import archive_files, archive_walk, leases, partitions
 from longwire.store.archive_files import ArchiveFile, FileState
 from longwire.store.archive_walk import FIRST_POSITION, WalkedRecord, WalkPosition
 from longwire.store.database import Database, Tx
-from longwire.store.records import ALL_TIME
+from longwire.store.records import ALL_TIME, first_seq
 
+# What arrived later stays in the tables, where it is recognised when it is sent again: a client may
+# repeat what it has kept while it was cut off.
+REPEATED_WITHIN: Moment = 30 * DAY
 LEASE = "archive"
 LEASE_LASTS: Moment = 5 * MINUTE
 RECORDS_PER_READ = 1_000
@@ -196,6 +199,7 @@ class Mover:
         self, kind: str, period: tuple[Moment, Moment], position: WalkPosition | None
     ) -> tuple[FileContent | None, WalkPosition | None]:
         writer = FileWriter()
+        before_seq = first_seq(self._database.context.clock.now() - REPEATED_WITHIN)
         while position is not None and not writer.is_full:
             step = await self._database.read(
                 partial(
@@ -204,6 +208,7 @@ class Mover:
                     period=period,
                     position=position,
                     most=RECORDS_PER_READ,
+                    before_seq=before_seq,
                 )
             )
             writer.add(step.records)

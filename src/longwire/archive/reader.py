@@ -3,10 +3,12 @@
 What was read lately is kept: the ends of files, and row groups, up to some megabytes.
 """
 
+import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from heapq import merge
 from itertools import groupby
@@ -36,9 +38,12 @@ from longwire.store.workers import Job, RunJobs, WorkerPool
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T")
 
 THREADS = 2
 WAITING_MAX = 500
+KEYS_PER_JOB = 20
+FETCH_TIMEOUT_S = 30
 FILES_KEPT = 64
 CHARACTERS_KEPT = 16 * 1024 * 1024
 # Of one query; and of the records at one timestamp, which are read together.
@@ -74,12 +79,27 @@ class ArchiveReader:
         return self._workers.waiting
 
     async def fetch(self, query: ArchiveQuery) -> Any:
-        find: Callable[..., Any] = find_range if isinstance(query, RangeQuery) else find_points
         try:
-            return await self._workers.submit_for_caller(partial(find, self._files, query))
+            async with asyncio.timeout(FETCH_TIMEOUT_S):
+                if isinstance(query, RangeQuery):
+                    return await self._submit(partial(find_range, self._files, query))
+                return await self._fetch_points(query)
+        # Also when it took too long: that error is one of the system's, too.
         except (BackupError, OSError) as error:
             log.error("archive unavailable", error=str(error))
             raise Unavailable("Archived records cannot be read now; try again later.") from error
+
+    async def _fetch_points(self, query: PointQuery) -> list[ArchivedRecord]:
+        """A few at a time: each may need files of its own, and others take their turns."""
+        found: list[ArchivedRecord] = []
+        keys = sorted(query.keys)
+        for start in range(0, len(keys), KEYS_PER_JOB):
+            some = replace(query, keys=tuple(keys[start : start + KEYS_PER_JOB]))
+            found += await self._submit(partial(find_points, self._files, some))
+        return found
+
+    def _submit(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return self._workers.submit_for_caller(work)  # type: ignore[arg-type]
 
     async def drop_expired(self, database: Database, oldest: Mapping[str, Moment]) -> None:
         """Drop files with nothing but what is older, by kind."""

@@ -61,6 +61,7 @@ class FolderStore:
 
     def put(self, name: str, content: bytes) -> None:
         path = self._folder / name
+        created = [each for each in path.parents if not each.exists()]
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, part = tempfile.mkstemp(".part", dir=path.parent)
         try:
@@ -71,11 +72,12 @@ class FolderStore:
             Path(part).replace(path)
         finally:
             Path(part).unlink(missing_ok=True)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        for each in (path.parent, *(folder.parent for folder in created)):
+            folder = os.open(each, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
     def get(self, name: str, bytes_max: int) -> bytes:
         path = self._folder / name

@@ -5,7 +5,7 @@ Whoever deletes a record leaves a tombstone for the files that are listed then. 
 deleted while a file is written is published: see `publish`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -14,6 +14,7 @@ from typing import Any
 from longwire.clock import SECOND, Moment
 from longwire.records import KIND_NAMES
 from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 
 ARCHIVE_LOCK = 7_105_511_995  # any number, the same in every process
 
@@ -120,14 +121,29 @@ on conflict (kind, device_number, stay, ts) do update
 set file_id = excluded.file_id
 """
 
-LIST_TOMBSTONES = """
+LIST_TOMBSTONES = dialect_sql(
+    """
 select device_number, stay, ts, file_id
+from archive_tombstone
+where kind = :kind
+    and device_number {listed}
+    and ts >= :begin
+    and ts < :end_ts
+""",
+    listed=in_array("devices"),
+)
+
+# Of records that a file may have.
+EXISTS_TOMBSTONE = """
+select 1
 from archive_tombstone
 where kind = :kind
     and device_number >= :first
     and device_number <= :last
     and ts >= :begin
     and ts < :end_ts
+    and file_id >= :id
+limit 1
 """
 
 DELETE_TOMBSTONES = """
@@ -206,16 +222,13 @@ def publish(tx: Tx, file: ArchiveFile, size: int) -> bool:
     Also if another run has abandoned it meanwhile.
     """
     _wait_for_deletions(tx)
-    found = list_tombstones(
-        tx, file.kind, (file.first_device, file.last_device), (file.begin, file.end)
-    )
-    if any(file_id >= file.id for file_id in found.values()):
+    which = {"id": file.id, "first": file.first_device, "last": file.last_device}
+    period = {"begin": file.begin, "end_ts": file.end}
+    if tx.fetch_raw(EXISTS_TOMBSTONE, {"kind": KIND_NAMES.index(file.kind), **which, **period}):
         return False
     values = {
-        "id": file.id,
+        **which,
         "state": FileState.PUBLISHED.value,
-        "first": file.first_device,
-        "last": file.last_device,
         "records": file.records,
         "bytes": size,
         "digest": file.digest,
@@ -310,13 +323,12 @@ def bury(tx: Tx, kind: str, device_number: int, stays: Iterable[int], ts: Moment
 
 
 def list_tombstones(
-    tx: Tx, kind: str, devices: tuple[int, int], period: tuple[Moment, Moment]
+    tx: Tx, kind: str, devices: Collection[int], period: tuple[Moment, Moment]
 ) -> dict[tuple[int, int, Moment], int]:
     """By device, stay and timestamp: the last file whose records are deleted."""
     values = {
         "kind": KIND_NAMES.index(kind),
-        "first": devices[0],
-        "last": devices[1],
+        "devices": array_param(tx, devices),
         "begin": period[0],
         "end_ts": period[1],
     }

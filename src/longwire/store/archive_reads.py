@@ -182,22 +182,33 @@ def find_records(tx: Tx, kind: str, keys: Sequence[RecordKey]) -> dict[int, Arch
 
 def find_record(tx: Tx, kind: str, key: RecordKey) -> ArchivedRecord | None:
     """One archived record, unless its stay was erased."""
+    return find_existing(tx, kind, [key]).get(key[3])
+
+
+def find_existing(tx: Tx, kind: str, keys: Sequence[RecordKey]) -> dict[int, ArchivedRecord]:
+    """The same as `find_records`, whether or not the stays exist."""
     if tx.archived is None:
-        return None
-    if not tx.fetch_raw(STAY_EXISTS, {"device": key[0], "stay": key[1]}):
-        return None
-    return find_records(tx, kind, [key]).get(key[3])
+        return {}
+    stays = {key[:2] for key in keys}
+    known = {
+        stay for stay in stays if tx.fetch_raw(STAY_EXISTS, {"device": stay[0], "stay": stay[1]})
+    }
+    return find_records(tx, kind, [key for key in keys if key[:2] in known])
 
 
 def _drop_deleted(tx: Tx, kind: str, records: Sequence[ArchivedRecord]) -> list[ArchivedRecord]:
+    """Of a record that is in several files, because it was decoded again, the last one."""
     if not records:
         return []
-    devices = [each.device_number for each in records]
     moments = [each.ts for each in records]
     period = (min(moments), max(moments) + 1)
-    deleted = archive_files.list_tombstones(tx, kind, (min(devices), max(devices)), period)
-    return [
-        each
-        for each in records
-        if each.file_id > deleted.get((each.device_number, each.stay, each.ts), -1)
-    ]
+    devices = {each.device_number for each in records}
+    deleted = archive_files.list_tombstones(tx, kind, devices, period)
+    latest: dict[RecordKey, ArchivedRecord] = {}
+    for each in records:
+        if each.file_id <= deleted.get((each.device_number, each.stay, each.ts), -1):
+            continue
+        key = (each.device_number, each.stay, each.ts, each.seq)
+        if key not in latest or each.file_id > latest[key].file_id:
+            latest[key] = each
+    return list(latest.values())

@@ -101,15 +101,23 @@ def find_oldest(
 
 
 def walk(
-    tx: Tx, kind: str, period: tuple[Moment, Moment], position: WalkPosition, most: int
+    tx: Tx,
+    kind: str,
+    period: tuple[Moment, Moment],
+    position: WalkPosition,
+    most: int,
+    before_seq: int,
 ) -> WalkStep:
-    """The next records of a period, by device, stay, timestamp and digest; about `most`."""
+    """The next records of a period, by device, stay, timestamp and digest; about `most`.
+
+    Without those that arrived later than others, with this number or a higher one.
+    """
     found: list[WalkedRecord] = []
     if position.cursor is not None:
         scan = scan_table(
             tx, kind, position.device, position.stay, position.cursor, period[1], most
         )
-        found += _with_stay(position.device, position.stay, scan.items)
+        found += _with_stay(position.device, position.stay, scan.items, before_seq)
         following = WalkPosition(position.device, position.stay, scan.cursor)
         return WalkStep(found, following)
     rows = _list_stays(tx, kind, period, position)
@@ -118,7 +126,7 @@ def walk(
         if ts is None:
             continue
         scan = scan_table(tx, kind, device, stay, StayCursor(ts), period[1], most)
-        found += _with_stay(device, stay, scan.items)
+        found += _with_stay(device, stay, scan.items, before_seq)
         if scan.cursor is not None:
             return WalkStep(found, WalkPosition(device, stay, scan.cursor))
         if len(found) >= most or scan.has_large:
@@ -139,8 +147,10 @@ def _list_stays(
     return tx.fetch_raw(FIND_OLDEST[kind], values)
 
 
-def _with_stay(device: int, stay: int, items: Sequence[ScannedRecord]) -> list[WalkedRecord]:
-    return [(device, stay, *item) for item in items if item[3]]
+def _with_stay(
+    device: int, stay: int, items: Sequence[ScannedRecord], before_seq: int
+) -> list[WalkedRecord]:
+    return [(device, stay, *item) for item in items if item[3] and item[2] < before_seq]
 
 
 def delete_moved(tx: Tx, kind: str, rows: Sequence[WalkedRecord]) -> int:

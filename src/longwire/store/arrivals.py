@@ -393,9 +393,11 @@ def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, .
         values["seqs"] = array_param(tx, [each.seq for each in some])
         rows = tx.fetch_raw(LIST_RECORDS[KIND_NAMES[kind]], values)
         found |= {row[0]: row[1:] for row in rows}
-        if tx.archived is not None:
-            missing = [each for each in some if each.seq not in found]
-            found |= _read_archived(tx, KIND_NAMES[kind], missing)
+    if tx.archived is not None:
+        missing = [each for each in arrivals if each.seq not in found]
+        for kind in sorted({each.kind for each in missing}):
+            of_kind = [each for each in missing if each.kind == kind]
+            found |= _read_archived(tx, KIND_NAMES[kind], of_kind)
     return found
 
 

@@ -8,12 +8,15 @@ import msgspec
 from longwire.clock import Moment
 from longwire.records import KIND_NAMES
 from longwire.store import archive_reads, slots
+from longwire.store.archive_files import archivable_before
 from longwire.store.archive_reads import ArchivedRange
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import by_slot
 
 # A larger body is read on its own, so that a step of a thousand records stays small.
 LARGE_CHARACTERS = 16_384
+# Of the arrivals of a group: each may be large.
+ARCHIVED_AT_ONCE_MAX = 50
 
 _FROM_STAY = """
 from record_{kind}
@@ -164,7 +167,10 @@ def scan_stay(
 def _merge_scans(scan: StayScan, archived: ArchivedRange) -> StayScan:
     """As far as both reach; of a record that is in both, the one that arrived first."""
     merged = {(ts, digest): (ts, digest, seq, body) for ts, digest, seq, body in scan.items}
+    stored = {(ts, seq) for ts, _, seq, body in scan.items if body}
     for each in archived.records:
+        if (each.ts, each.seq) in stored:
+            continue  # decoded again, it may be another one than in its file
         known = merged.get((each.ts, each.digest))
         if known is None or not known[3] or each.seq < known[2]:
             merged[each.ts, each.digest] = (each.ts, each.digest, each.seq, each.body)
@@ -223,22 +229,30 @@ def scan_arrivals(
             alone = {**values, "after": seq - 1, "last": seq, "large": 2**31 - 1}
             found = tx.fetch_raw(LIST_ARRIVED[kind], alone)
             rows, last = rows[:index] + found, seq
-            archived = _list_archived(tx, kind, {**values, "last": last}, rows)
-            return ArrivalScan(sorted(rows + archived), True, last)
-    archived = _list_archived(tx, kind, values, rows)
-    return ArrivalScan(sorted(rows + archived) if archived else rows, False, last)
+            return _add_archived(tx, kind, {**values, "last": last}, ArrivalScan(rows, True, last))
+    return _add_archived(tx, kind, values, ArrivalScan(rows, False, last))
 
 
-def _list_archived(
-    tx: Tx, kind: str, values: dict[str, Any], found: list[tuple[int, str]]
-) -> list[tuple[int, str]]:
-    """Those of the arrivals whose records are in the archive."""
+def _add_archived(tx: Tx, kind: str, values: dict[str, Any], scan: ArrivalScan) -> ArrivalScan:
+    """With those of the arrivals whose records are in the archive; it may end earlier."""
     if tx.archived is None:
-        return []
-    known = {seq for seq, _ in found}
-    rows = tx.fetch_raw(LIST_ARRIVED_KEYS, values)
-    keys = [key for key in rows if key[3] not in known]
-    return [(each.seq, each.body) for each in archive_reads.find_records(tx, kind, keys).values()]
+        return scan
+    known = {seq for seq, _ in scan.rows}
+    horizon = archivable_before(tx.now)
+    listed = tx.fetch_raw(LIST_ARRIVED_KEYS, values)
+    keys = sorted(
+        (key for key in listed if key[3] not in known and key[2] < horizon),
+        key=lambda key: key[3],
+    )
+    rows, last, is_cut = scan.rows, scan.last_seq, len(keys) > ARCHIVED_AT_ONCE_MAX
+    if is_cut:
+        keys = keys[:ARCHIVED_AT_ONCE_MAX]
+        last = keys[-1][3]
+        rows = [row for row in rows if row[0] <= last]
+    found = archive_reads.find_records(tx, kind, keys)
+    if found:
+        rows = sorted([*rows, *((each.seq, each.body) for each in found.values())])
+    return ArrivalScan(rows, scan.has_large or is_cut, last)
 
 
 def find_stay_cursor(
@@ -252,6 +266,9 @@ def find_stay_cursor(
             if (number, KIND_NAMES[kind_number]) == (device_number, kind):
                 values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
                 found = tx.fetch_raw(FIND_DIGEST[kind], values)
+                if found:
+                    return stay, StayCursor(ts, found[0][0])
+                archived = archive_reads.find_record(tx, kind, (number, stay, ts, seq))
                 # Without the record, the others of its instant come again.
-                return stay, StayCursor(ts, found[0][0] if found else b"")
+                return stay, StayCursor(ts, b"" if archived is None else archived.digest)
     return None

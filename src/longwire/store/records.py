@@ -24,6 +24,7 @@ from longwire.records import (
     parse_record,
 )
 from longwire.store import archive_files, archive_reads, group_storage, schema, slots
+from longwire.store.archive_reads import RecordKey
 from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import DialectSql, Tx
 from longwire.store.devices import ReportingDevice, get_reporting
@@ -123,7 +124,7 @@ left join group_path p
     on p.ancestor_id = a.group_id
     and p.group_id = d.group_id"""
 # Where some of these columns are.
-_SEQ, _TS, _DEVICE_ID = 1, 6, 7
+_SEQ, _KIND, _TS, _DEVICE_ID = 1, 2, 6, 7
 
 _SELECT_ARRIVED = f"""
 select {ARRIVAL_COLUMNS}, {ARRIVED_DEVICE_COLUMNS}
@@ -431,7 +432,7 @@ def list_arrivals(
             "most": most,
         },
     )
-    return [_arrived_record(tx, row) or row[_SEQ] for row in rows]
+    return [_stored_record(tx, row) or row[_SEQ] for row in rows]
 
 
 def count_arrivals(tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int) -> int:
@@ -461,15 +462,39 @@ def list_latest(
         found = [row for row in found[:looked_at_max] if is_wanted(row[_DEVICE_ID], row[_TS])]
     latest: list[ArrivedRecord] = []
     size = 0
-    for row in found[:most]:
-        record = _arrived_record(tx, row)
-        if record is None:
-            continue
+    for record in _read_arrived(tx, found[:most], characters_max):
         latest.append(record)
         size += len(record.row.encoded.body)
         if size > characters_max:
             break
     return latest
+
+
+def _read_arrived(
+    tx: Tx, rows: Sequence[tuple[Any, ...]], characters_max: int
+) -> list[ArrivedRecord]:
+    """The records of some arrivals; of large ones only the first, a little more than is wanted."""
+    found: dict[int, ArrivedRecord] = {}
+    missing: dict[int, list[tuple[Any, ...]]] = {}
+    size = 0
+    for row in rows:
+        record = _stored_record(tx, row)
+        if record is not None:
+            found[row[_SEQ]] = record
+            size += len(record.row.encoded.body)
+            if size > characters_max:
+                break
+        elif row[_DEVICE_ID] is not None:
+            missing.setdefault(row[_KIND], []).append(row)
+    # Once for each kind: see `archive_reads`.
+    for kind, some in sorted(missing.items()):
+        keys = [_record_key(row) for row in some]
+        archived = archive_reads.find_existing(tx, KIND_NAMES[kind], keys)
+        for row in some:
+            each = archived.get(row[_SEQ])
+            if each is not None:
+                found[row[_SEQ]] = build_arrived(row, each.digest, each.body)
+    return [found[row[_SEQ]] for row in rows if row[_SEQ] in found]
 
 
 def find_of_device(tx: Tx, device_id: str, seq: int) -> ArrivedRecord | None:
@@ -495,10 +520,16 @@ def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
     The group of its device is the one in which it arrived.
     """
     found = tx.fetch_raw(GET_ARRIVAL, {"home": group_number, "seq": seq})
-    return _arrived_record(tx, found[0]) if found else None
+    return next(iter(_read_arrived(tx, found, 0)), None)
 
 
-def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
+def _record_key(row: tuple[Any, ...]) -> RecordKey:
+    _, seq, _, _, then, number, ts, *_ = row
+    return number, then, ts, seq
+
+
+def _stored_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
+    """Unless it is in the archive."""
     _, seq, kind, _, then, number, ts, device_id, *_ = row
     if device_id is None:
         return None
@@ -506,10 +537,7 @@ def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
         GET_ARRIVED[KIND_NAMES[kind]],
         {**slots.key_of(tx, number), "stay": then, "ts": ts, "seq": seq},
     )
-    if found:
-        return build_arrived(row, *found[0])
-    archived = archive_reads.find_record(tx, KIND_NAMES[kind], (number, then, ts, seq))
-    return build_arrived(row, archived.digest, archived.body) if archived is not None else None
+    return build_arrived(row, *found[0]) if found else None
 
 
 def build_arrived(row: tuple[Any, ...], digest: bytes, body: str) -> ArrivedRecord:

@@ -15,7 +15,7 @@ from longwire.archive.mover import REPEATED_WITHIN, ArchiveTotals, Mover
 from longwire.backup.stores import FolderStore, open_store
 from longwire.clock import DAY, MINUTE, Clock, Moment
 from longwire.dates import format_date
-from longwire.store import archive_files, archive_walk, record_scans
+from longwire.store import archive_files, archive_reads, archive_walk, record_scans, records
 from longwire.store.database import Tx
 from tests.reports import KINDS, devices, list_records, post_records, report
 from tests.world import World, ok, refused, walk
@@ -182,6 +182,25 @@ def test_a_run_that_another_one_took_over_deletes_nothing(
     assert list(place.rglob("*.parquet")) == []
     assert archive(world).records == 48
     assert fleet.look() == before
+
+
+def test_large_records_and_a_continued_export_come_to_their_end(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, ada, device = fleet.world, fleet.ada, fleet.devices[0]
+    whole = fleet.export(deviceId=device)
+    listed = list_records(ada, "data", device)
+    archive(world)
+    for index, row in enumerate(whole):
+        assert fleet.export(deviceId=device, after=row["id"]) == whole[index + 1 :]
+    # As if each record alone were more than is read at once.
+    monkeypatch.setattr(reader, "QUERY_CHARACTERS", 1)
+    for flag in ("true", "false"):
+        found = list_records(ada, "data", device, limit=1, ascending=flag)
+        assert sorted(map(str, found)) == sorted(map(str, listed))
+    monkeypatch.setattr(archive_reads, "ROUNDS_MAX", 3)  # one for each of two kinds, and the last
+    last = world.read(lambda tx: records.list_latest(tx, [int(fleet.group)], 100, 10**6))
+    assert len(last) == 96
 
 
 def test_what_arrived_lately_stays_where_a_repetition_is_recognised(

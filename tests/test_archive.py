@@ -295,6 +295,36 @@ def test_what_changes_while_it_is_archived_is_neither_restored_nor_lost(
     assert fleet.data(0) == [*before[2:4], "late", *before[4:]]
 
 
+def test_of_a_record_that_changed_between_two_runs_the_last_one_is_shown(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, device = fleet.world, fleet.devices[0]
+    delete_moved = archive_walk.delete_moved
+    change = """update record_data set body = replace(body, '"0"', '"again"')"""
+
+    def change_first(tx: Tx, *arguments: Any) -> int:
+        tx.execute_raw(change, {})
+        return delete_moved(tx, *arguments)
+
+    # Not listed before: a page in memory would not learn of this change.
+    expected = ["again", "1", "2", "3"] * 4
+    exported = [{**each, "data": each["data"].replace("0", "again")} for each in data_of(fleet)]
+    with monkeypatch.context() as patched:
+        patched.setattr(archive_walk, "delete_moved", change_first)
+        archive(world)
+    for _ in range(2):
+        assert fleet.data(0) == expected
+        assert data_of(fleet) == exported
+        listed = list_records(fleet.ada, "data", device, limit=1, ascending="false")
+        assert sorted(each["data"] for each in listed) == sorted(expected)
+        archive(world)
+
+
+def data_of(fleet: Fleet) -> list[Any]:
+    rows = fleet.export(deviceId=fleet.devices[0])
+    return [each for each in rows if "data" in each]
+
+
 def test_expired_files_are_dropped_and_an_unreachable_archive_costs_only_what_is_in_it(
     make_world: Callable[..., World], place: Path
 ) -> None:

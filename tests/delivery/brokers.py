@@ -23,6 +23,7 @@ from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage
 from longwire.delivery.destinations.connections import default_tls_context
 
 START_TIMEOUT_S = 240.0  # only ends what hangs: a busy machine needs a minute for a JVM
+START_ATTEMPTS = 3
 STORY_TIMEOUT_S = 120.0
 
 NATS_SERVER = Path(sys.executable).parent / "nats-server"
@@ -90,7 +91,17 @@ class KafkaBroker(Broker):
     """Apache Kafka in KRaft mode, a single node; with SASL PLAIN on a second port."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        # While a JVM starts, somebody else may get a port that was free.
+        for attempt in range(START_ATTEMPTS):
+            try:
+                self._start_in(folder / str(attempt))
+                return
+            except RuntimeError:
+                if attempt == START_ATTEMPTS - 1:
+                    raise
+
+    def _start_in(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
         self.port, self.sasl_port, controller = free_port(), free_port(), free_port()
         config = folder / "server.properties"
         login_module = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -1,4 +1,4 @@
-// A screen for those who may see it. The others are told why not, and are offered nothing of it.
+// A screen for those who may see it. The others see why not, and nothing of it.
 import type { ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { mayCall, useRights } from "~/api/may";

@@ -47,7 +47,7 @@ export class Feed {
     if (this.isHeld) {
       this.waiting = merge(this.waiting, fresh);
       if (this.waiting.length > RING_MAX) {
-        this.forget(this.waiting.splice(0, this.waiting.length - RING_MAX));
+        this.dropIds(this.waiting.splice(0, this.waiting.length - RING_MAX));
         this.hasOverflowed = true;
       }
     } else this.rows = this.trim(merge(this.rows, fresh));
@@ -56,14 +56,15 @@ export class Feed {
   }
 
   // A page of the ledger that was asked for behind `before`. The list may have been cut off since:
-  // then it does not follow any more, and is dropped.
-  addOlder(before: string | null, items: readonly Arrival[], isComplete: boolean): void {
-    if (before !== this.oldest) return;
+  // then it does not follow any more, and is dropped. Returns those that were not known.
+  addOlder(before: string | null, items: readonly Arrival[], isComplete: boolean): Arrival[] {
+    if (before !== this.oldest) return [];
     const fresh = items.filter((each) => !this.ids.has(each.id));
     for (const each of fresh) this.ids.add(each.id);
     this.rows = merge([...fresh].sort(byArrival), this.rows);
     this.isComplete = isComplete;
     this.view = null;
+    return fresh;
   }
 
   // Held lists stay as they are; what arrives waits.
@@ -77,7 +78,7 @@ export class Feed {
   release(): void {
     if (this.waiting.length === 0 && !this.hasOverflowed) return;
     if (this.hasOverflowed) {
-      this.forget(this.rows);
+      this.dropIds(this.rows);
       this.rows = this.waiting;
       this.isComplete = false;
     } else this.rows = this.trim(merge(this.rows, this.waiting));
@@ -92,7 +93,7 @@ export class Feed {
     const isKept = (each: Arrival) => each.id === to || isNewer(each.id, to);
     const shown = this.isHeld ? this.waiting : this.rows;
     const kept = shown.filter(isKept);
-    this.forget(shown.filter((each) => !isKept(each)));
+    this.dropIds(shown.filter((each) => !isKept(each)));
     if (this.isHeld) {
       this.waiting = kept;
       this.hasOverflowed = true;
@@ -121,12 +122,12 @@ export class Feed {
 
   private trim(rows: Arrival[]): Arrival[] {
     if (rows.length <= RING_MAX) return rows;
-    this.forget(rows.slice(0, rows.length - RING_MAX));
+    this.dropIds(rows.slice(0, rows.length - RING_MAX));
     this.isComplete = false;
     return rows.slice(rows.length - RING_MAX);
   }
 
-  private forget(rows: readonly Arrival[]): void {
+  private dropIds(rows: readonly Arrival[]): void {
     for (const each of rows) this.ids.delete(each.id);
   }
 }

@@ -4,7 +4,7 @@ import { EventParser } from "./events";
 import { Feed, RING_MAX, isNewer } from "./feed";
 import { Hub, STREAMS_MAX } from "./hub";
 import { streamAddress, type Arrival, type FromHub } from "./protocol";
-import { RateCounter } from "./rates";
+import { RATE_SECONDS, RateCounter } from "./rates";
 
 const SECOND = 1_794_820_000_000;
 
@@ -21,7 +21,7 @@ function arrivals(first: number, last: number, kind: Arrival["kind"] = "data"): 
 const numbers = (rows: readonly Arrival[]) => rows.map((each) => parseInt(each.id.slice(4), 16));
 
 describe("EventParser", () => {
-  it("puts events together from any chunks, and remembers the last id", () => {
+  it("puts events together from any chunks, and keeps the last id", () => {
     const parser = new EventParser();
     const text = 'event: hello\nid: rec_1\ndata: {"a":1}\n\n: heartbeat\nid: rec_2\n\nevent: records\ndata: [\ndata: 1]\n\nevent: rec';
     const found = [...text].flatMap((each) => parser.push(each));
@@ -99,6 +99,18 @@ describe("RateCounter", () => {
     expect(times[119]).toBe(SECOND);
     expect([counts.data[119], counts.event[119], counts.geoloc[119], counts.data[100]]).toEqual([6, 2, 0, null]);
     expect(perSecond).toBe(8 / 5);
+  });
+
+  it("counts what arrived before it listened, as far as that is known", () => {
+    const rates = new RateCounter(SECOND + 5_000);
+    const earlier = [...arrivals(1, 6), ...arrivals(7, 7).map((each) => ({ ...each, arrivedAt: new Date(SECOND + 2_000).toISOString() }))];
+    rates.addEarlier(earlier, false);
+    const part = rates.read(SECOND + 6_000);
+    expect(part.counts.data.slice(-7)).toEqual([null, 6, 0, 1, 0, 0, 0]);
+    expect(part.knownSeconds).toBe(5);
+    rates.addEarlier([], true);
+    const all = rates.read(SECOND + 6_000);
+    expect([all.counts.data[0], all.knownSeconds]).toEqual([0, RATE_SECONDS]);
   });
 });
 

@@ -11,13 +11,19 @@ export interface Rates {
   readonly counts: Readonly<Record<(typeof KINDS)[number], readonly (number | null)[]>>;
   // The mean of the last seconds.
   readonly perSecond: number;
+  // Of how many of these seconds it is known how many there were.
+  readonly knownSeconds: number;
+}
+
+function secondOf(arrival: Arrival): number {
+  return Math.floor((momentOf(arrival.arrivedAt) ?? 0) / 1_000);
 }
 
 export class RateCounter {
   private readonly seconds = new Map<number, Record<string, number>>();
 
   // Before this nobody counted, which differs from none.
-  private readonly since: number;
+  private since: number;
 
   constructor(since: number) {
     this.since = since;
@@ -25,11 +31,19 @@ export class RateCounter {
 
   add(items: readonly Arrival[]): void {
     for (const each of items) {
-      const second = Math.floor((momentOf(each.arrivedAt) ?? 0) / 1_000);
+      const second = secondOf(each);
       const counts = this.seconds.get(second) ?? {};
       counts[each.kind] = (counts[each.kind] ?? 0) + 1;
       this.seconds.set(second, counts);
     }
+  }
+
+  // What arrived before, without holes; `isAll` if nothing is older.
+  addEarlier(items: readonly Arrival[], isAll: boolean): void {
+    this.add(items);
+    // There may have been more in the second of the oldest one.
+    const known = Math.min(...items.map(secondOf)) + 1;
+    this.since = isAll ? -Infinity : Math.min(this.since, known * 1_000);
   }
 
   // `now` by the clock of the service. The second that runs is left out: it is not over.
@@ -49,6 +63,7 @@ export class RateCounter {
       times: seconds.map((second) => second * 1_000),
       counts: counts as unknown as Rates["counts"],
       perSecond: recent.length > 0 ? sum / recent.length : 0,
+      knownSeconds: Math.max(0, Math.min(RATE_SECONDS, end - first)),
     };
   }
 }

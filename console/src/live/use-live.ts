@@ -59,6 +59,8 @@ export class LiveSource {
   private publishedAt = 0;
   private loading: AbortController | null = null;
   private hasBegun = false;
+  // The chart shows the two minutes before as well, as far as the first page reaches.
+  private hasCountedEarlier = false;
 
   readonly selection: LiveSelection;
   // A date: what arrived before it, from the ledger alone.
@@ -137,7 +139,9 @@ export class LiveSource {
     const before = this.feed.oldest;
     try {
       const page = await this.readPage(before, aborting.signal);
-      this.feed.addOlder(before, page.items, !page.nextToken);
+      const fresh = this.feed.addOlder(before, page.items, !page.nextToken);
+      if (!this.hasCountedEarlier) this.rates.addEarlier(fresh, !page.nextToken);
+      this.hasCountedEarlier = true;
       this.error = null;
     } catch (error) {
       if (aborting.signal.aborted) return;

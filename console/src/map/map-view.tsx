@@ -52,7 +52,7 @@ function viewOf(map: LeafletMap): View {
   return { lat, lng: wrapLng(lng), zoom: map.getZoom() };
 }
 
-// Said once, until the page is loaded again.
+// Shown once, until the page is loaded again.
 let isStreetNoteDismissed = false;
 
 function Ground({ onFailed, isFailed }: { onFailed: () => void; isFailed: boolean }) {

@@ -69,7 +69,7 @@ export function differencesOf(before: Fields | null | undefined, after: Fields |
   return compareFields(before ?? {}, after ?? {}, "");
 }
 
-// Whether two values mean the same: JSON in a text however it is spaced, and nothing however it is said.
+// Whether two values mean the same: JSON in a text however it is spaced, and nothing however it is written.
 export function isSame(left: unknown, right: unknown): boolean {
   return compare("value", left ?? null, right ?? null, true).length === 0;
 }

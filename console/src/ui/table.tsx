@@ -41,27 +41,39 @@ const END_ROWS = 20;
 const OVERSCAN = 12;
 const TOP_PX = 8;
 const CARD_PX = 56;
+const ROW_PX = 36;
 
 // On a phone a row is a card, as high as what stands in it.
 export function isPhone(): boolean {
   return window.matchMedia("(max-width: 640px)").matches;
 }
 
+function tokenRowHeight(element: HTMLElement | null): number {
+  return (element && parseInt(getComputedStyle(element).getPropertyValue("--row"), 10)) || ROW_PX;
+}
+
 function rowHeightOf(element: HTMLElement | null, given: number | undefined): number {
   if (given !== undefined) return given;
-  if (isPhone()) return CARD_PX;
-  return (element && parseInt(getComputedStyle(element).getPropertyValue("--row"), 10)) || 36;
+  return isPhone() ? CARD_PX : tokenRowHeight(element);
+}
+
+// The head stays in view above the rows, with a line below it; cards have none.
+function headHeightOf(element: HTMLElement | null): number {
+  return isPhone() ? 0 : tokenRowHeight(element) + 1;
 }
 
 export function Table<Row>(props: TableProps<Row>) {
   const { label, rows, columns, rowKey, onOpen, selection, onEndReached, total, isLoadingMore, rowClass, rowHead, onTopChange } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const height = rowHeightOf(scroller.current, props.rowHeight);
+  const headHeight = headHeightOf(scroller.current);
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => height,
     overscan: OVERSCAN,
+    scrollMargin: headHeight,
+    scrollPaddingStart: headHeight,
     getItemKey: (index) => rowKey(rows[index] as Row),
   });
   const isCard = isPhone() && props.rowHeight === undefined;
@@ -114,33 +126,33 @@ export function Table<Row>(props: TableProps<Row>) {
   const isAllLoadedSelected = selection !== undefined && rows.length > 0 && rows.every((row) => isHead(row) || selection.has(rowKey(row)));
   return (
     <div className="table" style={{ "--content": `${virtualizer.getTotalSize() + (isLoadingMore ? height : 0)}px` } as CSSProperties} role="grid" aria-label={label} aria-rowcount={total ?? rows.length} aria-multiselectable={selection ? true : undefined} onKeyDown={onKeyDown}>
-      <div role="rowgroup" className="table-head">
-        <div role="row" className="table-row" style={{ gridTemplateColumns: template }}>
-          {selection && (
-            <div role="columnheader">
-              <input
-                type="checkbox"
-                aria-label="Select all that are loaded"
-                checked={isAllLoadedSelected}
-                onChange={() => (isAllLoadedSelected ? selection.clear() : selection.setKeys(keysOf()))}
-              />
-            </div>
-          )}
-          {columns.map((column) => (
-            <div key={column.id} role="columnheader" className={column.align === "end" ? "cell-end" : undefined} aria-sort={column.sort?.order ?? undefined}>
-              {column.sort ? (
-                <button type="button" className="sort" onClick={column.sort.onSort}>
-                  {column.head}
-                  <span aria-hidden="true">{column.sort.order === "ascending" ? " ↑" : column.sort.order === "descending" ? " ↓" : ""}</span>
-                </button>
-              ) : (
-                column.head
-              )}
-            </div>
-          ))}
-        </div>
-      </div>
       <div ref={scroller} className="table-body" onScroll={onTopChange && ((event) => onTopChange(event.currentTarget.scrollTop < TOP_PX))}>
+        <div role="rowgroup" className="table-head">
+          <div role="row" className="table-row" style={{ gridTemplateColumns: template }}>
+            {selection && (
+              <div role="columnheader">
+                <input
+                  type="checkbox"
+                  aria-label="Select all that are loaded"
+                  checked={isAllLoadedSelected}
+                  onChange={() => (isAllLoadedSelected ? selection.clear() : selection.setKeys(keysOf()))}
+                />
+              </div>
+            )}
+            {columns.map((column) => (
+              <div key={column.id} role="columnheader" className={column.align === "end" ? "cell-end" : undefined} aria-sort={column.sort?.order ?? undefined}>
+                {column.sort ? (
+                  <button type="button" className="sort" onClick={column.sort.onSort}>
+                    {column.head}
+                    <span aria-hidden="true">{column.sort.order === "ascending" ? " ↑" : column.sort.order === "descending" ? " ↓" : ""}</span>
+                  </button>
+                ) : (
+                  column.head
+                )}
+              </div>
+            ))}
+          </div>
+        </div>
         <div role="rowgroup" className="table-rows" style={{ height: virtualizer.getTotalSize() }}>
           {items.map((item) => {
             const row = rows[item.index] as Row;
@@ -157,7 +169,7 @@ export function Table<Row>(props: TableProps<Row>) {
                   tabIndex={item.index === 0 ? 0 : -1}
                   aria-rowindex={item.index + 1}
                   className="table-row table-row-head"
-                  style={{ transform: `translateY(${item.start}px)`, ...sizeOf(item.size) }}
+                  style={{ transform: `translateY(${item.start - headHeight}px)`, ...sizeOf(item.size) }}
                 >
                   <div role="gridcell" aria-colspan={columns.length + (selection ? 1 : 0)}>
                     {head}
@@ -174,7 +186,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 aria-rowindex={item.index + 1}
                 aria-selected={selection ? isChosen : undefined}
                 className={`table-row ${onOpen ? "table-row-link" : ""} ${selection ? "table-row-select" : ""} ${rowClass?.(row) ?? ""}`}
-                style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)`, ...sizeOf(item.size) }}
+                style={{ gridTemplateColumns: template, transform: `translateY(${item.start - headHeight}px)`, ...sizeOf(item.size) }}
                 onClick={(event) => {
                   if (!(event.target as HTMLElement).closest("a, button, input, label, select")) onOpen?.(row);
                 }}

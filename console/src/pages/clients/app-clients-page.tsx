@@ -14,7 +14,7 @@ import { TextField } from "~/ui/field";
 import { Form } from "~/ui/form";
 import { Facts, PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
-import { Empty, ErrorState, Loading } from "~/ui/state";
+import { Empty, QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { TimeText, useNow } from "~/ui/time-text";
 import { hold } from "~/ui/toast";
@@ -143,61 +143,62 @@ export function AppClientsPage() {
   return (
     <>
       <PageHeader title="App clients" below={`They act in ${group.data?.name ?? "this group"} and below with its default role.`} actions={create} />
-      {clients.isPending && <Loading />}
-      {clients.isError && <ErrorState error={clients.error} onRetry={() => void clients.refetch()} operation="GET /group/appClients" groupId={groupId} />}
-      {clients.data && shown.length === 0 && (
-        <Empty
-          text="An app client is a program with an id and a secret of its own, such as a dashboard or a gateway."
-          action={create}
-          curl={`curl -X POST ${SERVICE_URL}/appClient -H "Authorization: Bearer $TOKEN" -d '{"groupId": "${groupId}", "name": "dashboard"}'`}
-        />
-      )}
-      {shown.length > 0 && (
-        <div className="card app-clients">
-          <table className="plain stacked">
-            <thead>
-              <tr>
-                <th>Name</th>
-                <th>Client id</th>
-                <th>Expires</th>
-                <th>Created</th>
-                <th>
-                  <span className="visually-hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((client) => {
-                const expires = momentOf(client.expiration);
-                return (
-                  <tr key={client.appClientId}>
-                    <td>
-                      <strong>{client.name}</strong>
-                      {client.description && <div className="ink-2">{client.description}</div>}
-                    </td>
-                    <td data-label="Client id">
-                      <IdText id={client.appClientId} />
-                    </td>
-                    <td data-label="Expires">
-                      {expires !== null && expires < now ? <Pill tone="bad">expired</Pill> : <TimeText at={expires} precision="day" none="never" />}
-                    </td>
-                    <td data-label="Created">
-                      <TimeText at={client.createdAt} precision="minute" />
-                    </td>
-                    <td>
-                      <div className="form-actions">
-                        <Button onClick={() => setRenamed(client)}>Rename</Button>
-                        <Button onClick={() => remove(client)}>Delete</Button>
-                      </div>
-                    </td>
+      <QueryView query={clients} operation="GET /group/appClients" groupId={groupId} noun="group">
+        {() =>
+          shown.length === 0 ? (
+            <Empty
+              text="An app client is a program with an id and a secret of its own, such as a dashboard or a gateway."
+              action={create}
+              curl={`curl -X POST ${SERVICE_URL}/appClient -H "Authorization: Bearer $TOKEN" -d '{"groupId": "${groupId}", "name": "dashboard"}'`}
+            />
+          ) : (
+            <div className="card">
+              <table className="plain stacked people">
+                <thead>
+                  <tr>
+                    <th>Name</th>
+                    <th>Client id</th>
+                    <th>Expires</th>
+                    <th>Created</th>
+                    <th>
+                      <span className="visually-hidden">Actions</span>
+                    </th>
                   </tr>
-                );
-              })}
-            </tbody>
-          </table>
-          {clients.hasNextPage && <Button onClick={() => void clients.fetchNextPage()}>Show more</Button>}
-        </div>
-      )}
+                </thead>
+                <tbody>
+                  {shown.map((client) => {
+                    const expires = momentOf(client.expiration);
+                    return (
+                      <tr key={client.appClientId}>
+                        <td>
+                          <strong>{client.name}</strong>
+                          {client.description && <div className="ink-2">{client.description}</div>}
+                        </td>
+                        <td data-label="Client id">
+                          <IdText id={client.appClientId} />
+                        </td>
+                        <td data-label="Expires">
+                          {expires !== null && expires < now ? <Pill tone="bad">expired</Pill> : <TimeText at={expires} precision="day" none="never" />}
+                        </td>
+                        <td data-label="Created">
+                          <TimeText at={client.createdAt} precision="minute" />
+                        </td>
+                        <td className="row-actions">
+                          <div className="form-actions">
+                            <Button onClick={() => setRenamed(client)}>Rename</Button>
+                            <Button onClick={() => remove(client)}>Delete</Button>
+                          </div>
+                        </td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+              {clients.hasNextPage && <Button onClick={() => void clients.fetchNextPage()}>Show more</Button>}
+            </div>
+          )
+        }
+      </QueryView>
       {isCreating && (
         <NewClient
           groupId={groupId}

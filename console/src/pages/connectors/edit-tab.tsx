@@ -25,7 +25,7 @@ function updateBody(connector: Connector, form: ConnectorForm, fields: readonly 
 
 function EditForm({ connector, fields, formats }: { connector: Connector; fields: readonly FormField[]; formats: readonly string[] }) {
   const client = useQueryClient();
-  // What the form began with: a refresh of the page changes nothing under the hands of who types.
+  // What the form began with: a refresh of the page does not change what is being typed.
   const [base, setBase] = useState(connector);
   const baseForm = useMemo(() => formOf(base, fields), [base, fields]);
   const [form, setForm] = useState(baseForm);

@@ -47,7 +47,7 @@ describe("parameters survive the form", () => {
 });
 
 test("what is wrong is left to the service to say", () => {
-  expect(paramsOf(fields("http"), { url: "nonsense", batch: "many" })).toEqual({ url: "nonsense", batch: "many" });
+  expect(paramsOf(fields("http"), { url: "invalid", batch: "many" })).toEqual({ url: "invalid", batch: "many" });
   expect(fieldsOf("no schema")).toEqual([]);
 });
 

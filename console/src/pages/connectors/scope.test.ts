@@ -24,7 +24,7 @@ describe("scopeSentence", () => {
       "all records of all devices in Harbour, where message.kind == 'event' || message.data.x > 1",
       false,
     ],
-    [{ filter: "message.kind == 'nonsense'" }, "all records of all devices in Harbour, where message.kind == 'nonsense'", false],
+    [{ filter: "message.kind == 'unknown'" }, "all records of all devices in Harbour, where message.kind == 'unknown'", false],
   ];
   test.each(table)("%j", (given, text, isEverything) => {
     expect(scopeSentence({ ...BARE, ...given })).toEqual({ text, isEverything });

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, read, type Schemas } from "~/api/client";
-import type { Span } from "~/time";
+import type { Span, TimeRange } from "~/time";
 import type { Kind } from "./search";
 
 export type Device = Schemas["Device"];
@@ -23,9 +23,11 @@ interface RecordPage {
   nextToken: string | undefined;
 }
 
-export function deviceRecordsQuery(device: Device, kinds: readonly Kind[] | undefined, span: Span, isOpenEnded: boolean) {
+// A range until now is the same one a minute later: what was loaded of it stays while it is refreshed.
+export function deviceRecordsQuery(device: Device, kinds: readonly Kind[] | undefined, range: TimeRange, span: Span) {
+  const isOpenEnded = range.to === "now";
   return infiniteQueryOptions({
-    queryKey: ["device-records", device.deviceId, device.groupId, kinds, span.begin, isOpenEnded ? "now" : span.end],
+    queryKey: ["device-records", device.deviceId, device.groupId, kinds, isOpenEnded ? range.from : span.begin, isOpenEnded ? "now" : span.end],
     queryFn: async ({ pageParam, signal }): Promise<RecordPage> => {
       const found: RecordPage = { items: [], lookedAt: 0, nextToken: pageParam };
       for (let looks = 0; looks < LOOKS_MAX && found.items.length < PAGE_ITEMS / 2; looks += 1) {

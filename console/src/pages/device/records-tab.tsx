@@ -57,7 +57,7 @@ function exportSource(device: Device, kinds: readonly Kind[], span: Span): Expor
 export function RecordsTab({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const { range, span } = useRange();
   const [isExporting, setExporting] = useState(false);
-  const query = useInfiniteQuery(deviceRecordsQuery(device, search.kind, span, range.to === "now"));
+  const query = useInfiniteQuery(deviceRecordsQuery(device, search.kind, range, span));
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
   const kinds = search.kind ?? [...KINDS];
   const toggle = (kind: Kind) => {

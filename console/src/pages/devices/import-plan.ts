@@ -49,8 +49,8 @@ export function planImport(text: string, size = STEP_LINES): ImportPlan {
 
 // The name of a column as the service knows it: case, spaces, - and _ do not matter.
 export function columnName(head: string): string {
-  const spelled = head.toLowerCase().replace(/[\s_-]/g, "");
-  return spelled === "originalid" ? "originalId" : spelled;
+  const plain = head.toLowerCase().replace(/[\s_-]/g, "");
+  return plain === "originalid" ? "originalId" : plain;
 }
 
 export type LineStates = ReadonlyMap<number, LineState>;

@@ -8,7 +8,7 @@ import { groupQuery } from "~/api/queries";
 import { CONSOLE_PATH, SERVICE_URL } from "~/base-path";
 import { useZone } from "~/frame/page-state";
 import { usePaused, setPaused } from "~/live/pause";
-import { KINDS } from "~/live/rates";
+import { KINDS, RATE_SECONDS } from "~/live/rates";
 import type { Arrival } from "~/live/protocol";
 import { useLiveSource, useRates, type DeviceSummary, type LiveSource } from "~/live/use-live";
 import { formatTime, momentOf } from "~/time";
@@ -117,7 +117,7 @@ function rateText(perSecond: number): string {
 
 function Lists({ source, search, change, groupId }: PartProps & { source: LiveSource }) {
   const isPaused = usePaused();
-  const { perSecond } = useRates(source);
+  const { perSecond, knownSeconds } = useRates(source);
   const [isAtTop, setAtTop] = useState(true);
   const [isTouched, setTouched] = useState(false);
   const box = useRef<HTMLDivElement>(null);
@@ -154,6 +154,7 @@ function Lists({ source, search, change, groupId }: PartProps & { source: LiveSo
           <span className="ink-2">
             {isTooFast ? "too fast to read; by device shows the last of each" : <LostText lost={view.lost} />}
           </span>
+          {knownSeconds < RATE_SECONDS && <span className="ink-3">counted for {knownSeconds} s</span>}
           {!isByDevice && view.waiting > 0 && (
             <Button className="live-new" onClick={toTop}>
               {view.waiting.toLocaleString("en")}

@@ -47,7 +47,7 @@ function Seen({ device }: { device: Device }) {
 const COLUMNS: readonly Column<Device>[] = [
   {
     id: "name",
-    head: "In the frame",
+    head: "Device",
     width: "minmax(0, 1fr)",
     card: "title",
     cell: (device) => (

@@ -63,7 +63,7 @@ function About({ notification }: { notification: Notification }) {
 function EditForm({ notification, fields }: { notification: Notification; fields: readonly FormField[] }) {
   const client = useQueryClient();
   const { groupId, id: notificationId } = notification;
-  // What the form began with: a refresh of the page changes nothing under the hands of who types.
+  // What the form began with: a refresh of the page does not change what is being typed.
   const [base, setBase] = useState(notification);
   const baseForm = useMemo(() => formOf(base, fields), [base, fields]);
   const [form, setForm] = useState(baseForm);

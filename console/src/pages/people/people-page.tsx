@@ -14,7 +14,7 @@ import { Form } from "~/ui/form";
 import { Menu, type MenuItem } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
-import { Empty, ErrorState, Loading } from "~/ui/state";
+import { Empty, QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { TimeText } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
@@ -163,7 +163,7 @@ function MemberRow({
         {/* Of those who have not accepted yet, only the address is known. */}
         {member.seenAt || member.name ? <TimeText at={member.seenAt} precision="minute" withAgo /> : <Pill tone="idle">invited</Pill>}
       </td>
-      <td className="number">
+      <td className="row-actions">
         <Menu label={<span aria-label={`Actions for ${nameOf(member)}`}>⋯</span>} look="quiet" items={items} />
       </td>
     </tr>
@@ -259,32 +259,32 @@ export function PeoplePage() {
   return (
     <>
       <PageHeader title="People" actions={invite} />
-      {members.isPending && <Loading />}
-      {members.isError && <ErrorState error={members.error} onRetry={() => void members.refetch()} operation="GET /group/users" groupId={groupId} />}
-      {members.data && (
-        <div className="card people">
-          <table className="plain stacked">
-            <thead>
-              <tr>
-                <th>Person</th>
-                <th>Role</th>
-                <th>Last seen</th>
-                <th>
-                  <span className="visually-hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((member) => (
-                <MemberRow key={member.id} member={member} groupId={groupId} rights={rights} roles={mine} lock={lockOf(member)} onAsk={ask} onRemove={remove} />
-              ))}
-            </tbody>
-            <Above groupId={groupId} />
-          </table>
-          {shown.length === 0 && <Empty text="Nobody has a role in this group itself." action={invite} />}
-          {members.hasNextPage && <Button onClick={() => void members.fetchNextPage()}>Show more</Button>}
-        </div>
-      )}
+      <QueryView query={members} operation="GET /group/users" groupId={groupId} noun="group">
+        {() => (
+          <div className="card">
+            <table className="plain stacked people">
+              <thead>
+                <tr>
+                  <th>Person</th>
+                  <th>Role</th>
+                  <th>Last seen</th>
+                  <th>
+                    <span className="visually-hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {shown.map((member) => (
+                  <MemberRow key={member.id} member={member} groupId={groupId} rights={rights} roles={mine} lock={lockOf(member)} onAsk={ask} onRemove={remove} />
+                ))}
+              </tbody>
+              <Above groupId={groupId} />
+            </table>
+            {shown.length === 0 && <Empty text="Nobody has a role in this group itself." action={invite} />}
+            {members.hasNextPage && <Button onClick={() => void members.fetchNextPage()}>Show more</Button>}
+          </div>
+        )}
+      </QueryView>
       {isInviting && <Invite groupId={groupId} roles={mine} onClose={() => setInviting(false)} />}
       {asked && <WhatMay groupId={groupId} userId={asked.id ?? ""} name={nameOf(asked)} onClose={() => setAsked(null)} />}
       {link && <LinkDialog {...link} onClose={() => setLink(null)} />}

@@ -11,7 +11,7 @@ import { TextField } from "~/ui/field";
 import { Form } from "~/ui/form";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
-import { ErrorState, Loading, QueryView } from "~/ui/state";
+import { QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
@@ -64,7 +64,7 @@ function Figures({ samples }: { samples: readonly Sample[] }) {
       <Card title="Deliveries">
         <Facts
           rows={[
-            ...states.map((state) => [state, of("longwire_deliveries", count, { state })] as const),
+            ...states.map((state) => [`${state.charAt(0).toUpperCase()}${state.slice(1)}`, of("longwire_deliveries", count, { state })] as const),
             ["Oldest that waits", of("longwire_delivery_oldest_seconds", (seconds) => (seconds > 0 ? duration(seconds * 1_000) : "none"))],
             ["Attempts since the start", of("longwire_delivery_attempts_total")],
           ]}
@@ -127,34 +127,34 @@ function Users() {
   });
   return (
     <Card title="Users" note={<Button onClick={() => setCreating(true)}>New user</Button>}>
-      {users.isPending && <Loading rows={3} />}
-      {users.isError && <ErrorState error={users.error} onRetry={() => void users.refetch()} />}
-      {users.data && (
-        <table className="plain">
-          <thead>
-            <tr>
-              <th>Person</th>
-              <th>User id</th>
-              <th>Last seen</th>
-            </tr>
-          </thead>
-          <tbody>
-            {users.data.pages
-              .flatMap((page) => page.items)
-              .map((user) => (
-                <tr key={user.id}>
-                  <td>
-                    {user.name ?? user.email} {user.name && <span className="ink-2">{user.email}</span>}
-                  </td>
-                  <td>{user.id && <IdText id={user.id} />}</td>
-                  <td>
-                    <TimeText at={user.seenAt} precision="minute" withAgo />
-                  </td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      )}
+      <QueryView query={users} skeletonRows={3}>
+        {({ pages }) => (
+          <table className="plain">
+            <thead>
+              <tr>
+                <th>Person</th>
+                <th>User id</th>
+                <th>Last seen</th>
+              </tr>
+            </thead>
+            <tbody>
+              {pages
+                .flatMap((page) => page.items)
+                .map((user) => (
+                  <tr key={user.id}>
+                    <td>
+                      {user.name ?? user.email} {user.name && <span className="ink-2">{user.email}</span>}
+                    </td>
+                    <td>{user.id && <IdText id={user.id} />}</td>
+                    <td>
+                      <TimeText at={user.seenAt} precision="minute" withAgo />
+                    </td>
+                  </tr>
+                ))}
+            </tbody>
+          </table>
+        )}
+      </QueryView>
       {users.hasNextPage && <Button onClick={() => void users.fetchNextPage()}>Show more</Button>}
       {isCreating && <NewUser onClose={() => setCreating(false)} />}
     </Card>

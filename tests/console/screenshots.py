@@ -16,7 +16,7 @@ from typing import Any, Literal
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.chromium import FLAGS, PATH
-from tests.console.screens import list_screens
+from tests.console.screens import CONNECTOR, list_screens
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build/screenshots"
@@ -35,6 +35,7 @@ BETTER = {
     "connector": "?from=now-1h",
     "messages": "?from=now-1h",
     "map": "?below=true&at=52.3,4.9,7",
+    "drift": "?below=true",
 }
 # These fill while they are open, so they are opened first and taken last.
 FILLING = "live"
@@ -108,6 +109,9 @@ def take_screens(context: BrowserContext, demo: dict[str, Any], names: set[str],
         take_one("sign-in", open_page("/sign-in"))
     sign_in(context, demo)
     paths = list_screens(get, demo["groupId"])
+    failed = {"groupId": demo["groupId"], "connectorId": CONNECTOR, "status": "failed"}
+    if messages := get("/connector/messages", failed)["items"]:
+        paths["message-trace"] = f"/m/{messages[0]['id']}"  # with more than one attempt
     wanted = [name for name in paths if not names or name in names]
     filling = open_page(paths[FILLING]) if FILLING in wanted else None
     for name in wanted:

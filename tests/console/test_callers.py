@@ -1,4 +1,6 @@
-"""Five kinds of caller at every screen: nobody is offered what the service then refuses.
+"""Six kinds of caller at every screen: nobody is offered what the service then refuses.
+
+A seventh kind, app clients, cannot sign in: tests/identity/test_sessions.py.
 
 A browser of each opens every screen by its address, follows what stands at the side, and uses
 whatever a screen offers: buttons, switches, choices, and those of the menus and dialogs that open.
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
 NOWHERE = "http://127.0.0.1:9"
 NARROW = ("group.read", "device.read", "device.update", "record.read")
-CALLERS = ("operator", "administrator", "narrow", "viewer", "nobody")
+CALLERS = ("operator", "administrator", "manager", "narrow", "viewer", "nobody")
 # Leads out of the console, or says nothing to the service.
 SKIPPED = re.compile("Sign out|^Copy|Download|^Close$|^Cancel$|^Dismiss$")
 # What is said instead of something that may not be seen.

@@ -36,10 +36,12 @@ WAIT_S = 30
 AWAY = "The service cannot be reached"
 
 GO = """path => {
-    for (const alert of document.querySelectorAll('main [role=alert]')) alert.dataset.before = '';
+    const marked = document.querySelectorAll('main [role=alert], main .refreshing');
+    for (const each of marked) each.dataset.before = '';
     history.pushState({}, '', '/console' + path);
 }"""
 NEW_ALERT = "main [role=alert]:not([data-before])"
+NEW_LINE = "main .refreshing:not([data-before])"
 GREY_ROWS = "main .skeleton, main [aria-busy=true]"
 
 
@@ -238,6 +240,39 @@ def test_a_new_group_says_what_belongs_there(world: World, browse: OpenConsole) 
             go(page, f"/g/{group}/{screen}")
             expect(page.locator("main .state, main .overview-steps").first, screen).to_be_visible()
             console.check_accessibility()
+
+
+# Screens whose data are of a range that moves on load another one instead.
+REFRESHED = (
+    *("devices", "connectors", "notifications", "notification", "people", "clients", "jobs"),
+    *("job", "drift", "groups", "settings", "device", "trace", "message-trace", "platform"),
+)
+STALE_MS = 70_000
+
+
+@pytest.mark.soak
+def test_screens_keep_what_they_show_while_it_is_asked_for_again(
+    world: World, company: Company, browse: OpenConsole
+) -> None:
+    waiting: list[Route] = []
+    with browse(world, world.operator) as console:
+        console.page.clock.install()
+        page = console.open("/account")
+        for screen in REFRESHED:
+            go(page, company.screens[screen])
+            expect(page).to_have_url(f"{world.url}/console{company.screens[screen]}")
+            expect(page.locator("main h1"), screen).to_be_visible()
+            expect(page.locator(GREY_ROWS), screen).to_have_count(0)
+        go(page, "/account")
+        page.clock.fast_forward(STALE_MS)
+        with intercepting(console, waiting.append):
+            for screen in REFRESHED:
+                waiting.clear()
+                go(page, company.screens[screen])
+                expect(page).to_have_url(f"{world.url}/console{company.screens[screen]}")
+                expect(page.locator("main h1"), screen).to_be_visible()
+                expect(page.locator(NEW_LINE).first, screen).to_be_attached()
+                expect(page.locator("main .skeleton"), screen).to_have_count(0)
 
 
 # A filter of each list that nothing fits.

@@ -1,4 +1,4 @@
-import type { KeyboardEvent, ReactNode } from "react";
+import { useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
 
 export interface Tab<T extends string> {
   id: T;
@@ -19,6 +19,13 @@ export function Tabs<T extends string>({
   label: string;
   children: ReactNode;
 }) {
+  const list = useRef<HTMLDivElement>(null);
+  // Where not all fit, the current one is in view; the page itself stays where it is.
+  useEffect(() => {
+    const tab = document.getElementById(`tab-${current}`)?.getBoundingClientRect();
+    const box = list.current?.getBoundingClientRect();
+    if (tab && box) list.current?.scrollBy({ left: tab.left + tab.width / 2 - box.left - box.width / 2 });
+  }, [current]);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined) return;
@@ -31,7 +38,7 @@ export function Tabs<T extends string>({
   };
   return (
     <>
-      <div role="tablist" aria-label={label} className="tabs" onKeyDown={onKeyDown}>
+      <div ref={list} role="tablist" aria-label={label} className="tabs" onKeyDown={onKeyDown}>
         {tabs.map((tab) => (
           <button
             key={tab.id}

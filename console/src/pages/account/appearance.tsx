@@ -31,7 +31,7 @@ export function Appearance() {
         <Select
           label="Time zone"
           value={chosen.zone}
-          options={[["", `As the browser has it (${zoneLabel("")})`], ...zones.map((zone) => [zone, zone] as const)]}
+          options={[["", `The browser's (${zoneLabel("")})`], ...zones.map((zone) => [zone, zone] as const)]}
           onChange={(event) => setPreference("zone", event.target.value)}
         />
         <Checkbox

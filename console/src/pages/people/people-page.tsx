@@ -163,7 +163,7 @@ function MemberRow({
         {/* Of those who have not accepted yet, only the address is known. */}
         {member.seenAt || member.name ? <TimeText at={member.seenAt} precision="minute" withAgo /> : <Pill tone="idle">invited</Pill>}
       </td>
-      <td className="row-actions">
+      <td className="row-actions row-menu">
         <Menu label={<span aria-label={`Actions for ${nameOf(member)}`}>⋯</span>} look="quiet" items={items} />
       </td>
     </tr>

@@ -104,8 +104,15 @@ def test_devices_are_found_and_sorted_by_when_they_were_seen(
     names = ["now", "today", "week", "old", "ancient"]
     assert find(ada, group, **newest_first) == [*names, "quiet", "never"]
     assert find(ada, group, sort="seenAt") == ["never", "quiet", *reversed(names)]
-    monkeypatch.setattr(device_search, "SAMPLED_SHARE", 2)
-    assert find(ada, group, **newest_first) == [*names, "quiet", "never"]
+    monkeypatch.setattr(device_search, "SAMPLED_SHARES", (4, 2))
+    monkeypatch.setattr(device_search, "FEW", 1)
+    for wanted in ({}, {"type": "generic"}, {"q": "e", "type": "generic"}):
+        for limit in (1, 2, 100):
+            found = walk(
+                partial(ada.get, "/devices"), groupId=group, limit=limit, **wanted, **newest_first
+            )
+            expected = [name for name in [*names, "quiet", "never"] if wanted.get("q", "") in name]
+            assert [item["name"] for item in found] == expected
     assert find(ada, group, sort="seenAt") == ["never", "quiet", *reversed(names)]
     for seen, count in {"hour": 1, "day": 2, "week": 3}.items():
         assert find(ada, group, seen=seen, **newest_first) == names[:count]
@@ -189,13 +196,16 @@ def test_a_filter_is_applied_without_reading_the_rows_of_devices(
     ok(ada.get("/devices", groupId=group, seen="never"))
     ok(ada.get("/devices", groupId=group, type="generic", sort="seenAt"))
     in_range = [each for each in plans.sqlite_statements if "between :first" in each]
-    assert by_index and in_range
+    by_type = [each for each in plans.sqlite_statements if "ix_device_type_group_id" in each]
+    assert by_index and in_range and by_type
     with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
-        for sql in (*by_index, *in_range):
+        for sql in (*by_index, *in_range, *by_type):
             values = dict.fromkeys(re.findall(r":([a-z_]+)", sql))
             first = connection.execute(f"explain query plan {sql}", values).fetchone()[3]
             if sql in by_index:
                 assert "COVERING INDEX ix_device_filter" in first, sql
+            elif sql in by_type:
+                assert "COVERING INDEX ix_device_type_group_id (type=? AND group_id=?)" in first
             else:
                 assert "INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in first, sql
 

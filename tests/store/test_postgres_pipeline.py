@@ -196,3 +196,18 @@ def test_numbers_are_sent_as_one_encoded_parameter(world: World) -> None:
         assert found == [(1, 0.5, "a", None)]
 
     world.read(check)
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_statement_that_is_planned_by_its_values_is_never_prepared(world: World) -> None:
+    """The server plans a prepared one for average values, after some executions."""
+    sql, values = "select count(*) from device_state where group_id = :home", {"home": 1}
+
+    def count_prepared(tx: Tx, *, is_planned_by_values: bool) -> int:
+        for _ in range(12):
+            tx.fetch_raw(sql, values, is_planned_by_values=is_planned_by_values)
+        found = "select count(*) from pg_prepared_statements where statement like :text"
+        return int(tx.fetch_raw(found, {"text": "%count(*) from device_state%"})[0][0])
+
+    assert world.read(lambda tx: count_prepared(tx, is_planned_by_values=True)) == 0
+    assert world.read(lambda tx: count_prepared(tx, is_planned_by_values=False)) == 1

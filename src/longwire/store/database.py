@@ -169,15 +169,24 @@ class Tx:
         return _for_psycopg(sql) if self.is_postgres else sql
 
     def fetch_raw(
-        self, sql: "str | DialectSql", values: Mapping[str, Any], *, is_binary: bool = False
+        self,
+        sql: "str | DialectSql",
+        values: Mapping[str, Any],
+        *,
+        is_binary: bool = False,
+        is_planned_by_values: bool = False,
     ) -> list[tuple[Any, ...]]:
         """Run a statement with `:name` parameters on the driver; its rows as plain tuples.
 
-        With `is_binary`, PostgreSQL does not write numbers as text: for very many rows.
+        With `is_binary`, PostgreSQL does not write numbers as text: for very many rows. With
+        `is_planned_by_values`, it plans the statement each time: after some executions it would use
+        a plan for an average group, which is a bad one for a group that has most of the rows.
         """
         text, options = self.to_driver_sql(sql), {}
         if is_binary and self.is_postgres:
-            options = {"binary": True}
+            options["binary"] = True
+        if is_planned_by_values and self.is_postgres:
+            options["prepare"] = False
         rows: list[tuple[Any, ...]] = self.driver.execute(text, values, **options).fetchall()
         return rows
 

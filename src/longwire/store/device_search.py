@@ -5,7 +5,7 @@ For any other filter every device of the groups may have to be looked at, which 
 tenth of a second for a hundred thousand; there may be `EXAMINED_MAX` of them.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest, nsmallest
@@ -23,8 +23,9 @@ from longwire.store.search_text import search_text
 
 COUNTED_MAX = 100_000
 EXAMINED_MAX = 1_000_000
-# Of all states, how many are read to know what cannot be among the first ones.
-SAMPLED_SHARE = 100
+# Of all states, how many are read to know what cannot be among the first ones: a hundredth of them,
+# and then a tenth where each that is left costs a look at its device.
+SAMPLED_SHARES = (100, 10)
 # If no more devices fit, they are sorted by themselves.
 FEW = 5_000
 # Groups with no more pages are sorted together, others each by an index.
@@ -108,6 +109,7 @@ _DEVICES_AND_STATES = f"device d{_JOIN_STATES}"
 # In the order of the rows, from an index that has all that a filter looks at: SQLite would take any
 # that begins with the group.
 _DEVICES_IN_ORDER = using_index("ix_device_filter")
+_DEVICES_BY_TYPE = using_index("ix_device_type_group_id")  # which is a tenth as large
 _STATES_IN_ORDER = using_index("ix_device_state_group_id_device_number")
 _STATES_FIRST = "device_state s cross join device d on d.number = s.device_number"
 
@@ -444,12 +446,14 @@ class _Listing:
         What lies beyond is skipped, which costs less than sorting it.
         """
         home = self._is_in_range("s.group_id", "s.device_number")
-        self._values["last"] = numbers.first + (numbers.last - numbers.first) // SAMPLED_SHARE
-        rows = self._fetch_page(start, only, home=home)
+        bounded = f"{_SEEN_AT} {'<=' if self._order.ascending else '>='} :bound and {home}"
+        for share in SAMPLED_SHARES if "d" in self._filter.tables else SAMPLED_SHARES[:1]:
+            self._values["last"] = numbers.first + (numbers.last - numbers.first) // share
+            rows = self._fetch_page(start, only, home=home)
+            if len(rows) > self._limit:
+                self._values["bound"] = rows[-1][1]
+                home = bounded
         self._values["last"] = numbers.last
-        if len(rows) > self._limit:
-            self._values["bound"] = rows[-1][1]
-            home = f"{_SEEN_AT} {'<=' if self._order.ascending else '>='} :bound and {home}"
         return self._fetch_page(start, only, home=home)
 
     @cached_property
@@ -519,7 +523,7 @@ class _Listing:
         self,
         sql: str,
         only: str = "",
-        sort_tables: Iterable[str] = (),
+        sort_tables: Collection[str] = (),
         home: str | None = None,
     ) -> str:
         tables = self._filter.tables.union(sort_tables) - {""} or {"d"}
@@ -535,7 +539,12 @@ class _Listing:
         main = "d" if "d" in tables else "s"
         is_in_order = not (only or is_by_range or (is_by_battery and main == "s"))
         for name, text in {
-            "tables": self._choose_tables(tables, is_in_order=is_in_order, is_by_range=is_by_range),
+            "tables": self._choose_tables(
+                tables,
+                has_order=bool(sort_tables),
+                is_in_order=is_in_order,
+                is_by_range=is_by_range,
+            ),
             "home": home or f"{main}.{self._home}",
             "conditions": f"{self._filter.text}\n    {only}",
             "table": main,
@@ -546,15 +555,20 @@ class _Listing:
             sql = sql.replace(f"{{{name}}}", text)
         return sql
 
-    def _choose_tables(self, tables: set[str], *, is_in_order: bool, is_by_range: bool) -> str:
+    def _choose_tables(
+        self, tables: set[str], *, has_order: bool, is_in_order: bool, is_by_range: bool
+    ) -> str:
         if tables == {"s"}:
             return f"device_state s {_choose(self._tx, _STATES_IN_ORDER) if is_in_order else ''}"
         if len(tables) == 2 and is_by_range:
             return _STATES_FIRST
         # Without a filter the index of the order is better.
         is_in_order = is_in_order and bool(self._filter.texts)
-        devices = f"device d {_choose(self._tx, _DEVICES_IN_ORDER) if is_in_order else ''}"
+        is_by_type = not has_order and self._filter.values.keys() == {"type"}
+        index = _choose(self._tx, _DEVICES_BY_TYPE if is_by_type else _DEVICES_IN_ORDER)
+        devices = f"device d {index if is_in_order else ''}"
         return f"{devices}{_JOIN_STATES}" if len(tables) == 2 else devices
 
     def _run(self, sql: str, most: int) -> list[tuple[Any, ...]]:
-        return self._tx.fetch_raw(sql, self._values | {"most": most})
+        values = self._values | {"most": most}
+        return self._tx.fetch_raw(sql, values, is_planned_by_values=True)

@@ -211,7 +211,8 @@ def count_devices(
             place = {"home": home, **numbers._asdict()}
             rows.append((home, *tx.fetch_raw(COUNT_DEVICES_IN_RANGE, values | place)[0]))
     if others:
-        rows += tx.fetch_raw(COUNT_DEVICES, values | {"homes": array_param(tx, others)})
+        values |= {"homes": array_param(tx, others)}
+        rows += tx.fetch_raw(COUNT_DEVICES, values, is_planned_by_values=True)
     return [_device_counts(row) for row in sorted(rows, key=lambda row: int(row[0]))]
 
 

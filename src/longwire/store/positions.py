@@ -162,7 +162,9 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
         values |= {"first": max(numbers.first, after_number + 1), "last": numbers.last}
     way = (_BY_GROUP if numbers is None else _BY_NUMBER)[len(homes) == 1]
     listed = values | {"most": request.limit + 1}
-    rows = tx.fetch_raw(_format(_LIST, way, wanted), listed, is_binary=True)
+    rows = tx.fetch_raw(
+        _format(_LIST, way, wanted), listed, is_binary=True, is_planned_by_values=True
+    )
     shown = rows[: request.limit]
     items = [
         DevicePosition(device_id, lat, lng, radius, at // SECOND)
@@ -171,7 +173,8 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
     if len(rows) <= request.limit:
         return PositionPage(items, len(items) if is_first else total, None)
     if is_first:
-        total = int(tx.fetch_raw(_format(_COUNT, way, wanted), values)[0][0])
+        counted = tx.fetch_raw(_format(_COUNT, way, wanted), values, is_planned_by_values=True)
+        total = int(counted[0][0])
     return PositionPage(items, total, (total, *shown[-1][:2]))
 
 

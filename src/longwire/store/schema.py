@@ -449,8 +449,7 @@ device = sa.Table(
     sa.Column("stay", sa.Integer, nullable=False),
     sa.Column("slot", sa.SmallInteger, nullable=False, server_default="0"),
     sa.Column("name", sa.Text, nullable=False),
-    # Answers: is this type still in use?
-    sa.Column("type", sa.Text, sa.ForeignKey(device_type.c.name), nullable=False, index=True),
+    sa.Column("type", sa.Text, sa.ForeignKey(device_type.c.name), nullable=False),
     sa.Column("network", sa.Text, nullable=False),
     sa.Column("original_id", sa.Text, nullable=False),
     # The original id as it is compared: two spellings of one id are one device.
@@ -482,6 +481,8 @@ device = sa.Table(
         "search_key",
         info={"postgresql_where": sa.text("number is null")},
     ),
+    # Answers: is this type still in use? how many devices of a group have it?
+    sa.Index("ix_device_type_group_id", "type", "group_id"),
     # Answers: those of a group by name; those whose name or original id begins with a text.
     sa.Index("ix_device_group_id_name_key_number", "group_id", "name_key", "number"),
     sa.Index("ix_device_group_id_original_key", "group_id", "original_key"),
@@ -547,30 +548,31 @@ device_state = sa.Table(
     metadata,
     # What changes with every message, apart from the wide row that hardly ever does. Each device
     # has one, with the group it is in. Some columns are never null although they could be: checking
-    # that would cost SQLite more than all else that it does for a record here.
+    # that would cost SQLite more than all else that it does for a record here. First comes what is
+    # looked at in every row of a group: both engines read a row up to the last column they need.
     sa.Column(
         "device_number",
         sa.BigInteger().with_variant(sa.Integer, "sqlite"),
         primary_key=True,
         autoincrement=False,
     ),
-    sa.Column("group_id", GroupNumber),
     sa.Column("seen_at", sa.BigInteger, server_default=str(NEVER_SEEN)),
-    sa.Column("battery", sa.Text),
-    _moment("battery_at", required=False),
+    sa.Column("group_id", GroupNumber),
+    # Of the newest geolocation since the device is in its group.
+    _moment("position_at", required=False),
     # Since when it is silent, as in `device_watch`: here it is counted and searched by group.
     _moment("silent_at", required=False),
     # Hundredths of a percent.
     sa.Column("battery_level", sa.BigInteger, server_default=str(BATTERY_UNKNOWN)),
+    sa.Column("lat", sa.Double),
+    sa.Column("lng", sa.Double),
+    sa.Column("radius", sa.BigInteger),
+    sa.Column("battery", sa.Text),
+    _moment("battery_at", required=False),
     sa.Column("sequence", sa.BigInteger),  # of the newest message of its network
     _moment("sequence_at", required=False),
     # Of its numbers, those that are missing: a JSON list of the first of each gap, and how many.
     sa.Column("missing", sa.Text),
-    # Of the newest geolocation since the device is in its group.
-    sa.Column("lat", sa.Double),
-    sa.Column("lng", sa.Double),
-    sa.Column("radius", sa.BigInteger),
-    _moment("position_at", required=False),
     # Answers: the states of a group's devices; whose battery is low?
     # Which were seen last has an index on PostgreSQL only, of the column `seen_hour` that the
     # server computes: see the baseline. On SQLite all rows of a group are read, which takes a tenth

@@ -431,7 +431,7 @@ def _create_fleet_tables() -> None:
         "ix_device_group_id_name_key_number", "device", ["group_id", "name_key", "number"]
     )
     op.create_index("ix_device_group_id_original_key", "device", ["group_id", "original_key"])
-    op.create_index("ix_device_type", "device", ["type"])
+    op.create_index("ix_device_type_group_id", "device", ["type", "group_id"])
     _create_partial_index(
         "ix_device_drift",
         "device",
@@ -443,15 +443,14 @@ def _create_fleet_tables() -> None:
     op.create_table(
         "device_state",
         sa.Column("device_number", SERIAL, autoincrement=False, nullable=False),
-        *_optional(BIGINT, "group_id"),
         sa.Column("seen_at", BIGINT, server_default=str(-(2**62))),
-        *_optional(TEXT, "battery"),
-        *_optional(BIGINT, "battery_at silent_at"),
+        *_optional(BIGINT, "group_id position_at silent_at"),
         sa.Column("battery_level", BIGINT, server_default="100000"),
-        *_optional(BIGINT, "sequence sequence_at"),
-        *_optional(TEXT, "missing"),
         *_optional(sa.Double(), "lat lng"),
-        *_optional(BIGINT, "radius position_at"),
+        *_optional(BIGINT, "radius"),
+        *_optional(TEXT, "battery"),
+        *_optional(BIGINT, "battery_at sequence sequence_at"),
+        *_optional(TEXT, "missing"),
         *_slot(),
         _slotted_key("device_state", "device_number"),
         postgresql_with={"fillfactor": 70},

@@ -7,11 +7,12 @@ from longwire.cli import main
 from longwire.delivery import settlement
 from longwire.store import deliveries
 from longwire.store.database import DialectSql, Tx
+from longwire.store.delivery_states import SUCCEEDED, DeliveryState
 from longwire.store.dialects import array_param, in_array
 
 _SUCCEED = deliveries._settle(
-    f"""{deliveries._SUCCEEDED},
-    {deliveries._first_end(deliveries.DeliveryState.SUCCEEDED)},
+    f"""{SUCCEEDED},
+    {deliveries._first_end(DeliveryState.SUCCEEDED)},
     error = null,
     body = null,
     context = null""",

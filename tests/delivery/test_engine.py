@@ -25,6 +25,7 @@ from longwire.records import EncodedRecord
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store.database import Tx
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.locks import acquire_lock
 from tests.delivery.receiver import HANG, HANG_UP, Receiver, StubResponse, redirect
 from tests.waiting import eventually
@@ -118,7 +119,7 @@ class Line:
 
         def is_so() -> bool:
             return {
-                (each.state != store.DeliveryState.LEASED, each.attempts) for each in self.rows()
+                (each.state != DeliveryState.LEASED, each.attempts) for each in self.rows()
             } == {(True, attempts)}
 
         eventually(is_so)
@@ -362,7 +363,7 @@ def test_without_a_policy_there_are_five_attempts_with_growing_delays(world: Wor
         for number, wait_s in enumerate(retry_policy.DEFAULT_DELAYS_S, 1):
             line.wait_for_attempts(number)
             [row] = line.rows()
-            assert row.state == store.DeliveryState.QUEUED
+            assert row.state == DeliveryState.QUEUED
             assert wait_s * SECOND <= row.due_at - row.changed_at <= 1.2 * wait_s * SECOND + 1
             assert len(receiver.requests) == number
             world.clock.let_pass(seconds=wait_s * 1.2 + 1)
@@ -684,8 +685,7 @@ def test_messages_that_cannot_be_formatted_cost_the_next_ones_no_attempts(world:
             line.says("{}", *['{"value": 2}'] * 9)
         eventually(
             lambda: (
-                {row.state for row in line.rows()}
-                <= {store.DeliveryState.QUEUED, store.DeliveryState.FAILED}
+                {row.state for row in line.rows()} <= {DeliveryState.QUEUED, DeliveryState.FAILED}
             )
         )
         assert {row.attempts for row in line.rows()} == {1}
@@ -826,8 +826,7 @@ def test_a_connector_that_is_disabled_under_way_sends_nothing_more_until_it_is_e
         line.settles(processing=84, succeed=16)
         eventually(
             lambda: (
-                {row.attempts for row in line.rows() if row.state == store.DeliveryState.QUEUED}
-                == {0}
+                {row.attempts for row in line.rows() if row.state == DeliveryState.QUEUED} == {0}
             )
         )
         assert len(receiver.requests) == 16

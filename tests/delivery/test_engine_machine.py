@@ -38,7 +38,7 @@ from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store import schema
 from longwire.store.database import Database, Tx
-from longwire.store.deliveries import DeliveryState
+from longwire.store.delivery_states import DeliveryState
 from tests.state_machines import run_on_database
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from longwire.identity import totp
 from longwire.identity.bootstrap import MEMBER
 from longwire.store import cache_epochs
 from longwire.store import channels as store_channels
-from longwire.store.deliveries import DeliveryState
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.schema import delivery
 from tests.browser import Browser
 from tests.notifications.standins import MailServer, wait_for_tries

@@ -3,20 +3,21 @@
 Before the first release there is none: then this one stands for it.
 """
 
-import importlib.util
+import importlib
 import io
 import subprocess
+import sys
 import tarfile
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import sqlalchemy as sa
 
 from longwire.store import schema
 
 ROOT = Path(__file__).parent.parent.parent
-SCHEMA = "src/longwire/store/schema.py"
+SCHEMA_FOLDER = "src/longwire/store/schema"
+ITS_SCHEMA = "schema_of_a_release"
 
 
 def run_git(*arguments: str) -> bytes:
@@ -43,19 +44,22 @@ def unpack(revision: str, folder: Path) -> Path:
 
 
 def load_tables(revision: str, folder: Path) -> sa.MetaData:
-    """The tables that the code of a revision uses."""
-    path = folder / "schema.py"
-    path.write_bytes(run_git("show", f"{revision}:{SCHEMA}"))
-    spec = importlib.util.spec_from_file_location("schema_of_a_release", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return _tables_of(module)
+    """The tables that the code of a revision uses.
 
-
-def _tables_of(module: ModuleType) -> sa.MetaData:
-    tables = module.metadata
+    Their package has another name here, because the one of this revision is loaded already.
+    """
+    package = folder / ITS_SCHEMA
+    package.mkdir()
+    for name in run_git("ls-tree", "--name-only", revision, f"{SCHEMA_FOLDER}/").decode().split():
+        source = run_git("show", f"{revision}:{name}").decode()
+        (package / Path(name).name).write_text(source.replace(schema.__name__, ITS_SCHEMA))
+    sys.path.insert(0, str(folder))
+    try:
+        tables = importlib.import_module(ITS_SCHEMA).metadata
+    finally:
+        sys.path.remove(str(folder))
+        for name in [each for each in sys.modules if each.partition(".")[0] == ITS_SCHEMA]:
+            del sys.modules[name]
     assert isinstance(tables, sa.MetaData)
     return tables
 

@@ -21,8 +21,8 @@ from longwire.ids import format_record_id
 from longwire.model import Actor, Origin
 from longwire.records import KIND_NAMES
 from longwire.store.database import Database
-from longwire.store.deliveries import DeliveryState
 from longwire.store.delivery_search import DeliveryFilter, StateCounts
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.records import ALL_TIME
 from longwire.web.fields import (
     Body,

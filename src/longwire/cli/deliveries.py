@@ -22,7 +22,7 @@ from longwire.settings import Settings
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Tx
-from longwire.store.deliveries import DeliveryState
+from longwire.store.delivery_states import DeliveryState
 
 STATES = {
     "queued": DeliveryState.QUEUED,

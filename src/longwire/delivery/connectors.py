@@ -31,7 +31,8 @@ from longwire.store import groups as store_groups
 from longwire.store import locks, overviews
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
-from longwire.store.deliveries import DeliveryEvent, DeliveryState
+from longwire.store.deliveries import DeliveryEvent
+from longwire.store.delivery_states import DeliveryState
 
 KIND = OwnerKind(
     ChannelPurpose.CONNECTOR,

@@ -20,7 +20,7 @@ from longwire.store import deliveries as store_deliveries
 from longwire.store import devices as store_devices
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
-from longwire.store.deliveries import DeliveryState
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.devices import ReportingDevice
 
 # Retried until the downlink expires, which is checked before every attempt. Nothing to resend.

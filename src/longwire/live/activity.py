@@ -12,7 +12,7 @@ from longwire.clock import SECOND, Moment
 from longwire.store import activity as store
 from longwire.store.activity import Change, WatchedConnector
 from longwire.store.database import Database, Tx
-from longwire.store.schema import DeliveryState
+from longwire.store.delivery_states import DeliveryState
 
 # A transaction becomes visible some time after the moment that its rows carry.
 OVERLAP: Moment = 3 * SECOND

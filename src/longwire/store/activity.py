@@ -7,8 +7,8 @@ from typing import NamedTuple
 from longwire.clock import Moment
 from longwire.model import ChannelPurpose
 from longwire.store.database import Tx
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
-from longwire.store.schema import DeliveryState
 
 CHANGES_MAX = 1_000
 CHANNELS_MAX = 5_000

@@ -19,6 +19,18 @@ from longwire.model import Page, PageRequest
 from longwire.store import schema, slots
 from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import DialectSql, Tx
+from longwire.store.delivery_states import (
+    CANCELLED,
+    EXPIRED,
+    FAILED,
+    IS_DEAD_LETTER,
+    IS_FINAL,
+    IS_OPEN,
+    LEASED,
+    QUEUED,
+    SUCCEEDED,
+    DeliveryState,
+)
 from longwire.store.dialects import (
     array_param,
     by_slot,
@@ -30,21 +42,10 @@ from longwire.store.dialects import (
 )
 from longwire.store.paging import page
 from longwire.store.records import WRITER_BITS
-from longwire.store.schema import DeliveryState as DeliveryState
 
 _table = schema.delivery
 
 # --- statements ---
-# States are part of the text, not parameters: the partial indexes serve literals only.
-
-_QUEUED = f"state = {DeliveryState.QUEUED:d}"
-_LEASED = f"state = {DeliveryState.LEASED:d}"
-_SUCCEEDED = f"state = {DeliveryState.SUCCEEDED:d}"
-_FAILED = f"state = {DeliveryState.FAILED:d}"
-_EXPIRED = f"state = {DeliveryState.EXPIRED:d}"
-_CANCELLED = f"state = {DeliveryState.CANCELLED:d}"
-_IS_OPEN = f"state < {DeliveryState.SUCCEEDED:d}"
-_IS_FINAL = f"state >= {DeliveryState.SUCCEEDED:d}"
 # Dead letters expire first.
 _PRUNED = (DeliveryState.SUCCEEDED, DeliveryState.EXPIRED, DeliveryState.CANCELLED)
 _IS_PRUNED = f"state in ({', '.join(f'{state:d}' for state in _PRUNED)})"
@@ -57,7 +58,7 @@ def _first_end(state: DeliveryState) -> str:
 REQUEUE = by_slot(
     f"""
 update delivery
-set {_QUEUED},
+set {QUEUED},
     generation = generation + 1,
     attempts = 0,
     due_at = :now,
@@ -70,7 +71,7 @@ set {_QUEUED},
 where channel_number = :channel
     and slot = :slot
     and seq = :seq
-    and {_IS_FINAL}
+    and {IS_FINAL}
 returning seq
 """
 )
@@ -90,7 +91,7 @@ where exists (
         from delivery d
         where d.channel_number = c.number
             and d.slot = :slot
-            and d.{_QUEUED}
+            and d.{QUEUED}
             and d.due_at <= :now
     )
 order by c.number <= :after, c.number
@@ -102,7 +103,7 @@ CLAIM = by_slot(
     dialect_sql(
         f"""
 update delivery
-set {_LEASED},
+set {LEASED},
     attempts = attempts + 1,
     lease_token = :token,
     lease_until = :until,
@@ -110,7 +111,7 @@ set {_LEASED},
 where channel_number = :channel
     and slot = :slot
     and seq {{due}}
-    and {_QUEUED}
+    and {QUEUED}
 returning
     channel_number, seq, device_id, kind, generation, attempts, created_at, body, context,
     attempt_log, traceparent
@@ -122,7 +123,7 @@ returning
         from delivery {{by_due}}
         where channel_number = :channel
             and slot = :slot
-            and {_QUEUED}
+            and {QUEUED}
             and due_at <= :now
         order by due_at, seq
         limit :most""",
@@ -163,7 +164,7 @@ set {assignments},
 where channel_number = :channel
     and slot = :slot
     and seq {{which}}
-    and {_LEASED}
+    and {LEASED}
     and lease_token = :token
 returning seq
 """,
@@ -176,7 +177,7 @@ returning seq
 
 
 SUCCEED = _settle(
-    f"""{_SUCCEEDED},
+    f"""{SUCCEEDED},
     {_first_end(DeliveryState.SUCCEEDED)},
     error = null,
     body = null,
@@ -184,21 +185,21 @@ SUCCEED = _settle(
     attempt_log = {{log}}"""
 )
 RETRY = _settle(
-    f"""{_QUEUED},
+    f"""{QUEUED},
     due_at = {{due}},
     error = :error,
     attempt_log = {{log}}""",
     values=_WITH_LOGS_AND_DUE,
 )
 FAIL_AND_KEEP = _settle(
-    f"""{_FAILED},
+    f"""{FAILED},
     {_first_end(DeliveryState.FAILED)},
     stored_until = :stored,
     error = :error,
     attempt_log = {{log}}"""
 )
 FAIL = _settle(
-    f"""{_FAILED},
+    f"""{FAILED},
     {_first_end(DeliveryState.FAILED)},
     stored_until = :stored,
     error = :error,
@@ -207,7 +208,7 @@ FAIL = _settle(
     context = null"""
 )
 RELEASE = _settle(
-    f"""{_QUEUED},
+    f"""{QUEUED},
     attempts = attempts - 1""",
     _MANY,
     _NOTHING,
@@ -218,7 +219,7 @@ LOCK_ORPHANED_LEASES = by_slot(
         f"""
 select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
 from delivery d
-where d.{_LEASED}
+where d.{LEASED}
     and d.slot = :slot
     and d.lease_until < :until
 order by d.lease_until
@@ -241,7 +242,7 @@ where until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
 LOCK_LEASES_OF_DEAD_NODES = f"""
 select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
 from delivery d
-where d.{_LEASED}
+where d.{LEASED}
     and d.slot = :slot
     and (d.lease_token & {_WRITER_MASK}) <> all(cast(:living as bigint[]))
 order by d.lease_until
@@ -249,15 +250,11 @@ limit :most
 for update of d skip locked
 """
 
-_IS_DEAD_LETTER = f"""{_FAILED}
-    and body is not null
-    and stored_until > :now"""
-
 RESEND = by_slot(
     dialect_sql(
         f"""
 update delivery
-set {_QUEUED},
+set {QUEUED},
     generation = generation + 1,
     attempts = 0,
     due_at = :now,
@@ -267,7 +264,7 @@ set {_QUEUED},
 where channel_number = :channel
     and slot = :slot
     and seq {{dead_letters}}
-    and {_FAILED}
+    and {FAILED}
 returning seq
 """,
         dead_letters=in_unlocked(
@@ -278,7 +275,7 @@ returning seq
         where channel_number = :channel
             and slot = :slot
             and changed_at <= :before
-            and {_IS_DEAD_LETTER}
+            and {IS_DEAD_LETTER}
         order by seq
         limit :most""",
                 by_failed=using_index("ix_delivery_failed"),
@@ -293,7 +290,7 @@ select 1
 from delivery {{by_resend}}
 where channel_number = :channel
     and resent_before is not null
-    and {_IS_OPEN}
+    and {IS_OPEN}
     and resent_before = :before
 limit 1
 """,
@@ -305,7 +302,7 @@ GET_OLDEST_DEAD_LETTER = dialect_sql(
 select ts
 from delivery {{by_failed}}
 where channel_number = :channel
-    and {_IS_DEAD_LETTER}
+    and {IS_DEAD_LETTER}
 order by seq
 limit 1
 """,
@@ -319,7 +316,7 @@ from delivery {{by_failed}}
 where channel_number = :channel
     and seq > :after
     and changed_at <= :before
-    and {_IS_DEAD_LETTER}
+    and {IS_DEAD_LETTER}
 order by seq
 limit :most
 """,
@@ -333,7 +330,7 @@ from (
     select 1
     from delivery {{by_due}}
     where channel_number = :channel
-        and {_QUEUED}
+        and {QUEUED}
     limit :most
 ) queued
 """,
@@ -354,7 +351,7 @@ COUNT_UNFINISHED = dialect_sql(
 select (created_at - :begin) / :span, count(*)
 from delivery {{by_open}}
 where channel_number = :channel
-    and {_IS_OPEN}
+    and {IS_OPEN}
     and first_end is null
     and created_at >= :begin
     and created_at < :until
@@ -379,17 +376,17 @@ LIST_BACKLOGS = dialect_sql(
     f"""
 select
     channel_number,
-    sum(case when {_QUEUED} then 1 else 0 end),
-    sum(case when {_LEASED} then 1 else 0 end),
+    sum(case when {QUEUED} then 1 else 0 end),
+    sum(case when {LEASED} then 1 else 0 end),
     0,
     min(created_at)
 from delivery {{by_open}}
-where {_IS_OPEN}
+where {IS_OPEN}
 group by channel_number
 union all
 select channel_number, 0, 0, count(*), null
 from delivery {{by_failed}}
-where {_FAILED}
+where {FAILED}
 group by channel_number
 """,
     by_open=using_index("ix_delivery_open"),
@@ -401,17 +398,17 @@ COUNT_BY_CHANNEL = dialect_sql(
     f"""
 select channel_number, count(*), 0, 0
 from delivery {{by_due}}
-where {_QUEUED}
+where {QUEUED}
 group by channel_number
 union all
 select channel_number, 0, count(*), 0
 from delivery {{by_lease}}
-where {_LEASED}
+where {LEASED}
 group by channel_number
 union all
 select channel_number, 0, 0, count(*)
 from delivery {{by_failed}}
-where {_FAILED}
+where {FAILED}
 group by channel_number
 """,
     by_due=using_index("ix_delivery_due"),
@@ -423,7 +420,7 @@ group by channel_number
 LIST_SLOT_BACKLOGS = f"""
 select slot, count(*), min(due_at)
 from delivery
-where {_QUEUED}
+where {QUEUED}
 group by slot
 order by slot
 """
@@ -443,7 +440,7 @@ from (
         from delivery d {{by_open}}
         where d.channel_number = c.number
             and d.slot = :slot
-            and d.{_IS_OPEN}
+            and d.{IS_OPEN}
     ) as oldest
     from every c
 ) open
@@ -461,7 +458,7 @@ set due_at = :now,
     changed_at = :now
 where channel_number = :channel
     and seq {{which}}
-    and {_QUEUED}
+    and {QUEUED}
 returning seq
 """,
         which=which,
@@ -472,7 +469,7 @@ def _resend(which: DialectSql) -> DialectSql:
     return dialect_sql(
         f"""
 update delivery
-set {_QUEUED},
+set {QUEUED},
     generation = generation + 1,
     attempts = 0,
     due_at = :now,
@@ -480,7 +477,7 @@ set {_QUEUED},
     stored_until = null
 where channel_number = :channel
     and seq {{which}}
-    and {_IS_DEAD_LETTER}
+    and {IS_DEAD_LETTER}
 returning seq
 """,
         which=which,
@@ -491,7 +488,7 @@ def _cancel(which: DialectSql) -> DialectSql:
     return dialect_sql(
         f"""
 update delivery
-set {_CANCELLED},
+set {CANCELLED},
     {_first_end(DeliveryState.CANCELLED)},
     changed_at = :now,
     error = :why,
@@ -499,7 +496,7 @@ set {_CANCELLED},
     context = null
 where channel_number = :channel
     and seq {{which}}
-    and {_QUEUED}
+    and {QUEUED}
 returning seq, generation
 """,
         which=which,
@@ -535,16 +532,16 @@ where channel_number = :channel
 EXPIRE = by_slot(
     f"""
 update delivery
-set {_EXPIRED},
+set {EXPIRED},
     changed_at = :now,
     body = null,
     context = null
-where {_FAILED}
+where {FAILED}
     and slot = :slot
     and (channel_number, seq) in (
         select channel_number, seq
         from delivery
-        where {_FAILED}
+        where {FAILED}
             and slot = :slot
             and stored_until < :now
         limit :most
@@ -557,7 +554,7 @@ PRUNE = by_slot(
     dialect_sql(
         f"""
 delete from delivery
-where {_IS_FINAL}
+where {IS_FINAL}
     and (channel_number, seq) in (
         select d.channel_number, d.seq
         from channel c

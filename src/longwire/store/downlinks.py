@@ -16,6 +16,7 @@ from longwire.model import Downlink, Page, PageRequest
 from longwire.records import DataRecord, parse_data_record
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.paging import page
 
 _table = schema.downlink
@@ -94,7 +95,7 @@ from downlink w
 join delivery d
     on d.seq = w.seq
     and d.channel_number = :channel
-    and d.state = {schema.DeliveryState.LEASED:d}
+    and d.state = {DeliveryState.LEASED:d}
 where w.device_number = :number
     and w.state = 'queued'
 limit 1

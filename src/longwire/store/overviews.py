@@ -8,9 +8,9 @@ from longwire.clock import Moment
 from longwire.model import ChannelPurpose, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
 from longwire.store.number_ranges import find_range, is_in_range, list_homes
-from longwire.store.schema import DeliveryState
 
 # On SQLite, a group with so many devices is counted by itself.
 LARGE_GROUP = 1_000

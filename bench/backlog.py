@@ -16,7 +16,7 @@ from bench.table import Findings, Row
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.startup import build_database
-from longwire.store import deliveries
+from longwire.store import delivery_leases
 from longwire.store.database import Database, Tx
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ async def _claim(database: Database, number: int) -> list[float]:
     for token in range(CLAIMS):
 
         def work(tx: Tx, token: int = token) -> int:
-            return len(deliveries.claim(tx, number, 0, CLAIMED, token, tx.now + 60_000_000))
+            return len(delivery_leases.claim(tx, number, 0, CLAIMED, token, tx.now + 60_000_000))
 
         started = time.perf_counter()
         assert await database.write(work) == CLAIMED

@@ -5,14 +5,14 @@ from typing import Any
 
 from longwire.cli import main
 from longwire.delivery import settlement
-from longwire.store import deliveries
+from longwire.store import delivery_leases
 from longwire.store.database import DialectSql, Tx
-from longwire.store.delivery_states import SUCCEEDED, DeliveryState
+from longwire.store.delivery_states import SUCCEEDED, DeliveryState, set_first_end
 from longwire.store.dialects import array_param, in_array
 
-_SUCCEED = deliveries._settle(
+_SUCCEED = delivery_leases._settle(
     f"""{SUCCEEDED},
-    {deliveries._first_end(DeliveryState.SUCCEEDED)},
+    {set_first_end(DeliveryState.SUCCEEDED)},
     error = null,
     body = null,
     context = null""",
@@ -21,8 +21,8 @@ _SUCCEED = deliveries._settle(
 )
 
 
-def succeed(tx: Tx, lease: deliveries.LeaseKey, logs: Mapping[int, Any]) -> set[int]:
-    return deliveries._settle_rows(tx, _SUCCEED, lease, {"seqs": array_param(tx, logs)})
+def succeed(tx: Tx, lease: delivery_leases.LeaseKey, logs: Mapping[int, Any]) -> set[int]:
+    return delivery_leases._settle_rows(tx, _SUCCEED, lease, {"seqs": array_param(tx, logs)})
 
 
 def log_attempt(tx: Tx, attempt: Any) -> str:
@@ -30,7 +30,7 @@ def log_attempt(tx: Tx, attempt: Any) -> str:
 
 
 settlement._log_attempt = log_attempt
-deliveries.succeed = succeed
+delivery_leases.succeed = succeed
 
 if __name__ == "__main__":
     main()

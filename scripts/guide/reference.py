@@ -21,8 +21,8 @@ from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.identity import bootstrap
 from longwire.settings import Settings
 from longwire.startup import build_database
+from longwire.store.backlogs import Backlog, SlotBacklog
 from longwire.store.database import StandbyStatus
-from longwire.store.deliveries import Backlog, SlotBacklog
 from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from scripts.guide.interface import update_operations
 

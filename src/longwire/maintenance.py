@@ -25,6 +25,7 @@ from longwire.store import (
     channels,
     connector_minutes,
     counters,
+    dead_letters,
     deliveries,
     device_monitors,
     device_reports,
@@ -286,7 +287,7 @@ async def delete_old_deliveries(database: Database, keep_days: int) -> None:
     """Expire dead letters, delete deliveries that ended long ago, and purge deleted channels."""
     before = database.context.clock.now() - keep_days * DAY
     await _run_in_batches(
-        database, lambda tx: deliveries.expire_dead_letters(tx, DELIVERIES_PER_BATCH_MAX)
+        database, lambda tx: dead_letters.expire_dead_letters(tx, DELIVERIES_PER_BATCH_MAX)
     )
     await _run_in_batches(
         database, lambda tx: deliveries.prune(tx, before, DELIVERIES_PER_BATCH_MAX)

@@ -16,8 +16,7 @@ from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store import connectors as store_connectors
 from longwire.store import counters as store
-from longwire.store import deliveries as store_deliveries
-from longwire.store import group_storage
+from longwire.store import delivery_history, group_storage
 from longwire.store import groups as store_groups
 from longwire.store import records as store_records
 from longwire.store.database import Tx
@@ -138,14 +137,14 @@ def build_report(
         if name >= len(RECORD_NAMES):
             spans[max(0, at * SECOND - begin) // span][NAMES[name]] += value
     connectors = store_connectors.list_numbers(tx, groups)
-    for index, value in store_deliveries.count_unfinished(tx, connectors, begin, end, span):
+    for index, value in delivery_history.count_unfinished(tx, connectors, begin, end, span):
         spans[index][PROCESSING] += value
     totals: Counter[str] = Counter()
     for each in spans.values():
         for counted, total in each.items():  # `Counter.update` takes four times as long
             totals[counted] += total
     active = store.get_active_devices(tx, groups, since, end, ACTIVE_LISTED_MAX)
-    forwarding = store_deliveries.list_active_channels(tx, connectors, begin, end)
+    forwarding = delivery_history.list_active_channels(tx, connectors, begin, end)
     return MetricsReport(
         group_id,
         begin,

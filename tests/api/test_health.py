@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 import longwire
 from longwire.api import service
 from longwire.errors import Unavailable
-from longwire.store import deliveries
+from longwire.store import backlogs as store_backlogs
 from longwire.store.database import Tx
 from longwire.web.prometheus import DatabaseStats
 from tests.delivery.receiver import Receiver
@@ -136,7 +136,7 @@ def test_the_worst_connectors_have_metrics_of_their_own_and_the_others_are_one(
         }
         for _ in range(2):
             ada.reports(ada.device(group))
-        eventually(lambda: world.read(deliveries.get_total_backlog).failed == 6)
+        eventually(lambda: world.read(store_backlogs.get_total_backlog).failed == 6)
     world.clock.let_pass(seconds=11)  # longer than the numbers are kept
 
     def dead_letters() -> dict[str, float]:

@@ -22,8 +22,9 @@ from longwire.errors import Unavailable
 from longwire.ids import parse_delivery_id
 from longwire.model import Channel
 from longwire.records import EncodedRecord
+from longwire.store import backlogs as store_backlogs
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store
+from longwire.store import delivery_history
 from longwire.store.database import Tx
 from longwire.store.delivery_states import DeliveryState
 from longwire.store.locks import acquire_lock
@@ -124,11 +125,11 @@ class Line:
 
         eventually(is_so)
 
-    def rows(self) -> list[store.DeliveryEvent]:
+    def rows(self) -> list[delivery_history.DeliveryEvent]:
         """The delivery rows, in order."""
         world = self.person.world
         keys = [parse_delivery_id(event["id"]) for event in self.events()]
-        found = world.read(lambda tx: [store.get(tx, *key) for key in keys if key])
+        found = world.read(lambda tx: [delivery_history.get(tx, *key) for key in keys if key])
         return sorted((each for each in found if each), key=lambda each: each.seq)
 
     def totals(self) -> dict[str, int]:
@@ -848,7 +849,7 @@ def test_a_connector_that_is_deleted_under_way_sends_nothing_more(world: World) 
         second = Line(ada, other.url)
         second.reports(5)
         second.settles(succeed=5)
-        eventually(lambda: world.read(store.get_total_backlog).leased == 0)
+        eventually(lambda: world.read(store_backlogs.get_total_backlog).leased == 0)
         assert len(receiver.requests) == 16
         # Nothing counts as failed, and nothing more is sent.
         assert line.totals() == {"MessageStarted": 100, "MessageProcessed": 16}

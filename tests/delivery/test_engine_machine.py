@@ -34,9 +34,11 @@ from longwire.ids import format_delivery_id
 from longwire.model import SYSTEM, Actor, Channel, ChannelPurpose
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
+from longwire.store import backlogs as store_backlogs
 from longwire.store import channels as store_channels
+from longwire.store import dead_letters as store_dead_letters
 from longwire.store import deliveries as store
-from longwire.store import schema
+from longwire.store import delivery_history, delivery_leases, schema
 from longwire.store.database import Database, Tx
 from longwire.store.delivery_states import DeliveryState
 from tests.state_machines import run_on_database
@@ -339,9 +341,9 @@ class Deliveries(RuleBasedStateMachine):
         number, token = about.channel.number, next(self.tokens)
         until = engine.LEASE_S * SECOND
 
-        def work(tx: Tx) -> tuple[Channel, list[store.ClaimedDelivery]]:
+        def work(tx: Tx) -> tuple[Channel, list[delivery_leases.ClaimedDelivery]]:
             channel = store_channels.get_by_numbers(tx, [number])[number]
-            return channel, store.claim(tx, number, 0, most, token, tx.now + until)
+            return channel, delivery_leases.claim(tx, number, 0, most, token, tx.now + until)
 
         channel, claimed = self.write(work)
         waiting = [each for each in self.model.of(number) if each.state == DeliveryState.QUEUED]
@@ -451,7 +453,7 @@ class Deliveries(RuleBasedStateMachine):
         number = about.channel.number
 
         def work(tx: Tx) -> bool:
-            has_any = store.get_oldest_dead_letter_ts(tx, number) is not None
+            has_any = store_dead_letters.get_oldest_dead_letter_ts(tx, number) is not None
             return has_any and store_channels.begin_resend(tx, number)
 
         began = self.write(work)
@@ -566,7 +568,7 @@ class Deliveries(RuleBasedStateMachine):
     @rule(most=st.integers(1, 3), after=st.sampled_from([0, 3_600 * SECOND]))
     def kept_deliveries_expire(self, most: int, after: Moment) -> None:
         self.clock.at += after
-        done = self.write(lambda tx: store.expire_dead_letters(tx, most))
+        done = self.write(lambda tx: store_dead_letters.expire_dead_letters(tx, most))
         over = [
             each
             for each in self.model.deliveries.values()
@@ -638,11 +640,14 @@ class Deliveries(RuleBasedStateMachine):
         def work(tx: Tx) -> tuple[Any, ...]:
             return (
                 store_channels.get_by_numbers(tx, list(alive)),
-                {number: store.get_oldest_dead_letter_ts(tx, number) for number in alive},
+                {
+                    number: store_dead_letters.get_oldest_dead_letter_ts(tx, number)
+                    for number in alive
+                },
                 store_channels.get_versions(tx, list(self.model.channels)),
-                store.list_due_channels(tx, 0, 100, 0),
-                {number: store.count_by_state(tx, number, 0, 2**62) for number in alive},
-                store.list_backlogs(tx),
+                delivery_leases.list_due_channels(tx, 0, 100, 0),
+                {number: delivery_history.count_by_state(tx, number, 0, 2**62) for number in alive},
+                store_backlogs.list_backlogs(tx),
             )
 
         rows, kept, versions, due, counts, backlogs = self.read(work)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longwire.delivery.attempts import ATTEMPTS_KEPT_MAX
-from longwire.store import deliveries as store
+from longwire.store import backlogs as store_backlogs
 from longwire.store import delivery_search, schema
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
@@ -169,7 +169,7 @@ def test_many_are_cancelled_or_retried_by_a_filter_in_steps(
 
 
 def _queued(world: World) -> int:
-    return world.read(store.get_total_backlog).queued
+    return world.read(store_backlogs.get_total_backlog).queued
 
 
 def _attempted(world: World) -> int:

@@ -20,7 +20,7 @@ from longwire.fleet.codec_guard import BURST_MS, CODEC_GUARD, MS_PER_S, CodecCal
 from longwire.fleet.downlinks import QUEUED_MAX
 from longwire.model import SYSTEM
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store_deliveries
+from longwire.store import delivery_leases
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
@@ -457,7 +457,7 @@ class Queue:
 def die(tx: Tx) -> None:
     """Claim everything, as an engine does, and never be heard of again."""
     (channel,) = store_channels.list_all(tx)
-    assert store_deliveries.claim(tx, channel.number, 0, 10, 7, tx.now + 30_000_000)
+    assert delivery_leases.claim(tx, channel.number, 0, 10, 7, tx.now + 30_000_000)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from longwire.settings import Settings
 from longwire.startup import build_database, prepare
 from longwire.store import (
     deliveries,
+    delivery_leases,
     devices,
     node_lease,
     record_scans,
@@ -205,7 +206,7 @@ def statements() -> Iterator[tuple[str, DialectSql]]:
                 page = records._page_sql(template, "data", ascending, has_predecessor)
                 yield "a page of records", page
     for postgres in (
-        *(devices.LOCK_REPORTING, devices.LOCK_COUNTERS, deliveries.LOCK_LEASES_OF_DEAD_NODES),
+        *(devices.LOCK_REPORTING, devices.LOCK_COUNTERS, delivery_leases.LOCK_LEASES_OF_DEAD_NODES),
     ):
         yield postgres, DialectSql("", postgres)
 

@@ -32,7 +32,7 @@ from longwire.delivery.destinations import catalogue
 from longwire.delivery.formats import FORMATS
 from longwire.ids import format_delivery_id
 from longwire.records import KIND_NAMES
-from longwire.store.deliveries import DeliveryEvent
+from longwire.store.delivery_history import DeliveryEvent
 from longwire.store.delivery_states import DeliveryState
 from longwire.web.fields import (
     Body,

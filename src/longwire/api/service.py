@@ -21,7 +21,8 @@ from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError, NotAuthenticated
 from longwire.identity.sign_in_links import PAGE_PATH
 from longwire.ingest import Ingest
-from longwire.store import cache_epochs, deliveries, instance
+from longwire.store import backlogs as store_backlogs
+from longwire.store import cache_epochs, instance
 from longwire.store.database import Database, Tx
 from longwire.store.shared_read import SharedRead
 from longwire.web import docs_page
@@ -313,11 +314,11 @@ class ServiceEndpoints:
 
 
 def _read_stats(data_folder: Path | None, connectors_max: int, tx: Tx) -> DatabaseStats:
-    counts = deliveries.count_by_channel(tx)
+    counts = store_backlogs.count_by_channel(tx)
     return DatabaseStats(
-        deliveries.get_total_backlog(tx, counts),
+        store_backlogs.get_total_backlog(tx, counts),
         list_worst_connectors(tx, counts, connectors_max),
-        deliveries.list_slot_backlogs(tx),
+        store_backlogs.list_slot_backlogs(tx),
         instance.get_database_bytes(tx),
         shutil.disk_usage(data_folder).free if data_folder is not None else None,
     )

@@ -21,7 +21,7 @@ from longwire.delivery.attempts import parse_attempts
 from longwire.fleet import traces
 from longwire.fleet.traces import NOT_TAKEN
 from longwire.ids import format_delivery_id
-from longwire.store.deliveries import DeliveryDetail
+from longwire.store.delivery_history import DeliveryDetail
 from longwire.store.receptions import Reception as ReceptionValue
 from longwire.web.fields import Count, DateText, Query, Reply, words
 from longwire.web.routing import RequestContext, Route

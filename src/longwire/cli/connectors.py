@@ -8,8 +8,8 @@ from longwire.cli.base import database_flags, json_flag, run_read
 from longwire.cli.tables import print_table
 from longwire.dates import format_optional_date
 from longwire.settings import Settings
+from longwire.store import backlogs as store_backlogs
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Tx
 
 
@@ -20,7 +20,7 @@ def connectors_command(chosen: Settings, as_json: bool) -> None:
     """List every connector with its queue, failed messages and last error."""
 
     def work(tx: Tx) -> list[dict[str, Any]]:
-        waiting = store_deliveries.list_backlogs(tx)
+        waiting = store_backlogs.list_backlogs(tx)
         names = store_channels.list_names(tx)
         rows = []
         for each in store_channels.list_all(tx):

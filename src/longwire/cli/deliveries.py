@@ -20,7 +20,7 @@ from longwire.model import Channel
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store_deliveries
+from longwire.store import delivery_history
 from longwire.store.database import Tx
 from longwire.store.delivery_states import DeliveryState
 
@@ -68,7 +68,7 @@ def deliveries_list(
         wanted = [STATES[state] for state in states]
         return [
             _delivery_row(each, by_number.get(each.channel_number))
-            for each in store_deliveries.list_latest(tx, wanted, limit, number)
+            for each in delivery_history.list_latest(tx, wanted, limit, number)
         ]
 
     rows = run_read(chosen, work)
@@ -79,7 +79,7 @@ def deliveries_list(
     print_table(rows, shown, as_json)
 
 
-def _delivery_row(each: store_deliveries.DeliveryEvent, channel: Channel | None) -> dict[str, Any]:
+def _delivery_row(each: delivery_history.DeliveryEvent, channel: Channel | None) -> dict[str, Any]:
     is_waiting = each.state == DeliveryState.QUEUED
     return {
         "id": format_delivery_id(each.channel_number, each.seq),

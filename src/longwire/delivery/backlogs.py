@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longwire.store import channels
+from longwire.store.backlogs import Backlog
 from longwire.store.database import Tx
-from longwire.store.deliveries import Backlog
 
 OTHER = "other"
 

@@ -23,7 +23,7 @@ from longwire.store import connector_minutes
 from longwire.store.connector_minutes import SettledAttempts
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
-from longwire.store.deliveries import ClaimedDelivery
+from longwire.store.delivery_leases import ClaimedDelivery
 
 BuildMessage = Callable[[ClaimedDelivery], OutboundMessage | Refused]
 

@@ -8,7 +8,7 @@ from longwire.clock import Moment
 from longwire.delivery.channel_handlers import BuildMessage, ComputedBuilder
 from longwire.delivery.destinations.base import FailureCode, Outcome, Sender, Unreachable
 from longwire.model import Channel
-from longwire.store.deliveries import ClaimedDelivery
+from longwire.store.delivery_leases import ClaimedDelivery
 
 WINDOW_MIN = 16
 WINDOW_MAX = 512

@@ -9,10 +9,10 @@ from longwire.delivery import connectors
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.identity import access
 from longwire.model import Actor
+from longwire.store import backlogs as store_backlogs
 from longwire.store import channels as store_channels
 from longwire.store import connector_minutes as store
 from longwire.store import connectors as store_connectors
-from longwire.store import deliveries as store_deliveries
 from longwire.store.connector_minutes import (
     BUCKET_BOUNDS_MS,
     MINUTES_PER_HOUR,
@@ -110,7 +110,7 @@ async def sample_backlogs(database: Database) -> None:
     """Store how many messages wait for each connector, if any do."""
 
     def count(tx: Tx) -> dict[int, int]:
-        found = store_deliveries.count_by_channel(tx)
+        found = store_backlogs.count_by_channel(tx)
         waiting = {number: each.queued + each.leased for number, each in found.items()}
         healths = store_channels.list_connector_health(tx, list(waiting))
         return {each.number: waiting[each.number] for each in healths if waiting[each.number]}

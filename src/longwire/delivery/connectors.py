@@ -26,12 +26,12 @@ from longwire.identity import access
 from longwire.model import Actor, ChannelPurpose, Connector, Page, PageRequest
 from longwire.quotas import Quotas
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store_deliveries
+from longwire.store import dead_letters as store_dead_letters
+from longwire.store import delivery_history, locks, overviews
 from longwire.store import groups as store_groups
-from longwire.store import locks, overviews
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
-from longwire.store.deliveries import DeliveryEvent
+from longwire.store.delivery_history import DeliveryEvent
 from longwire.store.delivery_states import DeliveryState
 
 KIND = OwnerKind(
@@ -121,10 +121,10 @@ def list_deliveries(
 ) -> DeliveryHistory:
     """The deliveries of a connector that changed in a period."""
     connector = KIND.require(tx, actor, "read", group_id, connector_id)
-    page = store_deliveries.list_events(
+    page = delivery_history.list_events(
         tx, connector.number, begin, end, request, ascending=ascending
     )
-    return DeliveryHistory(page, store_deliveries.count_by_state(tx, connector.number, begin, end))
+    return DeliveryHistory(page, delivery_history.count_by_state(tx, connector.number, begin, end))
 
 
 def list_source_groups(tx: Tx, connector: Connector) -> frozenset[str]:
@@ -140,7 +140,7 @@ def _list_source_groups(tx: Tx, group_id: str, subgroups: bool) -> frozenset[str
 
 def _view(tx: Tx, actor: Actor, connector: Connector) -> ConnectorView:
     view = KIND.view(tx, actor, connector)
-    kept_since = store_deliveries.get_oldest_dead_letter_ts(tx, connector.number)
+    kept_since = store_dead_letters.get_oldest_dead_letter_ts(tx, connector.number)
     return ConnectorView(view.owner, view.params, kept_since)
 
 
@@ -208,7 +208,7 @@ def delete_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> 
 def resend_failed(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:
     """Start a resend of the dead letters; a second request during a resend changes nothing."""
     connector = KIND.require(tx, actor, "resend", group_id, connector_id)
-    has_any = store_deliveries.get_oldest_dead_letter_ts(tx, connector.number) is not None
+    has_any = store_dead_letters.get_oldest_dead_letter_ts(tx, connector.number) is not None
     if has_any and store_channels.begin_resend(tx, connector.number):
         KIND.log(tx, actor, "resend", connector)
     return _view(tx, actor, CONNECTORS.get_by_numbers(tx, [connector.number])[connector.number])

@@ -26,13 +26,12 @@ from longwire.model import (
     PageRequest,
 )
 from longwire.store import connectors as store_connectors
-from longwire.store import deliveries as store
-from longwire.store import delivery_search
+from longwire.store import delivery_history, delivery_search
 from longwire.store import groups as store_groups
 from longwire.store import records as store_records
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Database, Tx
-from longwire.store.deliveries import DeliveryDetail, DeliveryEvent
+from longwire.store.delivery_history import DeliveryDetail, DeliveryEvent
 from longwire.store.delivery_search import DeliveryFilter, StateCounts
 
 # By a filter, in one request; more is for the next one.
@@ -136,7 +135,7 @@ class Message:
 def get_message(tx: Tx, actor: Actor, message_id: str) -> Message:
     key = parse_delivery_id(message_id)
     connector = CONNECTORS.get_by_numbers(tx, [key[0]]).get(key[0]) if key else None
-    detail = store.get_detail(tx, *key) if key and connector else None
+    detail = delivery_history.get_detail(tx, *key) if key and connector else None
     permissions: frozenset[str] = frozenset()
     if connector is not None:
         permissions = access.get_permissions(tx, actor, connector.group_id)
@@ -254,7 +253,9 @@ def _change_by_ids(
     for number, seq in filter(None, map(parse_delivery_id, ids)):
         if number in known:
             seqs[number].append(seq)
-    present = {number: store.list_present(tx, number, each) for number, each in seqs.items()}
+    present = {
+        number: delivery_history.list_present(tx, number, each) for number, each in seqs.items()
+    }
     field_errors = []
     for index, each in enumerate(ids):
         key = parse_delivery_id(each)

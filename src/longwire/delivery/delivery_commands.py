@@ -6,7 +6,7 @@ from longwire import metrics
 from longwire.errors import Conflict, NotFound
 from longwire.ids import parse_delivery_id
 from longwire.model import SYSTEM, Channel, ChannelPurpose
-from longwire.store import audit
+from longwire.store import audit, delivery_history
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store.database import Tx
@@ -35,7 +35,7 @@ def cancel_delivery(tx: Tx, message_id: str) -> None:
     if channel.purpose in CANCEL_ELSEWHERE:
         hint = CANCEL_ELSEWHERE[channel.purpose]
         raise Conflict(f"{message_id} cannot be cancelled here: {hint}.")
-    event = store.get(tx, channel.number, seq)
+    event = delivery_history.get(tx, channel.number, seq)
     if event is None or not store.cancel(tx, channel.number, seq):
         raise Conflict(f"{message_id} is not queued; only a queued message can be cancelled.")
     if event.generation == 0 and channel.purpose == ChannelPurpose.CONNECTOR:
@@ -47,6 +47,6 @@ def cancel_delivery(tx: Tx, message_id: str) -> None:
 def _get_delivery(tx: Tx, message_id: str) -> tuple[Channel, int]:
     key = parse_delivery_id(message_id)
     channel = store_channels.get_by_numbers(tx, [key[0]]).get(key[0]) if key else None
-    if key is None or channel is None or store.get(tx, *key) is None:
+    if key is None or channel is None or delivery_history.get(tx, *key) is None:
         raise NotFound(f"There is no message {message_id}.")
     return channel, key[1]

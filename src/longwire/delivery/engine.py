@@ -65,9 +65,9 @@ from longwire.ids import new_id
 from longwire.model import Channel
 from longwire.spans import Tracer
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store
+from longwire.store import delivery_leases
 from longwire.store.database import Database, Tx
-from longwire.store.deliveries import ClaimedDelivery
+from longwire.store.delivery_leases import ClaimedDelivery
 from longwire.store.fair_queue import current_caller
 
 SEND_TIMEOUT_S = 15.0
@@ -341,7 +341,7 @@ class Engine:
         due, versions = await self._database.read(
             lambda tx: (
                 {
-                    slot: store.list_due_channels(
+                    slot: delivery_leases.list_due_channels(
                         tx, slot, CHANNELS_PER_SCAN_MAX, cursors.get(slot, 0)
                     )
                     for slot in slots
@@ -475,7 +475,7 @@ class Engine:
         }
         return ClaimRequest(
             slot=part.slot,
-            token=store.new_token(self._writer),
+            token=delivery_leases.new_token(self._writer),
             channels=part.channels,
             open_versions={n: worker.channel.version for n, worker in relevant.items()},
             capacities={
@@ -939,7 +939,7 @@ def _number(attempt: AttemptRecord) -> int:
 def _claim(tx: Tx, number: int, most: int, request: ClaimRequest, result: ClaimResult) -> None:
     result.requested[number] = most
     result.claimed[number] = (
-        store.claim(tx, number, request.slot, most, request.token, result.expires_at)
+        delivery_leases.claim(tx, number, request.slot, most, request.token, result.expires_at)
         if most
         else []
     )

@@ -21,7 +21,7 @@ from longwire.model import Actor, Channel, ChannelPurpose
 from longwire.quotas import Quotas
 from longwire.store import users as store_users
 from longwire.store.database import Tx
-from longwire.store.deliveries import ClaimedDelivery
+from longwire.store.delivery_leases import ClaimedDelivery
 
 ACCEPT_PATH = "/invitation"
 SEAL_PURPOSE = "mail"

@@ -26,6 +26,7 @@ from longwire.errors import Conflict, not_found
 from longwire.ids import new_id
 from longwire.model import Actor, Connector, Replay
 from longwire.spans import FindTraceparent, Tracer, step_span
+from longwire.store import backlogs as store_backlogs
 from longwire.store import connector_minutes, locks
 from longwire.store import deliveries as store_deliveries
 from longwire.store import records as store_records
@@ -139,7 +140,7 @@ def _advance_one(
     connector = owners.get(replay.channel_number)
     if connector is None:
         store.save(tx, replace(replay, state="cancelled"))
-    elif store_deliveries.is_backlog_over(tx, connector.number, QUEUED_MAX):
+    elif store_backlogs.is_backlog_over(tx, connector.number, QUEUED_MAX):
         store.save(tx, replay)  # it had its turn
     else:
         _advance(tx, connector, replay, writer)

@@ -20,11 +20,11 @@ from longwire.delivery.channel_handlers import (
 from longwire.delivery.channel_worker import AttemptRecord, LeasedDelivery, Released
 from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
 from longwire.model import SYSTEM, Channel, ChannelPurpose
-from longwire.store import audit
+from longwire.store import audit, delivery_leases
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store
+from longwire.store import dead_letters as store_dead_letters
 from longwire.store.database import Tx
-from longwire.store.deliveries import ClaimedDelivery, LeaseKey, OrphanedLease
+from longwire.store.delivery_leases import ClaimedDelivery, LeaseKey, OrphanedLease
 
 ORPHANS_PER_STEP_MAX = 500
 
@@ -114,7 +114,7 @@ def _settle_delivered(
             for each in group
             if isinstance(each.outcome, Delivered)
         }
-        for seq in store.succeed(tx, lease, logs):
+        for seq in delivery_leases.succeed(tx, lease, logs):
             attempt, outcome = delivered[seq]
             settled.results.append(
                 AttemptResult(
@@ -148,7 +148,7 @@ def _log_attempt(tx: Tx, attempt: AttemptRecord) -> str:
 def _release(tx: Tx, lease: LeaseKey, group: Sequence[AttemptRecord]) -> None:
     released = [each.leased.claimed.seq for each in group if isinstance(each.outcome, Released)]
     if released:
-        store.release(tx, lease, released)
+        delivery_leases.release(tx, lease, released)
 
 
 def _settle_failed(
@@ -184,7 +184,7 @@ def _give_up(
 ) -> set[int]:
     stored_until = tx.now + channel.storing_s * SECOND if channel.storing_s else None
     logs = {each.leased.claimed.seq: _log_attempt(tx, each) for each in attempts}
-    return store.fail(tx, lease, reason, stored_until, logs)
+    return delivery_leases.fail(tx, lease, reason, stored_until, logs)
 
 
 def _retry_later(
@@ -192,7 +192,7 @@ def _retry_later(
 ) -> set[int]:
     logs = {each.leased.claimed.seq: _log_attempt(tx, each) for each in attempts}
     due = {each.leased.claimed.seq: tx.now + _delay(channel, each) for each in attempts}
-    return store.retry(tx, lease, reason, due, logs)
+    return delivery_leases.retry(tx, lease, reason, due, logs)
 
 
 def _record_health(tx: Tx, in_order: Sequence[_ChannelResults]) -> None:
@@ -261,7 +261,7 @@ def recover_orphans(
     """Retry or give up deliveries of a slot with expired leases; returns how many there were."""
     tx.slot = slot
     before = tx.now if expired_before is None else expired_before
-    found = store.lock_orphaned_leases(tx, slot, before, ORPHANS_PER_STEP_MAX)
+    found = delivery_leases.lock_orphaned_leases(tx, slot, before, ORPHANS_PER_STEP_MAX)
     return _settle_orphans(tx, writer, found, handlers)
 
 
@@ -270,7 +270,7 @@ def recover_from_dead_nodes(
 ) -> int:
     """The same for deliveries that were claimed by processes which do not live any more."""
     tx.slot = slot
-    found = store.lock_leases_of_dead_nodes(tx, slot, ORPHANS_PER_STEP_MAX)
+    found = delivery_leases.lock_leases_of_dead_nodes(tx, slot, ORPHANS_PER_STEP_MAX)
     return _settle_orphans(tx, writer, found, handlers)
 
 
@@ -284,7 +284,7 @@ def _settle_orphans(
         if channel is None:
             # The channel was deleted, and its deliveries are about to be.
             lease = (orphan.channel_number, tx.slot, orphan.token)
-            store.release(tx, lease, [orphan.seq])
+            delivery_leases.release(tx, lease, [orphan.seq])
         else:
             attempts.append(AttemptRecord(_lease_of_orphan(channel, orphan, tx.slot), ORPHANED))
     settle(tx, writer, attempts, handlers)
@@ -311,8 +311,8 @@ def advance_resends(tx: Tx, deliveries_max: int) -> set[int]:
     """One step of every resend; returns the channels that have something due."""
     woken: set[int] = set()
     for each in store_channels.lock_resends(tx):
-        if store.resend(tx, each.number, each.before, deliveries_max):
+        if store_dead_letters.resend(tx, each.number, each.before, deliveries_max):
             woken.add(each.number)
-        elif not store.is_resending(tx, each.number, each.before):
+        elif not store_dead_letters.is_resending(tx, each.number, each.before):
             store_channels.end_resend(tx, each.number)
     return woken

@@ -17,6 +17,7 @@ from longwire.model import (
     ServiceEvent,
 )
 from longwire.store import deliveries as store_deliveries
+from longwire.store import delivery_history
 from longwire.store import devices as store_devices
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
@@ -107,7 +108,7 @@ def cancel_delivery(tx: Tx, network: str, downlink: Downlink, why: str) -> bool:
     channel = get_channel(tx, network, downlink.group_id)
     if store_deliveries.cancel(tx, channel.number, downlink.seq, why):
         return True
-    delivery = store_deliveries.get(tx, channel.number, downlink.seq)
+    delivery = delivery_history.get(tx, channel.number, downlink.seq)
     return delivery is None or delivery.state != DeliveryState.LEASED
 
 

@@ -25,9 +25,9 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.errors import LongwireError
 from longwire.ids import format_delivery_id
-from longwire.store import deliveries as store_deliveries
+from longwire.store import delivery_history
 from longwire.store.database import Database, Tx
-from longwire.store.deliveries import ClaimedDelivery
+from longwire.store.delivery_leases import ClaimedDelivery
 
 REPLY_CHARACTERS_MAX = 200
 DATABASE_UNAVAILABLE = Unreachable("the database is unavailable")
@@ -148,7 +148,7 @@ def _get_device_id(tx: Tx, claimed: ClaimedDelivery) -> str | None:
     """The device of a delivery, also if the process that tried it died."""
     if claimed.device_id:
         return claimed.device_id
-    delivery = store_deliveries.get(tx, claimed.channel_number, claimed.seq)
+    delivery = delivery_history.get(tx, claimed.channel_number, claimed.seq)
     return delivery.device_id if delivery else None
 
 

@@ -24,7 +24,7 @@ from longwire.networks.base import CHIRPSTACK, THINGPARK, VENDOR, DownlinkUpdate
 from longwire.networks.vendor import requests_downlink
 from longwire.records import DataRecord
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store_deliveries
+from longwire.store import delivery_history
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
@@ -183,5 +183,5 @@ def _attempts(tx: Tx, network: str, downlink: Downlink) -> int:
     if downlink.seq is None or downlink.state != "queued":
         return 1
     channel = get_channel(tx, network, downlink.group_id)
-    delivery = store_deliveries.get(tx, channel.number, downlink.seq)
+    delivery = delivery_history.get(tx, channel.number, downlink.seq)
     return delivery.attempts if delivery else 1

@@ -19,12 +19,11 @@ from longwire.model import Actor, ChannelPurpose, Connector, Notification
 from longwire.records import KIND_NAMES, DataRecord
 from longwire.store import channels as store_channels
 from longwire.store import connectors as store_connectors
-from longwire.store import deliveries as store_deliveries
+from longwire.store import delivery_history, receptions
 from longwire.store import groups as store_groups
-from longwire.store import receptions
 from longwire.store import records as store
 from longwire.store.database import Tx
-from longwire.store.deliveries import DeliveryDetail
+from longwire.store.delivery_history import DeliveryDetail
 from longwire.store.notifications import NOTIFICATIONS
 from longwire.store.receptions import Reception
 from longwire.store.records import ArrivedRecord, arrival_moment
@@ -141,7 +140,7 @@ def _find_by_id(tx: Tx, actor: Actor, record_id: str, group_id: str | None) -> A
 def _find_by_message(tx: Tx, actor: Actor, message_id: str) -> ArrivedRecord:
     """The record that a message of a connector or a notification is about."""
     key = parse_delivery_id(message_id)
-    detail = store_deliveries.get_detail(tx, *key) if key else None
+    detail = delivery_history.get_detail(tx, *key) if key else None
     channel = store_channels.get_by_numbers(tx, [key[0]]).get(key[0]) if key else None
     found: ArrivedRecord | None = None
     if detail is not None and channel is not None:
@@ -198,7 +197,7 @@ def _trace_connectors(
     """
     reaching = store_connectors.list_reaching(tx, arrived.device.group_id)
     numbers = [each.number for each in reaching]
-    sent = store_deliveries.list_of_arrival(tx, numbers, arrived.row.seq) if numbers else {}
+    sent = delivery_history.list_of_arrival(tx, numbers, arrived.row.seq) if numbers else {}
     visible = [
         each
         for each in reaching
@@ -260,7 +259,7 @@ class _Explanation:
 def _trace_notifications(tx: Tx, actor: Actor, seq: int) -> tuple[list[NotificationTrace], int]:
     """Those that the actor may see, and how many others there are."""
     caused: dict[int, list[DeliveryDetail]] = {}
-    for detail in store_deliveries.list_caused(tx, seq, NOTIFIED_MAX):
+    for detail in delivery_history.list_caused(tx, seq, NOTIFIED_MAX):
         caused.setdefault(detail.event.channel_number, []).append(detail)
     found = NOTIFICATIONS.get_by_numbers(tx, list(caused))
     visible = [

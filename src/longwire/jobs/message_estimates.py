@@ -14,7 +14,7 @@ from longwire.jobs.messages import BEFORE_ANY, require_connector, select_devices
 from longwire.jobs.selection import SAMPLE_MAX, DeviceSelection
 from longwire.jobs.tasks import MessageTask, ReplayTask, ResendTask
 from longwire.model import Actor
-from longwire.store import deliveries
+from longwire.store import dead_letters as store_dead_letters
 from longwire.store.database import Database, Tx
 
 DEAD_LETTERS_PER_STEP_MAX = 500
@@ -84,7 +84,7 @@ def _read_dead_letters(
 ) -> tuple[list[tuple[int, str]], Collection[str]]:
     scope = access.authorize(tx, actor, "connector.resend", selection.group_id)
     connector = require_connector(tx, scope, task)
-    found = deliveries.list_dead_letters(
+    found = store_dead_letters.list_dead_letters(
         tx, connector.number, after, tx.now, DEAD_LETTERS_PER_STEP_MAX
     )
     devices = {device_id for _, device_id in found}

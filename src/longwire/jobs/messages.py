@@ -18,7 +18,9 @@ from longwire.jobs.results import JobFailed, StepPostponed, StepResult
 from longwire.jobs.selection import DeviceSelection, decode_selection
 from longwire.jobs.tasks import READ, MessageTask, ReplayTask, ResendTask
 from longwire.model import Actor, Connector, Job, JobCounts, Scope
-from longwire.store import deliveries, delivery_search, device_search
+from longwire.store import backlogs as store_backlogs
+from longwire.store import dead_letters as store_dead_letters
+from longwire.store import delivery_search, device_search
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 
@@ -35,7 +37,7 @@ def run_message_step(
     connector = CONNECTORS.get(tx, scope, task.connector_id)
     if connector is None:
         raise JobFailed(CONNECTOR_GONE)
-    if deliveries.is_backlog_over(tx, connector.number, replays.QUEUED_MAX):
+    if store_backlogs.is_backlog_over(tx, connector.number, replays.QUEUED_MAX):
         raise StepPostponed
     if isinstance(task, ResendTask):
         result = _resend(tx, actor, job, connector)
@@ -47,7 +49,7 @@ def run_message_step(
 
 def _resend(tx: Tx, actor: Actor, job: Job, connector: Connector) -> StepResult:
     after = msgspec.json.decode(job.cursor, type=int | None)
-    found = deliveries.list_dead_letters(
+    found = store_dead_letters.list_dead_letters(
         tx,
         connector.number,
         BEFORE_ANY if after is None else after,

@@ -25,7 +25,7 @@ from longwire.store import audit
 from longwire.store import notifications as store
 from longwire.store import users as store_users
 from longwire.store.database import Database, Tx
-from longwire.store.deliveries import ClaimedDelivery
+from longwire.store.delivery_leases import ClaimedDelivery
 
 NOT_A_RECIPIENT = Refused(
     "the notification was updated, and this is no longer a recipient",

@@ -15,15 +15,9 @@ from longwire.clock import Moment
 from longwire.model import Page, PageRequest
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.deliveries import (
-    CANCEL_MANY,
-    EVENT_COLUMNS,
-    MAKE_MANY_DUE,
-    RESEND_MANY,
-    DeliveryEvent,
-    DeliveryState,
-    to_event,
-)
+from longwire.store.deliveries import CANCEL_MANY, MAKE_MANY_DUE, RESEND_MANY
+from longwire.store.delivery_history import EVENT_COLUMNS, DeliveryEvent, to_event
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.dialects import array_param, by_slot, dialect_sql, listed_in
 
 # Entries that one page reads, of all channels together; and of each, however many there are.

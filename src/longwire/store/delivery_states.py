@@ -30,3 +30,8 @@ IS_FINAL = f"state >= {DeliveryState.SUCCEEDED:d}"
 IS_DEAD_LETTER = f"""{FAILED}
     and body is not null
     and stored_until > :now"""
+
+
+def set_first_end(state: DeliveryState) -> str:
+    """An assignment: the state in which it ended the first time, which a resend does not change."""
+    return f"first_end = coalesce(first_end, {state:d})"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from longwire.clock import Moment
-from longwire.store import deliveries, instance, upgrade
+from longwire.store import backlogs, instance, upgrade
 from longwire.store.database import Tx
 
 SQLITE_VERSION = "select sqlite_version()"
@@ -44,7 +44,7 @@ class DatabaseFacts:
     missing_steps: int
     key_fingerprint: str | None
     bytes: int
-    backlog: deliveries.Backlog | None  # None for an empty database or another schema
+    backlog: backlogs.Backlog | None  # None for an empty database or another schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def read_facts(tx: Tx) -> DatabaseFacts:
         missing,
         instance.get_fact(tx, "key_fingerprint") if revision is not None else None,
         instance.get_database_bytes(tx),
-        deliveries.get_total_backlog(tx) if is_current else None,
+        backlogs.get_total_backlog(tx) if is_current else None,
     )
 
 

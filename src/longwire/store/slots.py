@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
 from longwire.store.schema import SLOT_BY
 
 SLOT = "slot"  # the column
@@ -77,3 +77,13 @@ def insert(tx: Tx, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     slotted = sa.table(table.name, *columns, sa.column(SLOT, sa.SmallInteger))
     slotted_rows = [{**row, SLOT: get_slot_by_number(tx, row[found_by])} for row in rows]
     tx.execute(sa.insert(slotted), slotted_rows)
+
+
+def change_in_slots(tx: Tx, statement: DialectSql, values: Mapping[str, Any], most: int) -> int:
+    """Change some rows of one slot after the other; how many."""
+    changed = 0
+    for slot in range(tx.slots):
+        if changed < most:
+            left = {"slot": slot, "most": most - changed}
+            changed += len(tx.fetch_raw(statement, {**values, **left}))
+    return changed

@@ -18,8 +18,8 @@ from longwire import __version__
 from longwire.clock import SECOND, Moment
 from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.records import KIND_NAMES
+from longwire.store.backlogs import Backlog, SlotBacklog
 from longwire.store.database import Cluster, Database, StandbyStatus
-from longwire.store.deliveries import Backlog, SlotBacklog
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"

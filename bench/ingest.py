@@ -25,7 +25,7 @@ from bench.table import Findings, Row, measured, rss_mb
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
-from longwire.store.records import first_seq
+from longwire.store.arrival_numbers import first_seq
 
 CONNECTIONS = 64
 CONNECTIONS_SLOW_DISK = 256

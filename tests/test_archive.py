@@ -15,7 +15,13 @@ from longwire.archive.mover import REPEATED_WITHIN, ArchiveTotals, Mover
 from longwire.backup.stores import FolderStore, open_store
 from longwire.clock import DAY, MINUTE, Clock, Moment
 from longwire.dates import format_date
-from longwire.store import archive_files, archive_reads, archive_walk, record_scans, records
+from longwire.store import (
+    archive_files,
+    archive_reads,
+    archive_walk,
+    arrived_records,
+    record_scans,
+)
 from longwire.store.database import Tx
 from tests.reports import KINDS, devices, list_records, post_records, report
 from tests.world import World, ok, refused, walk
@@ -199,7 +205,7 @@ def test_large_records_and_a_continued_export_come_to_their_end(
         found = list_records(ada, "data", device, limit=1, ascending=flag)
         assert sorted(map(str, found)) == sorted(map(str, listed))
     monkeypatch.setattr(archive_reads, "ROUNDS_MAX", 3)  # one for each of two kinds, and the last
-    last = world.read(lambda tx: records.list_latest(tx, [int(fleet.group)], 100, 10**6))
+    last = world.read(lambda tx: arrived_records.list_latest(tx, [int(fleet.group)], 100, 10**6))
     assert len(last) == 96
 
 

@@ -36,10 +36,9 @@ from longwire.ingest_committer import UNPAUSED_RECORDS
 from longwire.model import Actor, ServiceEvent
 from longwire.records import EventRecord, digest_record
 from longwire.store import devices as store_devices
-from longwire.store import postgres
-from longwire.store import records as store_records
+from longwire.store import postgres, record_deletion
+from longwire.store.arrival_numbers import WRITER_BITS, arrival_moment, first_seq
 from longwire.store.database import Tx
-from longwire.store.records import WRITER_BITS, arrival_moment, first_seq
 from longwire.store.sqlite import SQLite
 from tests.reports import (
     KINDS,
@@ -835,11 +834,11 @@ def test_a_record_stored_while_its_device_is_deleted_leaves_nothing_behind(
     with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "last words")):
         ending = crowd.calls(lambda: ada_there.delete("/device", deviceId=sensor, groupId=group))
         eventually(lambda: ending.done() or is_waiting_for_another(world))
-        while other.write(store_records.delete_erased):
+        while other.write(record_deletion.delete_erased):
             pass
     for answer in crowd.responses():
         ok(answer)
-    while other.write(store_records.delete_erased):
+    while other.write(record_deletion.delete_erased):
         pass
     left = world.everything()
     assert left["device"] == left["record_data"] == left["device_state"] == []

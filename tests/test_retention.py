@@ -11,7 +11,7 @@ from longwire import maintenance
 from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.dates import format_date
 from longwire.store import counters as store_counters
-from longwire.store import records as store_records
+from longwire.store import record_deletion
 from longwire.store.database import Tx
 from tests.reports import (
     KINDS,
@@ -47,7 +47,7 @@ def delete_expired(world: World) -> None:
 def clean_up(world: World) -> list[int]:
     """Run the cleanup to its end; the number of rows deleted in each step."""
     steps = []
-    while removed := world.write(store_records.delete_erased):
+    while removed := world.write(record_deletion.delete_erased):
         steps.append(removed)
     return steps
 
@@ -238,7 +238,7 @@ class Steps:
 def test_expired_records_of_every_device_are_deleted_in_small_steps(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_records, "PRUNE_ROWS_MAX", 10)
+    monkeypatch.setattr(record_deletion, "PRUNE_ROWS_MAX", 10)
     world = make_world(retention_data_days=5)
     ada = world.person("ada")
     group, elsewhere = ada.group(), ada.group("elsewhere")
@@ -270,7 +270,7 @@ def test_expired_records_of_every_device_are_deleted_in_small_steps(
 def test_erased_records_are_deleted_in_small_steps_and_no_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_records, "PRUNE_ROWS_MAX", 10)
+    monkeypatch.setattr(record_deletion, "PRUNE_ROWS_MAX", 10)
     ada = world.person("ada")
     group, elsewhere = ada.group(), ada.group("elsewhere")
     emptied, deleted, moved, kept = devices(ada, group, 4)

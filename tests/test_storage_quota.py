@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from longwire import maintenance
-from longwire.store import audit, group_storage, records
+from longwire.store import audit, group_storage, record_deletion
 from longwire.store.database import Tx
 from tests.world import KINDS, NOON, World, ok, record_of, refused
 
@@ -33,7 +33,7 @@ def recounted(world: World, group: str) -> tuple[int, int]:
 
 
 def purge(world: World) -> None:
-    while world.write(records.delete_erased):
+    while world.write(record_deletion.delete_erased):
         pass
 
 

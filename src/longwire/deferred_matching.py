@@ -28,13 +28,13 @@ from longwire.ingest import Sequencer
 from longwire.model import ChannelPurpose
 from longwire.notifications import rules, triggers
 from longwire.notifications.triggers import DeferredCandidates
-from longwire.store import cache_epochs, connector_minutes, deferrals
+from longwire.store import arrived_records, cache_epochs, connector_minutes, deferrals
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import records as store_records
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Database, Tx
 from longwire.store.deferrals import Deferral
-from longwire.store.records import ArrivedRecord
 
 INTERVAL_S = 1.0
 SLICE_US = 10_000.0
@@ -232,7 +232,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 def _load(tx: Tx, deferral: Deferral) -> _Run:
     cache_epochs.refresh_epochs(tx)  # no older than the records
-    arrived = store_records.list_arrivals(
+    arrived = arrived_records.list_arrivals(
         tx,
         int(deferral.group_id),
         deferral.first_seq - 1,

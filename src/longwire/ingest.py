@@ -56,11 +56,12 @@ from longwire.store import deliveries as store_deliveries
 from longwire.store import device_reports as store_reports
 from longwire.store import devices as store_devices
 from longwire.store import records as store
+from longwire.store.arrival_numbers import WRITER_BITS
 from longwire.store.database import Database, Tx
 from longwire.store.devices import ReportingDevice
 from longwire.store.positions import Position, get_position
 from longwire.store.receptions import NewReceptions, Reception
-from longwire.store.records import WRITER_BITS, RecordRow
+from longwire.store.records import RecordRow
 from longwire.store.slots import bucket_of
 
 # How long a commit of many requests makes the service a busy one.

@@ -36,7 +36,7 @@ from longwire.store import (
     notifications,
     partitions,
     receptions,
-    records,
+    record_deletion,
 )
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
@@ -242,7 +242,7 @@ async def run_cleanup(
                 database, partial(expiry.delete_expired, table=table, limit=TOKENS_PER_BATCH_MAX)
             )
         await _run_in_batches(database, lambda tx: mail_quotas.prune(tx, TOKENS_PER_BATCH_MAX))
-        await _run_in_batches(database, records.delete_erased)
+        await _run_in_batches(database, record_deletion.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)
         await delete_groups(database)
         if trace is not None:
@@ -380,7 +380,7 @@ async def _delete_old_records_of_kind(database: Database, kind: str, oldest: Mom
         return
     device: int | None = 0
     while device is not None:
-        step = partial(records.delete_older, kind=kind, after_device=device, before=oldest)
+        step = partial(record_deletion.delete_older, kind=kind, after_device=device, before=oldest)
         _, device = await database.write(step)
         await asyncio.sleep(0)
 

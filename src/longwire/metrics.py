@@ -14,9 +14,9 @@ from longwire.errors import invalid_field
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
+from longwire.store import arrival_numbers, delivery_history, group_storage
 from longwire.store import connectors as store_connectors
 from longwire.store import counters as store
-from longwire.store import delivery_history, group_storage
 from longwire.store import groups as store_groups
 from longwire.store import records as store_records
 from longwire.store.database import Tx
@@ -73,9 +73,9 @@ def count_arrivals(
     for row in fresh:
         seq, group = row.seq, row.group_number
         if seq >= next_second_seq:  # rows are in order, and most arrive in the same second
-            second = store_records.arrival_moment(seq) // SECOND
+            second = arrival_numbers.arrival_moment(seq) // SECOND
             hour = second // HOUR_S
-            next_second_seq = store_records.first_seq((second + 1) * SECOND)
+            next_second_seq = arrival_numbers.first_seq((second + 1) * SECOND)
         key = group, second, row.kind
         counts[key] = counts.get(key, 0) + 1
         active.add((group, hour, row.device_number))

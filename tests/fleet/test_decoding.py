@@ -12,7 +12,8 @@ from longwire.errors import BadInput, NotFound
 from longwire.fleet import codec_guard, device_types, redecoding
 from longwire.fleet.decoding import merge_decoded
 from longwire.model import SYSTEM, DeviceType
-from longwire.store import records as store
+from longwire.store import record_deletion
+from longwire.store import redecoding as store_redecoding
 from longwire.store.database import Tx
 from tests.decoders.codecs import SOIL_PROBE
 from tests.delivery.receiver import Receiver
@@ -469,9 +470,9 @@ def test_a_record_that_changed_meanwhile_is_left_alone(world: World) -> None:
     async def after_others(work: Callable[[Tx], Any]) -> Any:
         def meanwhile(tx: Tx) -> None:
             number = tx.fetch_raw("select device_number from record_data limit 1", {})[0][0]
-            one, two, _ = store.list_data(tx, number, 0, None, None, (), 9, 1_000_000)
-            store.update_body(tx, number, one, one.body.replace("{", "{ ", 1))
-            store.delete_at(tx, "data", number, [0], two.ts)
+            one, two, _ = store_redecoding.list_data(tx, number, 0, None, None, (), 9, 1_000_000)
+            store_redecoding.update_body(tx, number, one, one.body.replace("{", "{ ", 1))
+            record_deletion.delete_at(tx, "data", number, [0], two.ts)
             changed.append(number)
 
         await write(meanwhile)

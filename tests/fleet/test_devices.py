@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from longwire.fleet.devices import original_key
 from longwire.store import schema
-from longwire.store.records import delete_erased
+from longwire.store.record_deletion import delete_erased
 from tests.world import (
     KINDS,
     Person,

@@ -8,8 +8,7 @@ import pytest
 from longwire import maintenance
 from longwire.delivery.channels import ChannelPolicy, get_or_create_channel
 from longwire.model import ChannelPurpose
-from longwire.store import records as store_records
-from longwire.store import schema
+from longwire.store import record_deletion, schema
 from longwire.store.database import Tx
 from tests.world import KINDS, World, nothing_happens, ok, refused, walk
 
@@ -23,7 +22,7 @@ def clean_up(world: World) -> None:
     async def run() -> None:
         await maintenance.delete_groups(world.database)
         await maintenance.delete_old_deliveries(world.database, 30)
-        await maintenance._run_in_batches(world.database, store_records.delete_erased)
+        await maintenance._run_in_batches(world.database, record_deletion.delete_erased)
 
     for _ in range(2):
         asyncio.run_coroutine_threadsafe(run(), world._loop).result(timeout=120)

@@ -26,6 +26,7 @@ from longwire.settings import Settings
 from longwire.store import migrations, schema, upgrade
 from longwire.store.database import Database, Tx
 from longwire.store.postgres import UPGRADE_LOCK
+from longwire.store.schema.base import NAMING
 from tests.conftest import PostgresServer
 from tests.process import longwire
 from tests.waiting import eventually
@@ -169,7 +170,7 @@ def differences(database: Database, wanted: sa.MetaData) -> list[Any]:
 
 
 def copy_of_the_tables() -> sa.MetaData:
-    copy = sa.MetaData(naming_convention=schema.NAMING)
+    copy = sa.MetaData(naming_convention=NAMING)
     for table in schema.metadata.tables.values():
         table.to_metadata(copy)
     return copy

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from longwire import maintenance
 from longwire.clock import DAY, SECOND, Moment
 from longwire.store import partitions
-from longwire.store.records import first_seq
+from longwire.store.arrival_numbers import first_seq
 from tests.reports import (
     KINDS,
     counted,

@@ -22,6 +22,7 @@ from longwire.store import (
     delivery_leases,
     devices,
     node_lease,
+    record_pages,
     record_scans,
     records,
     schema,
@@ -202,8 +203,8 @@ def statements() -> Iterator[tuple[str, DialectSql]]:
         yield name, getattr(deliveries, name)
     for ascending in (True, False):
         for has_predecessor in (True, False):
-            for template in (records._LIST_PAGE, records._LIST_SIZES):
-                page = records._page_sql(template, "data", ascending, has_predecessor)
+            for template in (record_pages._LIST_PAGE, record_pages._LIST_SIZES):
+                page = record_pages._page_sql(template, "data", ascending, has_predecessor)
                 yield "a page of records", page
     for postgres in (
         *(devices.LOCK_REPORTING, devices.LOCK_COUNTERS, delivery_leases.LOCK_LEASES_OF_DEAD_NODES),

@@ -20,9 +20,10 @@ from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_record_id, parse_record_id
 from longwire.model import Actor
 from longwire.records import KIND_NAMES, SOURCE_NAMES
+from longwire.store.arrival_numbers import arrival_moment, first_seq
 from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Database
-from longwire.store.records import ArrivedRecord, arrival_moment, first_seq
 from longwire.web.fields import Count, DateText, InputLimits, Paged, Reply, words
 from longwire.web.page_tokens import PageTokens
 from longwire.web.routing import RequestContext, Route

@@ -45,8 +45,9 @@ from longwire.jobs.exporting import ExportedRows
 from longwire.jobs.tasks import ExportTask
 from longwire.model import Actor, AuditFilter, PageRequest
 from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record
+from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
-from longwire.store.records import ALL_TIME, first_seq
+from longwire.store.records import ALL_TIME
 from longwire.web.fields import DateQuery, Id, Query
 from longwire.web.routing import StreamContext, StreamResponse, StreamRoute
 

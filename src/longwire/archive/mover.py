@@ -31,8 +31,9 @@ from longwire.records import KIND_NAMES
 from longwire.store import archive_files, archive_walk, leases, partitions
 from longwire.store.archive_files import ArchiveFile, FileState
 from longwire.store.archive_walk import FIRST_POSITION, WalkedRecord, WalkPosition
+from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Database, Tx
-from longwire.store.records import ALL_TIME, first_seq
+from longwire.store.records import ALL_TIME
 
 # What arrived later stays in the tables, where it is recognised when it is sent again: a client may
 # repeat what it has kept while it was cut off.

@@ -25,10 +25,9 @@ from longwire.model import (
     Page,
     PageRequest,
 )
+from longwire.store import arrived_records, delivery_history, delivery_search
 from longwire.store import connectors as store_connectors
-from longwire.store import delivery_history, delivery_search
 from longwire.store import groups as store_groups
-from longwire.store import records as store_records
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Database, Tx
 from longwire.store.delivery_history import DeliveryDetail, DeliveryEvent
@@ -157,7 +156,7 @@ def _find_record(tx: Tx, connector: Connector, detail: DeliveryDetail) -> str | 
         return detail.body
     event = detail.event
     groups = connectors.list_source_groups(tx, connector)
-    arrived = store_records.find_of_device(tx, event.device_id, event.seq)
+    arrived = arrived_records.find_of_device(tx, event.device_id, event.seq)
     if arrived is None or arrived.device.group_id not in groups:
         return None
     return arrived.row.encoded.body

@@ -23,11 +23,13 @@ from longwire.model import ChannelPurpose, Connector
 from longwire.records import Record
 from longwire.store import connectors as store_connectors
 from longwire.store import groups as store_groups
+from longwire.store.arrival_numbers import arrival_moment
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
 from longwire.store.deferrals import Deferral, DeferralRanges
 from longwire.store.deliveries import NewDelivery
 from longwire.store.devices import ReportingDevice
-from longwire.store.records import ArrivedRecord, RecordRow, arrival_moment
+from longwire.store.records import RecordRow
 
 FILTER_IS_FALSE = "the filter is false"
 INDEXES_MAX = 1_000

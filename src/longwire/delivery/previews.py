@@ -25,9 +25,9 @@ from longwire.delivery.matching import Matcher, build_matcher, encode_device_con
 from longwire.errors import BadInput, TooManyRequests
 from longwire.identity import access
 from longwire.model import Actor, Connector
-from longwire.store import records as store_records
+from longwire.store import arrived_records
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
-from longwire.store.records import ArrivedRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def _load(
         messages.MessageBuilder.for_connector(connector, params),
         build_matcher(connector),
         messages.build_destination(connector, params, Egress()),  # which is only described
-        store_records.list_latest(
+        arrived_records.list_latest(
             tx,
             [int(each) for each in sources],
             wanted.limit,

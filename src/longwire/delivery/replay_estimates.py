@@ -18,11 +18,10 @@ from longwire.delivery.previews import PREVIEW_BUDGETS
 from longwire.delivery.replays import BEFORE_ANY_ARRIVAL
 from longwire.errors import TooManyRequests
 from longwire.model import Actor
-from longwire.store import arrivals
+from longwire.store import arrival_numbers, arrivals, arrived_records
 from longwire.store import deliveries as store_deliveries
-from longwire.store import records as store_records
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Database, Tx
-from longwire.store.records import ArrivedRecord
 
 ARRIVALS_MAX = 10_000
 ARRIVALS_PER_STEP_MAX = 500
@@ -121,7 +120,7 @@ class ReplayEstimator:
             total = 0
             for each in segments:
                 if each.is_in_period and total < COUNTED_MAX:
-                    total += store_records.count_arrivals(
+                    total += arrived_records.count_arrivals(
                         tx, each.group, each.after_seq, each.until_seq, COUNTED_MAX - total
                     )
             return total
@@ -157,9 +156,9 @@ def _list_segments(
     groups: Sequence[int], begin_at: Moment, end_at: Moment, now: Moment
 ) -> Iterator[_Segment]:
     """All arrivals, those around the period first."""
-    now_seq = store_records.first_seq(now + 1)
-    first = min(now_seq, store_records.first_seq(begin_at - CLOCK_SKEW))
-    last = min(now_seq, store_records.first_seq(end_at + CLOCK_SKEW))
+    now_seq = arrival_numbers.first_seq(now + 1)
+    first = min(now_seq, arrival_numbers.first_seq(begin_at - CLOCK_SKEW))
+    last = min(now_seq, arrival_numbers.first_seq(end_at + CLOCK_SKEW))
     ranges = ((first - 1, last), (last - 1, now_seq), (BEFORE_ANY_ARRIVAL, first))
     for number, (after_seq, until_seq) in enumerate(ranges):
         for group in groups:

@@ -26,14 +26,13 @@ from longwire.errors import Conflict, not_found
 from longwire.ids import new_id
 from longwire.model import Actor, Connector, Replay
 from longwire.spans import FindTraceparent, Tracer, step_span
+from longwire.store import arrival_numbers, arrived_records, connector_minutes, locks
 from longwire.store import backlogs as store_backlogs
-from longwire.store import connector_minutes, locks
 from longwire.store import deliveries as store_deliveries
-from longwire.store import records as store_records
 from longwire.store import replays as store
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Database, Tx
-from longwire.store.records import ArrivedRecord
 
 RECORDS_PER_STEP_MAX = 500
 # In a second, over all connectors; a step is a transaction of its own.
@@ -68,7 +67,7 @@ def start_replay(
         at_group=BEFORE_ANY_GROUP,
         at_seq=BEFORE_ANY_ARRIVAL,
         # Records that arrive from now on are forwarded anyway.
-        until_seq=store_records.first_seq(tx.now + 1),
+        until_seq=arrival_numbers.first_seq(tx.now + 1),
         records_scanned=0,
         queued=0,
         state="running",
@@ -157,7 +156,9 @@ class ScanPosition(msgspec.Struct, frozen=True):
 
 def begin_scan(now: Moment) -> ScanPosition:
     """The position of a new scan; records that arrive from now on are forwarded anyway."""
-    return ScanPosition(int(BEFORE_ANY_GROUP), BEFORE_ANY_ARRIVAL, store_records.first_seq(now + 1))
+    return ScanPosition(
+        int(BEFORE_ANY_GROUP), BEFORE_ANY_ARRIVAL, arrival_numbers.first_seq(now + 1)
+    )
 
 
 # Gets the ids of some devices, and returns those whose records are taken.
@@ -244,7 +245,7 @@ def _scan_group(
     step: ScanResult,
     select: SelectDevices | None,
 ) -> None:
-    found = store_records.list_arrivals(
+    found = arrived_records.list_arrivals(
         tx, step.group, step.seq, step.until_seq, *period, step.records_left
     )
     devices = {each.device.id for each in found if isinstance(each, ArrivedRecord)}

@@ -20,8 +20,8 @@ from longwire.records import KIND_NAMES, RecordKind
 from longwire.store import arrivals as store
 from longwire.store import groups as store_groups
 from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
-from longwire.store.records import ArrivedRecord
 
 GROUPS_MAX = 1_000
 LOOKED_AT_MAX = 5_000

@@ -23,8 +23,8 @@ from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord
+from longwire.store import arrived_records
 from longwire.store import devices as store_devices
-from longwire.store import records as store
 from longwire.store.database import Tx
 
 PERMISSION = "record.read"
@@ -119,7 +119,7 @@ def _list_stored(
         if device_id not in devices:
             raise not_found("device_id", "device of this type in this group")
         devices = {device_id}
-    arrived = store.list_latest(
+    arrived = arrived_records.list_latest(
         tx,
         [int(group_id)],
         limit * ARRIVALS_FOR_EACH,
@@ -130,7 +130,7 @@ def _list_stored(
     return [each for each in found if each is not None][:limit]
 
 
-def _stored_payload(arrived: store.ArrivedRecord) -> PreviewPayload | None:
+def _stored_payload(arrived: arrived_records.ArrivedRecord) -> PreviewPayload | None:
     record = arrived.row.encoded.record
     if not isinstance(record, DataRecord):
         return None

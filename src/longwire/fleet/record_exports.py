@@ -18,10 +18,11 @@ from longwire.store import arrival_horizon, schema
 from longwire.store import arrivals as store_arrivals
 from longwire.store import devices as store_devices
 from longwire.store import record_scans as store
+from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
 from longwire.store.record_scans import StayCursor
-from longwire.store.records import ALL_TIME, first_seq
+from longwire.store.records import ALL_TIME
 
 STEP_RECORDS_MAX = 1_000
 STEP_RECORDS_MIN = 16  # after a large record

@@ -10,12 +10,12 @@ from longwire.fleet import positions
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.records import KIND_NAMES, RecordKind
-from longwire.store import archive_pages, archive_reads, audit
+from longwire.store import archive_pages, archive_reads, audit, record_deletion, record_pages
 from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
-from longwire.store.records import RecordPage
+from longwire.store.record_pages import RecordPage
 
 FOREVER: Moment = 2**63 - 1
 
@@ -34,7 +34,9 @@ def list_records(
     """A page of a device's records, as far as the actor may read them."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.read", device)
-    page = store.list_page(tx, kind, device.number, stays, begin, end, request, ascending=ascending)
+    page = record_pages.list_page(
+        tx, kind, device.number, stays, begin, end, request, ascending=ascending
+    )
     if tx.archived is None:
         return page
     period = archive_pages.find_period(tx, page, begin, end, request, ascending=ascending)
@@ -59,7 +61,7 @@ def delete_records_at(
     """Delete all records of one kind that a device has at one instant; so many are archived."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.delete", device)
-    deleted = store.delete_at(tx, kind, device.number, stays, ts) + archived
+    deleted = record_deletion.delete_at(tx, kind, device.number, stays, ts) + archived
     if not deleted:
         raise not_found("timestamp", "record of this device")
     if kind == RecordKind.GEOLOC.label:

@@ -27,10 +27,10 @@ from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord, encode_record
 from longwire.store import audit
 from longwire.store import devices as store_devices
-from longwire.store import records as store
+from longwire.store import redecoding as store
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
-from longwire.store.records import StoredDataRecord
+from longwire.store.redecoding import StoredDataRecord
 
 PERMISSION = "record.create"
 DEVICES_PER_BATCH_MAX = 200

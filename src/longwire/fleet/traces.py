@@ -17,16 +17,16 @@ from longwire.identity import access
 from longwire.ids import parse_delivery_id, parse_record_id
 from longwire.model import Actor, ChannelPurpose, Connector, Notification
 from longwire.records import KIND_NAMES, DataRecord
+from longwire.store import arrived_records, delivery_history, receptions
 from longwire.store import channels as store_channels
 from longwire.store import connectors as store_connectors
-from longwire.store import delivery_history, receptions
 from longwire.store import groups as store_groups
-from longwire.store import records as store
+from longwire.store.arrival_numbers import arrival_moment
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
 from longwire.store.delivery_history import DeliveryDetail
 from longwire.store.notifications import NOTIFICATIONS
 from longwire.store.receptions import Reception
-from longwire.store.records import ArrivedRecord, arrival_moment
 
 GROUPS_SEARCHED_MAX = 10_000
 CONNECTORS_SHOWN_MAX = 200
@@ -130,8 +130,12 @@ def _find_by_id(tx: Tx, actor: Actor, record_id: str, group_id: str | None) -> A
         groups = store_groups.list_reached(tx, scope, GROUPS_SEARCHED_MAX + 1)
         if len(groups) > GROUPS_SEARCHED_MAX:
             raise invalid_field("group_id", "is required: you can read too many groups")
-        group = store.find_group(tx, groups, seq)
-    found = store.find_in_group(tx, group, seq) if group is not None and seq is not None else None
+        group = arrived_records.find_group(tx, groups, seq)
+    found = (
+        arrived_records.find_in_group(tx, group, seq)
+        if group is not None and seq is not None
+        else None
+    )
     if found is None:
         raise not_found("record_id", "record")
     return found
@@ -147,7 +151,7 @@ def _find_by_message(tx: Tx, actor: Actor, message_id: str) -> ArrivedRecord:
         is_record = channel.purpose == ChannelPurpose.CONNECTOR
         seq = detail.event.seq if is_record else detail.cause
         if seq is not None:
-            found = store.find_of_device(tx, detail.event.device_id, seq)
+            found = arrived_records.find_of_device(tx, detail.event.device_id, seq)
     held = access.get_permissions(tx, actor, found.device.group_id) if found else frozenset()
     if found is None or not held:
         raise not_found("message_id", "message about a stored record")

@@ -40,11 +40,12 @@ from longwire.notifications.trigger_states import (
 from longwire.records import DataRecord, EventRecord, GeolocRecord, Record, RecordKind
 from longwire.store import channels as store_channels
 from longwire.store import notifications as store
+from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
 from longwire.store.deferrals import DeferralRanges
 from longwire.store.devices import ReportingDevice
 from longwire.store.notifications import Key, NotificationState
-from longwire.store.records import ArrivedRecord, RecordRow
+from longwire.store.records import RecordRow
 
 US_PER_RULE = 5.0  # estimated CPU time: device, schedule, geofence
 STATELESS_ALERT = AlertStatus()

@@ -7,7 +7,8 @@ from longwire.model import PageRequest
 from longwire.store import archive_reads
 from longwire.store.archive_files import archivable_before
 from longwire.store.database import Tx
-from longwire.store.records import ALL_TIME, PAGE_CHARACTERS_MAX, RecordPage, list_page_rows
+from longwire.store.record_pages import PAGE_CHARACTERS_MAX, RecordPage, list_page_rows
+from longwire.store.records import ALL_TIME
 
 
 def find_period(

@@ -11,8 +11,8 @@ Clocks of processes differ a little, so readers stay some seconds behind the pre
 
 from longwire.clock import MILLISECOND, Moment
 from longwire.store import cache_epochs
+from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import NotOnStandby, Tx
-from longwire.store.records import first_seq
 
 ANNOUNCEMENTS = 71_055_120  # any number, the same in every process
 # A key of a lock has 31 bits for the milliseconds, which is three weeks.

@@ -13,15 +13,15 @@ from typing import Any
 
 from longwire.records import KIND_NAMES
 from longwire.store import archive_reads, slots
-from longwire.store.database import DialectSql, Tx
-from longwire.store.dialects import array_param, by_slot, dialect_sql, in_array, listed_in
-from longwire.store.records import (
+from longwire.store.arrival_numbers import WRITER_BITS
+from longwire.store.arrived_records import (
     ARRIVAL_COLUMNS,
     ARRIVED_DEVICE_COLUMNS,
-    WRITER_BITS,
     ArrivedRecord,
     build_arrived,
 )
+from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import array_param, by_slot, dialect_sql, in_array, listed_in
 
 FIRST_SEQ = -(2**63)
 LAST_SEQ = 2**63 - 1

@@ -6,10 +6,10 @@ from typing import Any
 
 from longwire.clock import HOUR, SECOND, Moment
 from longwire.store import schema
+from longwire.store.arrival_numbers import arrival_moment, first_seq
 from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
-from longwire.store.records import arrival_moment, first_seq
 
 PRUNE_ROWS_MAX = 1_000
 

@@ -10,9 +10,10 @@ import msgspec
 from longwire.clock import Moment
 from longwire.model import ChannelPurpose
 from longwire.store import schema
+from longwire.store.arrival_numbers import WRITER_BITS
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
-from longwire.store.records import WRITER_BITS, RecordRow
+from longwire.store.records import RecordRow
 
 _table = schema.deferral
 _COLUMNS = ("owner_id", "purpose", "group_id", "first_seq", "last_seq", "lease_until")

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from longwire.clock import Moment
+from longwire.store.arrival_numbers import WRITER_BITS
 from longwire.store.database import DialectSql, Tx
 from longwire.store.delivery_states import (
     FAILED,
@@ -29,7 +30,6 @@ from longwire.store.dialects import (
     on_postgres,
     using_index,
 )
-from longwire.store.records import WRITER_BITS
 
 LIST_DUE_CHANNELS = by_slot(
     f"""

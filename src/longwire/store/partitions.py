@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from longwire.clock import SECOND, Moment
 from longwire.records import KIND_NAMES
-from longwire.store import group_storage, records
+from longwire.store import group_storage, record_deletion
+from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
-from longwire.store.records import first_seq
 
 MONTHS_AHEAD = 2
 # 2 MB: some thousand records, of which few or all may be old.
@@ -113,7 +113,7 @@ def delete_older(tx: Tx, kind: str, before: Moment, place: Place) -> tuple[int, 
     if name not in mixed or block >= tx.fetch_raw(COUNT_BLOCKS, {"name": name})[0][0]:
         later = [each for each in mixed if each > name]
         return 0, (later[0], 0) if later else None
-    most = records.PRUNE_ROWS_MAX
+    most = record_deletion.PRUNE_ROWS_MAX
     deleted = group_storage.delete_blocks(tx, name, block, block + BLOCKS_PER_STEP, before, most)
     return deleted, (name, block if deleted == most else block + BLOCKS_PER_STEP)
 

@@ -12,9 +12,9 @@ import msgspec
 from longwire.clock import Moment
 from longwire.seal import UnsealError
 from longwire.store import schema
+from longwire.store.arrival_numbers import WRITER_BITS, first_seq
 from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import Tx
-from longwire.store.records import WRITER_BITS, first_seq
 
 # Of the bodies in a row, which is read as a whole.
 ROW_BYTES_MAX = 1024 * 1024

@@ -1,0 +1,253 @@
+"""Records as they arrived: found by group and order of arrival, with their devices.
+
+Of replays, previews, traces and live streams. What is in the archive is read from there.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.records import KIND_NAMES, parse_record
+from longwire.store import archive_reads, slots
+from longwire.store.archive_reads import RecordKey
+from longwire.store.database import Tx
+from longwire.store.devices import ReportingDevice, get_reporting
+from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.records import EARLIER_STAYS_MAX, RecordRow, for_each_kind
+
+# Arrivals among which records of a device or a period are looked for, newest first.
+WANTED_AMONG_MAX = 5_000
+
+# A device that has left the group belongs to another tenant: its new name must not be shown.
+ARRIVAL_COLUMNS = "a.group_id, a.seq, a.kind, a.source, a.stay, a.device_number, a.ts"
+ARRIVED_DEVICE_COLUMNS = """d.id, d.stay,
+    case when p.depth is null then '' else d.name end,
+    d.type,
+    case when p.depth is null then '[]' else d.tags end"""
+JOIN_ARRIVED_DEVICE = """
+left join device d
+    on d.number = a.device_number
+left join group_path p
+    on p.ancestor_id = a.group_id
+    and p.group_id = d.group_id"""
+# Where some of these columns are.
+_SEQ, _KIND, _TS, _DEVICE_ID = 1, 2, 6, 7
+
+_SELECT_ARRIVED = f"""
+select {ARRIVAL_COLUMNS}, {ARRIVED_DEVICE_COLUMNS}
+from arrival a {JOIN_ARRIVED_DEVICE}
+"""
+
+LIST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+    and a.seq > :after
+    and a.seq < :until
+    and a.ts >= :begin
+    and a.ts < :end_ts
+order by a.seq
+limit :most
+"""
+
+COUNT_ARRIVALS = """
+select count(*)
+from (
+    select a.seq
+    from arrival a
+    where a.group_id = :home
+        and a.seq > :after
+        and a.seq < :until
+    limit :most
+) counted
+"""
+
+LIST_LATEST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+order by a.seq desc
+limit :most
+"""
+
+GET_ARRIVAL = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+    and a.seq = :seq
+"""
+
+FIND_GROUP = dialect_sql(
+    """
+select group_id
+from arrival
+where group_id {groups}
+    and seq = :seq
+limit 1
+""",
+    groups=in_array("groups"),
+)
+
+LIST_GROUPS_OF_DEVICE = f"""
+select group_id, max(stay)
+from device_stay
+where device_number = :device
+group by group_id
+order by 2 desc
+limit {EARLIER_STAYS_MAX}
+"""
+
+# The stay is gone when the records of it were erased, and they are hidden until they are deleted.
+GET_ARRIVED = for_each_kind(
+    """
+select r.digest, r.body
+from device_stay s
+cross join {table} r
+where s.device_number = :device
+    and s.stay = :stay
+    and s.slot = :slot
+    and r.device_number = s.device_number
+    and r.stay = s.stay
+    and r.slot = s.slot
+    and r.ts = :ts
+    and r.seq = :seq
+"""
+)
+
+
+class ArrivedRecord(msgspec.Struct, frozen=True):
+    """A stored record, with its device as it is today."""
+
+    row: RecordRow
+    device: ReportingDevice
+
+
+def list_arrivals(
+    tx: Tx, group_number: int, after_seq: int, until_seq: int, begin: Moment, end: Moment, most: int
+) -> list[ArrivedRecord | int]:
+    """Records that arrived in a group between two arrivals, with timestamps in a period.
+
+    In order of arrival. For a record that was deleted meanwhile, only its `seq`.
+    """
+    rows = tx.fetch_raw(
+        LIST_ARRIVALS,
+        {
+            "home": group_number,
+            "after": after_seq,
+            "until": until_seq,
+            "begin": begin,
+            "end_ts": end,
+            "most": most,
+        },
+    )
+    return [_stored_record(tx, row) or row[_SEQ] for row in rows]
+
+
+def count_arrivals(tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int) -> int:
+    """How many arrivals there are between two, at most so many."""
+    values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
+    return int(tx.fetch_raw(COUNT_ARRIVALS, values)[0][0])
+
+
+def list_latest(
+    tx: Tx,
+    group_numbers: Sequence[int],
+    most: int,
+    characters_max: int,
+    *,
+    is_wanted: Callable[[str, Moment], bool] | None = None,
+) -> list[ArrivedRecord]:
+    """The last records that arrived in some groups, newest first; fewer if they are large.
+
+    If only some devices and timestamps are wanted, they are looked for among the last arrivals.
+    """
+    found: list[tuple[Any, ...]] = []
+    looked_at_max = most if is_wanted is None else WANTED_AMONG_MAX
+    for number in group_numbers:
+        found += tx.fetch_raw(LIST_LATEST_ARRIVALS, {"home": number, "most": looked_at_max})
+    found.sort(key=lambda row: row[_SEQ], reverse=True)
+    if is_wanted is not None:
+        found = [row for row in found[:looked_at_max] if is_wanted(row[_DEVICE_ID], row[_TS])]
+    latest: list[ArrivedRecord] = []
+    size = 0
+    for record in _read_arrived(tx, found[:most], characters_max):
+        latest.append(record)
+        size += len(record.row.encoded.body)
+        if size > characters_max:
+            break
+    return latest
+
+
+def _read_arrived(
+    tx: Tx, rows: Sequence[tuple[Any, ...]], characters_max: int
+) -> list[ArrivedRecord]:
+    """The records of some arrivals; of large ones only the first, a little more than is wanted."""
+    found: dict[int, ArrivedRecord] = {}
+    missing: dict[int, list[tuple[Any, ...]]] = {}
+    size = 0
+    for row in rows:
+        record = _stored_record(tx, row)
+        if record is not None:
+            found[row[_SEQ]] = record
+            size += len(record.row.encoded.body)
+            if size > characters_max:
+                break
+        elif row[_DEVICE_ID] is not None:
+            missing.setdefault(row[_KIND], []).append(row)
+    # Once for each kind: see `archive_reads`.
+    for kind, some in sorted(missing.items()):
+        keys = [_record_key(row) for row in some]
+        archived = archive_reads.find_existing(tx, KIND_NAMES[kind], keys)
+        for row in some:
+            each = archived.get(row[_SEQ])
+            if each is not None:
+                found[row[_SEQ]] = build_arrived(row, each.digest, each.body)
+    return [found[row[_SEQ]] for row in rows if row[_SEQ] in found]
+
+
+def find_of_device(tx: Tx, device_id: str, seq: int) -> ArrivedRecord | None:
+    """The record of an arrival in any of the groups that its device is or was in."""
+    device = get_reporting(tx, [device_id]).get(device_id)
+    if device is None:
+        return None
+    groups = tx.fetch_raw(LIST_GROUPS_OF_DEVICE, {"device": device.number})
+    found = (find_in_group(tx, group, seq) for group, _ in groups)
+    return next(filter(None, found), None)
+
+
+def find_group(tx: Tx, group_ids: Sequence[str], seq: int) -> int | None:
+    """The number of that one of some groups in which an arrival was."""
+    numbers = array_param(tx, [int(each) for each in group_ids])
+    found = tx.fetch_raw(FIND_GROUP, {"groups": numbers, "seq": seq})
+    return found[0][0] if found else None
+
+
+def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
+    """The record of an arrival, if its device and the record still exist.
+
+    The group of its device is the one in which it arrived.
+    """
+    found = tx.fetch_raw(GET_ARRIVAL, {"home": group_number, "seq": seq})
+    return next(iter(_read_arrived(tx, found, 0)), None)
+
+
+def _record_key(row: tuple[Any, ...]) -> RecordKey:
+    _, seq, _, _, then, number, ts, *_ = row
+    return number, then, ts, seq
+
+
+def _stored_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
+    """Unless it is in the archive."""
+    _, seq, kind, _, then, number, ts, device_id, *_ = row
+    if device_id is None:
+        return None
+    found = tx.fetch_raw(
+        GET_ARRIVED[KIND_NAMES[kind]],
+        {**slots.key_of(tx, number), "stay": then, "ts": ts, "seq": seq},
+    )
+    return build_arrived(row, *found[0]) if found else None
+
+
+def build_arrived(row: tuple[Any, ...], digest: bytes, body: str) -> ArrivedRecord:
+    """From the columns of an arrival and of its record."""
+    group, seq, kind, source, then, number, ts, device_id, stay, name, type_name, tags = row
+    return ArrivedRecord(
+        RecordRow(kind, group, number, then, ts, digest, seq, parse_record(kind, body), source),
+        ReportingDevice(device_id, number, group, stay, name, type_name, str(group), tags),
+    )

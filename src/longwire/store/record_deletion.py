@@ -1,0 +1,128 @@
+"""Records are deleted: at a timestamp, with an erased stay, or past their retention."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longwire.clock import Moment
+from longwire.records import KIND_NAMES
+from longwire.store import archive_files, group_storage, slots
+from longwire.store.database import DialectSql, Tx
+from longwire.store.records import for_each_kind
+
+PRUNE_ROWS_MAX = 1_000
+
+DELETE_AT = for_each_kind(
+    """
+delete from {table}
+where device_number = :device
+    and stay = :stay
+    and slot = :slot
+    and ts = :ts
+returning stay, length(body)
+"""
+)
+
+GET_ERASURE = """
+select device_number, stay
+from erasure
+limit 1
+"""
+
+DELETE_ERASURE = """
+delete from erasure
+where device_number = :device
+    and stay = :stay
+"""
+
+DELETE_STAY = for_each_kind(
+    """
+delete from {table}
+where (device_number, stay, ts, digest) in (
+    select device_number, stay, ts, digest
+    from {table}
+    where device_number = :device
+        and stay = :stay
+        and slot = :slot
+    limit :most
+)
+returning stay, length(body)
+"""
+)
+
+DELETE_OLDER = for_each_kind(
+    """
+delete from {table}
+where (device_number, stay, ts, digest) in (
+    select r.device_number, r.stay, r.ts, r.digest
+    from device_stay s
+    cross join {table} r
+    where s.device_number = :device
+        and s.slot = :slot
+        and r.device_number = s.device_number
+        and r.stay = s.stay
+        and r.slot = s.slot
+        and r.ts < :before
+    limit :most
+)
+returning stay, length(body)
+"""
+)
+
+GET_NEXT_DEVICE = """
+select number
+from device
+where number > :after
+order by number
+limit 1
+"""
+
+
+def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> int:
+    """Delete all records of one kind at one timestamp; how many."""
+    values = {**slots.key_of(tx, device_number), "ts": ts}
+    archive_files.bury(tx, kind, device_number, stays, ts)
+    return sum(_delete(tx, DELETE_AT[kind], {**values, "stay": stay}) for stay in stays)
+
+
+def _delete(tx: Tx, sql: DialectSql, values: Mapping[str, Any]) -> int:
+    """Delete records of a device, and subtract them from what its groups have; how many."""
+    tx.touched_devices.add(values["device"])
+    deleted = tx.fetch_raw(sql, values)
+    sizes: defaultdict[int, list[int]] = defaultdict(list)
+    for stay, size in deleted:
+        sizes[stay].append(size)
+    for stay, gone in sorted(sizes.items()):
+        group_storage.add_for_stay(tx, values["device"], stay, -len(gone), -sum(gone))
+    return len(deleted)
+
+
+def delete_erased(tx: Tx) -> int:
+    """Delete some records of erased stays; how many, 0 when there is nothing to do."""
+    waiting = tx.fetch_raw(GET_ERASURE, {})
+    if not waiting:
+        return 0
+    values = {**slots.key_of(tx, waiting[0][0]), "stay": waiting[0][1]}
+    deleted = 0
+    for kind in KIND_NAMES:
+        most = PRUNE_ROWS_MAX - deleted
+        deleted += _delete(tx, DELETE_STAY[kind], {**values, "most": most})
+        if deleted >= PRUNE_ROWS_MAX:
+            return deleted
+    tx.execute_raw(DELETE_ERASURE, values)
+    return max(deleted, 1)
+
+
+def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[int, int | None]:
+    """Delete some records older than a moment, of the next device.
+
+    Device by device, so that no index by time is needed and no step is large. Returns how many were
+    deleted and the device to continue after; None at the end.
+    """
+    following = tx.fetch_raw(GET_NEXT_DEVICE, {"after": after_device})
+    if not following:
+        return 0, None
+    device = following[0][0]
+    values = {**slots.key_of(tx, device), "before": before, "most": PRUNE_ROWS_MAX}
+    deleted = _delete(tx, DELETE_OLDER[kind], values)
+    return deleted, after_device if deleted == PRUNE_ROWS_MAX else device

@@ -16,7 +16,7 @@ import pytest
 
 from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import format_date
-from longwire.delivery import engine, http_limits, messages, retry_policy
+from longwire.delivery import claiming, engine, http_limits, leases, messages, retry_policy, sending
 from longwire.delivery.egress import NOT_RESOLVED
 from longwire.errors import Unavailable
 from longwire.ids import parse_delivery_id
@@ -194,14 +194,14 @@ def test_a_stop_during_a_transaction_leaves_no_lease(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person("ada")
-    plain = engine.Engine._settle_and_claim
+    plain = claiming.Claimer.settle_and_claim
 
-    def slowly(self: engine.Engine, *about: Any) -> engine.ClaimResult:
+    def slowly(self: claiming.Claimer, *about: Any) -> claiming.ClaimResult:
         result = plain(self, *about)
         time.sleep(0.3)
         return result
 
-    monkeypatch.setattr(engine.Engine, "_settle_and_claim", slowly)
+    monkeypatch.setattr(claiming.Claimer, "settle_and_claim", slowly)
     with Receiver() as receiver:
         line = Line(ada, receiver.url)
         line.reports(300)
@@ -218,7 +218,7 @@ def test_an_engine_that_is_restarted_settles_what_its_last_transaction_could_not
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person("ada")
-    settle, stop = engine.settle, engine.Engine._stop
+    settle, stop = claiming.settle, engine.Engine._stop
     needs_transaction = engine.Engine._needs_transaction
 
     def fail_to_settle(tx: Tx, writer: int, attempts: Any, *rest: Any) -> None:
@@ -226,18 +226,18 @@ def test_an_engine_that_is_restarted_settles_what_its_last_transaction_could_not
             raise Unavailable("The database is not available; nothing was changed.")
 
     def die_with_an_attempt(self: engine.Engine) -> bool:
-        if self._unsettled:
+        if self._work.attempts:
             raise ZeroDivisionError("a mistake")
         return needs_transaction(self)
 
     async def stop_and_recover_from_the_faults(self: engine.Engine) -> None:
         await stop(self)
-        monkeypatch.setattr(engine, "settle", settle)
+        monkeypatch.setattr(claiming, "settle", settle)
         monkeypatch.setattr(engine.Engine, "_needs_transaction", needs_transaction)
 
     with Receiver() as receiver:
         line = Line(ada, receiver.url)
-        monkeypatch.setattr(engine, "settle", fail_to_settle)
+        monkeypatch.setattr(claiming, "settle", fail_to_settle)
         monkeypatch.setattr(engine.Engine, "_needs_transaction", die_with_an_attempt)
         monkeypatch.setattr(engine.Engine, "_stop", stop_and_recover_from_the_faults)
         line.reports()
@@ -295,7 +295,7 @@ def test_a_clock_that_jumps_repeats_only_messages_in_flight(
         line = Line(ada, receiver.url)
         line.reports(1_000)
         receiver.wait_for(300)
-        world.clock.let_pass(seconds=engine.LEASE_S + 10)
+        world.clock.let_pass(seconds=leases.LEASE_S + 10)
         line.settles(succeed=1_000, seconds=60)
         assert 1_000 == len(set(receiver.ids)) <= len(receiver.ids) <= 1_000 + IN_FLIGHT_MAX
 
@@ -441,7 +441,7 @@ def test_retry_after_is_honoured_up_to_a_limit(world: World) -> None:
 def test_a_reason_never_repeats_what_the_receiver_sent(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "SEND_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(sending, "SEND_TIMEOUT_S", 1.0)
     ada = world.person("ada")
     cut = "the connection was closed before the response was complete"
     body = CANARY.encode()
@@ -451,9 +451,9 @@ def test_a_reason_never_repeats_what_the_receiver_sent(
         (StubResponse(status=503, headers={"X-Why": CANARY}), "answered with status 503"),
         (redirect("http://127.0.0.1:1/"), "answered with a redirect (302), which is not followed"),
         (redirect("/hook", 307), "answered with a redirect (307), which is not followed"),
-        (HANG, engine.TIMED_OUT.reason),
-        (StubResponse(body=body, drip_s=0.2), engine.TIMED_OUT.reason),
-        (StubResponse(body=body, delay_s=3), engine.TIMED_OUT.reason),
+        (HANG, sending.TIMED_OUT.reason),
+        (StubResponse(body=body, drip_s=0.2), sending.TIMED_OUT.reason),
+        (StubResponse(body=body, delay_s=3), sending.TIMED_OUT.reason),
         (HANG_UP, cut),
         (StubResponse(body=body, reset_at=0), cut),
         (StubResponse(body=body, reset_at=20), cut),
@@ -484,7 +484,7 @@ def test_a_reason_never_repeats_what_the_receiver_sent(
 def test_a_success_with_a_huge_or_endless_body_is_a_success(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "SEND_TIMEOUT_S", 5.0)
+    monkeypatch.setattr(sending, "SEND_TIMEOUT_S", 5.0)
     ada = world.person("ada")
     with Receiver(StubResponse(body=b"x" * 8_000_000), StubResponse(endless=True)) as receiver:
         line = Line(ada, receiver.url, retryPolicy=ONCE)
@@ -497,8 +497,8 @@ def test_a_success_with_a_huge_or_endless_body_is_a_success(
 def test_an_attempt_times_out_after_fifteen_seconds(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert engine.SEND_TIMEOUT_S == 15
-    monkeypatch.setattr(engine, "SEND_TIMEOUT_S", 1.0)
+    assert sending.SEND_TIMEOUT_S == 15
+    monkeypatch.setattr(sending, "SEND_TIMEOUT_S", 1.0)
     ada = world.person("ada")
     with Receiver(HANG) as receiver:
         line = Line(ada, receiver.url, retryPolicy=ONCE)
@@ -588,7 +588,7 @@ def test_channels_are_locked_in_the_same_order_whichever_is_gone_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person("ada")
-    settle, disable = engine.settle, store_channels.disable
+    settle, disable = claiming.settle, store_channels.disable
     locked: list[str] = []
 
     def settle_both_last_channel_first(tx: Tx, writer: int, attempts: Any, *rest: Any) -> None:
@@ -608,7 +608,7 @@ def test_channels_are_locked_in_the_same_order_whichever_is_gone_first(
 
     with Receiver(StubResponse(status=410, held=True), release_after=2) as receiver:
         first, second = Line(ada, receiver.url), Line(ada, receiver.url)
-        monkeypatch.setattr(engine, "settle", settle_both_last_channel_first)
+        monkeypatch.setattr(claiming, "settle", settle_both_last_channel_first)
         monkeypatch.setattr(store_channels, "acquire_lock", record_lock)
         monkeypatch.setattr(store_channels, "disable", record_disabling)
         second.reports()
@@ -956,7 +956,7 @@ def test_an_engine_without_progress_makes_the_service_unready(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person("ada")
-    plain = engine.settle
+    plain = claiming.settle
 
     def failing(*about: Any) -> None:
         raise ZeroDivisionError("a mistake")
@@ -965,13 +965,13 @@ def test_an_engine_without_progress_makes_the_service_unready(
         line = Line(ada, receiver.url)
         monkeypatch.setattr(engine, "STALLED_S", 4)
         assert ok(ada.get("/health/ready")) == {"status": "ok"}
-        monkeypatch.setattr(engine, "settle", failing)
+        monkeypatch.setattr(claiming, "settle", failing)
         line.reports(3)
         stuck = "the delivery engine makes no progress"
         eventually(lambda: ada.get("/health/ready").json().get("reason") == stuck)
         assert ada.get("/health/ready").status_code == 503
         assert ok(ada.get("/health/live")) == {"status": "ok"}
-        monkeypatch.setattr(engine, "settle", plain)
+        monkeypatch.setattr(claiming, "settle", plain)
         eventually(lambda: ada.get("/health/ready").status_code == 200)
         line.settles(succeed=3)
         assert len(receiver.requests) == 3
@@ -1031,7 +1031,7 @@ def test_a_metric_that_cannot_be_counted_repeats_no_delivery(
     def fail(*attempt: Any) -> None:
         raise ZeroDivisionError("a mistake")
 
-    monkeypatch.setattr(world.app.engine, "_on_attempt", fail)
+    monkeypatch.setattr(world.app.engine._sender, "_on_attempt", fail)
     with Receiver() as receiver:
         line = Line(world.person("ada"), receiver.url)
         line.reports(3)

@@ -25,9 +25,9 @@ from hypothesis.stateful import (
 
 from longwire import metrics
 from longwire.clock import DAY, SECOND, Clock, Moment
-from longwire.delivery import delivery_commands, engine, retry_policy, settlement
-from longwire.delivery.channel_worker import RELEASED, AttemptRecord, LeasedDelivery, Released
+from longwire.delivery import delivery_commands, leases, recovery, retry_policy, settlement
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
+from longwire.delivery.leases import RELEASED, AttemptRecord, LeasedDelivery, Released
 from longwire.errors import Conflict, NotFound
 from longwire.identity import groups, tokens
 from longwire.ids import format_delivery_id
@@ -332,14 +332,14 @@ class Deliveries(RuleBasedStateMachine):
         about = self.chosen(data, self.has_due)
         if about is not None:
             late = self.claim(about, 10)
-            self.time_passes(engine.LEASE_S + 1)
+            self.time_passes(leases.LEASE_S + 1)
             self.orphaned_leases_are_recovered(False)
             self.leased += self.claim(about, 10)
             self.settle([AttemptRecord(each, outcome) for each in late])
 
     def claim(self, about: ExpectedChannel, most: int) -> list[LeasedDelivery]:
         number, token = about.channel.number, next(self.tokens)
-        until = engine.LEASE_S * SECOND
+        until = leases.LEASE_S * SECOND
 
         def work(tx: Tx) -> tuple[Channel, list[delivery_leases.ClaimedDelivery]]:
             channel = store_channels.get_by_numbers(tx, [number])[number]
@@ -430,7 +430,7 @@ class Deliveries(RuleBasedStateMachine):
     @rule(is_alone=st.booleans())
     def orphaned_leases_are_recovered(self, is_alone: bool) -> None:
         """When the only process starts, every lease is orphaned."""
-        until = engine.FAR_FUTURE if is_alone else None
+        until = recovery.FAR_FUTURE if is_alone else None
         found = self.write(lambda tx: settlement.recover_orphans(tx, WRITER, 0, until))
         orphans = [
             each

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longwire.clock import Clock
-from longwire.delivery import engine, previews
+from longwire.delivery import leases, message_building, previews
 from longwire.delivery.budgets import ComputeBudgets
 from tests.delivery.receiver import HANG, Receiver
 from tests.delivery.test_engine import Line
@@ -44,7 +44,7 @@ def test_many_slow_destinations_of_a_group_leave_slots_for_others(
 def test_a_template_that_uses_up_its_groups_budget_is_evaluated_later(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "INLINE_CHARACTERS_MAX", 0)
+    monkeypatch.setattr(message_building, "INLINE_CHARACTERS_MAX", 0)
     world = make_world(compute_ms_per_group_per_s=50, compute_burst_ms_per_group=1)
     with Receiver() as receiver, Receiver() as other:
         costly = Line(world.person("mallory"), receiver.url)
@@ -86,9 +86,9 @@ def test_a_preview_takes_no_longer_than_its_groups_budget(
 def test_what_was_built_in_time_is_sent_before_the_lease_ends(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "INLINE_CHARACTERS_MAX", 0)
-    monkeypatch.setattr(engine, "BUILD_SLICE_S", 0)
-    monkeypatch.setattr(engine, "BUILD_LEASE_LEFT_MIN_S", engine.LEASE_S)
+    monkeypatch.setattr(message_building, "INLINE_CHARACTERS_MAX", 0)
+    monkeypatch.setattr(message_building, "BUILD_SLICE_S", 0)
+    monkeypatch.setattr(message_building, "BUILD_LEASE_LEFT_MIN_S", leases.LEASE_S)
     world = make_world()
     with Receiver() as receiver:
         line = Line(world.person("ada"), receiver.url, enabled=False)
@@ -106,16 +106,17 @@ def test_no_more_than_a_slice_is_built_on_the_event_loop(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slices: list[int] = []
-    build_slice = engine._build_slice
+    build_slice = message_building._build_slice
 
     def counted(worker: Any, batch: Any, results: list[Any], *limits: Any) -> None:
         before = len(results)
         build_slice(worker, batch, results, *limits)
         slices.append(len(results) - before)
 
-    monkeypatch.setattr(engine, "INLINE_SLICE_S", 0)
-    monkeypatch.setattr(engine, "INLINE_MESSAGE_S", PATIENCE_S)  # however slow the machine is
-    monkeypatch.setattr(engine, "_build_slice", counted)
+    monkeypatch.setattr(message_building, "INLINE_SLICE_S", 0)
+    # However slow the machine is.
+    monkeypatch.setattr(message_building, "INLINE_MESSAGE_S", PATIENCE_S)
+    monkeypatch.setattr(message_building, "_build_slice", counted)
     world = make_world()
     with Receiver() as receiver:
         line = Line(world.person("ada"), receiver.url)

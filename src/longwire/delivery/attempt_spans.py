@@ -6,7 +6,6 @@ whichever process that was. If that request was not traced, neither is the attem
 
 from collections.abc import Sequence
 
-from longwire.delivery.channel_worker import LeasedDelivery
 from longwire.delivery.destinations.base import (
     OUTCOME_NAMES,
     Delivered,
@@ -14,6 +13,7 @@ from longwire.delivery.destinations.base import (
     Refused,
     Unreachable,
 )
+from longwire.delivery.leases import LeasedDelivery
 from longwire.model import Channel
 from longwire.spans import Span, Tracer, parse_traceparent
 

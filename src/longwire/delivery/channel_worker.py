@@ -4,50 +4,16 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from longwire.clock import Moment
 from longwire.delivery.channel_handlers import BuildMessage, ComputedBuilder
 from longwire.delivery.destinations.base import FailureCode, Outcome, Sender, Unreachable
+from longwire.delivery.leases import LeasedDelivery
 from longwire.model import Channel
-from longwire.store.delivery_leases import ClaimedDelivery
 
 WINDOW_MIN = 16
 WINDOW_MAX = 512
 WINDOW_CHARACTERS_MAX = 4 * 1024 * 1024
 # The breaker opens after so many unreachable batches in a row.
 PROBE_AFTER = 5
-
-
-@dataclass(slots=True)
-class LeasedDelivery:
-    """A delivery that this process has claimed.
-
-    Other processes compare a lease with the wall clock, which may jump, after a suspended machine
-    wakes up for instance; the monotonic clock may stand still then. So a lease is checked by both.
-    """
-
-    channel: Channel
-    claimed: ClaimedDelivery
-    token: int
-    expires_at: Moment
-    expires_at_monotonic: float
-    slot: int = 0
-
-
-class Released:
-    """Not attempted; the lease is given back."""
-
-
-RELEASED = Released()
-
-
-@dataclass(slots=True)
-class AttemptRecord:
-    """An attempt that is not settled yet."""
-
-    leased: LeasedDelivery
-    outcome: Outcome | Released
-    at: Moment = 0  # when it began; 0 if that is not known
-    duration_ms: int = 0
 
 
 @dataclass(slots=True, eq=False)

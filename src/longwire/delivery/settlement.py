@@ -17,8 +17,8 @@ from longwire.delivery.channel_handlers import (
     ChannelHandler,
     ConnectorHandler,
 )
-from longwire.delivery.channel_worker import AttemptRecord, LeasedDelivery, Released
 from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
+from longwire.delivery.leases import AttemptRecord, LeasedDelivery, Released
 from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store import audit, delivery_leases
 from longwire.store import channels as store_channels

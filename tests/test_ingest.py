@@ -35,8 +35,7 @@ from longwire.ingest import (
 from longwire.ingest_committer import UNPAUSED_RECORDS
 from longwire.model import Actor, ServiceEvent
 from longwire.records import EventRecord, digest_record
-from longwire.store import devices as store_devices
-from longwire.store import postgres, record_deletion
+from longwire.store import postgres, record_deletion, reporting_devices
 from longwire.store.arrival_numbers import WRITER_BITS, arrival_moment, first_seq
 from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite
@@ -709,7 +708,7 @@ def test_a_change_that_is_rolled_back_leaves_what_is_known_of_a_device_as_it_was
 
     def rename_and_fail(tx: Tx) -> None:
         tx.execute_raw("update device set name = 'two' where id = :id", {"id": tracker})
-        assert store_devices.get_reporting(tx, [tracker])[tracker].name == "two"
+        assert reporting_devices.get_reporting(tx, [tracker])[tracker].name == "two"
         raise Unavailable
 
     assert ada.reports(tracker)["deviceName"] == "one"

@@ -29,7 +29,7 @@ from longwire.records import (
     parse_record,
     to_members,
 )
-from longwire.store.devices import NetworkDevice
+from longwire.store.reporting_devices import NetworkDevice
 from longwire.web.fields import InputLimits
 
 NOON = 1_772_366_400_000_000

@@ -50,18 +50,23 @@ from longwire.records import (
 )
 from longwire.spans import Span, current_span
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
-from longwire.store import arrival_horizon, connector_minutes, receptions
+from longwire.store import (
+    arrival_horizon,
+    connector_minutes,
+    device_states,
+    receptions,
+    reporting_devices,
+)
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import device_reports as store_reports
-from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.arrival_numbers import WRITER_BITS
 from longwire.store.database import Database, Tx
-from longwire.store.devices import ReportingDevice
 from longwire.store.positions import Position, get_position
 from longwire.store.receptions import NewReceptions, Reception
 from longwire.store.records import RecordRow
+from longwire.store.reporting_devices import ReportingDevice
 from longwire.store.slots import bucket_of
 
 # How long a commit of many requests makes the service a busy one.
@@ -358,8 +363,8 @@ def _load_devices(
     """The devices of all records; with their frame counters only if a message has one."""
     ids = {item.record.device_id for request in requests for item in request.items}
     if any(each.metadata is not None and each.metadata.is_numbered for each in requests):
-        return store_devices.get_reporting_with_counts(tx, ids)
-    return store_devices.get_reporting(tx, ids), {}
+        return reporting_devices.get_reporting_with_counts(tx, ids)
+    return reporting_devices.get_reporting(tx, ids), {}
 
 
 def _build_rows(
@@ -589,7 +594,7 @@ def _reported_by_devices(
 def _touch_devices(tx: Tx, fresh: Sequence[RecordRow], counts: dict[int, SequenceCounter]) -> None:
     """Last seen is the newest timestamp of a device's records, but never in the future."""
     now = tx.now
-    newest: dict[store_devices.StateKey, Moment] = {}
+    newest: dict[device_states.StateKey, Moment] = {}
     located: list[RecordRow] = []
     for row in fresh:
         key, ts = (row.group_number, row.device_number), row.ts
@@ -600,14 +605,14 @@ def _touch_devices(tx: Tx, fresh: Sequence[RecordRow], counts: dict[int, Sequenc
         if row.kind == _GEOLOC:
             located.append(row)
     positions = _last_positions(located, now) if located else {}
-    store_devices.update_last_seen(tx, newest, counts, positions)
+    device_states.update_last_seen(tx, newest, counts, positions)
 
 
 def _last_positions(
     rows: Sequence[RecordRow], now: Moment
-) -> dict[store_devices.StateKey, Position]:
+) -> dict[device_states.StateKey, Position]:
     """The newest position of each device; like last seen, it is never in the future."""
-    found: dict[store_devices.StateKey, Position] = {}
+    found: dict[device_states.StateKey, Position] = {}
     for row in sorted(rows, key=lambda row: row.ts):
         record = row.encoded.record
         if isinstance(record, GeolocRecord) and (
@@ -639,7 +644,7 @@ def _store_batteries(
             device = devices[metadata.device_id]
             at = metadata.received_at(tx.now)
             percent = parse_battery_percent(metadata.battery)
-            store_devices.set_battery(tx, device, metadata.battery, percent, at)
+            device_states.set_battery(tx, device, metadata.battery, percent, at)
             batteries.append(BatteryReading(device, metadata.battery, at, rows[0]))
     return batteries
 

@@ -13,7 +13,7 @@ from longwire.model import Actor, Scope
 from longwire.store import overviews as store
 from longwire.store.database import Tx
 from longwire.store.device_search import EXAMINED_MAX
-from longwire.store.devices import battery_level
+from longwire.store.device_states import battery_level
 from longwire.store.overviews import ConnectorProblem, GroupDeviceCounts
 
 MAX_AGE: Moment = 5 * SECOND

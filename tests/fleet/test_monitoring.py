@@ -14,8 +14,7 @@ from longwire.fleet import monitoring
 from longwire.ingest import Sequencer, store_service_events
 from longwire.model import SequenceCounter
 from longwire.networks.monitoring import SequencedMessage
-from longwire.store import device_monitors, schema
-from longwire.store import devices as store_devices
+from longwire.store import device_monitors, device_states, reporting_devices, schema
 from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite
 from tests.delivery.receiver import Receiver
@@ -178,10 +177,10 @@ def test_a_count_that_was_rolled_back_or_written_by_others_is_known(world: World
     yard.crane_says(1, 1)
 
     def count(tx: Tx, number: int) -> None:
-        device = store_devices.get_reporting(tx, [yard.crane])[yard.crane]
+        device = reporting_devices.get_reporting(tx, [yard.crane])[yard.crane]
         key = device.group_number, device.number
         counted = SequenceCounter(number, 1_653_666_733 * SECOND)
-        store_devices.update_last_seen(tx, {key: tx.now}, {device.number: counted}, {})
+        device_states.update_last_seen(tx, {key: tx.now}, {device.number: counted}, {})
 
     def count_and_fail(tx: Tx) -> None:
         count(tx, 50)

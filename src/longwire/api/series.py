@@ -16,7 +16,7 @@ from longwire.fleet.series import DeviceScan, SeriesSelection
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store.database import Database, Tx
-from longwire.store.devices import ReportingDevice
+from longwire.store.reporting_devices import ReportingDevice
 from longwire.web.fields import DateQuery, DateText, Query, Reply
 from longwire.web.routing import RequestContext, Route
 

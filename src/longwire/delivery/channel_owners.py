@@ -18,10 +18,9 @@ from longwire.errors import BadInput, FieldError, LongwireError, not_found
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Channel, ChannelOwner, ChannelPurpose, Page, PageRequest
-from longwire.store import audit, locks
+from longwire.store import audit, locks, reporting_devices
 from longwire.store import channels as store_channels
 from longwire.store import device_types as store_device_types
-from longwire.store import devices as store_devices
 from longwire.store.audit import MaskedText
 from longwire.store.channel_owners import OwnerTable
 from longwire.store.database import Tx
@@ -358,7 +357,7 @@ def check_devices(tx: Tx, ids: Mapping[str, str], group_ids: Collection[str]) ->
     """Devices by the field that names them: each must be in one of the groups."""
     if not ids:
         return []
-    found = store_devices.get_reporting(tx, list(ids.values()))
+    found = reporting_devices.get_reporting(tx, list(ids.values()))
     return [
         FieldError(place, "is not a device of this group")
         for place, each in ids.items()

@@ -28,8 +28,8 @@ from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
 from longwire.store.deferrals import Deferral, DeferralRanges
 from longwire.store.deliveries import NewDelivery
-from longwire.store.devices import ReportingDevice
 from longwire.store.records import RecordRow
+from longwire.store.reporting_devices import ReportingDevice
 
 FILTER_IS_FALSE = "the filter is false"
 INDEXES_MAX = 1_000

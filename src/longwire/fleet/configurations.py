@@ -37,8 +37,8 @@ from longwire.store import device_reports as store_reports
 from longwire.store import devices as store_devices
 from longwire.store.database import Tx
 from longwire.store.device_reports import NewReport, Report
-from longwire.store.devices import ReportingDevice
 from longwire.store.records import RecordRow
+from longwire.store.reporting_devices import ReportingDevice
 from longwire.versions import next_version, require_version
 
 # Bounds the work of merging all policies on the path of a device.

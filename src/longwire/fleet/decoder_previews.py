@@ -23,8 +23,7 @@ from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord
-from longwire.store import arrived_records
-from longwire.store import devices as store_devices
+from longwire.store import arrived_records, reporting_devices
 from longwire.store.database import Tx
 
 PERMISSION = "record.read"
@@ -113,7 +112,7 @@ def _list_stored(
 ) -> list[PreviewPayload]:
     """The latest payloads of devices of the type that arrived in the group, newest first."""
     devices = {
-        each.id for each in store_devices.list_in_group(tx, group_id, type_name, 0, DEVICES_MAX)
+        each.id for each in reporting_devices.list_in_group(tx, group_id, type_name, 0, DEVICES_MAX)
     }
     if device_id is not None:
         if device_id not in devices:

@@ -21,13 +21,13 @@ from longwire.model import (
     Scope,
 )
 from longwire.networks.base import VENDOR
-from longwire.store import audit, device_bin, device_search
+from longwire.store import audit, device_bin, device_search, reporting_devices
 from longwire.store import devices as store
 from longwire.store.audit import AuditedObject
 from longwire.store.database import Tx
 from longwire.store.device_bin import BinnedDevice
 from longwire.store.device_search import FoundDevices
-from longwire.store.devices import NetworkDevice
+from longwire.store.reporting_devices import NetworkDevice
 from longwire.versions import next_version, require_version
 
 MQTT = "mqtt"  # devices that publish to the MQTT broker
@@ -145,11 +145,11 @@ def find_reporting_device(tx: Tx, actor: Actor, network: str, original_id: str) 
     Devices that publish by MQTT may use our device id, whatever their network is.
     """
     assert actor.group_id is not None
-    device = store.get_by_original_id(
+    device = reporting_devices.get_by_original_id(
         tx, actor.group_id, network, original_key(network, original_id)
     )
     if device is None and network == MQTT:
-        device = store.get_in_subtree(tx, actor.group_id, original_id)
+        device = reporting_devices.get_in_subtree(tx, actor.group_id, original_id)
     if device is None:
         raise not_found("device", f"device of the network {network}")
     return device

@@ -17,12 +17,11 @@ from longwire.model import (
     ServiceEvent,
 )
 from longwire.store import deliveries as store_deliveries
-from longwire.store import delivery_history
-from longwire.store import devices as store_devices
+from longwire.store import delivery_history, reporting_devices
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
 from longwire.store.delivery_states import DeliveryState
-from longwire.store.devices import ReportingDevice
+from longwire.store.reporting_devices import ReportingDevice
 
 # Retried until the downlink expires, which is checked before every attempt. Nothing to resend.
 POLICY = ChannelPolicy(retry_delay_s=30, retries_max=10_000_000, storing_s=0)
@@ -88,7 +87,7 @@ def build_event(
 
 
 def lock_device(tx: Tx, device_id: str) -> ReportingDevice | None:
-    return store_devices.get_reporting(tx, [device_id]).get(device_id)
+    return reporting_devices.get_reporting(tx, [device_id]).get(device_id)
 
 
 def channel_id(network: str, group_id: str) -> str:
@@ -154,7 +153,7 @@ def expire_downlinks(tx: Tx, dispatch: DispatchContext, most: int) -> int:
     """Expire queued downlinks that are due; returns how many."""
     due = store.list_expired(tx, most)
     # Lock devices before downlinks, as all writers do: no deadlocks.
-    devices = store_devices.get_reporting(tx, {each.device_id for each in due}) if due else {}
+    devices = reporting_devices.get_reporting(tx, {each.device_id for each in due}) if due else {}
     expired = 0
     for each in due:
         device = devices.get(each.device_id)

@@ -12,7 +12,7 @@ from longwire.model import Device, SequenceCounter, ServiceEvent
 from longwire.networks import monitoring
 from longwire.networks.monitoring import MonitoredDevice, SequencedMessage
 from longwire.store import device_monitors as store
-from longwire.store import devices as store_devices
+from longwire.store import reporting_devices
 from longwire.store.database import Tx
 
 NOTHING_COUNTED = SequenceCounter()
@@ -72,7 +72,7 @@ def check_silent_devices(tx: Tx, device_ids: Sequence[str]) -> list[ServiceEvent
 
     Skips devices that another process has locked.
     """
-    locked = store_devices.get_reporting(tx, device_ids)
+    locked = reporting_devices.get_reporting(tx, device_ids)
     events = []
     for each in store.lock_many(tx, list(locked)):
         device = MonitoredDevice(each.device_id, each.configuration, each.seen_at, each.silent_at)

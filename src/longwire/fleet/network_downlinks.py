@@ -27,7 +27,7 @@ from longwire.store import channels as store_channels
 from longwire.store import delivery_history
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
-from longwire.store.devices import ReportingDevice
+from longwire.store.reporting_devices import ReportingDevice
 
 # The id by which these report a downlink is stored with the response of their API.
 _IDS_IN_RESPONSE = frozenset((CHIRPSTACK, THINGPARK))

@@ -3,13 +3,12 @@
 from longwire.errors import invalid_field
 from longwire.identity import access
 from longwire.model import Actor, PageRequest, PositionFilter
-from longwire.store import devices as store_devices
-from longwire.store import overviews
+from longwire.store import device_stays, overviews
 from longwire.store import positions as store
 from longwire.store.database import Tx
 from longwire.store.device_search import EXAMINED_MAX
-from longwire.store.devices import ReportingDevice
 from longwire.store.positions import PositionPage
+from longwire.store.reporting_devices import ReportingDevice
 
 STAYS_EXAMINED_MAX = 32
 
@@ -37,7 +36,7 @@ def refresh_position(tx: Tx, device: ReportingDevice) -> None:
     """Find the last position of a device again, after some of its records were deleted."""
     stays = [
         stay.number
-        for stay in store_devices.list_stays(tx, device)
+        for stay in device_stays.list_stays(tx, device)
         if stay.group_id == device.group_id
     ]
     store.refresh(tx, device.number, stays[-STAYS_EXAMINED_MAX:])

@@ -14,15 +14,14 @@ from longwire.fleet import arrivals, records
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
-from longwire.store import arrival_horizon, schema
+from longwire.store import arrival_horizon, device_stays, schema
 from longwire.store import arrivals as store_arrivals
-from longwire.store import devices as store_devices
 from longwire.store import record_scans as store
 from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
-from longwire.store.devices import ReportingDevice
 from longwire.store.record_scans import StayCursor
 from longwire.store.records import ALL_TIME
+from longwire.store.reporting_devices import ReportingDevice
 
 STEP_RECORDS_MAX = 1_000
 STEP_RECORDS_MIN = 16  # after a large record
@@ -172,7 +171,7 @@ def _list_stays(
     permitted = records.permitted_stays(tx, actor, "record.read", device)
     stays = {
         stay.number: stay.group_id
-        for stay in store_devices.list_stays(tx, device)
+        for stay in device_stays.list_stays(tx, device)
         if stay.number in permitted
     }
     if selection.group_id is not None:

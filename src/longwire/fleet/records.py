@@ -10,12 +10,19 @@ from longwire.fleet import positions
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.records import KIND_NAMES, RecordKind
-from longwire.store import archive_pages, archive_reads, audit, record_deletion, record_pages
-from longwire.store import devices as store_devices
+from longwire.store import (
+    archive_pages,
+    archive_reads,
+    audit,
+    device_stays,
+    record_deletion,
+    record_pages,
+    reporting_devices,
+)
 from longwire.store import records as store
 from longwire.store.database import Tx
-from longwire.store.devices import ReportingDevice
 from longwire.store.record_pages import RecordPage
+from longwire.store.reporting_devices import ReportingDevice
 
 FOREVER: Moment = 2**63 - 1
 
@@ -78,15 +85,15 @@ def delete_all_records(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
     stays = permitted_stays(tx, actor, "record.delete", device)
     counts = {kind: store.count(tx, kind, device.number, stays) for kind in KIND_NAMES}
     if device.stay in stays:
-        store_devices.begin_new_stay(tx, device)
-    store_devices.erase_stays(tx, [(device.number, stay) for stay in stays])
+        device_stays.begin_new_stay(tx, device)
+    device_stays.erase_stays(tx, [(device.number, stay) for stay in stays])
     positions.refresh_position(tx, device)
     audit.log(tx, actor, "record.deleteAll", device_id, group_id=device.group_id)
     return counts
 
 
 def get_reporting_device(tx: Tx, device_id: str) -> ReportingDevice:
-    device = store_devices.get_reporting(tx, [device_id]).get(device_id)
+    device = reporting_devices.get_reporting(tx, [device_id]).get(device_id)
     if device is None:
         raise not_found("device_id", "device")
     return device
@@ -97,7 +104,7 @@ def permitted_stays(tx: Tx, actor: Actor, permission: str, device: ReportingDevi
     if device.stay == 0:
         groups = {0: device.group_id}
     else:
-        groups = {stay.number: stay.group_id for stay in store_devices.list_stays(tx, device)}
+        groups = {stay.number: stay.group_id for stay in device_stays.list_stays(tx, device)}
     held = {stay: access.get_permissions(tx, actor, group) for stay, group in groups.items()}
     stays = [stay for stay, permissions in held.items() if permission in permissions]
     if stays:

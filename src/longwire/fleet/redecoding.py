@@ -25,12 +25,11 @@ from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord, encode_record
-from longwire.store import audit
-from longwire.store import devices as store_devices
+from longwire.store import audit, reporting_devices
 from longwire.store import redecoding as store
 from longwire.store.database import Tx
-from longwire.store.devices import ReportingDevice
 from longwire.store.redecoding import StoredDataRecord
+from longwire.store.reporting_devices import ReportingDevice
 
 PERMISSION = "record.create"
 DEVICES_PER_BATCH_MAX = 200
@@ -161,7 +160,7 @@ def _devices(
     access.authorize(tx, actor, PERMISSION, selection.group_id)
     if selection.device_type is not None:
         _require_codec(tx, selection.device_type)
-    return store_devices.list_in_group(
+    return reporting_devices.list_in_group(
         tx, selection.group_id, selection.device_type, first, DEVICES_PER_BATCH_MAX
     )
 
@@ -238,7 +237,9 @@ def _redecode_record(item: RedecodeItem, payload: bytes, data: dict[str, Any]) -
 
 def store_batch(tx: Tx, actor: Actor, batch: RedecodedBatch) -> int:
     """Store new bodies of records that have not changed meanwhile; returns how many."""
-    present_devices = store_devices.get_reporting(tx, {item.device.id for item, _ in batch.bodies})
+    present_devices = reporting_devices.get_reporting(
+        tx, {item.device.id for item, _ in batch.bodies}
+    )
     changed = 0
     for device, group in _by_device(batch.bodies):
         present = present_devices.get(device.id)

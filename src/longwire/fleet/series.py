@@ -16,10 +16,10 @@ from longwire.errors import LongwireError, NotAllowed, NotFound, invalid_field
 from longwire.fleet import records
 from longwire.model import Actor
 from longwire.records import list_json_fields, list_number_fields
-from longwire.store import devices as store_devices
+from longwire.store import reporting_devices
 from longwire.store.database import Tx
-from longwire.store.devices import ReportingDevice
 from longwire.store.record_scans import ScannedRecord, StayCursor, scan_stay
+from longwire.store.reporting_devices import ReportingDevice
 
 DEVICES_MAX = 20
 POINTS_MAX = 2_000  # of all devices
@@ -153,7 +153,7 @@ def _to_number(value: Any) -> float | None:
 
 def find_devices(tx: Tx, actor: Actor, device_ids: Sequence[str]) -> list[ReportingDevice]:
     """The devices, or an error that names each one that the actor may not read."""
-    found = store_devices.get_reporting(tx, device_ids)
+    found = reporting_devices.get_reporting(tx, device_ids)
     errors: list[LongwireError] = []
     for index, device_id in enumerate(device_ids):
         try:

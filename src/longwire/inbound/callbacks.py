@@ -44,9 +44,9 @@ from longwire.networks.base import (
 )
 from longwire.networks.bodies import parse_body
 from longwire.store.database import Database
-from longwire.store.devices import NetworkDevice
 from longwire.store.fair_queue import current_caller
 from longwire.store.receptions import Reception
+from longwire.store.reporting_devices import NetworkDevice
 from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.routing import PlainRoute, Request, Response, bearer_token
 

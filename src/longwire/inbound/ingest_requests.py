@@ -21,8 +21,8 @@ from longwire.records import (
     Record,
     digest_content,
 )
-from longwire.store.devices import NetworkDevice
 from longwire.store.receptions import Reception
+from longwire.store.reporting_devices import NetworkDevice
 
 # Parses and validates the JSON of a record of this kind.
 ParseRecord = Callable[[str, bytes], IngestItem]

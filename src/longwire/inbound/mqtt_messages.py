@@ -19,7 +19,7 @@ from longwire.networks.base import ParsedUplink, Reading
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
 from longwire.records import KIND_NAMES
 from longwire.spans import Tracer, current_span
-from longwire.store.devices import NetworkDevice
+from longwire.store.reporting_devices import NetworkDevice
 from longwire.web.fields import InputLimits
 from longwire.web.validation import check_depth, check_size, check_text
 

@@ -20,8 +20,8 @@ from longwire.ingest import Ingest, IngestRequest, StaleDevice
 from longwire.model import Actor
 from longwire.networks.base import ParsedUplink
 from longwire.store.database import Database
-from longwire.store.devices import NetworkDevice
 from longwire.store.receptions import Reception
+from longwire.store.reporting_devices import NetworkDevice
 from longwire.web.prometheus import PrometheusMetrics
 
 # There may be very many devices: one with a longer configuration is not cached.

@@ -18,8 +18,7 @@ from longwire.jobs.results import JobFailed, StepPostponed, StepResult
 from longwire.jobs.selection import BEGIN, Position, decode_selection
 from longwire.jobs.tasks import PERMISSIONS, RedecodeTask, decode_task
 from longwire.model import Actor, ItemOutcome, Job, JobCounts, JobItem, PageRequest
-from longwire.store import credentials
-from longwire.store import devices as store_devices
+from longwire.store import credentials, reporting_devices
 from longwire.store.database import Database, Tx
 
 DEVICES_PER_STEP_MAX = 50
@@ -91,7 +90,7 @@ def _find(tx: Tx, job: Job, cursor: _Cursor) -> _FoundBatch:
     taken = selections.take(tx, scope, selection, cursor.position, DEVICES_PER_STEP_MAX)
     found = []
     for group_id, device_ids in taken.by_group.items():
-        present = store_devices.get_reporting(tx, device_ids).values()
+        present = reporting_devices.get_reporting(tx, device_ids).values()
         found += [device for device in present if device.group_id == group_id]
     found.sort(key=lambda device: device.number)
     request = PageRequest(RECORDS_PER_STEP_MAX, cursor.after)

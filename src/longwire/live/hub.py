@@ -38,9 +38,9 @@ from longwire.store import arrivals as store
 from longwire.store.arrival_numbers import first_seq
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Database, Tx
-from longwire.store.devices import ReportingDevice
 from longwire.store.fair_queue import SERVICE, current_caller
 from longwire.store.records import RecordRow
+from longwire.store.reporting_devices import ReportingDevice
 
 OVERLAP: Moment = 3 * SECOND
 POLL_INTERVAL_S = 0.5

@@ -27,8 +27,7 @@ from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import Params, SendingConfig
 from longwire.quotas import Quotas
-from longwire.store import devices as store_devices
-from longwire.store import locks
+from longwire.store import locks, reporting_devices
 from longwire.store import notifications as store
 from longwire.store.database import Tx
 
@@ -193,7 +192,7 @@ def test_notification(
         raise Conflict("The notification is disabled; nothing is sent until it is enabled.")
     rule = compile_rule(tx, notification)
     device_id = notification.device_id or TEST
-    device = store_devices.get_reporting(tx, [device_id]).get(device_id)
+    device = reporting_devices.get_reporting(tx, [device_id]).get(device_id)
     if device is not None and device.group_id != group_id:
         device = None  # transferred: its name is no longer for members of this group
     message = {

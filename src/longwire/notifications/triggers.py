@@ -43,9 +43,9 @@ from longwire.store import notifications as store
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
 from longwire.store.deferrals import DeferralRanges
-from longwire.store.devices import ReportingDevice
 from longwire.store.notifications import Key, NotificationState
 from longwire.store.records import RecordRow
+from longwire.store.reporting_devices import ReportingDevice
 
 US_PER_RULE = 5.0  # estimated CPU time: device, schedule, geofence
 STATELESS_ALERT = AlertStatus()

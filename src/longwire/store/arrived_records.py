@@ -13,9 +13,9 @@ from longwire.records import KIND_NAMES, parse_record
 from longwire.store import archive_reads, slots
 from longwire.store.archive_reads import RecordKey
 from longwire.store.database import Tx
-from longwire.store.devices import ReportingDevice, get_reporting
 from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.records import EARLIER_STAYS_MAX, RecordRow, for_each_kind
+from longwire.store.reporting_devices import ReportingDevice, get_reporting
 
 # Arrivals among which records of a device or a period are looked for, newest first.
 WANTED_AMONG_MAX = 5_000

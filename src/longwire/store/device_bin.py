@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.model import Device
-from longwire.store import devices, schema, slots
+from longwire.store import device_stays, devices, schema, slots
 from longwire.store.bulk import insert_many
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array, in_unlocked
@@ -136,7 +136,7 @@ def erase_some_of_group(tx: Tx, group_id: str, most: int) -> int:
 
 
 def _erase(tx: Tx, taken: Collection[tuple[Any, ...]]) -> int:
-    devices.erase_all_stays(tx, [number for (number,) in taken])
+    device_stays.erase_all_stays(tx, [number for (number,) in taken])
     return len(taken)
 
 

@@ -15,7 +15,8 @@ from longwire.clock import DAY, HOUR, Moment
 from longwire.model import Device, DeviceFilter, DeviceOrder, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import DialectSql, Tx
-from longwire.store.devices import battery_level, encode_tags, list_by_numbers
+from longwire.store.device_states import battery_level
+from longwire.store.devices import encode_tags, list_by_numbers
 from longwire.store.dialects import array_param, in_array, using_index
 from longwire.store.number_ranges import NumberRange, find_range, is_in_range, list_homes
 from longwire.store.scopes import reaches

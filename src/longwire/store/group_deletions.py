@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.store import channels, device_bin, devices, jobs, roles, schema
+from longwire.store import channels, device_bin, device_stays, devices, jobs, roles, schema
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 
@@ -155,7 +155,7 @@ def _erase_stays(tx: Tx, group_id: str, limit: int) -> int:
     statement = sa.select(_stay.c.device_number, _stay.c.stay).where(_stay.c.group_id == group_id)
     gone = [(row.device_number, row.stay) for row in tx.rows(statement.limit(limit))]
     if gone:
-        devices.erase_stays(tx, gone)
+        device_stays.erase_stays(tx, gone)
     return len(gone)
 
 

@@ -20,7 +20,7 @@ import structlog
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
 from longwire.store.archive_reads import ArchiveReader, run_with_archive
 from longwire.store.database import Cluster, DatabaseContext, NodeRole, StandbyStatus, Tx, Work
-from longwire.store.devices import watch_changes
+from longwire.store.reporting_devices import watch_changes
 from longwire.store.workers import IDLE_S, Job, RunJobs, WorkerPool
 
 T = TypeVar("T")

@@ -20,7 +20,8 @@ from bench.ingest import CONNECTIONS, Records, fleet
 from bench.load import Result, run
 from bench.service import Service, running
 from bench.table import Findings, Row, measured, rss_mb
-from longwire.api.records import DeviceDataInput, build_item
+from longwire.api.record_shapes import DeviceDataInput
+from longwire.api.records import build_item
 from longwire.clock import Clock
 from longwire.ingest import IngestRequest, Sequencer, store_requests
 from longwire.model import SYSTEM

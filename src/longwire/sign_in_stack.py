@@ -9,7 +9,8 @@ from longwire.api import tokens
 from longwire.api.oidc import OidcEndpoints
 from longwire.api.passkeys import PasskeyEndpoints
 from longwire.api.passwords import PasswordEndpoints
-from longwire.api.sessions import ConsoleSettings, SessionEndpoints
+from longwire.api.session_shapes import ConsoleSettings
+from longwire.api.sessions import SessionEndpoints
 from longwire.api.tokens import TokenEndpoint
 from longwire.app_config import (
     build_quotas,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from longwire.api.devices import DeviceQuery, DeviceTypeName, TypeQuery
+from longwire.api.device_shapes import DeviceQuery, DeviceTypeName, TypeQuery
 from longwire.api.types import (
     CHANGED_MEANWHILE,
     GroupId,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from longwire.api.devices import DeviceTypeName, TypeQuery
+from longwire.api.device_shapes import DeviceTypeName, TypeQuery
 from longwire.api.types import CHANGED_MEANWHILE, DeviceId, GroupId, IfUpdatedAt, parse_version
 from longwire.dates import format_date
 from longwire.decoders.catalogue import KINDS

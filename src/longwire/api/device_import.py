@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from longwire.api.csv_cells import parse_tags, unescape_cell
-from longwire.api.devices import Configuration, DeviceTypeName, Network, OriginalId
+from longwire.api.device_shapes import Configuration, DeviceTypeName, Network, OriginalId
 from longwire.api.types import GroupId
 from longwire.fleet import device_import
 from longwire.fleet.device_import import ImportFile, ImportLine, ImportPlan, LineError

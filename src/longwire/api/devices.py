@@ -2,354 +2,45 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Literal, Protocol
 
-from msgspec import Meta
 from msgspec.structs import asdict
 
-from longwire.api.types import (
-    CHANGED_MEANWHILE,
-    DeviceId,
-    DeviceIds,
-    GroupId,
-    GroupPage,
-    IfUpdatedAt,
-    Tag,
-    Tags,
-    parse_version,
+from longwire.api.device_shapes import (
+    BulkChange,
+    BulkDelete,
+    BulkTransfer,
+    Device,
+    DeviceAtVendor,
+    DeviceChange,
+    DeviceConnection,
+    DeviceInput,
+    DeviceQuery,
+    Devices,
+    DevicesAtVendor,
+    DeviceSearch,
+    DevicesInput,
+    DeviceType,
+    DeviceTypeChange,
+    DeviceTypeConnection,
+    FoundDevices,
+    OwnedDeviceQuery,
+    Transfer,
+    TypeQuery,
+    VendorInput,
+    build_device_filter,
+    device_wire,
+    type_wire,
 )
-from longwire.clock import MILLISECOND
-from longwire.dates import format_date
+from longwire.api.types import CHANGED_MEANWHILE, GroupPage, parse_version
 from longwire.fleet import device_types, devices
 from longwire.model import Device as DeviceValue
-from longwire.model import DeviceFilter, DeviceOrder
-from longwire.model import DeviceType as DeviceTypeValue
-from longwire.web.fields import Body, Count, DateText, Name, Paged, Query, Reply, limited_by
+from longwire.model import DeviceOrder
+from longwire.web.fields import Paged
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
-
-Network = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=64,
-        description="Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are "
-        "supported networks.",
-        examples=["vendor"],
-    ),
-]
-OriginalId = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=128,
-        description="The network's own id; case-insensitive.",
-        examples=["1FD48BE"],
-    ),
-]
-DeviceTypeName = Annotated[str, Meta(min_length=1, max_length=128, examples=["tracker"])]
-Configuration = Annotated[
-    str, Meta(max_length=262_144, description="Any text.", examples=['{"reportEverySeconds":600}'])
-]
-SearchText = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=128,
-        description="A part of the name, of the original id or of a tag, or the begin of "
-        "the id; case-insensitive. First come devices with this id or original id, then "
-        "those whose name or original id begins with it.",
-        examples=["cold room"],
-    ),
-]
-SeenWithin = Annotated[
-    Literal["hour", "day", "week", "longer", "never", "silent"],
-    Meta(
-        title="SeenWithin",
-        description="Last seen within the last hour, day or week, longer ago, never; or "
-        "silent by what its configuration expects.",
-        examples=["day"],
-    ),
-]
-BatteryBelow = Annotated[
-    float, Meta(ge=0, le=100, description="Less charge, in percent.", examples=[20])
-]
-SomeDeviceIds = Annotated[DeviceIds, Meta(min_length=1)]
-OriginalIds = Annotated[
-    list[OriginalId], Meta(min_length=1), limited_by("bulk_ids_max", unit="ids")
-]
-
-
-class Device(Reply, kw_only=True):
-    """A device; `seenAt` is in milliseconds since 1970."""
-
-    device_id: str
-    group_id: str
-    name: str
-    type: str
-    network: str
-    original_id: str
-    battery: str | None = None
-    seen_at: int | None = None
-    created_at: DateText
-    updated_at: DateText
-    created_by: str
-    updated_by: str
-    information: str | None = None
-    configuration: str | None = None
-    tags: list[str] | None = None
-
-
-class DeviceConnection(Reply):
-    """A page of devices."""
-
-    items: list[Device]
-    next_token: str | None = None
-
-
-class FoundDevices(Reply):
-    """A page of the devices that were found."""
-
-    items: list[Device]
-    total: Annotated[
-        Count, Meta(description="How many fit, counted up to 100,000.", examples=[204])
-    ]
-    total_is_more: Annotated[
-        bool, Meta(description="Whether there may be more than `total`.", examples=[True])
-    ] = False
-    next_token: str | None = None
-
-
-class Devices(Reply):
-    """The outcome of a bulk operation, and its devices."""
-
-    message: str
-    items: list[Device]
-
-
-class DeviceType(Reply):
-    """A type of device and its default configuration."""
-
-    name: str | None = None
-    display_name: str | None = None
-    default_configuration: str | None = None
-    battery: str | None = None
-    firmware_version: str | None = None
-
-
-class DeviceTypeConnection(Reply):
-    """A page of device types."""
-
-    items: list[DeviceType]
-    next_token: str | None = None
-
-
-class DeviceInput(Body):
-    """A device to create."""
-
-    group_id: GroupId
-    name: Name
-    type: DeviceTypeName
-    original_id: OriginalId
-    network: Network
-    tags: Tags | None = None
-
-
-class VendorInput(Body):
-    """The registration of a device at the vendor's network."""
-
-    id: OriginalId
-    device_type_id: Annotated[str, Meta(min_length=1, max_length=64)]
-    device_name: Annotated[str, Meta(min_length=1, max_length=100)]
-    pac: Annotated[
-        str, Meta(min_length=1, max_length=64, description="Not returned by any operation.")
-    ]
-    activable: bool | None = None
-    automatic_renewal: bool | None = None
-    lat: Annotated[float, Meta(ge=-90, le=90)] | None = None
-    lng: Annotated[float, Meta(ge=-180, le=180)] | None = None
-
-
-class DeviceAtVendor(Body):
-    """A device to create here and to register at the vendor's network."""
-
-    input: DeviceInput
-    vendor: VendorInput
-
-
-class DevicesAtVendor(Body, kw_only=True):
-    """Devices to create here and to register at the vendor's network, all of one type."""
-
-    group_id: GroupId
-    type: DeviceTypeName
-    tags: Tags | None = None
-    vendor: Annotated[
-        list[VendorInput], Meta(min_length=1), limited_by("bulk_ids_max", unit="devices")
-    ]
-
-
-class DevicesInput(Body):
-    """Devices to create, of one type and network."""
-
-    original_devices_ids: OriginalIds
-    group_id: GroupId
-    type: DeviceTypeName
-    network: Network
-    tags: Tags | None = None
-
-
-class DeviceQuery(Query):
-    """Which device; the group, if given, must be its group."""
-
-    device_id: DeviceId
-    group_id: GroupId | None = None
-
-
-class OwnedDeviceQuery(Query):
-    """Which device of which group."""
-
-    device_id: DeviceId
-    group_id: GroupId
-
-
-class DeviceSearch(GroupPage, kw_only=True):
-    """Which devices of a group, and in which order."""
-
-    subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
-    q: SearchText | None = None
-    type: DeviceTypeName | None = None
-    network: Network | None = None
-    tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
-    seen: SeenWithin | None = None
-    battery_below: BatteryBelow | None = None
-    sort: Annotated[
-        Literal["created", "name", "seenAt", "battery"],
-        Meta(
-            title="DeviceOrder",
-            description="What to sort by. Devices never seen count as seen first, an unknown "
-            "charge is above all others.",
-            examples=["seenAt"],
-        ),
-    ] = "created"
-    ascending: bool = True
-
-
-class DeviceChange(Body):
-    """Changes to a device."""
-
-    device_id: DeviceId
-    group_id: GroupId
-    name: Name | None = None
-    configuration: Configuration | None = None
-    tags: Tags | None = None
-    if_updated_at: IfUpdatedAt | None = None
-
-
-class DeviceTypeChange(Body):
-    """The new type of a device."""
-
-    device_id: DeviceId
-    group_id: GroupId
-    type: DeviceTypeName
-    if_updated_at: IfUpdatedAt | None = None
-
-
-class BulkChange(Body):
-    """Changes to many devices."""
-
-    group_id: GroupId
-    device_ids: SomeDeviceIds
-    add_tags: Tags | None = None
-    remove_tags: Tags | None = None
-    type: DeviceTypeName | None = None
-    configuration: (
-        Annotated[str, Meta(max_length=16_384, description="Any text; of each of the devices.")]
-        | None
-    ) = None
-
-
-class Transfer(Body):
-    """Which device to transfer, and to which group."""
-
-    device_id: DeviceId
-    group_id: GroupId
-    to_group_id: GroupId
-
-
-class BulkTransfer(Body):
-    """Which devices to transfer, and to which group."""
-
-    device_ids: SomeDeviceIds
-    group_id: GroupId
-    to_group_id: GroupId
-
-
-class BulkDelete(Body):
-    """Which devices to delete."""
-
-    device_ids: SomeDeviceIds
-    group_id: GroupId
-
-
-class TypeQuery(Query):
-    """Which device type."""
-
-    type: DeviceTypeName
-
-
-def device_wire(device: DeviceValue) -> Device:
-    return Device(
-        device_id=device.id,
-        group_id=device.group_id,
-        name=device.name,
-        type=device.type,
-        network=device.network,
-        original_id=device.original_id,
-        battery=device.battery,
-        seen_at=None if device.seen_at is None else device.seen_at // MILLISECOND,
-        created_at=format_date(device.created_at),
-        updated_at=format_date(device.updated_at),
-        created_by=device.created_by,
-        updated_by=device.updated_by,
-        information=device.information,
-        configuration=device.configuration,
-        tags=list(device.tags),
-    )
-
-
-class FilterFields(Protocol):
-    """What lists, exports and jobs have in common: the fields of a `DeviceFilter`."""
-
-    q: str | None
-    type: str | None
-    network: str | None
-    tag: str | None
-    seen: Literal["hour", "day", "week", "longer", "never", "silent"] | None
-    battery_below: float | None
-
-
-def build_device_filter(fields: FilterFields) -> DeviceFilter:
-    return DeviceFilter(
-        q=fields.q,
-        type=fields.type,
-        network=fields.network,
-        tag=fields.tag,
-        seen=fields.seen,
-        battery_below=fields.battery_below,
-    )
 
 
 def _bulk_result(what: str, items: Sequence[DeviceValue]) -> Devices:
     return Devices(message=f"{len(items)} {what}.", items=[device_wire(each) for each in items])
-
-
-def type_wire(device_type: DeviceTypeValue) -> DeviceType:
-    return DeviceType(
-        name=device_type.name,
-        display_name=device_type.display_name,
-        default_configuration=device_type.default_configuration,
-        battery=device_type.battery,
-        firmware_version=device_type.firmware_version,
-    )
 
 
 def _draft(body: DeviceInput) -> devices.DeviceDraft:

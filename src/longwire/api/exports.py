@@ -23,7 +23,7 @@ from longwire.api.audit import AuditEntry, entry_wire
 from longwire.api.connectors import ConnectorEvent, to_event_wire
 from longwire.api.csv_cells import format_cell, format_cells, format_tags
 from longwire.api.deliveries import ConnectorId
-from longwire.api.devices import (
+from longwire.api.device_shapes import (
     BatteryBelow,
     Device,
     DeviceTypeName,

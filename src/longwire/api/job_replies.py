@@ -7,9 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.api.arrivals import RecordId
-from longwire.api.devices import (
-    SeenWithin,
-)
+from longwire.api.device_shapes import SeenWithin
 from longwire.api.exports import (
     decode_export_query,
 )

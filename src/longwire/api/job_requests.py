@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.api.connectors import ConnectorId
-from longwire.api.devices import (
+from longwire.api.device_shapes import (
     BatteryBelow,
     Configuration,
     DeviceTypeName,

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from longwire.api.sessions import SIGN_IN_FAILED, SessionInfo, describe_session
+from longwire.api.session_shapes import SessionInfo
+from longwire.api.sessions import SIGN_IN_FAILED, describe_session
 from longwire.api.types import GenericReturnBoolean
 from longwire.dates import format_date
 from longwire.errors import BadInput, Conflict, NotAuthenticated, TooManyRequests

@@ -9,7 +9,8 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
-from longwire.api.sessions import OWN_HEADER, OWN_SITE, SignInGuards
+from longwire.api.session_shapes import OWN_HEADER, OWN_SITE
+from longwire.api.sessions import SignInGuards
 from longwire.api.types import Email, GenericReturn, GenericReturnBoolean
 from longwire.delivery.sign_in_mail import LinkRequest, SignInMailer
 from longwire.errors import NotAllowed, TooManyRequests, invalid_field

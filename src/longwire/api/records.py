@@ -11,259 +11,34 @@ from functools import partial
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, field
+from msgspec import Meta
 
-from longwire.api.types import DeviceId, GenericReturn, GenericReturnBoolean, GroupId, parse_period
+from longwire.api.record_shapes import (
+    AllRecords,
+    BatchReturn,
+    DeviceData,
+    DeviceDataInput,
+    DeviceEvent,
+    DeviceEventInput,
+    DeviceGeoloc,
+    DeviceGeolocInput,
+    DeviceTelemetry,
+    DeviceTelemetryInput,
+    RecordInput,
+    RecordQuery,
+    RecordsQuery,
+)
+from longwire.api.types import GenericReturn, GenericReturnBoolean, parse_period
 from longwire.dates import format_date
-from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.fleet import records, redecoding
-from longwire.fleet.codec_guard import CODEC_THREADS
-from longwire.fleet.redecoding import RedecodedBatch, RedecodeSelection
+from longwire.errors import BadInput, FieldError
+from longwire.fleet import records
 from longwire.ingest import IngestItem, IngestRequest, IngestResult
 from longwire.model import Actor
-from longwire.records import (
-    ArrivalSource,
-    DataRecord,
-    EventRecord,
-    GeolocRecord,
-    Record,
-    TelemetryRecord,
-    digest_record,
-)
+from longwire.records import ArrivalSource, digest_record
 from longwire.store.database import Database
-from longwire.web.fields import (
-    Body,
-    DateIn,
-    DateQuery,
-    DateText,
-    InputLimits,
-    Int64,
-    Name,
-    Paged,
-    Query,
-    Reply,
-    limited_by,
-    parse_date_field,
-)
-from longwire.web.openapi_schemas import HIDDEN
-from longwire.web.page_tokens import PageTokens
+from longwire.web.fields import Body, InputLimits, Reply, limited_by, parse_date_field
 from longwire.web.routing import RequestContext, Route
 from longwire.web.validation import decode_body
-
-Word = Annotated[str, Meta(max_length=256)]
-LongText = Annotated[str, Meta(max_length=262_144)]
-Raw = Annotated[LongText, Meta(examples=["0a1b2c3d"])]
-Json = Annotated[LongText, Meta(examples=['{"temperature":21.5}'])]
-
-
-class RecordInput(Body, kw_only=True, gc=False):
-    """A record as it is sent."""
-
-    device_id: DeviceId
-    timestamp: DateIn
-    group_id: Annotated[GroupId, Meta(description="If given, the device's group.")] | None = None
-
-    def to_record(self, timestamp: str) -> Record:
-        """The record, with one spelling of its timestamp and without the group."""
-        raise NotImplementedError
-
-
-class DeviceDataInput(RecordInput, kw_only=True, gc=False):
-    """A data record to store."""
-
-    data: Json
-    configuration: LongText
-    raw: Raw = field(name="__raw")
-    device_type: Word
-    mode: Word | None = None
-    reason: Word | None = None
-    device_name: Name | None = None
-
-    def to_record(self, timestamp: str) -> DataRecord:
-        return DataRecord(
-            device_id=self.device_id,
-            timestamp=timestamp,
-            data=self.data,
-            configuration=self.configuration,
-            raw=self.raw,
-            device_type=self.device_type,
-            mode=self.mode,
-            reason=self.reason,
-            device_name=self.device_name,
-        )
-
-
-class DeviceEventInput(RecordInput, kw_only=True, gc=False):
-    """An event to store."""
-
-    type: Annotated[str, Meta(min_length=1, max_length=256, examples=["doorOpened"])]
-    device_type: Word | None = None
-    message: LongText | None = None
-    data: Json | None = None
-    severity: Word | None = None
-
-    def to_record(self, timestamp: str) -> EventRecord:
-        return EventRecord(
-            device_id=self.device_id,
-            timestamp=timestamp,
-            type=self.type,
-            device_type=self.device_type,
-            message=self.message,
-            data=self.data,
-            severity=self.severity,
-        )
-
-
-class DeviceGeolocInput(RecordInput, kw_only=True, gc=False):
-    """A geolocation to store."""
-
-    status: Int64 | None = None
-    source: Int64 | None = None
-    radius: Int64 | None = None
-    lat: Annotated[float, Meta(ge=-90, le=90)] | None = None
-    lng: Annotated[float, Meta(ge=-180, le=180)] | None = None
-    location: LongText | None = None
-    data: Json | None = None
-    raw: Raw | None = field(default=None, name="__raw")
-
-    def to_record(self, timestamp: str) -> GeolocRecord:
-        return GeolocRecord(
-            device_id=self.device_id,
-            timestamp=timestamp,
-            status=self.status,
-            source=self.source,
-            radius=self.radius,
-            lat=self.lat,
-            lng=self.lng,
-            location=self.location,
-            data=self.data,
-            raw=self.raw,
-        )
-
-
-class DeviceTelemetryInput(RecordInput, kw_only=True, gc=False):
-    """A telemetry record to store."""
-
-    device_type: Word
-    duplicates: Annotated[list[LongText], Meta(max_length=1_000)] | None = None
-    data: Json | None = None
-    score: Int64 | None = None
-    # Written with a small s, read back with a capital one; the latter is taken on the way in too.
-    stations_small: Int64 | None = field(default=None, name="nbBs")
-    stations: Annotated[Int64, Meta(extra_json_schema={HIDDEN: True})] | None = field(
-        default=None, name="nbBS"
-    )
-    rc: Int64 | None = None
-
-    def to_record(self, timestamp: str) -> TelemetryRecord:
-        stations = self.stations if self.stations_small is None else self.stations_small
-        if self.stations not in (None, stations):
-            raise invalid_field("nbBs", "differs from nbBS; send one of them")
-        return TelemetryRecord(
-            device_id=self.device_id,
-            timestamp=timestamp,
-            device_type=self.device_type,
-            duplicates=self.duplicates,
-            data=self.data,
-            score=self.score,
-            stations=stations,
-            rc=self.rc,
-        )
-
-
-class DeviceData(Reply):
-    """What a device reported."""
-
-    device_id: str
-    timestamp: DateText
-    data: str
-    configuration: str | None = None
-    raw: str | None = field(default=None, name="__raw")
-    device_type: str | None = None
-    mode: str | None = None
-    reason: str | None = None
-    device_name: str | None = None
-    group_id: str | None = None
-    decoded_names: (
-        Annotated[
-            list[str],
-            Meta(description="Members of `data` that come of decoding `__raw`; not sent in."),
-        ]
-        | None
-    ) = None
-
-
-class DeviceEvent(Reply):
-    """Something that happened to a device."""
-
-    device_id: str
-    timestamp: DateText
-    type: str
-    device_type: str | None = None
-    group_id: str | None = None
-    message: str | None = None
-    data: str | None = None
-    severity: str | None = None
-
-
-class DeviceGeoloc(Reply):
-    """Where a device was."""
-
-    timestamp: DateText
-    device_id: str
-    status: int | None = None
-    source: int | None = None
-    radius: int | None = None
-    lat: float | None = None
-    lng: float | None = None
-    group_id: str | None = None
-    location: str | None = None
-    data: str | None = None
-    raw: str | None = field(default=None, name="__raw")
-
-
-class DeviceTelemetry(Reply):
-    """Signal quality of a device's messages."""
-
-    device_id: str
-    timestamp: DateText
-    device_type: str | None = None
-    duplicates: list[str] | None = None
-    data: str | None = None
-    score: int | None = None
-    stations: int | None = field(default=None, name="nbBS")
-    rc: int | None = None
-    group_id: str | None = None
-
-
-class RecordsQuery(Paged, kw_only=True):
-    """The records of a device in a period."""
-
-    device_id: DeviceId
-    begin_date: DateQuery | None = None
-    end_date: DateQuery | None = None
-    ascending: Annotated[bool, Meta(description="false for the newest first.")] | None = None
-
-
-class RecordQuery(Query):
-    """Which device, and which timestamp."""
-
-    device_id: DeviceId
-    timestamp: DateQuery
-
-
-class AllRecords(Body):
-    """Whose records to delete."""
-
-    device_id: DeviceId
-
-
-class BatchReturn(Reply):
-    """The outcome of a batch."""
-
-    message: str
-    stored: int
-    duplicates: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,90 +173,6 @@ def delete_all_records(context: RequestContext, body: AllRecords) -> GenericRetu
     )
 
 
-# --- redecoding ---
-
-REDECODE = "postDeviceRedecode"
-REDECODE_DEFAULT = 100
-
-
-class RedecodeInput(Body):
-    """Which payloads to redecode: of a device or of a group's devices, in a period."""
-
-    device_id: DeviceId | None = None
-    group_id: Annotated[GroupId, Meta(description="With deviceId, its group.")] | None = None
-    device_type: Annotated[Name, Meta(description="Only devices of this type.")] | None = None
-    begin_date: DateIn | None = None
-    end_date: DateIn | None = None
-    limit: (
-        Annotated[
-            Annotated[int, Meta(ge=1, description="The maximum number of records to read.")],
-            limited_by("page_items_max", unit="items"),
-        ]
-        | None
-    ) = None
-    next_token: (
-        Annotated[str, Meta(description="The nextToken of the previous response.")] | None
-    ) = None
-
-
-class RedecodeReturn(Reply):
-    """The outcome for some records; with a nextToken there are more."""
-
-    message: str
-    looked_at: int
-    changed: int
-    skipped: Annotated[int, Meta(description="Without a payload, or with data of another form.")]
-    failed: Annotated[int, Meta(description="Rejected by the decoder, and unchanged.")]
-    failure: Annotated[str, Meta(description="The error of the first one that failed.")] | None = (
-        None
-    )
-    next_token: str | None = None
-
-
-async def redecode_batch(database: Database, actor: Actor, body: RedecodeInput) -> RedecodedBatch:
-    """Find some records and decode them, while no transaction waits for it."""
-    selection = _selection(body)
-    pages = PageTokens(database.context.keyring, actor, REDECODE, REDECODE_DEFAULT)
-    request = pages.page_request(body)
-    piece = await database.read(lambda tx: redecoding.find_batch(tx, actor, selection, request))
-    if not piece.items:
-        return redecoding.redecode_batch(piece)
-    group_id = piece.items[0].device.group_id
-    return await CODEC_THREADS.run(group_id, redecoding.redecode_batch, piece)
-
-
-def redecode(context: RequestContext, body: RedecodeInput, batch: RedecodedBatch) -> RedecodeReturn:
-    """Redecode stored payloads.
-
-    Decodes `__raw` of data records with the current decoder of the device type. Values from an
-    earlier decoding are replaced in `data`; the rest of the record is unchanged, and connectors are
-    not notified. A record that fails to decode is unchanged. One request processes some records and
-    responds with a `nextToken` as long as there are more.
-    """
-    changed = redecoding.store_batch(context.tx, context.actor, batch)
-    return RedecodeReturn(
-        message=f"{changed} of {batch.examined} records changed.",
-        looked_at=batch.examined,
-        changed=changed,
-        skipped=batch.skipped,
-        failed=batch.failed,
-        failure=batch.failure,
-        next_token=context.page_tokens.next_token(body, batch),
-    )
-
-
-def _selection(body: RedecodeInput) -> RedecodeSelection:
-    if body.device_id is None and body.group_id is None:
-        raise BadInput(
-            field_errors=[
-                FieldError("device_id", "is required, or else groupId"),
-                FieldError("group_id", "is required, or else deviceId"),
-            ]
-        )
-    begin, end = parse_period(body.begin_date, body.end_date)
-    return RedecodeSelection(body.device_id, body.group_id, body.device_type, begin, end)
-
-
 def _connection(kind: Kind) -> type[msgspec.Struct]:
     return msgspec.defstruct(
         f"{kind.reply.__name__}Connection",
@@ -587,16 +278,5 @@ ROUTES = [route for kind in KINDS for route in routes_for(kind)] + [
         permission="record.delete",
         object_rule="in the groups the device was in when the records were stored",
         tag="Records",
-    ),
-    Route(
-        method="POST",
-        path="/device/redecode",
-        handler=redecode,
-        prepare_input=redecode_batch,
-        permission="record.create",
-        object_rule="in the groups the device was in when the records were stored, or in groupId",
-        tag="Records",
-        conflicts="The device type has no decoder.",
-        is_addition=True,
     ),
 ]

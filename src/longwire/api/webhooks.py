@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from longwire.api.records import DeviceData, DeviceEvent, DeviceGeoloc, DeviceTelemetry
+from longwire.api.record_shapes import DeviceData, DeviceEvent, DeviceGeoloc, DeviceTelemetry
 from longwire.api.types import RecordKindName
 from longwire.notifications.types.base import NotificationMessage
 from longwire.web.fields import Reply, words

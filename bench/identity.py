@@ -11,8 +11,8 @@ from bench.load import Result, request, run
 from bench.service import Service, running
 from bench.table import Findings, Row, measured, rss_mb
 from longwire.web.errors import encode_problem
-from longwire.web.http_protocol import WireLimits
 from longwire.web.server import build_server
+from longwire.web.wire_limits import WireLimits
 
 CONNECTIONS = 32
 GROUPS = 1_000

@@ -84,6 +84,7 @@ from longwire.storage_quota import StorageQuota
 from longwire.store.database import Database, NodeRole
 from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web import console_page, guide_page
+from longwire.web.asgi import Receive, Scope, Send
 from longwire.web.console_page import ConsolePage
 from longwire.web.fields import InputLimits
 from longwire.web.guide_page import GuidePage
@@ -91,13 +92,7 @@ from longwire.web.openapi import build_document
 from longwire.web.origins import parse_origins
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE, PrometheusMetrics
 from longwire.web.request_cycle import SendResponse
-from longwire.web.request_handler import (
-    Receive,
-    RequestHandler,
-    RequestHandlerSettings,
-    Scope,
-    Send,
-)
+from longwire.web.request_handler import RequestHandler, RequestHandlerSettings
 from longwire.web.routing import PlainRoute, Route
 
 REJECTIONS_LOG_INTERVAL_S = 60.0

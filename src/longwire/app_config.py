@@ -25,8 +25,8 @@ from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.web.fields import InputLimits
-from longwire.web.http_protocol import WireLimits
 from longwire.web.prometheus import MetricLabels
+from longwire.web.wire_limits import WireLimits
 
 # Of one user: codes have six digits, and three of them are valid at a time.
 TOTP_CODES_BURST = 10

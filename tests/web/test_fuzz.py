@@ -18,8 +18,9 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from longwire.web.http_protocol import WireLimits, guarded_protocol
+from longwire.web.http_protocol import guarded_protocol
 from longwire.web.request_cycle import SendResponse
+from longwire.web.wire_limits import WireLimits
 from tests.web.test_pipelining import TURNS, Transport, cut, encode_error
 
 STREAMS = 2_000

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uvicorn.server import ServerState
 
-from longwire.web.http_protocol import WireLimits, guarded_protocol
+from longwire.web.http_protocol import guarded_protocol
 from longwire.web.request_cycle import SendResponse
+from longwire.web.wire_limits import WireLimits
 
 TURNS = 12  # of the event loop: more than a response needs
 

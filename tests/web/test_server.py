@@ -15,8 +15,8 @@ import httpx
 import pytest
 import uvicorn
 
-from longwire.web.http_protocol import WireLimits
 from longwire.web.server import build_server
+from longwire.web.wire_limits import WireLimits
 from tests.certificates import create_certificate
 from tests.waiting import PATIENCE_S, eventually
 

@@ -14,7 +14,7 @@ import asyncio
 import math
 import secrets
 from collections import Counter, deque
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, ClassVar
@@ -23,12 +23,9 @@ from urllib.parse import unquote
 import httptools
 import structlog
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from longwire.web.asgi import Scope
 from longwire.web.rejections import (
     BUSY,
     HEAD_TOO_LARGE,
@@ -48,13 +45,14 @@ from longwire.web.request_cycle import (
     encode_fields,
 )
 from longwire.web.unsent_bytes import UnsentBytes
+from longwire.web.wire_limits import WireLimits
 
 log = structlog.get_logger()
 
 # (status, code, detail, request id) to the body of an error response.
 ErrorEncoder = Callable[[int, str, str, str], bytes]
 # Gets the ASGI scope and the complete body. True: it will send the response. False: it declines.
-FastPath = Callable[[MutableMapping[str, Any], bytes | bytearray, SendResponse], bool]
+FastPath = Callable[[Scope, bytes | bytearray, SendResponse], bool]
 
 # Half of what uvicorn buffers of a body before it stops reading.
 _FAST_PATH_BODY_BYTES_MAX = 32 * 1024
@@ -76,31 +74,6 @@ _LINGERING_MAX = 64
 # buffer size at which uvloop pauses the writer, so a response written in one piece
 # is treated like one written in many, where each pause has to end in time.
 _DRAIN_BYTES_MIN = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class WireLimits:
-    """Limits on what a client may use before it has sent a complete request."""
-
-    # Tokens and trace headers come to a few kilobytes; common proxies stop at 8 to 16 KiB too.
-    head_bytes_max: int = 16 * 1024
-    # Counted from the connect, and on a kept-alive connection from the request's first byte.
-    head_timeout_s: float = 10.0
-    # The whole request with its body, counted from the same moment.
-    request_timeout_s: float = 30.0
-    # For a client that has stopped reading its response.
-    write_timeout_s: float = 30.0
-    # Between two requests on one connection.
-    keep_alive_s: float = 30.0
-    # Requests sent ahead of the first one's response. A request of 20 bytes costs us kilobytes as
-    # soon as it is parsed, so this cannot be left to the size of a read.
-    pipelined_max: int = 64
-    # Zero means no limit, for both. The second is off because behind a proxy on this machine
-    # every client has the same address.
-    connections_max: int = 10_000
-    connections_per_address_max: int = 0
-    # Of all responses that wait for their clients.
-    unsent_bytes_max: int = 128 * 1024 * 1024
 
 
 def guarded_protocol(
@@ -526,7 +499,11 @@ class GuardedProtocol(Connection):
         )
         now = self.loop.time()
         is_drained = not self.transport.get_write_buffer_size()
-        self.transport.write(self._response(rejection, request_id))
+        body = self._shared.encode_error(
+            rejection.status, rejection.code, rejection.detail, request_id
+        )
+        default_fields = self.server_state.default_headers
+        self.transport.write(rejection.encode(body, request_id, default_fields))
         _disconnect(self._active)
         self.flow.resume_reading()
         if self.transport.can_write_eof():
@@ -538,20 +515,6 @@ class GuardedProtocol(Connection):
         if is_drained:
             self._output_due = now + _LINGER_S
         self._schedule_wake(now)
-
-    def _response(self, rejection: Rejection, request_id: str) -> bytes:
-        body = self._shared.encode_error(
-            rejection.status, rejection.code, rejection.detail, request_id
-        )
-        fields = [
-            *self.server_state.default_headers,
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"x-request-id", request_id.encode()),
-            (b"connection", b"close"),
-        ]
-        lines = b"".join(b"%s: %s\r\n" % field for field in fields)
-        return b"%s%s\r\n%s" % (STATUS_LINE[rejection.status], lines, body)
 
     # Deadlines.
 

@@ -1,6 +1,12 @@
 """Why the server rejects what never becomes a request."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from longwire.web.asgi import Header
+from longwire.web.request_cycle import encode_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +16,17 @@ class Rejection:
     status: int
     code: str
     detail: str
+
+    def encode(self, body: bytes, request_id: str, default_fields: Iterable[Header]) -> bytes:
+        """The whole response, after which the connection is closed."""
+        fields = [
+            *default_fields,
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"x-request-id", request_id.encode()),
+            (b"connection", b"close"),
+        ]
+        return b"%s%s\r\n%s" % (STATUS_LINE[self.status], encode_fields(fields), body)
 
 
 INVALID = Rejection(400, "malformed_request", "This is not a valid HTTP/1.1 request.")

@@ -7,15 +7,10 @@ of the domain.
 
 import asyncio
 import contextlib
-import itertools
-import re
-import secrets
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -35,16 +30,20 @@ from longwire.spans import Tracer, current_span
 from longwire.store.database import Database, Tx, may_lag
 from longwire.store.fair_queue import current_caller
 from longwire.web import errors
+from longwire.web.asgi import Receive, Scope, Send
 from longwire.web.authentication import Authenticator, Caller, get_token
 from longwire.web.body_budget import BodyBudget
+from longwire.web.body_reading import BodyReader, ClientDisconnected
 from longwire.web.compression import BYTES_MIN, Compression
 from longwire.web.cors import Cors
 from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
 from longwire.web.prometheus import PrometheusMetrics
-from longwire.web.request_cycle import SendResponse, encode_fields
+from longwire.web.request_cycle import SendResponse
+from longwire.web.request_parsing import ProxyNetwork, RequestParser
 from longwire.web.request_spans import attach_span, attach_transaction, end_span, start_span
 from longwire.web.response_cache import ResponseCache
+from longwire.web.response_headers import LENGTH, ResponseHeaders
 from longwire.web.routing import (
     OWN,
     PlainRoute,
@@ -61,23 +60,11 @@ from longwire.web.routing import (
 from longwire.web.streaming import OpenStreams, send_stream
 from longwire.web.validation import check_size, decode_body, decode_query
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-ProxyNetwork = IPv4Network | IPv6Network
-Header = tuple[bytes, bytes]
-
 SLOW_S = 1.0
 # For one caller and operation at once: what is prepared may be megabytes, and wait for its turn.
 PREPARED_AT_ONCE_MAX = 4
 # A larger message of a network is likely to be a batch, which would be parsed twice.
 FAST_MESSAGE_BYTES_MAX = 16 * 1024
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
-_COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
-
-_LENGTH = b"content-length"
-_PLAIN = Response(200, b"")  # most responses have the same header fields, but for two
-
 # Fields of inputs that name a group.
 _GROUP_FIELDS = ("group_id", "to_group_id", "parent_id")
 
@@ -104,10 +91,6 @@ class RequestHandlerSettings:
     compresses: bool = True
 
 
-class ClientDisconnected(Exception):
-    """The client closed the connection before its request was complete."""
-
-
 class RequestHandler:
     """The ASGI application for HTTP requests."""
 
@@ -129,7 +112,7 @@ class RequestHandler:
         self._routes = routes_by_path(routes)
         self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
         self._compression = Compression() if settings.compresses else None
-        self._base_path = settings.base_path
+        self._parser = RequestParser(self._routes, settings.base_path, settings.trusted_proxies)
         self._paths_with_more_below = [
             route.path for route in routes if isinstance(route, PlainRoute) and route.takes_below
         ]
@@ -152,22 +135,15 @@ class RequestHandler:
         self._preparing: WeakValueDictionary[tuple[str, str], asyncio.Semaphore] = (
             WeakValueDictionary()
         )
-        self._body_budget = BodyBudget(settings.request_bytes_max)
+        self._bodies = BodyReader(settings.limits, BodyBudget(settings.request_bytes_max))
         self._metrics = metrics
         self._open_streams = OpenStreams()
         self._stopping = asyncio.Event()
-        self._common_headers = _COMMON_HEADERS
-        if settings.has_tls:
-            self._common_headers += ((b"strict-transport-security", b"max-age=31536000"),)
-        self._plain_lines = encode_fields(self._build_headers(_PLAIN, b"%d", b"%b"))
-
-        # The prefix is unique among processes, the counter within this one.
-        process = secrets.token_hex(5)
-        self._request_ids = (f"{process}{number:07x}" for number in itertools.count())
+        self._headers = ResponseHeaders(has_tls=settings.has_tls)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
-        request = self._request(scope)
+        request = self._parser.parse(scope)
         current_caller.set(request.address)
         methods = self._routes.get(request.path) or self._find_methods_above(request.path)
         route = methods.get(request.method) if methods is not None else None
@@ -183,8 +159,7 @@ class RequestHandler:
         except Exception as error:
             response = _error_response(error, request, route)
         finally:
-            if request.charged_bytes:
-                self._body_budget.release(request.charged_to, request.charged_bytes)
+            self._bodies.release(request)
         self._observe(request, route, response, started)
         if self._cors is not None:
             response = self._cors.with_headers(request, route, response)
@@ -217,13 +192,13 @@ class RequestHandler:
             return False
 
         try:
-            request = self._request(scope)
+            request = self._parser.parse(scope)
             if self._cors is not None and b"origin" in request.headers:
                 return False
             respond = partial(self._respond, request, route, started, send)
             if isinstance(route, Route) and route.is_cached:
                 return self._send_cached(request, route, respond)
-            check_size(len(body), self._size_max(route))
+            check_size(len(body), self._bodies.size_max(route))
             if isinstance(route, PlainRoute):
                 return self._enqueue_message(request, route, bytes(body), respond)
             return self._enqueue_record(request, route, bytes(body), respond)
@@ -243,7 +218,7 @@ class RequestHandler:
             result if isinstance(result, Response) else self._build_response(request, route, result)
         )
         self._observe(request, route, response, started)
-        send(response.status, self._encode_headers(request, response), response.body)
+        send(response.status, self._headers.encode(request, response), response.body)
 
     def _send_cached(
         self, request: Request, route: Route, respond: Callable[[Response], None]
@@ -358,7 +333,9 @@ class RequestHandler:
                 allowed=methods,
             )
         if isinstance(route, PlainRoute):
-            body = b"" if route.method == "GET" else await self._read_body(request, route, receive)
+            body = (
+                b"" if route.method == "GET" else await self._bodies.read(request, route, receive)
+            )
             return await route.handler(request, body)
         return await self._run_operation(request, route, receive)
 
@@ -426,7 +403,7 @@ class RequestHandler:
             if self._cors is not None:
                 response = self._cors.with_headers(request, route, response)
             self._observe(request, route, response, started)
-            headers = [each for each in self._headers(request, response) if each[0] != _LENGTH]
+            headers = [each for each in self._headers.build(request, response) if each[0] != LENGTH]
             await send_stream(
                 stream, headers, receive, send, self._stopping, has_body=request.method == "GET"
             )
@@ -468,11 +445,11 @@ class RequestHandler:
             inputs.append(decode_query(request.query_string, route.query, self._limits))
         if route.body is not None:
             require_json(request)
-            raw = await self._read_body(request, route, receive)
+            raw = await self._bodies.read(request, route, receive)
             inputs.append(decode_body(raw, route.body, self._limits))
         elif route.text_body is not None:
             require_media_type(request, route.text_body.media_type)
-            inputs.append(await self._read_body(request, route, receive))
+            inputs.append(await self._bodies.read(request, route, receive))
         return inputs
 
     async def _run_in_transaction(
@@ -511,131 +488,10 @@ class RequestHandler:
         run = self._database.write if route.writes else self._database.read
         return Response(200, await run(work))
 
-    def _size_max(self, route: Route | PlainRoute) -> int:
-        if isinstance(route, PlainRoute):
-            everybodys = self._limits.body_bytes_max
-            return min(route.body_bytes_max or everybodys, everybodys)
-        return self._limits.bulk_body_bytes_max if route.is_bulk else self._limits.body_bytes_max
-
-    async def _read_body(
-        self, request: Request, route: Route | PlainRoute, receive: Receive
-    ) -> bytes:
-        size_max = self._size_max(route)
-        declared = request.headers.get(b"content-length")
-        if declared is not None and declared.isdigit():
-            check_size(int(declared), size_max)
-        message = await receive()
-        if not message.get("more_body") and message["type"] == "http.request":
-            body: bytes = message.get("body", b"")
-            check_size(len(body), size_max)
-            return body
-        if isinstance(route, PlainRoute) and route.authenticate is not None:
-            await route.authenticate(request)
-        chunks: list[bytes] = []
-        size = 0
-        while True:
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnected
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
-            check_size(size, size_max)
-            self._charge(request, len(chunks[-1]))
-            if not message.get("more_body"):
-                return b"".join(chunks)
-            message = await receive()
-
-    def _charge(self, request: Request, count: int) -> None:
-        """Count bytes of a body that does not arrive at once; only those take long or are large."""
-        request.charged_to = request.charged_to or current_caller.get()
-        self._body_budget.charge(request.charged_to, count)
-        request.charged_bytes += count
-
-    # --- in and out ---
-
-    def _request(self, scope: Scope) -> Request:
-        pairs = scope["headers"]
-        headers = dict(pairs)
-        repeated: frozenset[bytes] = frozenset()
-        if len(headers) < len(pairs):
-            counts = Counter(name for name, _ in pairs)
-            repeated = frozenset(name for name, count in counts.items() if count > 1)
-        client = scope.get("client")
-        # A socket for both families writes IPv4 callers as ::ffff:127.0.0.1.
-        address = client[0].removeprefix("::ffff:") if client else "-"
-        is_secure = scope["scheme"] == "https"
-        is_forwarded = b"x-forwarded-proto" in headers or b"x-forwarded-for" in headers
-        if is_forwarded and self._is_trusted(address):
-            is_secure = headers.get(b"x-forwarded-proto", b"").strip().lower() == b"https"
-            address = self._forwarded_for(headers.get(b"x-forwarded-for", b""), address)
-        given_id = headers.get(b"x-request-id")
-        request_id = (
-            given_id.decode()
-            if given_id is not None and _REQUEST_ID.fullmatch(given_id)
-            else next(self._request_ids)
-        )
-        return Request(
-            scope["method"],
-            self._without_base_path(scope["path"]),
-            scope["query_string"],
-            headers,
-            repeated,
-            address,
-            is_secure,
-            request_id,
-            self._base_path,
-        )
-
-    def _without_base_path(self, path: str) -> str:
-        """The path as routes have it; a proxy may remove that of the public URL or leave it."""
-        base_path = self._base_path
-        if base_path and path not in self._routes and f"{path}/".startswith(f"{base_path}/"):
-            return path.removeprefix(base_path) or "/"
-        return path
-
-    def _is_trusted(self, address: str) -> bool:
-        try:
-            parsed = ip_address(address)
-        except ValueError:
-            return False
-        return any(parsed in network for network in self._settings.trusted_proxies)
-
-    def _forwarded_for(self, header: bytes, address: str) -> str:
-        """The last hop that is not a trusted proxy; earlier ones can be forged."""
-        for hop in reversed([part.strip() for part in header.decode("latin-1").split(",")]):
-            if hop:
-                address = _without_port(hop)
-            if not self._is_trusted(address):
-                break
-        return address
-
-    def _headers(self, request: Request, response: Response) -> list[Header]:
-        length, request_id = b"%d" % len(response.body), request.request_id.encode()
-        return self._build_headers(response, length, request_id)
-
-    def _build_headers(self, response: Response, length: bytes, request_id: bytes) -> list[Header]:
-        return [
-            (b"content-type", response.media_type.encode()),
-            (_LENGTH, length),
-            (b"x-request-id", request_id),
-            (b"cache-control", response.cache_control),
-            *self._common_headers,
-            *response.headers,
-        ]
-
-    def _encode_headers(self, request: Request, response: Response) -> bytes:
-        """The same as bytes; most responses differ in two of them only."""
-        if (
-            not response.headers
-            and response.media_type == _PLAIN.media_type
-            and response.cache_control == _PLAIN.cache_control
-        ):
-            return self._plain_lines % (len(response.body), request.request_id.encode())
-        return encode_fields(self._headers(request, response))
-
     async def _send(self, send: Send, request: Request, response: Response) -> None:
-        headers = self._headers(request, response)
+        headers = self._headers.build(request, response)
         if response.status == 304:
-            headers = [each for each in headers if each[0] != _LENGTH]  # that of the body it saves
+            headers = [each for each in headers if each[0] != LENGTH]  # that of the body it saves
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         await send(start)
         await send({"type": "http.response.body", "body": response.body})
@@ -655,13 +511,6 @@ def _may_be_fast(route: Route | PlainRoute) -> bool:
     if isinstance(route, PlainRoute):
         return route.method == "POST" and route.build_ingest_request is not None
     return route.build_response is not None or route.is_cached
-
-
-def _without_port(hop: str) -> str:
-    """Some proxies write the port of the caller as well: `192.0.2.7:4711`, `[2001:db8::7]:4711`."""
-    if hop.startswith("["):
-        return hop[1:].partition("]")[0]
-    return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
 def _list_named_groups(inputs: Sequence[Any]) -> set[str]:

@@ -15,13 +15,8 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from longwire.web.http_protocol import (
-    ErrorEncoder,
-    FastPath,
-    GuardedProtocol,
-    WireLimits,
-    guarded_protocol,
-)
+from longwire.web.http_protocol import ErrorEncoder, FastPath, GuardedProtocol, guarded_protocol
+from longwire.web.wire_limits import WireLimits
 
 SHUTDOWN_S = 2.0
 

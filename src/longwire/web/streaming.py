@@ -3,17 +3,14 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from typing import Any
+from collections.abc import Iterator
 
 import structlog
 
 from longwire.errors import LongwireError, TooManyRequests
+from longwire.web.asgi import Receive, Send
 from longwire.web.request_cycle import ABORT
 from longwire.web.routing import StreamResponse, StreamRoute
-
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 # A stream may end in its own way when the service stops.
 STOP_GRACE_S = 1.0

@@ -23,7 +23,9 @@ from bench.table import Findings, Row, measured, rss_mb
 from longwire.api.record_shapes import DeviceDataInput
 from longwire.api.records import build_item
 from longwire.clock import Clock
-from longwire.ingest import IngestRequest, Sequencer, store_requests
+from longwire.ingest.requests import IngestRequest
+from longwire.ingest.sequencer import Sequencer
+from longwire.ingest.storing import store_requests
 from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.startup import build_database

@@ -68,8 +68,6 @@ LAYERS = (
     {"jobs"},
     {"deferred_matching", "live"},
     {"ingest"},
-    {"ingest_committer"},
-    {"ingest_queue"},
     {"fleet"},
     {"networks", "decoders", "notifications", "oidc_provider"},
     {"delivery"},

@@ -8,7 +8,9 @@ import pytest
 
 from longwire import deferred_matching
 from longwire.delivery import matching
-from longwire.ingest import IngestItem, IngestRequest, Sequencer, store_requests
+from longwire.ingest.requests import IngestItem, IngestRequest
+from longwire.ingest.sequencer import Sequencer
+from longwire.ingest.storing import store_requests
 from longwire.model import SYSTEM
 from longwire.notifications import firing
 from longwire.records import EventRecord, digest_record

@@ -23,16 +23,11 @@ from hypothesis import strategies as st
 
 from longwire.clock import SECOND
 from longwire.errors import Unavailable
-from longwire.ingest import (
-    Ingest,
-    IngestItem,
-    IngestRequest,
-    MessageMetadata,
-    Sequencer,
-    store_requests,
-    store_service_events,
-)
-from longwire.ingest_committer import UNPAUSED_RECORDS
+from longwire.ingest.committer import UNPAUSED_RECORDS
+from longwire.ingest.requests import IngestItem, IngestRequest, MessageMetadata
+from longwire.ingest.sequencer import Sequencer
+from longwire.ingest.service import Ingest
+from longwire.ingest.storing import store_requests, store_service_events
 from longwire.model import Actor, ServiceEvent
 from longwire.records import EventRecord, digest_record
 from longwire.store import postgres, record_deletion, reporting_devices

@@ -1,6 +1,6 @@
 """The queue of ingest: senders take turns, whatever one of them sends."""
 
-from longwire.ingest_queue import IngestQueue, RecordBudget
+from longwire.ingest.queue import IngestQueue, RecordBudget
 
 
 def taken(queue: IngestQueue[str], most: int) -> list[str]:

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from longwire import ingest
 from longwire.api import live
 from longwire.fleet import arrivals
+from longwire.ingest import storing
 from longwire.live import hub
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
 from longwire.settings import Settings
@@ -208,7 +208,7 @@ def test_a_commit_that_ends_long_after_others_is_neither_missed_live_nor_by_an_e
     group = ada.group()
     slow, other = ada.device(group), ada.device(group)
     is_held, may_go_on = threading.Event(), threading.Event()
-    store_batteries = ingest._store_batteries
+    store_batteries = storing.store_batteries
 
     def hold(tx: Tx, messages: Any, devices: dict[str, Any]) -> Any:
         if slow in devices and not is_held.is_set():
@@ -225,7 +225,7 @@ def test_a_commit_that_ends_long_after_others_is_neither_missed_live_nor_by_an_e
         lines = there.get("/records/export", groupId=group, **params).text.splitlines()
         return [json.loads(line)["id"] for line in lines]
 
-    monkeypatch.setattr(ingest, "_store_batteries", hold)
+    monkeypatch.setattr(storing, "store_batteries", hold)
     numbers = itertools.count()
     store(ada, other, numbers)
     with Listening(there, groupId=group) as early, ThreadPoolExecutor(1) as pool:

@@ -14,7 +14,8 @@ from longwire.inbound.ingest_requests import (
     build_published_request,
     build_request,
 )
-from longwire.ingest import IngestItem, _event_item
+from longwire.ingest.requests import IngestItem
+from longwire.ingest.storing import build_event_item
 from longwire.model import SYSTEM, ServiceEvent
 from longwire.networks.base import ParsedUplink, Reading
 from longwire.records import (
@@ -273,7 +274,7 @@ def test_a_record_that_is_published(kind: str, published: str, digest: str, body
     ],
 )
 def test_an_event_of_the_service(event: ServiceEvent, digest: str, body: str) -> None:
-    check(_event_item(event), "event", digest, body)
+    check(build_event_item(event), "event", digest, body)
 
 
 # --- rules ---

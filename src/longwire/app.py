@@ -74,7 +74,7 @@ from longwire.inbound.mqtt_listener import MqttListener, default_client_id
 from longwire.inbound.mqtt_messages import MqttMessageHandler
 from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
-from longwire.ingest import Ingest
+from longwire.ingest.service import Ingest
 from longwire.jobs.runner import JobRunner
 from longwire.live.hub import LiveHub
 from longwire.notifications import monitoring

@@ -24,7 +24,7 @@ from longwire.delivery import matching
 from longwire.delivery.budgets import TOO_EXPENSIVE, ComputeBudgets, InlineAllowance
 from longwire.delivery.matching import DeferredMatches
 from longwire.errors import LongwireError, Unavailable
-from longwire.ingest import Sequencer
+from longwire.ingest.sequencer import Sequencer
 from longwire.model import ChannelPurpose
 from longwire.notifications import rules, triggers
 from longwire.notifications.triggers import DeferredCandidates

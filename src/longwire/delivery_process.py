@@ -20,7 +20,8 @@ from longwire.delivery.invitations import MailHandler
 from longwire.delivery.settlement import DEFAULT_HANDLERS
 from longwire.fleet import network_channels
 from longwire.fleet.network_apis import NetworkApis, configured_networks
-from longwire.ingest import Sequencer, store_service_events
+from longwire.ingest.sequencer import Sequencer
+from longwire.ingest.storing import store_service_events
 from longwire.model import ChannelPurpose
 from longwire.notifications.sending import NotificationHandler
 from longwire.otel import CollectMetrics, OtelExporter

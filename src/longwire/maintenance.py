@@ -17,7 +17,8 @@ from longwire.errors import LongwireError
 from longwire.fleet import configurations, downlink_states, monitoring, registrations
 from longwire.fleet.records import oldest_kept
 from longwire.identity import group_deletions
-from longwire.ingest import Sequencer, store_service_events
+from longwire.ingest.sequencer import Sequencer
+from longwire.ingest.storing import store_service_events
 from longwire.records import KIND_NAMES
 from longwire.store import (
     audit,

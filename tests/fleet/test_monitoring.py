@@ -11,7 +11,8 @@ from longwire import maintenance
 from longwire.clock import SECOND
 from longwire.errors import Conflict
 from longwire.fleet import monitoring
-from longwire.ingest import Sequencer, store_service_events
+from longwire.ingest.sequencer import Sequencer
+from longwire.ingest.storing import store_service_events
 from longwire.model import SequenceCounter
 from longwire.networks.monitoring import SequencedMessage
 from longwire.store import device_monitors, device_states, reporting_devices, schema

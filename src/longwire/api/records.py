@@ -32,7 +32,7 @@ from longwire.api.types import GenericReturn, GenericReturnBoolean, parse_period
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError
 from longwire.fleet import records
-from longwire.ingest import IngestItem, IngestRequest, IngestResult
+from longwire.ingest.requests import IngestItem, IngestRequest, IngestResult
 from longwire.model import Actor
 from longwire.records import ArrivalSource, digest_record
 from longwire.store.database import Database

@@ -20,7 +20,7 @@ from longwire.delivery.backlogs import list_worst_connectors
 from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError, NotAuthenticated
 from longwire.identity.sign_in_links import PAGE_PATH
-from longwire.ingest import Ingest
+from longwire.ingest.service import Ingest
 from longwire.store import backlogs as store_backlogs
 from longwire.store import cache_epochs, instance
 from longwire.store.database import Database, Tx

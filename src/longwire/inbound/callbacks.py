@@ -30,7 +30,7 @@ from longwire.inbound.callback_docs import (
 from longwire.inbound.downlinks import PUSH_URL_HEADER, DownlinkService
 from longwire.inbound.ingest_requests import ReceivedUplink
 from longwire.inbound.uplinks import UplinkStore
-from longwire.ingest import IngestRequest
+from longwire.ingest.requests import IngestRequest
 from longwire.model import Actor
 from longwire.networks import chirpstack, loriot, thingpark, ttn, vendor
 from longwire.networks.base import (

@@ -9,7 +9,7 @@ from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import invalid_field
 from longwire.fleet.decoding import DecodedData
-from longwire.ingest import IngestItem, IngestRequest, MessageMetadata
+from longwire.ingest.requests import IngestItem, IngestRequest, MessageMetadata
 from longwire.model import Actor
 from longwire.networks import monitoring
 from longwire.networks.base import ParsedUplink, Reading

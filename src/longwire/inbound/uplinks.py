@@ -16,7 +16,8 @@ from longwire.inbound.ingest_requests import (
     ReceivedUplink,
     build_request,
 )
-from longwire.ingest import Ingest, IngestRequest, StaleDevice
+from longwire.ingest.requests import IngestRequest, StaleDevice
+from longwire.ingest.service import Ingest
 from longwire.model import Actor
 from longwire.networks.base import ParsedUplink
 from longwire.store.database import Database

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from longwire.errors import DatabaseAway, LongwireError, OutcomeUnknown
-from longwire.ingest_queue import IngestQueue
+from longwire.ingest.queue import IngestQueue
 from longwire.store.database import Database, Tx
 
 # SQLite: one commit at work, and one queued that starts the moment it is done. PostgreSQL does not

@@ -24,7 +24,7 @@ from longwire.errors import LongwireError, TooManyRequests
 from longwire.fleet import arrivals
 from longwire.fleet.arrivals import ArrivalScan, ArrivalScope
 from longwire.fleet.codec_guard import CODEC_THREADS
-from longwire.ingest import Sequencer
+from longwire.ingest.sequencer import Sequencer
 from longwire.live.activity import (
     REPORTED,
     Activity,

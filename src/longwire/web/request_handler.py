@@ -22,7 +22,8 @@ from longwire.delivery.egress import Egress
 from longwire.errors import LongwireError, NotFound
 from longwire.identity import groups
 from longwire.identity.rate_limiter import RateLimiter
-from longwire.ingest import Ingest, IngestRequest, IngestResult, OnResult, StaleDevice
+from longwire.ingest.requests import IngestRequest, IngestResult, OnResult, StaleDevice
+from longwire.ingest.service import Ingest
 from longwire.model import Actor, Origin
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas

@@ -6,7 +6,7 @@ one: it is parsed by the letter, and nothing else of it is kept or passed on.
 
 import msgspec
 
-from longwire.ingest import IngestRequest
+from longwire.ingest.requests import IngestRequest
 from longwire.spans import Span, Tracer, parse_traceparent
 from longwire.store.database import Tx
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, Route

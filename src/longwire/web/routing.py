@@ -18,7 +18,7 @@ import msgspec
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import BadInput, WrongMediaType
-from longwire.ingest import IngestRequest, IngestResult
+from longwire.ingest.requests import IngestRequest, IngestResult
 from longwire.model import Actor, Session
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas

@@ -1,0 +1,166 @@
+"""Stores the records of requests on an open transaction, with everything that follows from them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from longwire import metrics
+from longwire.dates import format_date
+from longwire.delivery import matching
+from longwire.delivery.budgets import ComputeBudgets, InlineAllowance
+from longwire.ingest.acceptance import build_rows
+from longwire.ingest.effects import (
+    count_by_group,
+    follow_frame_counters,
+    list_device_reports,
+    list_new_messages,
+    list_receptions,
+    store_batteries,
+    store_configurations,
+    touch_devices,
+)
+from longwire.ingest.requests import IngestItem, IngestRequest, IngestResult, IngestResults
+from longwire.ingest.sequencer import Sequencer
+from longwire.model import SYSTEM, SequenceCounter, ServiceEvent
+from longwire.notifications import triggers
+from longwire.records import ArrivalSource, EventRecord, digest_record
+from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
+from longwire.store import arrival_horizon, connector_minutes, receptions, reporting_devices
+from longwire.store import channels as store_channels
+from longwire.store import deliveries as store_deliveries
+from longwire.store import records as store
+from longwire.store.database import Tx
+from longwire.store.records import RecordRow
+from longwire.store.reporting_devices import ReportingDevice
+
+
+def store_requests(
+    tx: Tx,
+    requests: Sequence[IngestRequest],
+    sequencer: Sequencer,
+    budgets: ComputeBudgets | None = None,
+    on_deferred: Callable[[], None] | None = None,
+    storage_quota: StorageQuota = NO_STORAGE_QUOTA,
+) -> tuple[IngestResults, set[int]]:
+    """Store the records of some requests, with everything that follows from them.
+
+    Returns the result of each request, and the channels that have something to deliver now. What
+    costs too much to match here is deferred; `on_deferred` is called after the commit.
+    """
+    allowance = InlineAllowance(budgets)
+    arrival_horizon.announce_arrivals(tx)  # sees a connector that was just created
+    devices, counts = _load_devices(tx, requests)
+    arrived_at = arrival_horizon.get_announced_moment(tx)
+    seqs = sequencer.take(arrived_at, sum(len(request.items) for request in requests))
+    results, rows = build_rows(tx, requests, devices, iter(seqs), storage_quota)
+    if any(request.span is not None for request in requests):
+        _continue_spans(tx, requests, rows)
+    fresh = _insert_new(tx, rows)
+    messages = list_new_messages(requests, rows, fresh)
+    changed_counts, gaps = follow_frame_counters(tx, messages, counts)
+    matched = matching.match_records(tx, fresh, devices.values(), allowance)
+    received = list_receptions(requests, rows, fresh)
+    if fresh:
+        tx.on_commit(partial(sequencer.report, fresh, devices))
+        with tx.pipeline():
+            store.insert_arrivals(tx, fresh)
+            touch_devices(tx, list_device_reports(requests, rows, fresh), changed_counts)
+            metrics.count_arrivals(tx, sequencer.writer, fresh, count_by_group(messages, matched))
+            if matched.deliveries:
+                store_deliveries.insert(tx, matched.deliveries)
+                made = Counter([each.channel_number for each in matched.deliveries])
+                connector_minutes.count_made(tx, sequencer.writer, made)
+            if received:
+                receptions.insert(tx, sequencer.writer, received)
+    batteries = store_batteries(tx, messages, devices)
+    store_configurations(tx, requests, rows, fresh, devices)
+    store_channels.record_filter_errors(tx, matched.errors)
+    matched.deferred.insert(tx)
+    woken = {delivery.channel_number for delivery in matched.deliveries}
+    woken |= triggers.evaluate_triggers(
+        tx, sequencer.take, fresh, devices.values(), batteries, allowance
+    )
+    allowance.settle()
+    if allowance.has_deferred and on_deferred is not None:
+        tx.on_commit(on_deferred)
+    woken |= store_service_events(tx, sequencer, gaps)
+    return _count_duplicates(results, rows, fresh), woken
+
+
+def _continue_spans(
+    tx: Tx, requests: Sequence[IngestRequest], rows_by_request: Sequence[Sequence[RecordRow]]
+) -> None:
+    """Have deliveries continue the traces of their records, and the commit belong to the first."""
+    pairs = zip(requests, rows_by_request, strict=True)
+    traced = [(request.span, rows) for request, rows in pairs if request.span is not None and rows]
+    if not traced:
+        return
+    by_arrival = {row.seq: span.traceparent for span, rows in traced for row in rows}
+    tx.find_traceparent = by_arrival.get
+    (first, _), *others = traced
+    records = sum(map(len, rows_by_request))
+    attributes = {"longwire.requests": len(requests), "longwire.records": records}
+    commit = first.start_child("store records", [span for span, _ in others], attributes)
+    tx.on_commit(partial(commit.end, {}))
+
+
+def store_service_events(tx: Tx, sequencer: Sequencer, events: Sequence[ServiceEvent]) -> set[int]:
+    """Store events of the service itself like any other record; the channels to wake.
+
+    An event with the same content and timestamp is stored once.
+    """
+    requests = [
+        IngestRequest(
+            SYSTEM, [build_event_item(each)], is_batch=False, source=ArrivalSource.SYSTEM.value
+        )
+        for each in events
+    ]
+    return store_requests(tx, requests, sequencer)[1] if requests else set()
+
+
+def build_event_item(event: ServiceEvent) -> IngestItem:
+    record = EventRecord(
+        device_id=event.device_id,
+        timestamp=format_date(event.ts),
+        type=event.type,
+        message=event.message,
+        severity=event.severity,
+        data=None if event.data is None else msgspec.json.encode(event.data).decode(),
+    )
+    return IngestItem(record, event.ts, digest_record(record))
+
+
+def _load_devices(
+    tx: Tx, requests: Sequence[IngestRequest]
+) -> tuple[dict[str, ReportingDevice], dict[int, SequenceCounter]]:
+    """The devices of all records; with their frame counters only if a message has one."""
+    ids = {item.record.device_id for request in requests for item in request.items}
+    if any(each.metadata is not None and each.metadata.is_numbered for each in requests):
+        return reporting_devices.get_reporting_with_counts(tx, ids)
+    return reporting_devices.get_reporting(tx, ids), {}
+
+
+def _insert_new(tx: Tx, rows_by_request: Sequence[Sequence[RecordRow]]) -> list[RecordRow]:
+    """Insert the rows that are new; a record stored in an earlier stay of its device is not."""
+    rows = [row for rows in rows_by_request for row in rows]
+    return store.insert(
+        tx, [row for row in rows if row.stay == 0 or not store.exists_in_earlier_stay(tx, row)]
+    )
+
+
+def _count_duplicates(
+    results: IngestResults,
+    rows_by_request: Sequence[Sequence[RecordRow]],
+    fresh: Sequence[RecordRow],
+) -> IngestResults:
+    if len(fresh) == sum(map(len, rows_by_request)):
+        return results
+    new = {row.seq for row in fresh}
+    return [
+        IngestResult(result.bodies, sum(row.seq not in new for row in rows))
+        if isinstance(result, IngestResult)
+        else result
+        for result, rows in zip(results, rows_by_request, strict=True)
+    ]

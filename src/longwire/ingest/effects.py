@@ -171,11 +171,11 @@ def store_configurations(
                 continue
             record = row.encoded.record
             assert isinstance(record, DataRecord)
-            # An empty object reports nothing; most senders have nothing else to say.
-            if len(record.configuration) > len("{}"):
-                known = newest.get(row.device_number)
-                if known is None or row.ts >= known[0].ts:
-                    newest[row.device_number] = row, record
+            if len(record.configuration) <= len("{}"):
+                continue  # an empty object reports nothing; most senders have nothing else to say
+            known = newest.get(row.device_number)
+            if known is None or row.ts >= known[0].ts:
+                newest[row.device_number] = row, record
     if newest:
         reports = configurations.find_new_reports(tx.now, newest.values(), devices)
         if reports:

@@ -75,13 +75,16 @@ class JobRunner:
             await self._database.write(store.release_all)
         try:
             while True:
-                # The database is unavailable: the next round retries.
-                with contextlib.suppress(LongwireError):
-                    while await self._run_round():
-                        pass
+                await self._run_rounds()
                 await self._wait()
         finally:
             await self._stop()
+
+    async def _run_rounds(self) -> None:
+        """As long as there is anything to do, and the database is available."""
+        with contextlib.suppress(LongwireError):
+            while await self._run_round():
+                pass
 
     async def _wait(self) -> None:
         with contextlib.suppress(TimeoutError):

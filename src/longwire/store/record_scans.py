@@ -9,7 +9,7 @@ from longwire.clock import Moment
 from longwire.records import KIND_NAMES
 from longwire.store import archive_reads, slots
 from longwire.store.archive_files import archivable_before
-from longwire.store.archive_reads import ArchivedRange
+from longwire.store.archive_reads import ArchivedRange, RecordKey
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import by_slot
 
@@ -260,15 +260,21 @@ def find_stay_cursor(
 ) -> tuple[int, StayCursor] | None:
     """The stay and the key of a record that arrived for a device in one of some groups."""
     for group_number in group_numbers:
-        for number, kind_number, stay, ts in tx.fetch_raw(
-            FIND_ARRIVAL, {"home": group_number, "seq": seq}
-        ):
+        arrivals = tx.fetch_raw(FIND_ARRIVAL, {"home": group_number, "seq": seq})
+        for number, kind_number, stay, ts in arrivals:
             if (number, KIND_NAMES[kind_number]) == (device_number, kind):
-                values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
-                found = tx.fetch_raw(FIND_DIGEST[kind], values)
-                if found:
-                    return stay, StayCursor(ts, found[0][0])
-                archived = archive_reads.find_record(tx, kind, (number, stay, ts, seq))
                 # Without the record, the others of its instant come again.
-                return stay, StayCursor(ts, b"" if archived is None else archived.digest)
+                digest = _find_digest(tx, kind, (number, stay, ts, seq))
+                return stay, StayCursor(ts, digest or b"")
     return None
+
+
+def _find_digest(tx: Tx, kind: str, key: RecordKey) -> bytes | None:
+    """That of a record in the tables or in the archive."""
+    number, stay, ts, seq = key
+    values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
+    found = tx.fetch_raw(FIND_DIGEST[kind], values)
+    if found:
+        return bytes(found[0][0])
+    archived = archive_reads.find_record(tx, kind, key)
+    return None if archived is None else archived.digest

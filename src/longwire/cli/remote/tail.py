@@ -1,6 +1,8 @@
 """`tail`: what arrives, while it arrives."""
 
+import itertools
 import json
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -46,7 +48,12 @@ def tail_command(
         filter=filter_,
         last_id=after,
     )
-    printed = 0
+    for arrival in itertools.islice(_read_arrivals(stream), limit):
+        click.echo(json.dumps(arrival.to_dict()) if as_json else format_arrival(arrival))
+
+
+def _read_arrivals(stream: Iterable[events.LiveEvent]) -> Iterator[m.Arrival]:
+    """The records of a stream; those that were left out are reported."""
     for event in stream:
         match event:
             case events.Lost(gap):
@@ -54,11 +61,7 @@ def tail_command(
                 where = f"between {gap.from_} and {gap.to}"
                 click.echo(f"{count} records {where} are left out.", err=True)
             case events.Records(items):
-                for each in items:
-                    click.echo(json.dumps(each.to_dict()) if as_json else format_arrival(each))
-                    printed += 1
-                    if printed == limit:
-                        return
+                yield from items
 
 
 def format_arrival(arrival: m.Arrival) -> str:

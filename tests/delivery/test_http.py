@@ -438,14 +438,14 @@ def test_a_response_that_never_gets_to_the_point_is_aborted(
     answer: StubResponse, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed = 0
-    on_header = http_exchange._Connection.on_header
+    on_header = http_exchange._ServerConnection.on_header
 
     def count(self: Any, name: bytes, value: bytes) -> None:
         nonlocal parsed
         parsed += 1
         on_header(self, name, value)
 
-    monkeypatch.setattr(http_exchange._Connection, "on_header", count)
+    monkeypatch.setattr(http_exchange._ServerConnection, "on_header", count)
     with Receiver(answer) as receiver:
         assert sent_to(receiver) == Unreachable(reason, code=FailureCode.LIMIT_EXCEEDED)
     assert parsed <= http_limits.HEADERS_MAX + 1  # whatever has arrived

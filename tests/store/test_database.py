@@ -16,7 +16,7 @@ from longwire.startup import build_database
 from longwire.store import cache_epochs, counters, instance
 from longwire.store.database import Database, Tx
 from longwire.store.fair_queue import SERVICE, current_caller
-from longwire.store.workers import Job, RunJobs, WorkerPool
+from longwire.store.workers import QueuedWork, RunJobs, WorkerPool
 from tests.waiting import eventually
 
 T = TypeVar("T")
@@ -299,7 +299,7 @@ class Clumsy:
 
     @contextmanager
     def open_worker(self) -> Iterator[RunJobs]:
-        def run(jobs: list[Job[Any]]) -> None:
+        def run(jobs: list[QueuedWork[Any]]) -> None:
             for job in jobs:
                 job.result = job.work(None)
             if self.stumbles:
@@ -314,7 +314,7 @@ def test_callers_take_turns_and_leave_threads_to_each_other() -> None:
 
     @contextmanager
     def open_worker() -> Iterator[RunJobs]:
-        def run(jobs: list[Job[Any]]) -> None:
+        def run(jobs: list[QueuedWork[Any]]) -> None:
             for job in jobs:
                 started.append(job.caller)
                 assert gates[job.caller].wait(60)

@@ -13,8 +13,8 @@ from longwire.fleet import arrivals
 from longwire.fleet.arrivals import (
     LOOKED_AT_MAX,
     LOOKING_BUDGETS,
-    ArrivalScan,
     ArrivalSelection,
+    LedgerScan,
 )
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_record_id, parse_record_id
@@ -177,7 +177,7 @@ async def find_arrivals(
     *,
     retention_days: Mapping[str, int],
     limits: InputLimits,
-) -> ArrivalScan:
+) -> LedgerScan:
     """Read and filter in short steps, so that neither a transaction nor a thread is held long."""
     selection = _selection(query)
     pages = PageTokens(database.context.keyring, actor, _OPERATION, limits.page_items_default)
@@ -185,7 +185,7 @@ async def find_arrivals(
     scope = await database.read(
         lambda tx: arrivals.open_scope(tx, actor, selection, retention_days)
     )
-    scan = ArrivalScan(
+    scan = LedgerScan(
         None if request.after is None else int(request.after[0]),
         request.limit,
         is_filtered=selection.expression is not None,
@@ -205,7 +205,7 @@ async def find_arrivals(
 
 
 def list_arrivals(
-    context: RequestContext, query: ArrivalsQuery, scan: ArrivalScan
+    context: RequestContext, query: ArrivalsQuery, scan: LedgerScan
 ) -> ArrivalConnection:
     """List what arrived in a group.
 

@@ -38,7 +38,7 @@ from longwire.clock import Moment
 from longwire.delivery import deliveries
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import devices, record_exports, records
-from longwire.fleet.record_exports import ExportedRecords, Position, RecordSelection
+from longwire.fleet.record_exports import ExportedRecords, ExportPosition, RecordSelection
 from longwire.identity import audit
 from longwire.ids import format_record_id, parse_delivery_id, parse_record_id
 from longwire.jobs.exporting import ExportedRows
@@ -283,7 +283,7 @@ def _build_record_export(query: RecordExportQuery, selection: RecordSelection) -
         content = _encode_records(query.format, query.kind, found.rows)
         return Step(content, len(found.rows), found.position)
 
-    return Export(query.kind, query.format, _RECORD_COLUMNS[query.kind], read, Position)
+    return Export(query.kind, query.format, _RECORD_COLUMNS[query.kind], read, ExportPosition)
 
 
 async def _start_parquet(
@@ -317,7 +317,7 @@ async def _stream_parquet(
 
 
 def _read_records(
-    actor: Actor, selection: RecordSelection, position: Position | None, tx: Tx
+    actor: Actor, selection: RecordSelection, position: ExportPosition | None, tx: Tx
 ) -> ExportedRecords:
     return record_exports.read_step(tx, actor, selection, position)
 

@@ -135,7 +135,7 @@ def build_schema(arrow: Any) -> Any:
     )
 
 
-class StoredFile:
+class ParquetFile:
     """A file that is read, piece by piece."""
 
     def __init__(self, source: Any) -> None:

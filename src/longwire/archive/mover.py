@@ -21,7 +21,7 @@ from longwire.archive.files import (
     FILE_BYTES_MAX,
     FileContent,
     FileWriter,
-    StoredFile,
+    ParquetFile,
     digest_records,
 )
 from longwire.backup.stores import BlobStore
@@ -245,8 +245,8 @@ def _delete_some(file: ArchiveFile, rows: list[WalkedRecord], tx: Tx) -> None:
     archive_walk.delete_moved(tx, file.kind, rows)
 
 
-def _open(content: bytes) -> StoredFile:
-    return StoredFile(io.BytesIO(content))
+def _open(content: bytes) -> ParquetFile:
+    return ParquetFile(io.BytesIO(content))
 
 
 def _split(rows: list[WalkedRecord]) -> list[list[WalkedRecord]]:

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from longwire import extras
-from longwire.archive.files import BlobFile, StoredFile, find_row_groups
+from longwire.archive.files import BlobFile, ParquetFile, find_row_groups
 from longwire.archive.mover import drop_files
 from longwire.backup.stores import BackupError, BlobStore, open_store
 from longwire.clock import Moment
@@ -34,7 +34,7 @@ from longwire.store.archive_reads import (
 )
 from longwire.store.archive_walk import WalkedRecord
 from longwire.store.database import Database, Tx
-from longwire.store.workers import Job, RunJobs, WorkerPool
+from longwire.store.workers import QueuedWork, RunJobs, WorkerPool
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -121,7 +121,7 @@ class ArchiveReader:
         yield _run
 
 
-def _run(jobs: list[Job[Any]]) -> None:
+def _run(jobs: list[QueuedWork[Any]]) -> None:
     for job in jobs:
         try:
             job.result = job.work()  # type: ignore[call-arg]
@@ -134,13 +134,13 @@ class ArchiveFiles:
 
     def __init__(self, store: BlobStore) -> None:
         self._store = store
-        self._opened: _Recent[str, StoredFile] = _Recent(FILES_KEPT, lambda file: 1)
+        self._opened: _Recent[str, ParquetFile] = _Recent(FILES_KEPT, lambda file: 1)
         self._row_groups: _Recent[tuple[str, int], list[WalkedRecord]] = _Recent(
             CHARACTERS_KEPT, lambda rows: sum(300 + len(row[5]) for row in rows)
         )
 
-    def open(self, name: str) -> StoredFile:
-        return self._opened.get(name, lambda: StoredFile(BlobFile(self._store, name)))
+    def open(self, name: str) -> ParquetFile:
+        return self._opened.get(name, lambda: ParquetFile(BlobFile(self._store, name)))
 
     def read_row_group(self, name: str, number: int) -> list[WalkedRecord]:
         file = self.open(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from longwire import __version__, extras, startup
-from longwire.backup.repository import Manifest, Repository, StoredFile, Transfer
+from longwire.backup.repository import Manifest, Repository, StoredFile, TransferredBytes
 from longwire.backup.stores import BackupError
 from longwire.clock import Clock, Moment
 from longwire.dates import format_date
@@ -34,7 +34,7 @@ _TEMPORARY_NAME = re.compile(r"\.longwire-backup-([0-9]+)-[a-z0-9_]{8}")
 @dataclass(frozen=True, slots=True)
 class BackupResult:
     manifest: Manifest
-    transfer: Transfer
+    transfer: TransferredBytes
 
 
 def make_backup(
@@ -42,7 +42,7 @@ def make_backup(
 ) -> BackupResult:
     """Back up what is committed now; what is acknowledged meanwhile may be in it or not."""
     now = Clock().now()
-    transfer = Transfer()
+    transfer = TransferredBytes()
     if settings.database:
         facts, files = _back_up_postgres(settings, repository, transfer)
     else:
@@ -71,7 +71,7 @@ def _make_id(now: Moment) -> str:
 
 
 def _back_up_sqlite(
-    settings: Settings, repository: Repository, transfer: Transfer, temporary: Path | None
+    settings: Settings, repository: Repository, transfer: TransferredBytes, temporary: Path | None
 ) -> tuple[dict[str, Any], list[StoredFile]]:
     source = settings.data / DATABASE_FILE
     if not source.exists():
@@ -85,7 +85,7 @@ def _back_up_sqlite(
 
 
 def _back_up_postgres(
-    settings: Settings, repository: Repository, transfer: Transfer
+    settings: Settings, repository: Repository, transfer: TransferredBytes
 ) -> tuple[dict[str, Any], list[StoredFile]]:
     driver = _import_postgres()
     with driver.open_snapshot(settings.database) as snapshot:

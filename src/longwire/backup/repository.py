@@ -56,7 +56,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @dataclass(slots=True)
-class Transfer:
+class TransferredBytes:
     """How much of a backup was there before."""
 
     bytes: int = 0
@@ -69,7 +69,9 @@ class Repository:
         self._store = store
         self._present: set[str] | None = None
 
-    def add_file(self, name: str, chunks: Iterable[bytes], transfer: Transfer) -> StoredFile:
+    def add_file(
+        self, name: str, chunks: Iterable[bytes], transfer: TransferredBytes
+    ) -> StoredFile:
         """Store what of a file is not there yet."""
         if self._present is None:
             self._present = self._list_chunks()
@@ -87,7 +89,7 @@ class Repository:
         transfer.bytes += size
         return StoredFile(name, size, tuple(names))
 
-    def publish(self, manifest: Manifest, transfer: Transfer) -> None:
+    def publish(self, manifest: Manifest, transfer: TransferredBytes) -> None:
         """Make a backup exist, after everything that it added was read again."""
         for blob in transfer.new_chunks:
             self._read_chunk(blob.rpartition("/")[2])

@@ -71,8 +71,8 @@ class HttpConnections:
         self._tls = load_tls_context() if url.scheme == "https" else None
         self._addresses: deque[str] = deque()
         self._resolved_at = 0.0
-        self._idle: deque[_Connection] = deque()  # the one that was used last is the last one
-        self._busy: set[_Connection] = set()
+        self._idle: deque[_ServerConnection] = deque()  # the one that was used last is the last one
+        self._busy: set[_ServerConnection] = set()
         self._idle_timer: asyncio.TimerHandle | None = None
 
     @property
@@ -105,7 +105,7 @@ class HttpConnections:
         self._idle.clear()
         await asyncio.sleep(0)  # so that whoever waits for one of them is called
 
-    def _take_idle(self) -> "_Connection | None":
+    def _take_idle(self) -> "_ServerConnection | None":
         oldest = asyncio.get_running_loop().time() - KEEP_ALIVE_S
         while self._idle:
             connection = self._idle.pop()
@@ -114,7 +114,7 @@ class HttpConnections:
             connection.close()
         return None
 
-    def _keep(self, connection: "_Connection") -> None:
+    def _keep(self, connection: "_ServerConnection") -> None:
         """Keep it for the next request, if there can be one."""
         if not connection.is_reusable:
             connection.abort()
@@ -139,13 +139,13 @@ class HttpConnections:
         if self._idle:
             self._start_idle_timer()
 
-    async def _open(self) -> "_Connection | Unreachable":
+    async def _open(self) -> "_ServerConnection | Unreachable":
         loop = asyncio.get_running_loop()
         try:
             await self._resolve(loop)
             # A copy: others rotate them meanwhile.
             sock = await self._egress.connect_to_any([*self._addresses], self._port)
-            connection = _Connection(loop, self._egress.open_connections)
+            connection = _ServerConnection(loop, self._egress.open_connections)
             try:
                 if self._tls is None:
                     await loop.create_connection(lambda: connection, sock=sock)
@@ -190,7 +190,7 @@ class _Stop(Exception):
     """Nothing of what follows is parsed."""
 
 
-class _Connection(asyncio.BufferedProtocol):
+class _ServerConnection(asyncio.BufferedProtocol):
     """One connection, for one exchange at a time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, open_connections: OpenConnections) -> None:

@@ -40,7 +40,7 @@ BUILD_FAILED = Refused(
 log = structlog.get_logger()
 
 
-class MessageBuilder:
+class BatchBuilder:
     """Builds messages within the budgets of their groups, and within their leases."""
 
     def __init__(self, database: Database, budgets: ComputeBudgets, work: PendingWork) -> None:

@@ -1,7 +1,7 @@
 """Sends claimed deliveries in batches, with no transaction open.
 
 What is scarce is shared by the groups: attempts in flight (`AttemptSlots`), and the CPU time of
-templates (`MessageBuilder`). While ingest is saturated, few batches start. Whoever has to wait
+templates (`BatchBuilder`). While ingest is saturated, few batches start. Whoever has to wait
 keeps its deliveries as long as their leases allow.
 """
 
@@ -32,7 +32,7 @@ from longwire.delivery.leases import (
     Released,
     has_lease_left,
 )
-from longwire.delivery.message_building import MessageBuilder
+from longwire.delivery.message_building import BatchBuilder
 from longwire.delivery.pending_work import PendingWork
 from longwire.delivery.settlement import STOPPED
 from longwire.ids import new_id
@@ -81,7 +81,7 @@ class BatchSender:
         self._work = work
         self._in_flight_max = in_flight_max
         self._slots = AttemptSlots[ChannelWorker](attempts_in_flight_max)
-        self._builder = MessageBuilder(database, budgets, work)
+        self._builder = BatchBuilder(database, budgets, work)
         self._on_attempt = on_attempt
         self._is_busy = is_busy
         self._tracer = tracer

@@ -54,7 +54,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class DemoAccess:
     """How the demo reaches the service: as its operator, and as people of the company.
 
     What somebody without credentials would do is done by the operator.
@@ -78,7 +78,9 @@ class SeedOptions:
     clock: Clock | None = None  # of the service, which is turned to let the past pass
 
 
-async def seed(access: Access, options: SeedOptions, report: Report = lambda step: None) -> Fleet:
+async def seed(
+    access: DemoAccess, options: SeedOptions, report: Report = lambda step: None
+) -> Fleet:
     """Create the company. The device types of the plan must exist: only an operator adds them."""
     plans = plan_devices(options.devices, options.seed)
     seeder = _Seeder(access, options)
@@ -107,7 +109,7 @@ async def seed(access: Access, options: SeedOptions, report: Report = lambda ste
 
 
 class _Seeder:
-    def __init__(self, access: Access, options: SeedOptions) -> None:
+    def __init__(self, access: DemoAccess, options: SeedOptions) -> None:
         self._operator = access.operator
         self._administrator = access.as_person(ADMINISTRATOR.email)
         self._manager = access.as_person(MANAGER.email)

@@ -10,7 +10,7 @@ from longwire.demo.client import Api, ClientCredentials
 from longwire.demo.fleet import Fleet, load_fleet
 from longwire.demo.plan import plan_devices
 from longwire.demo.receiver import Receiver
-from longwire.demo.seeding import Access, Report, SeedOptions, seed
+from longwire.demo.seeding import DemoAccess, Report, SeedOptions, seed
 from longwire.demo.traffic import Traffic, send_traffic
 
 _CONNECTIONS_MAX = 80
@@ -46,7 +46,9 @@ def open_http() -> aiohttp.ClientSession:
 async def seed_service(service: DemoService, options: SeedOptions) -> Fleet:
     """Fill a service that runs already, and leave it."""
     async with open_http() as http:
-        return await seed(Access(Api(http, service.url, service.operator), service.people), options)
+        return await seed(
+            DemoAccess(Api(http, service.url, service.operator), service.people), options
+        )
 
 
 async def run_demo(
@@ -74,7 +76,7 @@ async def run_demo(
             options = SeedOptions(
                 receiver.url, receiver.downlink_url, state.devices, state.seed, clock=clock
             )
-            fleet = await seed(Access(api, service.people), options, report)
+            fleet = await seed(DemoAccess(api, service.people), options, report)
             save(replace(state, group_id=fleet.group_id))
         on_ready(fleet)
         traffic = Traffic(api, fleet, state.seed, receiver.downlink_url)

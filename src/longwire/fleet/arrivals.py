@@ -76,7 +76,7 @@ class SelectedStep:
 
 
 @dataclass(slots=True)
-class ArrivalScan:
+class LedgerScan:
     """A page that is being collected, and where in the ledger it has come to."""
 
     position: int | None  # the last entry that was looked at
@@ -178,7 +178,7 @@ def _list_oldest(retention_days: Mapping[str, int], now: Moment) -> dict[int, Mo
     return {kind.value: moment for kind, moment in oldest.items() if moment is not None}
 
 
-def read_step(tx: Tx, scope: ArrivalScope, scan: ArrivalScan) -> SelectedStep:
+def read_step(tx: Tx, scope: ArrivalScope, scan: LedgerScan) -> SelectedStep:
     """The next entries behind the scan, and the records among them that are selected."""
     selection, position = scope.selection, scan.position
     after, before = selection.after, selection.before
@@ -227,7 +227,7 @@ def is_true(expression: Expression, record: ArrivedRecord) -> bool:
         return False
 
 
-def require_progress(evaluated: int, scan: ArrivalScan) -> None:
+def require_progress(evaluated: int, scan: LedgerScan) -> None:
     """When a budget is used up: what was found so far is a page, unless nothing was looked at."""
     if not evaluated and not scan.looked_at:
         raise TooManyRequests(

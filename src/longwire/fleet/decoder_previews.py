@@ -62,7 +62,7 @@ class PreviewPayload:
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewInputs:
+class DecoderPreviewInputs:
     """The decoder, on whose behalf it runs, and the payloads."""
 
     group_id: str
@@ -92,7 +92,7 @@ def load_preview(
     device_id: str | None,
     given: Sequence[PreviewPayload] | None,
     limit: int,
-) -> PreviewInputs:
+) -> DecoderPreviewInputs:
     """The draft, or else the type's decoder, and the payloads: given ones, or the latest stored."""
     access.authorize(tx, actor, PERMISSION, group_id)
     device_types.get_device_type(tx, type_name)
@@ -104,7 +104,7 @@ def load_preview(
     payloads = (
         _list_stored(tx, group_id, type_name, device_id, limit) if given is None else list(given)
     )
-    return PreviewInputs(group_id, draft, payloads)
+    return DecoderPreviewInputs(group_id, draft, payloads)
 
 
 def _list_stored(
@@ -155,7 +155,9 @@ def _stored_payload(arrived: arrived_records.ArrivedRecord) -> PreviewPayload | 
 # --- decode ---
 
 
-def build_preview(inputs: PreviewInputs, guard: CodecGuard = DRAFT_GUARD) -> list[PreviewedPayload]:
+def build_preview(
+    inputs: DecoderPreviewInputs, guard: CodecGuard = DRAFT_GUARD
+) -> list[PreviewedPayload]:
     """Decode the payloads, as far as time and the budget allow. Blocks."""
     caller = CodecCaller(inputs.group_id, "")
     require_budget(guard, inputs.group_id)
@@ -177,7 +179,7 @@ def build_preview(inputs: PreviewInputs, guard: CodecGuard = DRAFT_GUARD) -> lis
     return previewed
 
 
-def _build_decoder(inputs: PreviewInputs, caller: CodecCaller, guard: CodecGuard) -> Decoder:
+def _build_decoder(inputs: DecoderPreviewInputs, caller: CodecCaller, guard: CodecGuard) -> Decoder:
     """The decoder of a draft; loading a source that loops costs the group, too."""
     make = KINDS.get(inputs.draft.kind)
     if make is None:

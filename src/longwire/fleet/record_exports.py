@@ -49,7 +49,7 @@ class RecordSelection:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class ExportPosition:
     """How far an export has come: to an arrival, or to a record of a stay."""
 
     seq: int = 0
@@ -57,7 +57,7 @@ class Position:
     cursor: StayCursor | None = None
     most: int = STEP_RECORDS_MAX // 4
 
-    def following(self, *, has_large: bool, **changes: Any) -> "Position":
+    def following(self, *, has_large: bool, **changes: Any) -> "ExportPosition":
         """The next one: its step is small where records are large."""
         most = STEP_RECORDS_MIN if has_large else min(2 * self.most, STEP_RECORDS_MAX)
         return replace(self, most=most, **changes)
@@ -68,11 +68,11 @@ class ExportedRecords:
     """(seq, body) of some records, and where to continue; None at the end."""
 
     rows: list[tuple[int, str]]
-    position: Position | None
+    position: ExportPosition | None
 
 
 def read_step(
-    tx: Tx, actor: Actor, selection: RecordSelection, position: Position | None
+    tx: Tx, actor: Actor, selection: RecordSelection, position: ExportPosition | None
 ) -> ExportedRecords:
     """The next records; at the first step, those after the one that the caller names."""
     if selection.group_id is not None:
@@ -84,7 +84,7 @@ def read_step(
 
 
 def _read_groups(
-    tx: Tx, selection: RecordSelection, group_id: str, position: Position | None
+    tx: Tx, selection: RecordSelection, group_id: str, position: ExportPosition | None
 ) -> ExportedRecords:
     groups = arrivals.list_group_numbers(tx, [group_id], subgroups=selection.subgroups)
     until = ALL_TIME[1] if selection.end is None else first_seq(selection.end)
@@ -92,7 +92,7 @@ def _read_groups(
         until = min(until, arrival_horizon.get_settled_seq(tx, SETTLED_BEHIND) + 1)
     if position is None:
         begin = 0 if selection.begin is None else first_seq(selection.begin)
-        position = Position(max(begin - 1, selection.after_seq or 0))
+        position = ExportPosition(max(begin - 1, selection.after_seq or 0))
     if len(groups) > 1:
         return _read_merged(tx, selection, groups, position, until)
     scan = store.scan_arrivals(
@@ -111,7 +111,7 @@ def _read_groups(
 
 
 def _read_merged(
-    tx: Tx, selection: RecordSelection, groups: Sequence[int], position: Position, until: int
+    tx: Tx, selection: RecordSelection, groups: Sequence[int], position: ExportPosition, until: int
 ) -> ExportedRecords:
     """The arrivals of several groups, as if they were one."""
     step = store_arrivals.list_step(tx, groups, position.seq, until, position.most, ascending=True)
@@ -131,7 +131,11 @@ def _read_merged(
 
 
 def _read_device(
-    tx: Tx, actor: Actor, selection: RecordSelection, device_id: str, position: Position | None
+    tx: Tx,
+    actor: Actor,
+    selection: RecordSelection,
+    device_id: str,
+    position: ExportPosition | None,
 ) -> ExportedRecords:
     device = records.get_reporting_device(tx, device_id)
     stays = _list_stays(tx, actor, device, selection)
@@ -140,7 +144,7 @@ def _read_device(
         selection.first_ts,
     )
     if position is None:
-        position = _find_start(tx, selection, device, stays) or Position(stay=min(stays))
+        position = _find_start(tx, selection, device, stays) or ExportPosition(stay=min(stays))
     if position.stay not in stays:  # its records were deleted meanwhile
         return ExportedRecords([], _begin_next_stay(stays, position))
     scan = store.scan_stay(
@@ -159,9 +163,9 @@ def _read_device(
     return ExportedRecords(rows, _begin_next_stay(stays, position))
 
 
-def _begin_next_stay(stays: Mapping[int, str], position: Position) -> Position | None:
+def _begin_next_stay(stays: Mapping[int, str], position: ExportPosition) -> ExportPosition | None:
     later = [stay for stay in stays if stay > position.stay]
-    return Position(stay=min(later)) if later else None
+    return ExportPosition(stay=min(later)) if later else None
 
 
 def _list_stays(
@@ -186,7 +190,7 @@ def _list_stays(
 
 def _find_start(
     tx: Tx, selection: RecordSelection, device: ReportingDevice, stays: Mapping[int, str]
-) -> Position | None:
+) -> ExportPosition | None:
     """The place of the record that the caller has, if they name one."""
     if selection.after_seq is None:
         return None
@@ -194,4 +198,4 @@ def _find_start(
     found = store.find_stay_cursor(tx, selection.kind, device.number, groups, selection.after_seq)
     if found is None or found[0] not in stays:
         raise invalid_field("after", "is no record of this list; start without it")
-    return Position(stay=found[0], cursor=found[1])
+    return ExportPosition(stay=found[0], cursor=found[1])

@@ -15,7 +15,7 @@ from longwire.fleet.redecoding import RedecodeBatch, RedecodedBatch
 from longwire.identity import access
 from longwire.jobs import selection as selections
 from longwire.jobs.results import JobFailed, StepPostponed, StepResult
-from longwire.jobs.selection import BEGIN, Position, decode_selection
+from longwire.jobs.selection import BEGIN, SelectionPosition, decode_selection
 from longwire.jobs.tasks import PERMISSIONS, RedecodeTask, decode_task
 from longwire.model import Actor, ItemOutcome, Job, JobCounts, JobItem, PageRequest
 from longwire.store import credentials, reporting_devices
@@ -30,7 +30,7 @@ REJECTED = "rejected"  # by the decoder
 class _Cursor(msgspec.Struct, frozen=True):
     """Up to which device, and up to which record of the devices that follow."""
 
-    position: Position = BEGIN
+    position: SelectionPosition = BEGIN
     after: tuple[int | str, ...] | None = None
 
 
@@ -43,7 +43,7 @@ class _FoundBatch:
 
     batch: RedecodeBatch
     devices: int
-    following: Position | None
+    following: SelectionPosition | None
 
 
 @dataclass(frozen=True, slots=True)

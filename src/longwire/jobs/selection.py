@@ -29,7 +29,7 @@ class DeviceSelection(msgspec.Struct, frozen=True):
     subgroups: bool = False
 
 
-class Position(msgspec.Struct, frozen=True):
+class SelectionPosition(msgspec.Struct, frozen=True):
     """How far a selection was walked: to a device of a group, or to one of the ids."""
 
     after: tuple[str, int] | None = None
@@ -37,14 +37,14 @@ class Position(msgspec.Struct, frozen=True):
     index: int = 0
 
 
-BEGIN = Position()
+BEGIN = SelectionPosition()
 
 
 @dataclass(slots=True)
 class TakenDevices:
     """Some devices by their groups, and where to go on; None at the end."""
 
-    position: Position | None
+    position: SelectionPosition | None
     by_group: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -62,7 +62,7 @@ class Estimate:
 
 
 _decoder = msgspec.json.Decoder(DeviceSelection)
-_positions = msgspec.json.Decoder(Position | None)
+_positions = msgspec.json.Decoder(SelectionPosition | None)
 
 
 def encode_selection(selection: DeviceSelection) -> str:
@@ -73,16 +73,16 @@ def decode_selection(job: Job) -> DeviceSelection:
     return _decoder.decode(job.selection)
 
 
-def encode_position(position: Position | None) -> str:
+def encode_position(position: SelectionPosition | None) -> str:
     return msgspec.json.encode(position).decode()
 
 
-def decode_position(job: Job) -> Position:
+def decode_position(job: Job) -> SelectionPosition:
     return _positions.decode(job.cursor) or BEGIN
 
 
 def take(
-    tx: Tx, scope: Scope, selection: DeviceSelection, position: Position, most: int
+    tx: Tx, scope: Scope, selection: DeviceSelection, position: SelectionPosition, most: int
 ) -> TakenDevices:
     """Some devices that follow a position; `scope` has the groups of the selection."""
     if selection.device_ids is not None:
@@ -106,15 +106,15 @@ def take(
         after = following if is_whole else (some[-1].group_id, some[-1].number)
         examined += window
         window *= 2
-    taken.position = Position(after, until)
+    taken.position = SelectionPosition(after, until)
     return taken
 
 
 def _take_ids(
-    group_id: str, device_ids: tuple[str, ...], position: Position, most: int
+    group_id: str, device_ids: tuple[str, ...], position: SelectionPosition, most: int
 ) -> TakenDevices:
     index = position.index + most
-    taken = TakenDevices(Position(index=index) if index < len(device_ids) else None)
+    taken = TakenDevices(SelectionPosition(index=index) if index < len(device_ids) else None)
     taken.by_group[group_id] = list(device_ids[position.index : index])
     return taken
 

@@ -22,7 +22,7 @@ import structlog
 from longwire.clock import SECOND, Moment
 from longwire.errors import LongwireError, TooManyRequests
 from longwire.fleet import arrivals
-from longwire.fleet.arrivals import ArrivalScan, ArrivalScope
+from longwire.fleet.arrivals import ArrivalScope, LedgerScan
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ingest.sequencer import Sequencer
 from longwire.live.activity import (
@@ -251,7 +251,7 @@ class LiveHub:
         settled = cursor.base if self.is_ordered else await self._read_settled()
         sent = cursor.sent
         seen = set(sent)
-        scan = ArrivalScan(cursor.base, BOX_RECORDS_MAX)
+        scan = LedgerScan(cursor.base, BOX_RECORDS_MAX)
         while not scan.is_done:
             step = await self.database.read(lambda tx: arrivals.read_step(tx, scope, scan))
             matched = await self.filter(scope, step.records)

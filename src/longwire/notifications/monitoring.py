@@ -36,9 +36,9 @@ from longwire.store import channels as store_channels
 from longwire.store import notifications as store
 from longwire.store.database import Database, Tx
 from longwire.store.notifications import (
-    ConnectorHealth,
     DriftState,
     LastSeen,
+    MonitoredConnector,
     NotificationState,
 )
 
@@ -242,7 +242,7 @@ def _check_drift(tx: Tx, rule: Rule, devices: Sequence[DriftState]) -> list[Trig
 
 
 def _check_health(
-    tx: Tx, rule: Rule, connectors: Sequence[ConnectorHealth]
+    tx: Tx, rule: Rule, connectors: Sequence[MonitoredConnector]
 ) -> list[TriggerCandidate]:
     """Connectors that began to fail, or recovered."""
     return [
@@ -271,7 +271,7 @@ def _check_health(
     ]
 
 
-def _is_failing(health: ConnectorHealth, failing_after: int) -> bool | None:
+def _is_failing(health: MonitoredConnector, failing_after: int) -> bool | None:
     """Whether a connector fails; None below the threshold, where nothing changes.
 
     One that the service disabled because of its receiver counts as failing. Enabled again, it has

@@ -91,13 +91,13 @@ class ArchiveNeeded(Exception):
         self.query = query
 
 
-class ArchiveReader(Protocol):
+class ArchiveSource(Protocol):
     async def fetch(self, query: ArchiveQuery) -> Any:
         """An `ArchivedRange`, or a list of `ArchivedRecord`, of those that are in the files."""
 
 
 async def run_with_archive(
-    reader: ArchiveReader, read: Callable[[Work[T]], Awaitable[T]], work: Work[T]
+    reader: ArchiveSource, read: Callable[[Work[T]], Awaitable[T]], work: Work[T]
 ) -> T:
     """Run a work that reads, with what it needs of the archive."""
     fetched: dict[ArchiveQuery, Any] = {}

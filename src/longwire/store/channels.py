@@ -279,17 +279,17 @@ def list_all(tx: Tx) -> list[Channel]:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorHealth:
+class ConnectorFailures:
     number: int
     id: str
     type: str
     failures: int
 
 
-def list_connector_health(tx: Tx, numbers: Collection[int]) -> list[ConnectorHealth]:
+def list_connector_health(tx: Tx, numbers: Collection[int]) -> list[ConnectorFailures]:
     """How those of these channels are that are connectors."""
     rows = tx.fetch_raw(LIST_CONNECTOR_HEALTH, {"numbers": array_param(tx, numbers)})
-    return [ConnectorHealth(*row) for row in rows]
+    return [ConnectorFailures(*row) for row in rows]
 
 
 def list_names(tx: Tx) -> dict[int, str | None]:

@@ -383,7 +383,7 @@ def _last_seen(row: Sequence[Any]) -> LastSeen:
     return LastSeen(number, device_id, name, type_name, tags, at, _state_of(state))
 
 
-class ConnectorHealth(msgspec.Struct, frozen=True):
+class MonitoredConnector(msgspec.Struct, frozen=True):
     """The health of a connector, and the state of a notification for it."""
 
     number: int
@@ -398,7 +398,7 @@ class ConnectorHealth(msgspec.Struct, frozen=True):
 
 def list_connector_health(
     tx: Tx, number: int, group_id: str, only: Collection[int] | None = None
-) -> list[ConnectorHealth]:
+) -> list[MonitoredConnector]:
     """The connectors of a group, or of them only those with these numbers.
 
     Without those that somebody has disabled, but with those that the service has disabled because
@@ -417,8 +417,8 @@ def list_connector_health(
     return [_connector_health(row) for row in rows]
 
 
-def _connector_health(row: Sequence[Any]) -> ConnectorHealth:
+def _connector_health(row: Sequence[Any]) -> MonitoredConnector:
     number, connector_id, name, type_name, failures, error, is_enabled, *state = row
-    return ConnectorHealth(
+    return MonitoredConnector(
         number, connector_id, name, type_name, failures, error, bool(is_enabled), _state_of(state)
     )

@@ -13,8 +13,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
@@ -23,7 +24,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
-from longwire.store.archive_reads import ArchiveReader, run_with_archive
+from longwire.store.archive_reads import ArchiveSource, run_with_archive
 from longwire.store.binary_arrays import BigintArray
 from longwire.store.database import (
     Cluster,
@@ -41,12 +42,12 @@ from longwire.store.node_lease import NodeLease
 from longwire.store.postgres_connections import (
     Address,
     ConnectionWatch,
-    Connector,
     RecentlyUnreachable,
+    ServerConnector,
 )
 from longwire.store.postgres_pipeline import Prepared, StatementPipeline
 from longwire.store.postgres_standbys import StandbyReads
-from longwire.store.workers import Job, RunJobs, WorkerPool
+from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
 
 T = TypeVar("T")
 
@@ -107,7 +108,7 @@ class Postgres:
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
     write_failure: str | None = None
     slots = 1
-    archive: ArchiveReader | None = None
+    archive: ArchiveSource | None = None
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class Postgres:
         else:
             settings = self._session.items()
             options["options"] = " ".join(f"-c {name}={value}" for name, value in settings)
-        self._connector = Connector(url, options)
+        self._connector = ServerConnector(url, options)
         readers = max(1, connections // 2)
         writers = max(1, connections - readers)
         self._engine = self._create_engine(writers)
@@ -251,8 +252,8 @@ class Postgres:
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         return self._writers.submit(self._build_job(work))
 
-    def _build_job(self, work: Work[T], *, is_read: bool = False) -> "_TimedWork[T]":
-        return _TimedWork(work, is_read, time.monotonic() + self._timeout_s)
+    def _build_job(self, work: Work[T], *, is_read: bool = False) -> "_PrimaryWork[T]":
+        return _PrimaryWork(work, time.monotonic() + self._timeout_s, is_read)
 
     @property
     def waiting(self) -> Mapping[str, int]:
@@ -319,10 +320,10 @@ class Postgres:
     def _open_worker(self) -> Iterator[RunJobs]:
         yield self._run
 
-    def _run(self, jobs: list[Job[Any]]) -> None:
+    def _run(self, jobs: list[QueuedWork[Any]]) -> None:
         for job in jobs:
             timed = job.work
-            assert isinstance(timed, _TimedWork)
+            assert isinstance(timed, _PrimaryWork)
             run = self._read_one if timed.is_read else self._write_one
             try:
                 job.result = self._retried(partial(run, timed), timed.deadline)
@@ -354,13 +355,13 @@ class Postgres:
                 if not attempts_max:
                     raise
 
-    def _read_one(self, timed: "_TimedWork[T]") -> T:
+    def _read_one(self, timed: "_PrimaryWork[T]") -> T:
         with self._reading.connect() as connection:
             tx = self._tx(connection, is_write=False)
             with self._watch.watch(tx.driver, timed.deadline):
                 return _run_work(connection, timed.work, tx)
 
-    def _write_one(self, timed: "_TimedWork[T]") -> T:
+    def _write_one(self, timed: "_PrimaryWork[T]") -> T:
         self._require_node_lease()
         with self._engine.connect() as connection:
             tx = self._tx(connection, is_write=True)
@@ -415,18 +416,9 @@ def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) 
         raise OutcomeUnknown from error
 
 
-class _TimedWork(Generic[T]):
-    """A work, the engine that it is for, and the monotonic time until which it may take."""
-
-    __slots__ = ("deadline", "is_read", "work")
-
-    def __init__(self, work: Work[T], is_read: bool, deadline: float) -> None:
-        self.work = work
-        self.is_read = is_read
-        self.deadline = deadline
-
-    def __call__(self, tx: Tx) -> T:
-        return self.work(tx)
+@dataclass(slots=True)
+class _PrimaryWork(TimedWork[T]):
+    is_read: bool
 
 
 def _refuse_unsafe(connection: sa.Connection) -> None:

@@ -50,7 +50,7 @@ class RecentlyUnreachable(psycopg.OperationalError):
     """No server could be reached a moment ago."""
 
 
-class Connector:
+class ServerConnector:
     """Opens connections to the server, or to one of the servers, that a URL names."""
 
     def __init__(self, url: str, options: dict[str, Any]) -> None:

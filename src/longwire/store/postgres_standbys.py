@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from contextvars import Context
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
@@ -40,8 +40,8 @@ from longwire.store.archive_reads import ArchiveNeeded
 from longwire.store.cache_epochs import AUTH, CONFIG
 from longwire.store.database import DatabaseContext, NotOnStandby, StandbyStatus, Tx, Work
 from longwire.store.fair_queue import current_caller
-from longwire.store.postgres_connections import Address, ConnectionWatch, Connector
-from longwire.store.workers import Job, RunJobs, WorkerPool
+from longwire.store.postgres_connections import Address, ConnectionWatch, ServerConnector
+from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class StandbyState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class WalPosition:
     """How much the primary had written when it was asked, or more."""
 
     asked_at: float  # monotonic
@@ -104,17 +104,17 @@ class Position:
     settled_seq: int | None = None  # arrivals up to this number are there
 
 
-class Positions:
+class WalPositions:
     """The latest positions; one question at a time, whose answer all get who waited for it."""
 
     def __init__(self, read_primary: Callable[[Work[Any]], Awaitable[Any]]) -> None:
         self._read_primary = read_primary
-        self._known: deque[Position] = deque(maxlen=POSITIONS_MAX)
-        self._running: asyncio.Task[Position] | None = None
-        self._next: asyncio.Task[Position] | None = None
+        self._known: deque[WalPosition] = deque(maxlen=POSITIONS_MAX)
+        self._running: asyncio.Task[WalPosition] | None = None
+        self._next: asyncio.Task[WalPosition] | None = None
         self._horizon_at = -math.inf
 
-    def find(self, since: float) -> Position | None:
+    def find(self, since: float) -> WalPosition | None:
         """The oldest position of this moment or later."""
         return next((each for each in list(self._known) if each.asked_at >= since), None)
 
@@ -130,18 +130,18 @@ class Positions:
         if self._next is None and self.find(time.monotonic() - interval_s) is None:
             self._begin()
 
-    async def ask(self) -> Position:
+    async def ask(self) -> WalPosition:
         """A position of this moment or later."""
         return await asyncio.shield(self._next or self._begin())
 
-    def _begin(self) -> "asyncio.Task[Position]":
+    def _begin(self) -> "asyncio.Task[WalPosition]":
         # In a context of its own: it is nobody's request, and goes to the primary.
         self._next = asyncio.create_task(self._ask_after(self._running), context=Context())
         # Should nobody wait for it any more, its error is of no interest.
         self._next.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._next
 
-    async def _ask_after(self, running: "asyncio.Task[Position] | None") -> Position:
+    async def _ask_after(self, running: "asyncio.Task[WalPosition] | None") -> WalPosition:
         if running is not None and not running.done():
             await asyncio.wait([running])
         self._running, self._next = self._next, None
@@ -154,7 +154,7 @@ class Positions:
             raise
         if is_due:
             self._horizon_at = asked_at
-        position = Position(asked_at, written, settled)
+        position = WalPosition(asked_at, written, settled)
         self._known.append(position)
         return position
 
@@ -206,16 +206,9 @@ class WriteTimes:
         return max(self._times.get(caller, -math.inf), self._floor)
 
 
-class _StandbyWork(Generic[T]):
-    __slots__ = ("deadline", "required", "work")
-
-    def __init__(self, work: Work[T], required: Position, deadline: float) -> None:
-        self.work = work
-        self.required = required
-        self.deadline = deadline
-
-    def __call__(self, tx: Tx) -> T:
-        return self.work(tx)
+@dataclass(slots=True)
+class _StandbyWork(TimedWork[T]):
+    required: WalPosition  # what the standby must have replayed
 
 
 class StandbyReads:
@@ -235,7 +228,7 @@ class StandbyReads:
         self._context = context
         self._timeout_s = timeout_s
         self._lag_s = lag_s
-        self._connector = Connector(url, {**options, "target_session_attrs": "standby"})
+        self._connector = ServerConnector(url, {**options, "target_session_attrs": "standby"})
         self._watch = ConnectionWatch(self._connector.responds, self._leave)
         self._engine = self._create_engine(connections)
         self._workers = WorkerPool(
@@ -245,7 +238,7 @@ class StandbyReads:
             batch_max=1,
             waiting_max=WAITING_MAX,
         )
-        self._positions = Positions(read_primary)
+        self._positions = WalPositions(read_primary)
         self._writes = WriteTimes(lag_s)
         self._closing = threading.Event()
         self._prober = threading.Thread(target=self._probe, name="standby-probe", daemon=True)
@@ -308,14 +301,14 @@ class StandbyReads:
         except LongwireError:
             raise NotOnStandby from None
         deadline = time.monotonic() + self._timeout_s
-        timed = _StandbyWork(work, required, deadline)
+        timed = _StandbyWork(work, deadline, required)
         try:
             submitted = self._workers.submit_for_caller(timed)
         except LongwireError:
             raise NotOnStandby from None
         return await submitted
 
-    async def _find_required(self) -> Position:
+    async def _find_required(self) -> WalPosition:
         """What a standby must have replayed for the current caller."""
         since = max(time.monotonic() - self._lag_s, self._writes.get(current_caller.get()))
         found = self._positions.find(since)
@@ -330,7 +323,7 @@ class StandbyReads:
     def _open_worker(self) -> Iterator[RunJobs]:
         yield self._run
 
-    def _run(self, jobs: list[Job[Any]]) -> None:
+    def _run(self, jobs: list[QueuedWork[Any]]) -> None:
         for job in jobs:
             timed = job.work
             assert isinstance(timed, _StandbyWork)
@@ -367,7 +360,7 @@ class StandbyReads:
                 if tx.driver.closed or self._engine.pool is not pool:
                     connection.invalidate()
 
-    def _admit(self, tx: Tx, required: Position) -> None:
+    def _admit(self, tx: Tx, required: WalPosition) -> None:
         """Return when the standby has replayed enough; raise if it does not soon."""
         if required.asked_at < self._writes.floor:
             raise NotOnStandby  # what was changed meanwhile is not to be cached as it was before
@@ -416,20 +409,26 @@ class StandbyReads:
         while not self._closing.is_set():
             try:
                 session = session or self._connector.open(autocommit=True)
-                with self._watch.watch(session, time.monotonic() + PROBE_TIMEOUT_S):
-                    is_standby, is_streaming, lag_s = session.execute(PROBE).fetchall()[0]
-                if not is_standby:
-                    raise psycopg.OperationalError("it is a primary now")
-                self._replay_lag_s = lag_s or 0.0
-                is_recent = self._replay_lag_s <= max(self._lag_s, PROBE_INTERVAL_S)
-                is_ok = is_streaming and is_recent
-                self._state = StandbyState.OK if is_ok else StandbyState.BEHIND
+                self._probe_once(session)
             except psycopg.Error as error:
                 self._set_away(str(error).strip())
-                if session is not None:
-                    with suppress(psycopg.Error):
-                        session.close()
+                _close(session)
                 session = None
             self._closing.wait(PROBE_INTERVAL_S)
-        if session is not None:
+        _close(session)
+
+    def _probe_once(self, session: psycopg.Connection[Any]) -> None:
+        with self._watch.watch(session, time.monotonic() + PROBE_TIMEOUT_S):
+            is_standby, is_streaming, lag_s = session.execute(PROBE).fetchall()[0]
+        if not is_standby:
+            raise psycopg.OperationalError("it is a primary now")
+        self._replay_lag_s = lag_s or 0.0
+        is_recent = self._replay_lag_s <= max(self._lag_s, PROBE_INTERVAL_S)
+        is_ok = is_streaming and is_recent
+        self._state = StandbyState.OK if is_ok else StandbyState.BEHIND
+
+
+def _close(session: psycopg.Connection[Any] | None) -> None:
+    if session is not None:
+        with suppress(psycopg.Error):
             session.close()

@@ -33,7 +33,7 @@ class SealedColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class StepResult:
+class ResealingStep:
     last: tuple[Any, ...] | None  # the key of the last row; None behind the end
     resealed: int
     unreadable: int  # by any key
@@ -113,7 +113,7 @@ def _mail_queue(number: int) -> SealedColumn:
     )
 
 
-def reseal_some(tx: Tx, sealed: SealedColumn, after: tuple[Any, ...] | None) -> StepResult:
+def reseal_some(tx: Tx, sealed: SealedColumn, after: tuple[Any, ...] | None) -> ResealingStep:
     """Seal the next rows behind `after` with the newest key, as far as an older one has."""
     keys = list(sealed.column.table.primary_key.columns)
     rows = tx.rows(_select(sealed, keys, after))
@@ -132,7 +132,7 @@ def reseal_some(tx: Tx, sealed: SealedColumn, after: tuple[Any, ...] | None) -> 
         )
         resealed += tx.execute(changed.values({sealed.column.name: new}))
     last = tuple(rows[-1][: len(keys)]) if len(rows) == ROWS_PER_STEP else None
-    return StepResult(last, resealed, unreadable)
+    return ResealingStep(last, resealed, unreadable)
 
 
 def _reseal(tx: Tx, value: str | bytes, purpose: str) -> str | bytes:

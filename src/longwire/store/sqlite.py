@@ -18,10 +18,10 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
-from longwire.store.archive_reads import ArchiveReader, run_with_archive
+from longwire.store.archive_reads import ArchiveSource, run_with_archive
 from longwire.store.database import Cluster, DatabaseContext, NodeRole, StandbyStatus, Tx, Work
 from longwire.store.reporting_devices import watch_changes
-from longwire.store.workers import IDLE_S, Job, RunJobs, WorkerPool
+from longwire.store.workers import IDLE_S, QueuedWork, RunJobs, WorkerPool
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class SQLite:
         self.broken: str | None = None
         self.cluster = Cluster(0)
         self.write_failure: str | None = None
-        self.archive: ArchiveReader | None = None
+        self.archive: ArchiveSource | None = None
         self._changes_in_file = 0
         self._log_after = 0
         self._last_commit = 0.0
@@ -187,7 +187,7 @@ class SQLite:
         with self._engine.connect() as connection:
             _driver(connection).execute("pragma query_only = on")
 
-            def run(jobs: list[Job[Any]]) -> None:
+            def run(jobs: list[QueuedWork[Any]]) -> None:
                 for job in jobs:
                     self._read_one(connection, job)
 
@@ -199,7 +199,7 @@ class SQLite:
             _driver(connection).execute(f"pragma cache_size = {WRITER_CACHE_KIB * -1}")
             watch_changes(_driver(connection), self.context.caches.devices)
 
-            def run(jobs: list[Job[Any]]) -> None:
+            def run(jobs: list[QueuedWork[Any]]) -> None:
                 if jobs:
                     self._commit_batch(connection, jobs)
                 elif not self._is_guest:
@@ -207,7 +207,7 @@ class SQLite:
 
             yield run
 
-    def _read_one(self, connection: sa.Connection, job: Job[Any]) -> None:
+    def _read_one(self, connection: sa.Connection, job: QueuedWork[Any]) -> None:
         driver = _driver(connection)
         try:
             driver.execute("begin")
@@ -219,7 +219,7 @@ class SQLite:
         except Exception as error:
             job.error = self._translate(error)
 
-    def _commit_batch(self, connection: sa.Connection, jobs: list[Job[Any]]) -> None:
+    def _commit_batch(self, connection: sa.Connection, jobs: list[QueuedWork[Any]]) -> None:
         """Commit all works of a batch in one transaction; each may fail alone."""
         driver = _driver(connection)
         done: list[Tx] = []
@@ -244,7 +244,7 @@ class SQLite:
         for tx in done:
             tx.committed()
 
-    def _run_in_savepoint(self, driver: sqlite3.Connection, tx: Tx, job: Job[Any]) -> bool:
+    def _run_in_savepoint(self, driver: sqlite3.Connection, tx: Tx, job: QueuedWork[Any]) -> bool:
         """Run one of several works; whether it succeeded. Raises what fails for all of them."""
         driver.execute("savepoint work")
         try:

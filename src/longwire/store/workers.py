@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -32,7 +33,7 @@ SERVICE_SHARE = 2
 log = structlog.get_logger()
 
 
-class Job(Generic[T]):
+class QueuedWork(Generic[T]):
     """A unit of work and the future of its caller."""
 
     __slots__ = ("caller", "error", "future", "loop", "result", "work")
@@ -48,7 +49,18 @@ class Job(Generic[T]):
         self.error: BaseException | None = None
 
 
-RunJobs = Callable[[list[Job[Any]]], None]
+@dataclass(slots=True)
+class TimedWork(Generic[T]):
+    """A unit of work, and the monotonic time until which it may take."""
+
+    work: Callable[[Any], T]
+    deadline: float
+
+    def __call__(self, tx: Any) -> T:
+        return self.work(tx)
+
+
+RunJobs = Callable[[list[QueuedWork[Any]]], None]
 
 
 class WorkerPool:
@@ -79,7 +91,7 @@ class WorkerPool:
         self._waiting_max = waiting_max
         self._is_closed = False
         running_max = batch_max if is_atomic else max(1, threads // 2)
-        self._queue: FairQueue[Job[Any]] = FairQueue(running_max)
+        self._queue: FairQueue[QueuedWork[Any]] = FairQueue(running_max)
         self._started: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._serve, name=f"{name}-{number}", daemon=True)
@@ -129,7 +141,7 @@ class WorkerPool:
                 f"{self._waiting_max} requests are waiting for the database already; nothing was "
                 "changed. Try again shortly."
             )
-        job = Job(work, asyncio.get_running_loop(), caller)
+        job = QueuedWork(work, asyncio.get_running_loop(), caller)
         self._queue.put(caller, job)
         return job.future
 
@@ -145,7 +157,7 @@ class WorkerPool:
 
     def _serve_batch(self, run: RunJobs) -> bool:
         """Run what is queued; False when the pool is closed and nothing is left."""
-        batch: list[Job[Any]] = []
+        batch: list[QueuedWork[Any]] = []
         deadline = 0.0
         is_open = True
         while len(batch) < self._batch_max:
@@ -182,7 +194,7 @@ class WorkerPool:
         time.sleep(0.001)  # what is left may wait for the end of what runs
         return True
 
-    def _run_batch(self, run: RunJobs, batch: list[Job[Any]]) -> None:
+    def _run_batch(self, run: RunJobs, batch: list[QueuedWork[Any]]) -> None:
         """Run a batch; an unexpected error fails its jobs, so that no caller waits for ever."""
         try:
             run(batch)
@@ -193,7 +205,7 @@ class WorkerPool:
                 log.exception("database worker failed", pool=self._name)
 
 
-def _publish(batch: list[Job[Any]]) -> None:
+def _publish(batch: list[QueuedWork[Any]]) -> None:
     for loop in {job.loop for job in batch}:
         jobs = [job for job in batch if job.loop is loop]
         try:
@@ -203,7 +215,7 @@ def _publish(batch: list[Job[Any]]) -> None:
             continue
 
 
-def _resolve(jobs: list[Job[Any]]) -> None:
+def _resolve(jobs: list[QueuedWork[Any]]) -> None:
     for job in jobs:
         if job.future.done():
             continue  # the caller went away

@@ -39,7 +39,7 @@ from longwire.web.rejections import (
 )
 from longwire.web.request_cycle import (
     NO_EVENT,
-    Connection,
+    ClientConnection,
     RequestCycle,
     SendResponse,
     encode_fields,
@@ -131,7 +131,7 @@ class _Reading(Enum):
 _NOTHING, _HEAD, _BODY = _Reading
 
 
-class GuardedProtocol(Connection):
+class GuardedProtocol(ClientConnection):
     """One connection, with a deadline for everything its client has to do.
 
     Timers per request are expensive, so each connection has one that is never moved: it wakes at

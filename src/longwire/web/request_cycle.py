@@ -42,7 +42,7 @@ class _NoEvent:
 NO_EVENT = _NoEvent()
 
 
-class Connection(HttpToolsProtocol):
+class ClientConnection(HttpToolsProtocol):
     """What a request needs of the connection it came on."""
 
     def hold_back(self, count: int) -> None:
@@ -78,7 +78,9 @@ class RequestCycle(RequestResponseCycle):
 
     scope: Any
 
-    def __init__(self, connection: Connection, scope: dict[str, Any], *, keep_alive: bool) -> None:
+    def __init__(
+        self, connection: ClientConnection, scope: dict[str, Any], *, keep_alive: bool
+    ) -> None:
         self.scope = scope
         self.connection = connection
         self.transport = connection.transport

@@ -128,7 +128,7 @@ def _merge_failures(failures: Iterable[BaseException]) -> _NodeUnreachable:
 # retries end although the producer is idempotent, and errors keep their cause.
 
 
-class _Connection(AIOKafkaConnection):
+class _BrokerConnection(AIOKafkaConnection):
     def __init__(self, limit: InboundLimit, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._limit = limit
@@ -204,8 +204,8 @@ class _Client(AIOKafkaClient):
         *,
         group: ConnectionGroup = ConnectionGroup.DEFAULT,
         no_hint: bool = False,
-    ) -> _Connection | None:
-        known: _Connection | None = self._conns.get((node_id, group))
+    ) -> _BrokerConnection | None:
+        known: _BrokerConnection | None = self._conns.get((node_id, group))
         if known is not None and known.connected():
             return known
         async with self._get_conn_lock:
@@ -223,7 +223,7 @@ class _Client(AIOKafkaClient):
                 self._close_unused(known)
             return known
 
-    def _close_unused(self, kept: _Connection) -> None:
+    def _close_unused(self, kept: _BrokerConnection) -> None:
         """Close one without a request: a cluster can claim to have any number of nodes."""
         for key, connection in self._conns.items():
             if connection is not kept and not connection._requests:
@@ -231,14 +231,14 @@ class _Client(AIOKafkaClient):
                 connection.close()
                 return
 
-    async def _connect_to_node(self, node_id: Any) -> _Connection:
+    async def _connect_to_node(self, node_id: Any) -> _BrokerConnection:
         broker = self.cluster.broker_metadata(node_id)
         if self._is_closing or broker is None:
             raise errors.StaleMetadata()
         return await self._connect(broker.host, broker.port)
 
-    async def _connect(self, host: str, port: int) -> _Connection:
-        connection = _Connection(
+    async def _connect(self, host: str, port: int) -> _BrokerConnection:
+        connection = _BrokerConnection(
             self._limit,
             host,
             port,

@@ -40,6 +40,7 @@ T = TypeVar("T")
 
 KINDS = ("data", "event", "geoloc", "telemetry")
 NOON = "2026-03-01T12:00:00.000Z"
+PAGES_MAX = 1_000  # of a list that a test walks
 
 # With surplus or expired idle connections the client closes one that it has just given to another
 # thread, whose request then fails with "Bad file descriptor".
@@ -376,15 +377,21 @@ def record_of(device: str, kind: str = "data", **fields: Any) -> dict[str, Any]:
     return {"deviceId": device, "timestamp": NOON, **_REQUIRED[kind], **fields}
 
 
-def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[dict[str, Any]]:
+def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[Any]:
     """All items of a paged list, page by page."""
-    items: list[dict[str, Any]] = []
-    while True:
+    return [item for page in walk_pages(list_page, **params) for item in page["items"]]
+
+
+def walk_pages(list_page: Callable[..., httpx.Response], **params: Any) -> Iterator[dict[str, Any]]:
+    """The pages of a list, which must have an end."""
+    for _ in range(PAGES_MAX):
         page = ok(list_page(**params))
-        items += page["items"]
+        yield page
         if "nextToken" not in page:
-            return items
+            return
+        assert page["nextToken"] != params.get("nextToken"), "a page leads to itself"
         params["nextToken"] = page["nextToken"]
+    raise AssertionError(f"the list has no end after {PAGES_MAX} pages")
 
 
 # --- compiled statements ---

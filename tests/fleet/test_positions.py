@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longwire.store import number_ranges
-from tests.world import Person, World, ok, refused
+from tests.world import Person, World, ok, refused, walk_pages
 
 NOON_S = 1_772_366_400  # 2026-03-01T12:00:00Z
 HALF_DAY_S = 43_200
@@ -14,14 +14,10 @@ HALF_DAY_S = 43_200
 
 def positions(person: Person, group: str, **params: Any) -> dict[str, list[Any]]:
     """By device id, walking all pages; `total` must be right."""
-    items, token = [], {}
-    while True:
-        page = ok(person.get("/group/positions", groupId=group, limit=2, **params, **token))
-        items += page["items"]
-        if "nextToken" not in page:
-            break
-        token = {"nextToken": page["nextToken"]}
-    assert page["total"] == len(items) == len({item[0] for item in items})
+    list_page = partial(person.get, "/group/positions", groupId=group, limit=2)
+    pages = list(walk_pages(list_page, **params))
+    items = [item for page in pages for item in page["items"]]
+    assert pages[-1]["total"] == len(items) == len({item[0] for item in items})
     return {item[0]: item[1:] for item in items}
 
 

@@ -1,11 +1,13 @@
 """Pagination: nothing is skipped or repeated, and a nextToken is valid only for its own list."""
 
 import base64
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import httpx
 import pytest
 
 from longwire.app import OPERATIONS
@@ -13,7 +15,7 @@ from longwire.fleet import device_types
 from longwire.ids import parse_delivery_id
 from longwire.model import SYSTEM, DeviceType
 from tests.waiting import eventually
-from tests.world import KINDS, Person, World, ok, refused, walk
+from tests.world import KINDS, PAGES_MAX, Person, World, ok, refused, walk, walk_pages
 
 pytestmark = pytest.mark.engine_free
 
@@ -36,14 +38,23 @@ class PagedList:
 
     def everything(self, person: Person) -> list[str]:
         """The ids of the whole list, page by page."""
-        params: dict[str, Any] = {**self.params, "limit": 3}
-        ids: list[str] = []
-        while True:
-            page = ok(person.get(self.path, **params))
-            ids += self.ids(page)
-            if "nextToken" not in page:
-                return ids
-            params["nextToken"] = page["nextToken"]
+        pages = walk_pages(partial(person.get, self.path), **self.params, limit=3)
+        return [id_ for page in pages for id_ in self.ids(page)]
+
+
+@pytest.mark.parametrize(
+    "tokens, complaint",
+    [
+        (itertools.repeat("same"), "leads to itself"),
+        (itertools.count(), f"after {PAGES_MAX} pages"),
+    ],
+)
+def test_a_list_without_an_end_fails_its_test(tokens: Iterator[Any], complaint: str) -> None:
+    def list_page(**params: Any) -> httpx.Response:
+        return httpx.Response(200, json={"items": [], "nextToken": str(next(tokens))})
+
+    with pytest.raises(AssertionError, match=complaint):
+        walk(list_page)
 
 
 def paged_lists(world: World, ada: Person) -> list[PagedList]:

@@ -76,7 +76,7 @@ function useColumns({ connectors, filter }: MessageListProps): Column<DayRow>[] 
         id: "connector",
         head: "Connector",
         width: "minmax(110px, 1fr)",
-        card: "line",
+        card: "wide",
         cell: cell((event) => names.get(event.connectorId) ?? event.connectorId),
       });
     return columns;

@@ -1,6 +1,7 @@
 """The archive: old records as files, listed and exported as if they were in the database."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -351,6 +352,27 @@ def test_expired_files_are_dropped_and_an_unreachable_archive_costs_only_what_is
     world._run(world.app._archive.drop_expired(world.database, oldest))  # type: ignore[union-attr]
     assert {path.parent.parent.name for path in place.rglob("*.parquet")} == {"event"}
     assert len(list_records(fleet.ada, "event", device)) == 16
+
+
+def test_an_archive_that_does_not_respond_is_given_up_in_time(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive(fleet.world)
+    plain, may_respond = reader.find_range, threading.Event()
+
+    def find_range(*about: Any) -> Any:
+        may_respond.wait(60)
+        return plain(*about)
+
+    device = fleet.devices[0]
+    recent = format_date(archive_files.month_start(fleet.world.clock.now()))
+    with monkeypatch.context() as during:
+        during.setattr(reader, "FETCH_TIMEOUT_S", 0.2)
+        during.setattr(reader, "find_range", find_range)
+        assert refused(fleet.ada.get("/device/data", deviceId=device), 503)["code"] == "unavailable"
+        assert len(list_records(fleet.ada, "data", device, beginDate=recent)) == 4
+        may_respond.set()
+    assert len(list_records(fleet.ada, "data", device)) == 16
 
 
 @pytest.mark.ordinary_variant("sqlite")

@@ -1,12 +1,15 @@
 """Reads that may lag go to a standby, and nobody notices but by what others have just written."""
 
 import contextlib
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from longwire.store.database import NotOnStandby
+from longwire.store.postgres_standbys import WalPosition, _StandbyWork
 from tests.cluster.pair import Pair
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
@@ -105,7 +108,7 @@ def test_a_standby_that_lags_too_far_is_left_and_used_again(
     pair: Pair, make_node: Callable[..., World]
 ) -> None:
     node = make_node(database_read_standbys=pair.standby.url, database_read_lag_s=1.0)
-    ada, bob, _, device = share_group(node)
+    ada, bob, group, device = share_group(node)
     ada.reports(device, data="1")
     wait_until_served(node, lambda: bob.records(device))
     with paused_replay(pair):
@@ -114,6 +117,27 @@ def test_a_standby_that_lags_too_far_is_left_and_used_again(
         eventually(lambda: state(node) == "behind")
     eventually(lambda: state(node) == "ok")
     wait_until_served(node, lambda: bob.records(device))
+    # A read that has asked before a revocation what the standby must have comes after it.
+    standbys = node.database._standbys  # type: ignore[attr-defined]
+    early = node._run(standbys._positions.ask())
+    assert read_at(node, early) == 1
+    ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+    with pytest.raises(NotOnStandby):
+        read_at(node, early)
+    late = node._run(standbys._positions.ask())
+    eventually(lambda: is_read_at(node, late))
+
+
+def read_at(node: World, position: WalPosition) -> int:
+    """Read on the standby, which must have replayed this."""
+    work = _StandbyWork(lambda tx: int(tx.fetch_raw("select 1", {})[0][0]), math.inf, position)
+    return node.database._standbys._read_one(work)  # type: ignore[attr-defined, no-any-return]
+
+
+def is_read_at(node: World, position: WalPosition) -> bool:
+    with contextlib.suppress(NotOnStandby):
+        return read_at(node, position) == 1
+    return False
 
 
 def test_a_standby_that_is_cut_off_from_its_primary_is_behind_though_it_has_replayed_all(

@@ -17,6 +17,7 @@ import pytest
 from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import format_date
 from longwire.delivery import claiming, engine, http_limits, leases, messages, retry_policy, sending
+from longwire.delivery.channel_worker import PROBE_AFTER
 from longwire.delivery.egress import NOT_RESOLVED
 from longwire.errors import Unavailable
 from longwire.ids import parse_delivery_id
@@ -25,7 +26,7 @@ from longwire.records import EncodedRecord
 from longwire.store import backlogs as store_backlogs
 from longwire.store import channels as store_channels
 from longwire.store import delivery_history
-from longwire.store.database import Tx
+from longwire.store.database import Cluster, NodeRole, Tx
 from longwire.store.delivery_states import DeliveryState
 from longwire.store.locks import acquire_lock
 from tests.delivery.receiver import HANG, HANG_UP, Receiver, StubResponse, redirect
@@ -212,6 +213,47 @@ def test_a_stop_during_a_transaction_leaves_no_lease(
         line.settles(succeed=300, seconds=10)
         assert len(receiver.requests) == len(set(receiver.ids)) == 300
         assert {event["attempts"] for event in line.events()} == {1}
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_channel_that_another_process_probes_costs_the_others_no_claims(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    plain, is_due = claiming.Claimer.settle_and_claim, threading.Event()
+    is_claimed, may_commit = threading.Event(), threading.Event()
+
+    def hold(self: claiming.Claimer, *about: Any) -> claiming.ClaimResult:
+        result = plain(self, *about)
+        if is_due.is_set() and sum(map(bool, result.claimed.values())) == 2:
+            is_claimed.set()
+            may_commit.wait(60)
+        return result
+
+    monkeypatch.setattr(claiming.Claimer, "settle_and_claim", hold)
+    closes = StubResponse(held=True, close_socket=True)
+    with Receiver(closes) as failing, Receiver() as receiver:
+        line = Line(ada, failing.url)
+        other = ada.connector(line.group, receiver.url)
+        line.reports(PROBE_AFTER)
+        failing.wait_for(PROBE_AFTER)
+        receiver.wait_for(PROBE_AFTER)
+        # Of two processes, the other one probes this channel.
+        number, this = number_of(line), world.database.cluster.number
+        nodes = (this, this + 1) if number % 2 else (this - 1, this)
+        roles = dict.fromkeys(nodes, NodeRole.SERVE)
+        monkeypatch.setattr(world.database, "cluster", Cluster(this, roles))
+        worker = world.app.engine._workers[number]
+        is_due.set()
+        line.reports()
+        assert is_claimed.wait(60)
+        failing.release()
+        eventually(lambda: worker.is_probing and not worker.in_flight)
+        may_commit.set()
+        receiver.wait_for(PROBE_AFTER + 1)
+        eventually(lambda: ada.events(line.group, other)["stats"]["totalStillProcessing"] == 0)
+        events = ada.events(line.group, other)["items"]
+        assert [event["attempts"] for event in events] == [1] * (PROBE_AFTER + 1)
 
 
 def test_an_engine_that_is_restarted_settles_what_its_last_transaction_could_not(

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from longwire import maintenance
 from longwire.fleet import device_types
@@ -14,6 +15,7 @@ from longwire.jobs import jobs, message_estimates, messages, redecoding, steps
 from longwire.jobs.results import StepPostponed
 from longwire.model import SYSTEM, DeviceFilter
 from longwire.store import jobs as store
+from longwire.store import schema
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
 from tests.fleet.test_device_search import report_battery
@@ -168,6 +170,28 @@ def test_type_and_configuration_are_set_and_set_back(ada: Person, home: str) -> 
         assert counts(undo(ada, job)) == (2, 2, 0, 0)
         after = device_of(ada, devices[0])
         assert (after["type"], after["configuration"]) == ("generic", before[0]["configuration"])
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_restored_device_has_the_slot_that_it_has_now(
+    world: World, ada: Person, home: str
+) -> None:
+    device = ada.device(home)
+    ada.reports(device)
+    job = succeeded(ada, start(ada, home, "delete"))
+
+    def set_other_slot(tx: Tx) -> None:
+        """As if it had been deleted when there were several."""
+        (text,) = tx.rows(sa.select(schema.binned_device.c.snapshot))[0]
+        snapshot = json.loads(text)
+        snapshot["device"]["slot"] = 3
+        tx.execute(sa.update(schema.binned_device).values(snapshot=json.dumps(snapshot)))
+
+    world.write(set_other_slot)
+    assert counts(undo(ada, job)) == (1, 1, 0, 0)
+    ada.reports(device, timestamp="2026-03-02T12:00:00Z")
+    assert len(ada.records(device)) == 2
+    assert [row.slot for row in world.read(lambda tx: tx.rows(sa.select(schema.device)))] == [0]
 
 
 def test_deleted_devices_are_gone_for_everybody_and_can_be_restored(

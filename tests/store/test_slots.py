@@ -1,6 +1,7 @@
 """Slots on PostgreSQL: who has which, and that a commit holds one."""
 
 import re
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +40,16 @@ from tests.conftest import LOOPBACK, PostgresServer
 from tests.delivery.receiver import Receiver, StubResponse
 from tests.process import longwire
 from tests.waiting import eventually
-from tests.world import KINDS, AdjustableClock, Person, World, copy_data_folder, ok, record_of
+from tests.world import (
+    KINDS,
+    AdjustableClock,
+    Person,
+    World,
+    copy_data_folder,
+    ok,
+    record_of,
+    refused,
+)
 
 SLOTS = 4
 SLOTTED = [
@@ -371,6 +381,35 @@ def test_stored_records_get_other_slots_while_nobody_uses_them(
         assert len(ada.records(device)) == 1
         ada.reports(device)  # is known
         assert len(ada.records(device)) == 1
+
+
+def test_a_process_that_stood_still_while_the_slots_were_changed_writes_nothing(
+    make_settings: MakeSettings, start: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renew = node_lease.NodeLease._renew
+    is_stopped, stands_still, may_go_on = (threading.Event() for _ in range(3))
+
+    def stand_still(self: node_lease.NodeLease, session: Any) -> bool:
+        if is_stopped.is_set():
+            stands_still.set()
+            may_go_on.wait(60)
+        return renew(self, session)
+
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.05)
+    monkeypatch.setattr(node_lease.NodeLease, "_renew", stand_still)
+    settings = make_settings(1)
+    world = start(settings)
+    ada = world.person()
+    device = ada.device(ada.group())
+    is_stopped.set()
+    assert stands_still.wait(60)
+    query(settings, "update node set until_at = 0 returning number")  # as after ten seconds
+    database, _ = build_database(settings, Clock())
+    database.upgrade(lambda tx: slot_count.change(tx, SLOTS))
+    database.close()
+    may_go_on.set()
+    eventually(lambda: world.database.broken is not None)
+    refused(ada.post("/device/data", record_of(device)), 503)
 
 
 def test_a_backup_is_restored_into_any_number_of_slots(

@@ -16,6 +16,7 @@ from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.reporting_devices import count_next
 from longwire.store.scopes import reaches
 
 _device = schema.device
@@ -123,18 +124,6 @@ where device_number > :after
         where number = device_report.device_number
             and type = :type
     )
-"""
-
-COUNT_NEXT_OF_GROUP = """
-select max(number), count(*)
-from (
-    select number
-    from device
-    where group_id = :home
-        and number > :after
-    order by number
-    limit :most
-) next_devices
 """
 
 COUNT_NEXT_OF_ALL = """
@@ -314,8 +303,7 @@ def _check_group(tx: Tx, row: sa.Row[Any]) -> tuple[int, int] | None:
     room = DEVICES_PER_STEP_MAX
     for (group,) in groups:
         after = row.at_device if group == row.at_group else 0
-        window = {"home": group, "after": after, "most": room}
-        last, found = tx.fetch_raw(COUNT_NEXT_OF_GROUP, window)[0]
+        last, found = count_next(tx, group, after, room)
         if found:
             tx.execute_raw(INVALIDATE_OF_GROUP, {"home": group, "after": after, "last": last})
         room -= found

@@ -13,6 +13,7 @@ from longwire.store.bulk import insert_many
 from longwire.store.channel_owners import OwnerTable
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array, on_postgres
+from longwire.store.reporting_devices import count_next
 
 ALL = 2**62  # a limit that is none
 
@@ -151,18 +152,6 @@ where s.notification_number = :notification
     and d.group_id = :home
     and d.drifted_at is null
 limit :most
-"""
-
-COUNT_NEXT_DEVICES = """
-select max(number), count(*)
-from (
-    select number
-    from device
-    where group_id = :home
-        and number > :after
-    order by number
-    limit :most
-) next_devices
 """
 
 _SELECT_HEALTH = f"""
@@ -316,10 +305,8 @@ def list_silence_changes(
     devices were checked.
     """
     home = schema.group_number(group_id)
-    last, checked = tx.fetch_raw(COUNT_NEXT_DEVICES, {"home": home, "after": after, "most": most})[
-        0
-    ]
-    if last is None:
+    last, checked = count_next(tx, home, after, most)
+    if not checked:
         return [], None, 0
     values = {
         "notification": number,

@@ -99,6 +99,18 @@ order by number
 limit :most
 """
 
+COUNT_NEXT = """
+select max(number), count(*)
+from (
+    select number
+    from device
+    where group_id = :home
+        and number > :after
+    order by number
+    limit :most
+) next_devices
+"""
+
 LOCK_COUNTERS = """
 select device_number, sequence, sequence_at, missing
 from device_state
@@ -239,6 +251,13 @@ def _reporting(
         updated_at,
         reported_digest,
     )
+
+
+def count_next(tx: Tx, group_number: int, after: int, most: int) -> tuple[int, int]:
+    """The last number of the next devices of a group, and how many these are."""
+    values = {"home": group_number, "after": after, "most": most}
+    last, count = tx.fetch_raw(COUNT_NEXT, values)[0]
+    return last or after, count
 
 
 def list_in_group(

@@ -59,3 +59,9 @@ def partial_index(name: str, *columns: str, where: str) -> sa.Index:
 
 def moment(name: str, *, required: bool = True) -> sa.Column[int]:
     return sa.Column(name, sa.BigInteger, nullable=not required)
+
+
+def serial_key(name: str) -> sa.Column[int]:
+    """A key that the database counts up."""
+    kind = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+    return sa.Column(name, kind, primary_key=True, autoincrement=True)

@@ -10,6 +10,7 @@ from longwire.store.schema.base import (
     metadata,
     moment,
     partial_index,
+    serial_key,
 )
 from longwire.store.schema.groups import group
 
@@ -19,12 +20,7 @@ channel = sa.Table(
     # A way out of the service, and the policy of its deliveries. Connectors and notifications have
     # one each; downlinks, registrations and mail leave through channels with nothing besides.
     # The number is what deliveries carry, and it is never used again.
-    sa.Column(
-        "number",
-        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=True,
-    ),
+    serial_key("number"),
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
     sa.Column("purpose", sa.Text, nullable=False),

@@ -9,6 +9,7 @@ from longwire.store.schema.base import (
     metadata,
     moment,
     partial_index,
+    serial_key,
 )
 from longwire.store.schema.groups import group
 
@@ -41,12 +42,7 @@ device = sa.Table(
     "device",
     metadata,
     # The number is what records carry: eight bytes instead of a text, never used again.
-    sa.Column(
-        "number",
-        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=True,
-    ),
+    serial_key("number"),
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
     sa.Column("stay", sa.Integer, nullable=False),
@@ -117,12 +113,7 @@ configuration_check = sa.Table(
     metadata,
     # A changed policy of a group or of a type, until all devices it concerns are to be compared
     # again; and how far that is.
-    sa.Column(
-        "id",
-        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=True,
-    ),
+    serial_key("id"),
     sa.Column("group_id", GroupNumber),
     sa.Column("type", sa.Text),
     sa.Column("at_group", sa.BigInteger, nullable=False),
@@ -133,12 +124,7 @@ configuration_policy = sa.Table(
     "configuration_policy",
     metadata,
     # What a device type, or a group, wants of the configuration of its devices: a merge patch.
-    sa.Column(
-        "id",
-        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=True,
-    ),
+    serial_key("id"),
     sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), unique=True),
     sa.Column("type", sa.Text, sa.ForeignKey(device_type.c.name), unique=True),
     sa.Column("policy", sa.Text, nullable=False),

@@ -3,7 +3,14 @@
 import sqlalchemy as sa
 
 from longwire.records import KIND_NAMES
-from longwire.store.schema.base import SLOT_BY, TRANSACTION, GroupNumber, metadata, moment
+from longwire.store.schema.base import (
+    SLOT_BY,
+    TRANSACTION,
+    GroupNumber,
+    metadata,
+    moment,
+    serial_key,
+)
 
 
 def _record_table(kind: str) -> sa.Table:
@@ -109,12 +116,7 @@ archive_file = sa.Table(
     "archive_file",
     metadata,
     # Files with the records of one kind and month that were moved out of the tables.
-    sa.Column(
-        "id",
-        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=True,
-    ),
+    serial_key("id"),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("kind", sa.SmallInteger, nullable=False),
     sa.Column("state", sa.SmallInteger, nullable=False),  # writing, published, moved, dropping

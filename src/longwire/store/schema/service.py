@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from longwire.store.schema.base import GroupNumber, metadata, moment
+from longwire.store.schema.base import GroupNumber, metadata, moment, serial_key
 
 instance = sa.Table(
     "instance",
@@ -36,12 +36,7 @@ audit = sa.Table(
     "audit",
     metadata,
     # Who did what to which object, when, from where, in which request. Only ever added to.
-    sa.Column(
-        "id",
-        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=True,
-    ),
+    serial_key("id"),
     moment("at"),
     sa.Column("actor_kind", sa.Text, nullable=False),
     sa.Column("actor_id", sa.Text, nullable=False),

@@ -18,7 +18,8 @@ RECORD_KINDS = ("data", "event", "geoloc", "telemetry")
 
 def upgrade() -> None:
     _create_service_tables()
-    _create_identity_tables()
+    _create_user_tables()
+    _create_group_tables()
     _create_external_sign_in_tables()
     _create_password_tables()
     _create_fleet_tables()
@@ -86,6 +87,10 @@ def _create_partial_index(name: str, table: str, columns: list[str], where: str)
     )
 
 
+def _create_index_of_present(table: str, column: str) -> None:
+    _create_partial_index(f"ix_{table}_{column}", table, [column], f"{column} is not null")
+
+
 def _create_service_tables() -> None:
     """What the service keeps about itself."""
     op.create_table(
@@ -133,8 +138,8 @@ def _create_service_tables() -> None:
     op.create_index("ix_audit_object_id_at_id", "audit", ["object_id", "at", "id"])
 
 
-def _create_identity_tables() -> None:
-    """Users, roles, groups, app clients, tokens."""
+def _create_user_tables() -> None:
+    """Users, credentials, tokens and sessions."""
     op.create_table(
         "user_account",
         *_required(TEXT, "id email email_key"),
@@ -203,6 +208,9 @@ def _create_identity_tables() -> None:
     )
     op.create_index("ix_push_token_user_id_created_at", "push_token", ["user_id", "created_at"])
 
+
+def _create_group_tables() -> None:
+    """Roles, groups, members and app clients."""
     op.create_table(
         "permission",
         *_required(TEXT, "id name description"),
@@ -261,9 +269,8 @@ def _create_identity_tables() -> None:
         sa.UniqueConstraint("token_digest", name="uq_device_group_token_digest"),
     )
     op.create_index("ix_device_group_default_role_id", "device_group", ["default_role_id"])
-    for name in ("deletion_at", "deleted_at"):
-        index = f"ix_device_group_{name}"
-        _create_partial_index(index, "device_group", [name], f"{name} is not null")
+    _create_index_of_present("device_group", "deletion_at")
+    _create_index_of_present("device_group", "deleted_at")
     op.create_index("ix_device_group_owner_id", "device_group", ["owner_id"])
     op.create_index(
         "ix_device_group_parent_id_name_key_id", "device_group", ["parent_id", "name_key", "id"]
@@ -591,18 +598,7 @@ def _create_configuration_tables() -> None:
 def _create_record_tables() -> None:
     """The four kinds of records, arrivals and counters."""
     for kind in RECORD_KINDS:
-        op.create_table(
-            f"record_{kind}",
-            *_required(BIGINT, "device_number"),
-            *_required(INTEGER, "stay"),
-            *_slot(),  # where PostgreSQL needs no room for it
-            *_required(BIGINT, "ts"),
-            *_required(sa.LargeBinary(), "digest"),
-            *_required(BIGINT, "seq"),
-            *_required(TEXT, "body"),
-            _slotted_key(f"record_{kind}", "device_number", "stay", "ts", "digest"),
-            postgresql_partition_by="RANGE (ts)",
-        )
+        _create_record_table(f"record_{kind}")
     op.create_table(
         "arrival",
         *_required(BIGINT, "group_id seq"),
@@ -654,6 +650,21 @@ def _create_record_tables() -> None:
         *_slot(),
         _slotted_key("activity", "group_id", "hour", "device_number"),
         sqlite_with_rowid=False,
+    )
+
+
+def _create_record_table(name: str) -> None:
+    op.create_table(
+        name,
+        *_required(BIGINT, "device_number"),
+        *_required(INTEGER, "stay"),
+        *_slot(),  # where PostgreSQL needs no room for it
+        *_required(BIGINT, "ts"),
+        *_required(sa.LargeBinary(), "digest"),
+        *_required(BIGINT, "seq"),
+        *_required(TEXT, "body"),
+        _slotted_key(name, "device_number", "stay", "ts", "digest"),
+        postgresql_partition_by="RANGE (ts)",
     )
 
 
@@ -742,27 +753,7 @@ def _create_delivery_tables() -> None:
         postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_delivery_changed", "delivery", ["channel_number", "changed_at", "state"])
-    _create_partial_index("ix_delivery_cause", "delivery", ["cause"], "cause is not null")
-    due = ["channel_number", "slot", "due_at", "seq"]
-    if not _is_postgres():
-        due = ["channel_number", "due_at", "seq", "state"]
-    _create_partial_index("ix_delivery_due", "delivery", due, "state = 0")
-    _create_partial_index(
-        "ix_delivery_failed", "delivery", ["channel_number", "seq", "state"], "state = 3"
-    )
-    _create_partial_index("ix_delivery_lease", "delivery", ["lease_until"], "state = 1")
-    _create_partial_index(
-        "ix_delivery_open", "delivery", ["channel_number", "created_at"], "state < 2"
-    )
-    _create_partial_index(
-        "ix_delivery_resent",
-        "delivery",
-        ["channel_number"],
-        "resent_before is not null and state < 2",
-    )
-    _create_partial_index("ix_delivery_stored", "delivery", ["stored_until"], "state = 3")
-
+    _index_deliveries()
     counts = ["made", "succeeded", "failed", "retried", "waiting", "max_ms"]
     counts += [f"bucket_{index}" for index in range(12)]
     op.create_table(
@@ -800,6 +791,29 @@ def _create_delivery_tables() -> None:
     )
 
 
+def _index_deliveries() -> None:
+    op.create_index("ix_delivery_changed", "delivery", ["channel_number", "changed_at", "state"])
+    _create_partial_index("ix_delivery_cause", "delivery", ["cause"], "cause is not null")
+    due = ["channel_number", "slot", "due_at", "seq"]
+    if not _is_postgres():
+        due = ["channel_number", "due_at", "seq", "state"]
+    _create_partial_index("ix_delivery_due", "delivery", due, "state = 0")
+    _create_partial_index(
+        "ix_delivery_failed", "delivery", ["channel_number", "seq", "state"], "state = 3"
+    )
+    _create_partial_index("ix_delivery_lease", "delivery", ["lease_until"], "state = 1")
+    _create_partial_index(
+        "ix_delivery_open", "delivery", ["channel_number", "created_at"], "state < 2"
+    )
+    _create_partial_index(
+        "ix_delivery_resent",
+        "delivery",
+        ["channel_number"],
+        "resent_before is not null and state < 2",
+    )
+    _create_partial_index("ix_delivery_stored", "delivery", ["stored_until"], "state = 3")
+
+
 def _create_job_tables() -> None:
     """Work in steps, its results, and deleted devices that can be restored."""
     op.create_table(
@@ -827,8 +841,9 @@ def _create_job_tables() -> None:
     _create_partial_index(
         "ix_job_open", "job", ["owner_id", "created_at"], "state in ('waiting', 'running')"
     )
-    for name in ("ended_at", "undo_until", "result_until"):
-        _create_partial_index(f"ix_job_{name}", "job", [name], f"{name} is not null")
+    _create_index_of_present("job", "ended_at")
+    _create_index_of_present("job", "undo_until")
+    _create_index_of_present("job", "result_until")
     _create_partial_index("ix_job_result_bytes", "job", ["owner_id"], "result_bytes > 0")
 
     op.create_table(
@@ -860,8 +875,8 @@ def _create_job_tables() -> None:
         sa.PrimaryKeyConstraint("number", name="pk_binned_device"),
         sa.UniqueConstraint("id", name="uq_binned_device_id"),
     )
-    for name in ("group_id", "job_id"):
-        op.create_index(f"ix_binned_device_{name}", "binned_device", [name])
+    op.create_index("ix_binned_device_group_id", "binned_device", ["group_id"])
+    op.create_index("ix_binned_device_job_id", "binned_device", ["job_id"])
 
 
 def _create_archive_tables() -> None:

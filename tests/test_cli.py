@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,23 @@ class CommandResult:
 Command = Callable[..., CommandResult]
 
 
+def run_command(
+    during: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: Sequence[object],
+    variables: Mapping[str, str],
+) -> CommandResult:
+    """Run a command in this process, with variables of its environment."""
+    during.setattr(sys, "argv", ["longwire", *map(str, arguments)])
+    for name, value in variables.items():
+        during.setenv(name, value)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    out, err = capsys.readouterr()
+    return CommandResult(int(ended.value.code or 0), out, err)
+
+
 @pytest.fixture
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -69,14 +86,7 @@ def command(
 
     def run(*arguments: object, **variables: str) -> CommandResult:
         with monkeypatch.context() as during:
-            during.setattr(sys, "argv", ["longwire", *map(str, arguments)])
-            for name, value in variables.items():
-                during.setenv(name, value)
-            capsys.readouterr()
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-            out, err = capsys.readouterr()
-            return CommandResult(int(ended.value.code or 0), out, err)
+            return run_command(during, capsys, arguments, variables)
 
     yield run
     os.umask(umask)

@@ -22,7 +22,7 @@ from longwire.identity import sign_in_links
 from longwire_client import Webhook
 from longwire_client import models as m
 from tests.delivery.receiver import Receiver
-from tests.test_cli import CommandResult
+from tests.test_cli import CommandResult, run_command
 from tests.waiting import eventually
 from tests.world import Person, World, ok
 
@@ -53,15 +53,8 @@ def command(
 
     def run(*arguments: object, given: str = "", **variables: str) -> CommandResult:
         with monkeypatch.context() as during:
-            during.setattr(sys, "argv", ["longwire", *map(str, arguments)])
             during.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
-            for name, value in variables.items():
-                during.setenv(name, value)
-            capsys.readouterr()
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-            out, err = capsys.readouterr()
-            return CommandResult(int(ended.value.code or 0), out, err)
+            return run_command(during, capsys, arguments, variables)
 
     yield run
     os.umask(umask)

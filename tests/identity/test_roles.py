@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.identity.test_access import ON_DEVICES
 from tests.world import Person, World, ok, refused, walk
 
 pytestmark = pytest.mark.engine_free
@@ -17,23 +18,6 @@ READS = {
     "record.read",
     "connector.read",
     "notification.read",
-    "metrics.read",
-}
-ABOUT_DEVICES = {
-    "device.read",
-    "device.create",
-    "device.update",
-    "device.delete",
-    "device.transfer",
-    "device.downlink",
-    "record.read",
-    "record.create",
-    "record.delete",
-    "connector.read",
-    "connector.write",
-    "connector.resend",
-    "notification.read",
-    "notification.write",
     "metrics.read",
 }
 
@@ -59,7 +43,7 @@ def test_the_four_built_in_roles_cannot_be_changed(world: World) -> None:
     held = {name: set(role["permissions"]) for name, role in seen.items()}
     assert held["Viewer"] == READS
     assert held["Member"] == READS | {"record.create"}
-    assert held["Manager"] == ABOUT_DEVICES | {"group.read", "member.read", "role.read"}
+    assert held["Manager"] == ON_DEVICES | {"group.read", "member.read", "role.read"}
     platform_wide = {"user.create", "deviceType.write", "permission.write"}
     every = {each["id"] for each in walk(ada.get, path="/permission")}
     assert held["Administrator"] == every - platform_wide

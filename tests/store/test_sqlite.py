@@ -4,7 +4,6 @@ import asyncio
 import random
 import shutil
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from longwire.store import instance, sqlite
 from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite
 from longwire.store.workers import IDLE_S
+from tests.faults.ledger import small_files_only, traced
 from tests.process import Service, longwire
 from tests.waiting import PATIENCE_S, eventually
 from tests.world import World, ok, prepare_data_folder, refused
@@ -204,23 +204,6 @@ def test_a_full_disk_fails_only_the_works_of_its_moment(database: SQLite) -> Non
     assert {name for name in order if name in stored} == confirmed
 
 
-def traced(data: Path, call: str, error: str, when: str) -> list[str]:
-    """A command under which the kernel fails the calls we name, on the database's own files."""
-    files = [f"-P{data / name}" for name in ("longwire.db", "longwire.db-wal")]
-    fault = f"inject={call}:error={error}:when={when}"
-    return ["strace", "-f", "-qq", "-o", "/dev/null", *files, "-e", f"trace={call}", "-e", fault]
-
-
-def small_files_only(size: int) -> list[str]:
-    """A command under which no file may grow beyond a size; the kernel refuses to write on."""
-    script = (
-        "import os, resource, sys; "
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
-        "os.execv(sys.argv[1], sys.argv[1:])"
-    )
-    return [sys.executable, "-c", script]
-
-
 def post_until_refused(service: Service) -> tuple[set[str], httpx.Response]:
     """Create groups; the names of those confirmed, and the answer to the first that was not."""
     confirmed: set[str] = set()
@@ -268,7 +251,7 @@ def test_a_disk_that_fails_to_flush_ends_the_service_and_loses_nothing_confirmed
     if shutil.which("strace") is None:
         print("strace is not installed; only failing writes were tried, see the test above")
         return
-    assert_fails_safely(serve(under=traced(data, "fdatasync", "EIO", "20+")), serve)
+    assert_fails_safely(serve(under=traced(data, "fdatasync", "error=EIO", "20+")), serve)
 
 
 @pytest.mark.soak  # tests/faults does this in every run
@@ -279,7 +262,7 @@ def test_a_disk_that_fails_to_flush_once_is_not_trusted_again(
     if shutil.which("strace") is None:
         print("strace is not installed; only failing writes were tried, see the test above")
         return
-    assert_fails_safely(serve(under=traced(data, "fdatasync", "EIO", "20")), serve)
+    assert_fails_safely(serve(under=traced(data, "fdatasync", "error=EIO", "20")), serve)
 
 
 @pytest.mark.soak  # tests/faults does this in every run
@@ -289,7 +272,7 @@ def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
     if shutil.which("strace") is None:
         print("strace is not installed; a full disk was tried by a limit on pages, see above")
         return
-    service = serve(under=traced(data, "pwrite64", "ENOSPC", "200..210"))
+    service = serve(under=traced(data, "pwrite64", "error=ENOSPC", "200..210"))
     confirmed, answer = post_until_refused(service)
     assert confirmed, "it worked before the disk was full"
     assert refused(answer, 503)["code"] == "unavailable"
@@ -305,7 +288,7 @@ def test_a_disk_that_cannot_be_read_ends_the_service(
     if shutil.which("strace") is None:
         print("strace is not installed; only failing writes were tried, see the test above")
         return
-    service = serve(under=traced(data, "pread64", error, "150+"))
+    service = serve(under=traced(data, "pread64", f"error={error}", "150+"))
     statuses: list[int] = []
     while max(statuses, default=0) < 500:
         statuses.append(service.post_group("one more").status_code)

@@ -56,9 +56,9 @@ export class Feed {
   }
 
   // A page of the ledger that was asked for behind `before`. The list may have been cut off since:
-  // then it does not follow any more, and is dropped. Returns those that were not known.
-  addOlder(before: string | null, items: readonly Arrival[], isComplete: boolean): Arrival[] {
-    if (before !== this.oldest) return [];
+  // then it does not follow any more, and is dropped. Returns those that were not known; null if dropped.
+  addOlder(before: string | null, items: readonly Arrival[], isComplete: boolean): Arrival[] | null {
+    if (before !== this.oldest) return null;
     const fresh = items.filter((each) => !this.ids.has(each.id));
     for (const each of fresh) this.ids.add(each.id);
     this.rows = merge([...fresh].sort(byArrival), this.rows);

@@ -78,7 +78,7 @@ describe("Feed", () => {
     feed.cut({ count: 7, from: "rec_4", to: "rec_c" });
     feed.add(arrivals(12, 13));
     expect(feed.snapshot()).toMatchObject({ lost: 7, isComplete: false });
-    feed.addOlder("rec_1", arrivals(1, 4), true);
+    expect(feed.addOlder("rec_1", arrivals(1, 4), true)).toBeNull();
     expect(numbers(feed.snapshot().rows)).toEqual([13, 12]);
     feed.addOlder("rec_c", arrivals(10, 11).reverse(), false);
     expect(numbers(feed.snapshot().rows)).toEqual([13, 12, 11, 10]);

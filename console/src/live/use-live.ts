@@ -140,8 +140,10 @@ export class LiveSource {
     try {
       const page = await this.readPage(before, aborting.signal);
       const fresh = this.feed.addOlder(before, page.items, !page.nextToken);
-      if (!this.hasCountedEarlier) this.rates.addEarlier(fresh, !page.nextToken);
-      this.hasCountedEarlier = true;
+      if (fresh !== null && !this.hasCountedEarlier) {
+        this.rates.addEarlier(fresh, !page.nextToken);
+        this.hasCountedEarlier = true;
+      }
       this.error = null;
     } catch (error) {
       if (aborting.signal.aborted) return;

@@ -178,6 +178,8 @@ def test_a_tree_is_searched_like_one_group(world: World, monkeypatch: pytest.Mon
     monkeypatch.setattr(device_search, "FEW_PAGES", 1)
     monkeypatch.setattr(number_ranges, "ROWS_PER_DEVICE_MAX", 0)
     check()
+    monkeypatch.setattr(device_search, "STATEMENTS_MAX", 1)
+    check()
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])

@@ -31,6 +31,8 @@ SAMPLED_SHARES = (100, 10)
 FEW = 5_000
 # Groups with no more pages are sorted together, others each by an index.
 FEW_PAGES = 2
+# Where each group takes a statement, more of them are sorted together as well.
+STATEMENTS_MAX = 32
 
 _LIST_NUMBERS = """
 select {number}
@@ -427,12 +429,15 @@ class _Listing:
         if max(self._homes.values()) <= few:
             return self._fetch_page(start)
         # The next rows of a group are side by side in an index.
-        if self._tx.is_postgres:
+        large = {home: count for home, count in self._homes.items() if count > few}
+        if self._tx.is_postgres and self._tx.slots == 1:
             rows = self._fetch_page(
                 start, template=_LIST_BY_GROUP, home="{table}.group_id = g.home"
             )
-        else:
-            parts = [{home: count} for home, count in self._homes.items() if count > few]
+        elif self._tx.is_postgres and len(large) > STATEMENTS_MAX:
+            return self._fetch_page(start)
+        else:  # rows of a group that are on several servers cannot be joined with it
+            parts = [{home: count} for home, count in large.items()]
             parts.append({home: count for home, count in self._homes.items() if count <= few})
             rows = []
             for homes in filter(None, parts):

@@ -86,11 +86,11 @@ class Commits:
         self._gate: Gate | None = None
         submit = world.database.submit
 
-        def watched(work: Callable[[Tx], Any]) -> Any:
+        def watched(work: Callable[[Tx], Any], slot: int | None = None) -> Any:
             if getattr(work, "func", None) not in [
                 each._store_batch for each in self.ingest.committers
             ]:
-                return submit(work)
+                return submit(work, slot)
             (batch,) = work.args  # type: ignore[attr-defined]
 
             def seen(tx: Tx) -> Any:
@@ -101,7 +101,7 @@ class Commits:
                 gate, self._gate = self._gate, None
                 return result if gate is None else gate.hold(result)
 
-            return submit(seen)
+            return submit(seen, slot)
 
         world.database.submit = watched  # type: ignore[method-assign]
 
@@ -485,7 +485,7 @@ def test_when_a_commit_cannot_be_submitted_every_queued_request_gets_a_response(
     sensor, now = device(ada, ada.group()), world.clock.now()
     commits = Commits(world)
 
-    def refuse(work: Callable[[Tx], Any]) -> Any:
+    def refuse(work: Callable[[Tx], Any], slot: int | None = None) -> Any:
         raise Unavailable("The service is stopping; nothing was changed.")
 
     with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")) as first:
@@ -514,7 +514,7 @@ def test_a_request_whose_commit_is_refused_gets_its_response_from_the_commit_in_
     submit = world.database.submit
     is_refused = threading.Event()
 
-    def refuse(work: Callable[[Tx], Any]) -> Any:
+    def refuse(work: Callable[[Tx], Any], slot: int | None = None) -> Any:
         is_refused.set()
         raise Unavailable("Too much work is waiting; nothing was changed.")
 
@@ -1019,13 +1019,13 @@ def test_overlapping_commits_of_two_processes_never_deadlock(
     group = ada.group()
     ids = [device(ada, group) for _ in range(2)]
     retried: list[str] = []
-    is_retryable = postgres._is_retryable
+    is_retryable = postgres.is_retryable
 
     def watched(error: Any) -> bool:
         retried.append(type(getattr(error, "orig", None) or error).__name__)
         return is_retryable(error)
 
-    monkeypatch.setattr(postgres, "_is_retryable", watched)
+    monkeypatch.setattr(postgres, "is_retryable", watched)
     now = world.clock.now()
     actor = Actor("user", ada.id)
 

@@ -751,12 +751,12 @@ def test_a_network_gets_its_response_only_after_the_commit(site: Site) -> None:
     reached, opened = threading.Event(), threading.Event()
     submit = world.database.submit
 
-    def held(work: Callable[[Tx], Any]) -> Any:
+    def held(work: Callable[[Tx], Any], slot: int | None = None) -> Any:
         if (
             getattr(work, "func", None)
             != world.app._request_handler._ingest.committers[0]._store_batch
         ):
-            return submit(work)
+            return submit(work, slot)
 
         def slowly(tx: Tx) -> Any:
             done = work(tx)  # all is said and done, but for the commit
@@ -764,7 +764,7 @@ def test_a_network_gets_its_response_only_after_the_commit(site: Site) -> None:
             assert opened.wait(60)
             return done
 
-        return submit(slowly)
+        return submit(slowly, slot)
 
     world.database.submit = held  # type: ignore[method-assign]
     with ThreadPoolExecutor(1) as caller:

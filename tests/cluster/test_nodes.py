@@ -136,6 +136,36 @@ def test_a_receiver_sees_the_limit_of_all_processes_together(
         assert len(set(receiver.ids)) == 10
 
 
+def test_nothing_is_sent_that_could_not_be_settled(
+    make_world: Callable[..., World], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process would send it again."""
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    with Receiver() as receiver:
+        receiver.respond_with(StubResponse(held=True))
+        nodes = make_two_nodes(make_world, delivery_in_flight_max=2)
+        ada = nodes[0].person()
+        group = ada.group()
+        device = ada.device(group)
+        ada.connector(group, receiver.url)
+        for number in range(10):
+            ada.reports(device, timestamp=f"2026-03-01T12:00:{number:02}Z")
+        receiver.wait_for(2)
+        eventually(lambda: count(settings, LEASED) == 10)
+        with psycopg.connect(settings.database) as connection:
+            connection.execute("lock table delivery in access exclusive mode")
+            for node in nodes:
+                eventually(lambda: not node.app.engine._sender.is_heard)  # noqa: B023 (called right here)
+            receiver.respond_with(StubResponse())
+            receiver.release()
+            for node in nodes:
+                eventually(lambda: not node.app.engine._sender._sending)  # noqa: B023 (called right here)
+            assert len(receiver.ids) == 2
+        receiver.wait_for(10)
+        eventually(lambda: count(settings, LEASED) == 0)
+        assert len(receiver.ids) == len(set(receiver.ids)) == 10
+
+
 def test_one_process_finds_out_whether_a_receiver_responds_again(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

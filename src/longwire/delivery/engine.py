@@ -139,6 +139,7 @@ class Engine:
         """Run until cancelled; then finish what is in flight, and release the rest."""
         self._loop = asyncio.get_running_loop()
         self._sender.is_stopping = False
+        self._note_progress()
         if self._database.engine_name == "sqlite":
             await self._run_safely(self._take_over)
         maintenance = asyncio.create_task(self._run_maintenance())
@@ -177,9 +178,18 @@ class Engine:
             if not await self._run_safely(self._scan):
                 return
             self._last_scan = time.monotonic()
+            self._note_progress()
         self._work.is_added.clear()
         if not self._needs_transaction() or await self._run_safely(self._run_transaction):
-            self._last_progress = time.monotonic()
+            self._note_progress()
+
+    def _note_progress(self) -> None:
+        """The database has responded, or was not needed: go on with what was held back."""
+        was_heard = self._sender.is_heard
+        self._last_progress = self._sender.last_heard = time.monotonic()
+        if not was_heard:
+            for worker in list(self._workers.values()):
+                self._sender.start_batches(worker)
 
     def _needs_transaction(self) -> bool:
         """Whether anything can be claimed, or enough is unsettled, or for long enough.
@@ -328,6 +338,7 @@ class Engine:
             self._work.restore(part)
             raise
         self._apply(result, request, began + LEASE_S)
+        self._note_progress()
 
     def _list_claiming(self) -> set[DueChannel]:
         return {

@@ -48,6 +48,9 @@ BUSY_BURST_S = 0.05
 # While anything is in flight, the lateness of the event loop is measured so often.
 LATENESS_INTERVAL_S = 0.02
 
+# With several processes: what is sent while the database does not respond cannot be settled, and
+# another process sends it again. So nothing is started once it has not responded for so long.
+UNHEARD_MAX_S = 1.0
 THROTTLE_DELAY_S = 0.25
 THROTTLE_REPORT_INTERVAL_S = 60.0
 
@@ -77,6 +80,7 @@ class BatchSender:
         tracer: Tracer | None,
     ) -> None:
         self.is_stopping = False
+        self.last_heard = time.monotonic()  # when the database responded, set by the engine
         self._database = database
         self._work = work
         self._in_flight_max = in_flight_max
@@ -100,6 +104,14 @@ class BatchSender:
         """Send what a worker has claimed, now or when it is its turn."""
         while self._can_start(worker) and self._start_batch(worker):
             pass
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether outcomes can be settled, as far as is known, or nobody else would send again."""
+        return (
+            len(self._database.cluster.delivering) < 2
+            or time.monotonic() - self.last_heard < UNHEARD_MAX_S
+        )
 
     def release_pending(self, worker: ChannelWorker) -> None:
         self._work.add_attempts(worker.pending, RELEASED)
@@ -136,7 +148,12 @@ class BatchSender:
     def _can_start(self, worker: ChannelWorker) -> bool:
         total = 1 if worker.is_probing else self._in_flight_max
         in_flight_max = self._database.cluster.get_share(worker.channel.number, total)
-        return bool(worker.pending) and worker.in_flight < in_flight_max and not self.is_stopping
+        return (
+            bool(worker.pending)
+            and worker.in_flight < in_flight_max
+            and not self.is_stopping
+            and self.is_heard
+        )
 
     def _start_batch(self, worker: ChannelWorker) -> bool:
         """Start one batch; returns False if the worker has to wait, and will be resumed."""

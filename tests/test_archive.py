@@ -168,6 +168,25 @@ def test_what_is_deleted_from_the_archive_stays_deleted(fleet: Fleet) -> None:
     assert {each["deviceId"] for each in fleet.export(groupId=fleet.group)} == {third}
 
 
+def test_a_device_stays_on_the_map_when_an_older_position_of_the_archive_is_deleted(
+    fleet: Fleet,
+) -> None:
+    ada, world, device = fleet.ada, fleet.world, fleet.devices[0]
+    moments = [months_ago(world, 3), months_ago(world, 2)]
+    ok(post_records(ada, "geoloc", [report("geoloc", device, each, "") for each in moments]))
+    archive(world)
+
+    def where() -> list[Any]:
+        return list(ok(ada.get("/group/positions", groupId=fleet.group))["items"])
+
+    before = where()
+    assert len(before) == 1
+    ok(ada.delete("/device/geoloc", deviceId=device, timestamp=format_date(moments[0])))
+    assert where() == before
+    ok(ada.delete("/device/geoloc", deviceId=device, timestamp=format_date(moments[1])))
+    assert where() == []
+
+
 def test_a_run_that_another_one_took_over_deletes_nothing(
     fleet: Fleet, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """Where the devices of a group are."""
 
+from longwire.clock import Moment
 from longwire.errors import invalid_field
 from longwire.identity import access
 from longwire.model import Actor, PageRequest, PositionFilter
@@ -32,11 +33,11 @@ def list_positions(
     return store.list_page(tx, scope, wanted, request)
 
 
-def refresh_position(tx: Tx, device: ReportingDevice) -> None:
-    """Find the last position of a device again, after some of its records were deleted."""
+def refresh_position(tx: Tx, device: ReportingDevice, deleted_at: Moment) -> None:
+    """Find the last position of a device again, after records up to a moment were deleted."""
     stays = [
         stay.number
         for stay in device_stays.list_stays(tx, device)
         if stay.group_id == device.group_id
     ]
-    store.refresh(tx, device.number, stays[-STAYS_EXAMINED_MAX:])
+    store.refresh(tx, device.number, stays[-STAYS_EXAMINED_MAX:], deleted_at)

@@ -72,7 +72,7 @@ def delete_records_at(
     if not deleted:
         raise not_found("timestamp", "record of this device")
     if kind == RecordKind.GEOLOC.label:
-        positions.refresh_position(tx, device)
+        positions.refresh_position(tx, device, ts)
     audit.log(
         tx, actor, "record.delete", device_id, group_id=device.group_id, detail=f"{kind} {ts}"
     )
@@ -87,7 +87,7 @@ def delete_all_records(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
     if device.stay in stays:
         device_stays.begin_new_stay(tx, device)
     device_stays.erase_stays(tx, [(device.number, stay) for stay in stays])
-    positions.refresh_position(tx, device)
+    positions.refresh_position(tx, device, FOREVER)
     audit.log(tx, actor, "record.deleteAll", device_id, group_id=device.group_id)
     return counts
 

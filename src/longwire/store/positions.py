@@ -102,6 +102,7 @@ set lat = :lat,
     radius = :radius,
     position_at = :at
 where device_number = :device
+    and (position_at is null or position_at <= :deleted_at)
 """
 
 
@@ -178,8 +179,12 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
     return PositionPage(items, total, (total, *shown[-1][:2]))
 
 
-def refresh(tx: Tx, device_number: int, stays: Sequence[int]) -> None:
-    """Set the position of a device to that of its newest record in some stays that has one."""
+def refresh(tx: Tx, device_number: int, stays: Sequence[int], deleted_at: Moment) -> None:
+    """Set the position of a device to that of its newest record in some stays that has one.
+
+    Unless it is newer than what was deleted: then it is still that of a record, which may have been
+    moved out of the tables.
+    """
     values: Mapping[str, Any] = {"lat": None, "lng": None, "radius": None, "at": None}
     newest = None
     for stay in stays:
@@ -188,7 +193,7 @@ def refresh(tx: Tx, device_number: int, stays: Sequence[int]) -> None:
             newest = found
     if newest is not None:
         values = msgspec.structs.asdict(newest)
-    tx.execute_raw(SET, {"device": device_number, **values})
+    tx.execute_raw(SET, {"device": device_number, "deleted_at": deleted_at, **values})
 
 
 def _find_newest(tx: Tx, device_number: int, stay: int) -> Position | None:

@@ -58,11 +58,11 @@ async def redecode_batch(database: Database, actor: Actor, body: RedecodeInput) 
     selection = _selection(body)
     pages = PageTokens(database.context.keyring, actor, REDECODE, REDECODE_DEFAULT)
     request = pages.page_request(body)
-    piece = await database.read(lambda tx: redecoding.find_batch(tx, actor, selection, request))
-    if not piece.items:
-        return redecoding.redecode_batch(piece)
-    group_id = piece.items[0].device.group_id
-    return await CODEC_THREADS.run(group_id, redecoding.redecode_batch, piece)
+    batch = await database.read(lambda tx: redecoding.find_batch(tx, actor, selection, request))
+    if not batch.items:
+        return redecoding.redecode_batch(batch)
+    group_id = batch.items[0].device.group_id
+    return await CODEC_THREADS.run(group_id, redecoding.redecode_batch, batch)
 
 
 def redecode(context: RequestContext, body: RedecodeInput, batch: RedecodedBatch) -> RedecodeReturn:

@@ -61,10 +61,10 @@ async def _redecode(database: Database, wanted: RedecodeSelection) -> dict[str, 
     after: tuple[int | str, ...] | None = None
     while True:
         request = PageRequest(RECORDS_PER_BATCH, after)
-        piece = await database.read(
+        batch = await database.read(
             partial(redecoding.find_batch, actor=SYSTEM, selection=wanted, request=request)
         )
-        reread = redecoding.redecode_batch(piece, is_limited=False)
+        reread = redecoding.redecode_batch(batch, is_limited=False)
         if reread.bodies:
             totals["changed"] += await database.write(partial(_save_records, reread=reread))
         totals["lookedAt"] += reread.examined

@@ -77,7 +77,7 @@ def follow_frame_counters(
     return monitoring.track_sequences(counts, numbered, restarted)
 
 
-def list_device_reports(
+def exclude_service_events(
     requests: Sequence[IngestRequest],
     rows_by_request: Sequence[Sequence[RecordRow]],
     fresh: Sequence[RecordRow],

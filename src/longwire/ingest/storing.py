@@ -13,8 +13,8 @@ from longwire.delivery.budgets import ComputeBudgets, InlineAllowance
 from longwire.ingest.acceptance import build_rows
 from longwire.ingest.effects import (
     count_by_group,
+    exclude_service_events,
     follow_frame_counters,
-    list_device_reports,
     list_new_messages,
     list_receptions,
     store_batteries,
@@ -66,7 +66,7 @@ def store_requests(
         tx.on_commit(partial(sequencer.report, fresh, devices))
         with tx.pipeline():
             store.insert_arrivals(tx, fresh)
-            touch_devices(tx, list_device_reports(requests, rows, fresh), changed_counts)
+            touch_devices(tx, exclude_service_events(requests, rows, fresh), changed_counts)
             metrics.count_arrivals(tx, sequencer.writer, fresh, count_by_group(messages, matched))
             if matched.deliveries:
                 store_deliveries.insert(tx, matched.deliveries)

@@ -79,14 +79,14 @@ class ActivityReader:
             return []
         found = await self._read_after(self._settled_id)
         # A group may be listened to in a moment, when its permissions are looked at.
-        news = [
+        new = [
             each for each in found if each.id not in self._reported and each.group_number in groups
         ]
-        self._reported.update(each.id for each in news)
+        self._reported.update(each.id for each in new)
         self._settle(found)
         return [
             ReportedChange(kind, each.group_number, each.object_id)
-            for each in news
+            for each in new
             if (kind := each.action.partition(".")[0]) in REPORTED and each.group_number is not None
         ]
 

@@ -122,13 +122,13 @@ class Listener:
         self.has_something.set()
 
     def join(self, settled: int, known: Collection[int]) -> None:
-        """From now on what was there at this moment is no news."""
+        """From now on, what was there at this moment is not sent."""
         self.settled, self.known = settled, frozenset(known)
-        kept = [each for each in self._box if self._is_news(each.seq)]
+        kept = [each for each in self._box if self._is_new(each.seq)]
         self._box = kept
         self._box_bytes = sum(len(each.arrived.row.encoded.body) + ENTRY_BYTES for each in kept)
 
-    def _is_news(self, seq: int) -> bool:
+    def _is_new(self, seq: int) -> bool:
         return seq > self.settled and seq not in self.known
 
     def take(self) -> tuple[list[LiveRecord], LostRecords | None]:
@@ -139,7 +139,7 @@ class Listener:
             first, last, count = self._lost
             lost, self._lost = LostRecords(count or None, first - 1, last + 1), []
         self.has_something.clear()
-        return [each for each in box if self._is_news(each.seq)], lost
+        return [each for each in box if self._is_new(each.seq)], lost
 
     # --- what happens besides ---
 
@@ -268,7 +268,7 @@ class LiveHub:
         return [LiveRecord(each) for each in scan.found if each.row.seq not in sent], None
 
     async def _join_now(self, listener: Listener) -> int:
-        """What is there now is no news; the newest of it."""
+        """Leave out what is there now; the newest of it."""
         settled, known = await self.database.read(
             partial(self._read_present, listener.scope.groups)
         )
@@ -408,9 +408,9 @@ class LiveHub:
         if len(found) >= store.SEQS_MAX:
             self._lose(self._settled, first_seq(self.database.context.clock.now()))
             found = []
-        news = sorted((each for each in found if each[1] not in self._polled), key=itemgetter(1))
-        while news:
-            some, news = news[:POLLED_AT_ONCE_MAX], news[POLLED_AT_ONCE_MAX:]
+        new = sorted((each for each in found if each[1] not in self._polled), key=itemgetter(1))
+        while new:
+            some, new = new[:POLLED_AT_ONCE_MAX], new[POLLED_AT_ONCE_MAX:]
             self._give(await self.database.read(partial(self._read, some)), store.FIRST_SEQ)
             self._polled.update(seq for _, seq in some)
         self._settled = max(self._settled, settled)

@@ -234,11 +234,11 @@ class WrittenRows:
 class DeviceCache:
     """Devices by their ids as ingest needs them; for the one writer of the embedded database.
 
-    Triggers of its connection forget a device with the statement that changes it. What a work has
+    Triggers of its connection evict a device with the statement that changes it. What a work has
     read is put here after its commit, unless anything was changed since it was read.
 
-    Sequence counters change with every message. They are forgotten when one is written, and put
-    here after its commit.
+    Sequence counters change with every message. They are evicted when one is written, and put here
+    after its commit.
     """
 
     def __init__(self) -> None:
@@ -265,7 +265,7 @@ class DeviceCache:
             self._devices = {}
         self._devices.update(devices)
 
-    def forget(self, device_id: str) -> None:
+    def evict(self, device_id: str) -> None:
         self.changes += 1
         self._devices.pop(device_id, None)
 
@@ -280,7 +280,7 @@ class DeviceCache:
             self._counters = {}
         self._counters.update(counters)
 
-    def forget_counters(self, device_numbers: Iterable[int]) -> None:
+    def evict_counters(self, device_numbers: Iterable[int]) -> None:
         """These are written, and not committed yet."""
         for each in device_numbers:
             self._counters.pop(each, None)

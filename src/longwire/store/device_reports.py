@@ -197,8 +197,8 @@ def invalidate(tx: Tx, numbers: Sequence[int]) -> None:
     )
 
 
-def forget(tx: Tx, numbers: Sequence[int]) -> None:
-    """Forget what devices reported: it belongs to the records of a stay that has ended."""
+def delete(tx: Tx, numbers: Sequence[int]) -> None:
+    """Delete what devices reported: it belongs to the records of a stay that has ended."""
     tx.execute(sa.delete(_report).where(_report.c.device_number.in_(numbers)))
     tx.execute(
         sa.update(_device)

@@ -49,7 +49,7 @@ def update_last_seen(
     """
     cache = tx.caches.devices
     if counts and cache.is_watched:
-        cache.forget_counters(counts)
+        cache.evict_counters(counts)
         tx.on_commit(lambda: cache.put_counters(counts))
     states = [(*key, at) for key, at in sorted(seen.items())]
     insert_many(

@@ -55,7 +55,7 @@ def erase_all_stays(tx: Tx, numbers: Sequence[int]) -> None:
 
 def begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: str) -> None:
     tx.touched_devices.update(device.number for device in devices)
-    device_reports.forget(tx, [device.number for device in devices])
+    device_reports.delete(tx, [device.number for device in devices])
     insert_many(
         tx,
         _stay,

@@ -46,7 +46,7 @@ def create_months(tx: Tx, labels: Iterable[str]) -> None:
 
 
 def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
-    """Drop the partitions of a kind that hold nothing but what is over; their names."""
+    """Drop the partitions of a kind with nothing but expired records; their names."""
     if not tx.is_postgres:
         return []
     _wait_for_turn(tx)

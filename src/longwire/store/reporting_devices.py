@@ -68,14 +68,14 @@ WATCH_CHANGES = (
 create temp trigger device_updated
 after update on main.device
 begin
-    select forget_device(old.id);
+    select evict_device(old.id);
 end
 """,
     """
 create temp trigger device_deleted
 after delete on main.device
 begin
-    select forget_device(old.id);
+    select evict_device(old.id);
 end
 """,
 )
@@ -165,14 +165,14 @@ def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDev
 
 
 def watch_changes(driver: sqlite3.Connection, cache: DeviceCache) -> None:
-    """Have the writer's connection of the embedded database forget devices that are changed.
+    """Have the writer's connection of the embedded database evict devices that are changed.
 
     The triggers would be gone after a rollback, so this is not for a connection in a transaction.
     """
     assert not driver.in_transaction
     if driver.execute(EXISTS).fetchone() is None:
         return  # a database that is not prepared yet
-    driver.create_function("forget_device", 1, cache.forget)
+    driver.create_function("evict_device", 1, cache.evict)
     for statement in WATCH_CHANGES:
         driver.execute(statement)
     cache.is_watched = True

@@ -119,8 +119,8 @@ delivery = sa.Table(
     sa.Column("cause", sa.BigInteger),
     # The span of the request that caused it, if it was traced.
     sa.Column("traceparent", sa.Text),
-    # Answers: what is due? whose lease is over? what is not final yet? what can be sent again?
-    # what is past its time? what happened lately? who was notified of this arrival?
+    # Answers: what is due? whose lease has expired? what is not final yet? what can be sent again?
+    # what has expired? what happened lately? who was notified of this arrival?
     # With the state, although it is always the same: SQLite counts without the rows only then. What
     # is due has another index on PostgreSQL, where the slot is before the time: see the baseline.
     partial_index("ix_delivery_due", "channel_number", "due_at", "seq", "state", where=QUEUED),
@@ -167,7 +167,7 @@ connector_minute = sa.Table(
 replay = sa.Table(
     "replay",
     metadata,
-    # Stored records that are put through a connector once more, a piece at a time.
+    # Stored records that are put through a connector once more, a batch at a time.
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("channel_number", sa.BigInteger, nullable=False),
     moment("begin_at"),
@@ -208,7 +208,7 @@ notification_state = sa.Table(
     sa.Column("subject", sa.BigInteger, primary_key=True, autoincrement=False),
     moment("raised_at", required=False),  # since when it holds; null while it does not
     sa.Column("is_notified", sa.Boolean, nullable=False),  # whether a notification of that was sent
-    moment("as_of", required=False),  # how new the newest news were
+    moment("as_of", required=False),  # the time of the newest observation
     moment("fired_at", required=False),
     sa.Column("held_back", sa.Integer, nullable=False),  # since then
     # Answers: the states of a device that is deleted or transferred.

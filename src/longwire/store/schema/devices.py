@@ -213,7 +213,7 @@ registration = sa.Table(
 device_watch = sa.Table(
     "device_watch",
     metadata,
-    # What is expected of a device: to hear of it in time.
+    # What is expected of a device: to report in time.
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
     moment("silent_at", required=False),  # since when it is silent; null while it is not
     # Answers: whose check is due? The time of the next check, not of being late.
@@ -244,7 +244,7 @@ downlink = sa.Table(
     moment("updated_at"),
     moment("expires_at"),
     sa.Column("created_by", sa.Text, nullable=False),
-    # Answers: what waits for this device? what was it sent last? whose time is over?
+    # Answers: what waits for this device? what was it sent last? which have expired?
     sa.Index("ix_downlink_device_number_created_at", "device_number", "created_at"),
     sa.Index("ix_downlink_state_expires_at", "state", "expires_at"),
 )

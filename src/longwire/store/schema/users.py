@@ -39,7 +39,7 @@ access_token = sa.Table(
     sa.Column("client_id", sa.Text, nullable=False, index=True),
     sa.Column("is_app_client", sa.Boolean, nullable=False),
     moment("created_at"),
-    # Answers: which tokens are over and can be pruned?
+    # Answers: which tokens have expired and can be pruned?
     sa.Column("expires_at", sa.BigInteger, nullable=False, index=True),
 )
 

@@ -20,7 +20,7 @@ import pytest
 
 from longwire.backup import operations
 from longwire.backup.repository import CHUNK_BYTES_MAX as CHUNK_BYTES_STORED_MAX
-from longwire.backup.repository import Manifest, Repository, Transfer
+from longwire.backup.repository import Manifest, Repository, TransferredBytes
 from longwire.backup.stores import BackupError, FolderStore, open_store
 from longwire.errors import OperatorError
 from longwire.settings import Settings
@@ -347,7 +347,7 @@ def test_a_backup_of_a_stranger_is_not_unpacked_beyond_what_it_says(
 def test_a_row_that_is_too_large_for_a_chunk_is_in_several(tmp_path: Path) -> None:
     repository = Repository(FolderStore(tmp_path))
     row = bytes(CHUNK_BYTES_STORED_MAX) + b"the end"
-    stored = repository.add_file("rows", [b"a", row], Transfer())
+    stored = repository.add_file("rows", [b"a", row], TransferredBytes())
     assert len(stored.chunks) == 3
     assert b"".join(repository.read_file(stored)) == b"a" + row
 
@@ -361,7 +361,7 @@ def test_nothing_is_restored_with_a_key_that_is_none(
     repository = Repository(FolderStore(place))
     for content in (b"", b"\xff", b"no key", b"ab" * 31, b"ab" * 32):
         files = [each for each in made.manifest.files if each.name != operations.KEY_FILE]
-        files.append(repository.add_file(operations.KEY_FILE, [content], Transfer()))
+        files.append(repository.add_file(operations.KEY_FILE, [content], TransferredBytes()))
         with pytest.raises(BackupError, match="secret key"):
             operations.restore(
                 target, repository, msgspec.structs.replace(made.manifest, files=tuple(files))

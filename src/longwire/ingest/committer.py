@@ -1,7 +1,7 @@
 """Commits what ingest takes: requests wait in a queue, and are committed in batches one by one.
 
-There is one committer, or one for each slot where the database has several, since a commit holds
-one slot. They share the limit of what may wait.
+Several committers work side by side on PostgreSQL: one for each slot, since a commit holds one, and
+others for large requests. They share the limit of what may wait.
 """
 
 import asyncio

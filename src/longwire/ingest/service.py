@@ -30,12 +30,16 @@ from longwire.store.slots import bucket_of
 # How long a commit of many requests makes the service a busy one.
 BUSY_FOR_S = 0.1
 
+# On PostgreSQL, where transactions overlap, requests with more records than this have commits of
+# their own, so that others do not wait for the commit of somebody's large one.
+LARGE_RECORDS = 500
+
 
 class Ingest:
     """Takes requests, and has them committed in batches: by slot, where there are several.
 
-    The records of one request are stored in one transaction, whatever devices they are of, so a
-    request with devices of several slots has a committer of its own.
+    The records of one request are stored in one transaction, whatever devices they are of, so
+    requests with devices of several slots have a committer of their own.
     """
 
     def __init__(
@@ -62,8 +66,8 @@ class Ingest:
         def store(tx: Tx, requests: Sequence[IngestRequest]) -> tuple[IngestResults, set[int]]:
             return store_requests(tx, requests, sequencer, budgets, on_deferred, storage_quota)
 
-        self.committers = [
-            IngestCommitter[IngestRequest, IngestResult](
+        def create_committer(slot: int | None) -> IngestCommitter[IngestRequest, IngestResult]:
+            return IngestCommitter(
                 database,
                 slot,
                 store,
@@ -74,8 +78,11 @@ class Ingest:
                 on_busy=self._set_busy,
                 committers=len(slots),
             )
-            for slot in slots
-        ]
+
+        self._small = [create_committer(slot) for slot in slots]
+        is_parallel = database.engine_name == "postgresql"
+        self._large = [create_committer(slot) for slot in slots] if is_parallel else self._small
+        self.committers = [*self._small, *(self._large if is_parallel else ())]
 
     @property
     def is_busy(self) -> bool:
@@ -102,15 +109,15 @@ class Ingest:
 
     def try_enqueue(self, request: IngestRequest, on_result: OnResult) -> bool:
         """The same with a callback, called on the event loop. False if the queue is full."""
-        committer = self.committers[0] if self._slots == 1 else self._find_committer(request)
-        return committer.try_enqueue(request.actor.caller, request, on_result)
+        some = self._small if len(request.items) <= LARGE_RECORDS else self._large
+        slot = 0 if self._slots == 1 else self._find_slot(request)
+        return some[slot].try_enqueue(request.actor.caller, request, on_result)
 
-    def _find_committer(
-        self, request: IngestRequest
-    ) -> "IngestCommitter[IngestRequest, IngestResult]":
+    def _find_slot(self, request: IngestRequest) -> int:
+        """The slot of all devices; -1, which is the place of such a committer, if of several."""
         ids = {item.record.device_id for item in request.items}
         found = {bucket_of(each) % self._slots for each in ids}
-        return self.committers[found.pop() if len(found) == 1 else -1]
+        return found.pop() if len(found) == 1 else -1
 
     def stop_waiting(self) -> None:
         """The service stops: whatever waits for a database that is away is refused."""

@@ -145,9 +145,7 @@ def _load_devices(
 def _insert_new(tx: Tx, rows_by_request: Sequence[Sequence[RecordRow]]) -> list[RecordRow]:
     """Insert the rows that are new; a record stored in an earlier stay of its device is not."""
     rows = [row for rows in rows_by_request for row in rows]
-    return store.insert(
-        tx, [row for row in rows if row.stay == 0 or not store.exists_in_earlier_stay(tx, row)]
-    )
+    return store.insert(tx, store.without_earlier(tx, rows))
 
 
 def _count_duplicates(

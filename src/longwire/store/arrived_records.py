@@ -3,6 +3,7 @@
 Of replays, previews, traces and live streams. What is in the archive is read from there.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -110,6 +111,35 @@ where s.device_number = :device
 """
 )
 
+# For PostgreSQL: of some arrivals in one statement.
+LIST_ARRIVED = for_each_kind(
+    """
+select r.seq, r.digest, r.body
+from unnest(
+    cast(:devices as bigint[]),
+    cast(:stays as integer[]),
+    cast(:times as bigint[]),
+    cast(:seqs as bigint[])
+) as k (device_number, stay, ts, seq)
+cross join lateral (
+    select a.seq, a.digest, a.body
+    from device_stay s
+    cross join {table} a
+    where s.device_number = k.device_number
+        and s.stay = k.stay
+        and s.slot = :slot
+        and a.device_number = k.device_number
+        and a.stay = k.stay
+        and a.slot = :slot
+        and a.ts = k.ts
+        and a.seq = k.seq
+    limit 1
+) r
+"""
+)
+# Bodies are read until there are enough of them, so many at a time.
+READ_TOGETHER = 25
+
 
 class ArrivedRecord(msgspec.Struct, frozen=True):
     """A stored record, with its device as it is today."""
@@ -136,7 +166,8 @@ def list_arrivals(
             "most": most,
         },
     )
-    return [_stored_record(tx, row) or row[_SEQ] for row in rows]
+    found = _read_stored(tx, rows)
+    return [found.get(row[_SEQ], row[_SEQ]) for row in rows]
 
 
 def count_arrivals(tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int) -> int:
@@ -181,15 +212,16 @@ def _read_arrived(
     found: dict[int, ArrivedRecord] = {}
     missing: dict[int, list[tuple[Any, ...]]] = {}
     size = 0
-    for row in rows:
-        record = _stored_record(tx, row)
-        if record is not None:
-            found[row[_SEQ]] = record
-            size += len(record.row.encoded.body)
-            if size > characters_max:
-                break
-        elif row[_DEVICE_ID] is not None:
-            missing.setdefault(row[_KIND], []).append(row)
+    for start in range(0, len(rows), READ_TOGETHER):
+        some = rows[start : start + READ_TOGETHER]
+        stored = _read_stored(tx, some)
+        found |= stored
+        for row in some:
+            if row[_SEQ] not in stored and row[_DEVICE_ID] is not None:
+                missing.setdefault(row[_KIND], []).append(row)
+        size += sum(len(record.row.encoded.body) for record in stored.values())
+        if size > characters_max:
+            break
     # Once for each kind: see `archive_reads`.
     for kind, some in sorted(missing.items()):
         keys = [_record_key(row) for row in some]
@@ -232,16 +264,33 @@ def _record_key(row: tuple[Any, ...]) -> RecordKey:
     return number, then, ts, seq
 
 
-def _stored_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
-    """Unless it is in the archive."""
-    _, seq, kind, _, then, number, ts, device_id, *_ = row
-    if device_id is None:
-        return None
-    found = tx.fetch_raw(
-        GET_ARRIVED[KIND_NAMES[kind]],
-        {**slots.key_of(tx, number), "stay": then, "ts": ts, "seq": seq},
-    )
-    return build_arrived(row, *found[0]) if found else None
+def _read_stored(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> dict[int, ArrivedRecord]:
+    """The records of some arrivals, by their numbers; not those that are in the archive."""
+    by_seq = {row[_SEQ]: row for row in rows if row[_DEVICE_ID] is not None}
+    if tx.is_postgres:
+        found = _list_bodies(tx, list(by_seq.values()))
+    else:
+        found = [body for row in by_seq.values() for body in _get_body(tx, row)]
+    return {seq: build_arrived(by_seq[seq], digest, body) for seq, digest, body in found}
+
+
+def _list_bodies(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    parts: dict[tuple[int, int], list[RecordKey]] = defaultdict(list)
+    for row in rows:
+        key = _record_key(row)
+        parts[row[_KIND], slots.get_slot_by_number(tx, key[0])].append(key)
+    found: list[tuple[Any, ...]] = []
+    for (kind, slot), keys in parts.items():
+        devices, stays, times, seqs = map(list, zip(*keys, strict=True))
+        values = {"slot": slot, "devices": devices, "stays": stays, "times": times, "seqs": seqs}
+        found += tx.fetch_raw(LIST_ARRIVED[KIND_NAMES[kind]], values)
+    return found
+
+
+def _get_body(tx: Tx, row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    number, stay, ts, seq = _record_key(row)
+    values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
+    return [(seq, *each) for each in tx.fetch_raw(GET_ARRIVED[KIND_NAMES[row[_KIND]]], values)]
 
 
 def build_arrived(row: tuple[Any, ...], digest: bytes, body: str) -> ArrivedRecord:

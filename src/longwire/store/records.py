@@ -7,7 +7,7 @@ key of a record begins with device, stay and timestamp.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -90,6 +90,43 @@ limit 1
 """
 )
 
+# For PostgreSQL: the numbers of those rows of which the same is true, in one statement.
+LIST_IN_EARLIER_STAYS = for_each_kind(
+    f"""
+select k.seq
+from unnest(
+    cast(:devices as bigint[]),
+    cast(:stays as integer[]),
+    cast(:times as bigint[]),
+    cast(:digests as bytea[]),
+    cast(:seqs as bigint[])
+) as k (device_number, stay, ts, digest, seq)
+cross join lateral (
+    select 1
+    from (
+        select *
+        from device_stay
+        where device_number = k.device_number
+            and slot = :slot
+            and stay < k.stay
+        order by stay desc
+        limit {EARLIER_STAYS_MAX}
+    ) s
+    cross join lateral (
+        select 1
+        from {{table}}
+        where device_number = s.device_number
+            and slot = :slot
+            and stay = s.stay
+            and ts = k.ts
+            and digest = k.digest
+        limit 1
+    ) r
+    limit 1
+) found
+"""
+)
+
 COUNT = for_each_kind(
     """
 select count(*)
@@ -152,21 +189,27 @@ def _list_stored(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     """Those rows of one kind that were stored, not the same record before them."""
     if not tx.is_postgres:
         return [row for row in rows if _is_stored(tx, row)]
-    parts: dict[int, list[RecordRow]] = defaultdict(list)
+    stored = _find_seqs(tx, LIST_SEQS, rows)
+    return [row for row in rows if row.seq in stored]
+
+
+def _find_seqs(tx: Tx, statements: Mapping[str, DialectSql], rows: Sequence[RecordRow]) -> set[int]:
+    """What one of the statements for several keys finds for these rows, on PostgreSQL."""
+    parts: dict[tuple[int, int], list[RecordRow]] = defaultdict(list)
     for row in rows:
-        parts[slots.get_slot_by_number(tx, row.device_number)].append(row)
-    stored: set[int] = set()
-    for slot, some in parts.items():
+        parts[row.kind, slots.get_slot_by_number(tx, row.device_number)].append(row)
+    found: set[int] = set()
+    for (kind, slot), some in parts.items():
         values = {
             "slot": slot,
             "devices": [row.device_number for row in some],
             "stays": [row.stay for row in some],
             "times": [row.ts for row in some],
             "digests": [row.digest for row in some],
+            "seqs": [row.seq for row in some],
         }
-        found = tx.fetch_raw(LIST_SEQS[KIND_NAMES[rows[0].kind]], values)
-        stored.update(seq for (seq,) in found)
-    return [row for row in rows if row.seq in stored]
+        found.update(seq for (seq,) in tx.fetch_raw(statements[KIND_NAMES[kind]], values))
+    return found
 
 
 def _is_stored(tx: Tx, row: RecordRow) -> bool:
@@ -180,8 +223,19 @@ def _key(tx: Tx, row: RecordRow) -> dict[str, Any]:
     return {**key, "stay": row.stay, "ts": row.ts, "digest": row.digest}
 
 
-def exists_in_earlier_stay(tx: Tx, row: RecordRow) -> bool:
-    """Whether the record was stored during an earlier stay of its device."""
+def without_earlier(tx: Tx, rows: Sequence[RecordRow]) -> Sequence[RecordRow]:
+    """Those rows that were not stored already during an earlier stay of their device."""
+    moved = [row for row in rows if row.stay]
+    if not moved:
+        return rows
+    if tx.is_postgres:
+        earlier = _find_seqs(tx, LIST_IN_EARLIER_STAYS, moved)
+    else:
+        earlier = {row.seq for row in moved if _exists_in_earlier_stay(tx, row)}
+    return [row for row in rows if row.seq not in earlier]
+
+
+def _exists_in_earlier_stay(tx: Tx, row: RecordRow) -> bool:
     return bool(tx.fetch_raw(EXISTS_IN_EARLIER_STAY[KIND_NAMES[row.kind]], _key(tx, row)))
 
 

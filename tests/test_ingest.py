@@ -26,7 +26,7 @@ from longwire.errors import Unavailable
 from longwire.ingest.committer import UNPAUSED_RECORDS
 from longwire.ingest.requests import IngestItem, IngestRequest, MessageMetadata
 from longwire.ingest.sequencer import Sequencer
-from longwire.ingest.service import Ingest
+from longwire.ingest.service import LARGE_RECORDS, Ingest
 from longwire.ingest.storing import store_requests, store_service_events
 from longwire.model import Actor, ServiceEvent
 from longwire.records import EventRecord, digest_record
@@ -220,6 +220,45 @@ def test_the_size_of_a_commit_is_limited(make_world: Callable[..., World], crowd
     # What one request brought is never torn apart, so it may be larger, but then it goes alone.
     assert commits.sizes == [1, 10, 10, 5, 30]
     assert len(list_data(ada, "data", sensor)) == 56
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_nobody_waits_for_the_commit_of_a_large_request(world: World, crowd: Crowd) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    mine, yours, now = device(ada, ada.group()), device(bob, bob.group()), world.clock.now()
+    commits = Commits(world)
+    large = [report("data", mine, now, f"{number}") for number in range(LARGE_RECORDS + 1)]
+    with commits.held(crowd, lambda: post_records(ada, "data", large)) as answer:
+        ok(post_record(bob, "data", yours, now, "meanwhile"))
+        assert list_data(bob, "data", yours) == ["meanwhile"]
+        assert not answer.done()
+    crowd.responses()
+    assert commits.sizes == [LARGE_RECORDS + 1, 1]
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_records_of_a_device_that_was_transferred_are_looked_up_together(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    here, there = ada.group(), ada.group()
+    sensor, now = device(ada, here), world.clock.now()
+    known = [report("data", sensor, now, f"known {number}") for number in range(20)]
+    ok(post_records(ada, "data", known))
+    ok(ada.put("/device/transfer", {"deviceId": sensor, "groupId": here, "toGroupId": there}))
+    new = [report("data", sensor, now, f"new {number}") for number in range(20)]
+    lookups: list[str] = []
+    fetch = Tx.fetch_raw
+
+    def counted_fetch(tx: Tx, sql: Any, *args: Any, **options: Any) -> Any:
+        if tx.is_write and "record_data" in str(sql):
+            lookups.append(str(sql))
+        return fetch(tx, sql, *args, **options)
+
+    monkeypatch.setattr(Tx, "fetch_raw", counted_fetch)
+    ok(post_records(ada, "data", [*known, *new]))
+    assert len(lookups) == 1
+    assert len(list_data(ada, "data", sensor)) == len(known) + len(new)
 
 
 @ONE_SLOT

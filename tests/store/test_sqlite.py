@@ -17,8 +17,10 @@ import sqlalchemy as sa
 
 from longwire import startup
 from longwire.clock import Clock
+from longwire.errors import Conflict
 from longwire.settings import Settings
-from longwire.store import instance, sqlite
+from longwire.store import instance, schema, sqlite
+from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite
 from longwire.store.workers import IDLE_S
@@ -147,6 +149,34 @@ def test_works_that_waited_together_are_stored_together(database: SQLite) -> Non
         assert facts <= await database.read(names)
 
     asyncio.run(story())
+
+
+def test_a_bulk_insert_that_fails_leaves_nothing_and_takes_nobody_with_it(
+    database: SQLite,
+) -> None:
+    """SQLite would keep the rows before the one that failed: the whole work is rolled back."""
+    before = Gate()
+
+    def insert(tx: Tx) -> None:
+        insert_many(tx, schema.instance, ("name", "value"), [("bulk", "x"), ("null", None)])
+
+    async def story() -> list[Any]:
+        tasks = [asyncio.create_task(database.write(before.work))]
+        await before.is_reached()
+        for work in (put("one", 1), insert, put("two", 1)):
+            tasks.append(asyncio.create_task(database.write(work)))
+        while database.waiting["write"] < 3:  # noqa: ASYNC110 (a number is all it has)
+            await asyncio.sleep(0)
+        before.open()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    answers = asyncio.run(story())
+    assert isinstance(answers[2], Conflict)
+    with pytest.raises(Conflict):
+        asyncio.run(database.write(insert))
+    stored = asyncio.run(database.read(names))
+    assert {"one", "two"} <= stored
+    assert "bulk" not in stored
 
 
 # --- full and failing disks ---

@@ -107,7 +107,9 @@ def _listed(table: sa.Table, columns: tuple[str, ...], size: int, then: str) -> 
     row = f"({', '.join('?' * len(columns))})"
     names, values = ", ".join(columns), ", ".join([row] * size)
     then = then.replace(KEY, _list_key(table))
-    return f"insert into {table.name} ({names}) values {values} {then}"
+    # What fails fails the work, and with it all that it did. Else SQLite would copy each page that
+    # it changes, in case that it had to undo this statement alone.
+    return f"insert or fail into {table.name} ({names}) values {values} {then}"
 
 
 @functools.cache

@@ -297,6 +297,43 @@ def time_comes_from_the_clock(name: str, tree: ast.Module) -> Iterator[str]:
             yield f"line {line}: {target}"
 
 
+# --- what can be read at once ---
+
+MODULE_LINES_MAX = 600
+BRANCHING_LINES_MAX = 60
+NESTING_MAX = 3
+BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
+# A step is one file, and a list of tables.
+MIGRATIONS = "store.migrations.versions"
+
+
+def modules_are_short(name: str, tree: ast.Module) -> Iterator[str]:
+    lines = tree.body[-1].end_lineno or 0 if tree.body else 0
+    if lines > MODULE_LINES_MAX and not name.startswith(MIGRATIONS):
+        yield f"{lines} lines"
+
+
+def functions_are_plain(name: str, tree: ast.Module) -> Iterator[str]:
+    for function in functions(tree):
+        lines = (function.end_lineno or 0) - function.lineno + 1
+        inside = list(ast.walk(function))
+        if lines > BRANCHING_LINES_MAX and any(isinstance(node, BRANCHES) for node in inside):
+            yield f"{function.name} branches, and has {lines} lines"
+        if nesting_of(function) > NESTING_MAX:
+            yield f"{function.name} nests {nesting_of(function)} blocks"
+
+
+def nesting_of(node: ast.AST, *, is_elif: bool = False) -> int:
+    """How many blocks are within each other, of those that belong to this node's function."""
+    deepest = 0
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            chained = isinstance(node, ast.If) and node.orelse == [child]
+            deepest = max(deepest, nesting_of(child, is_elif=chained))
+    return deepest + (isinstance(node, BLOCKS) and not (is_elif and isinstance(node, ast.If)))
+
+
 RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
     # Each rule with modules that violate it.
     imports_go_down: (
@@ -367,6 +404,11 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("dates", "from datetime import date\nday = date.today()"),
         ("dates", "from time import time\nnow = time()"),
     ),
+    modules_are_short: (("dates", "x = 1\n" * (MODULE_LINES_MAX + 1)),),
+    functions_are_plain: (
+        ("dates", "def f():\n    if x:\n" + "        y = 1\n" * BRANCHING_LINES_MAX),
+        ("dates", "def f():\n if a:\n  for b in c:\n   with d:\n    while e:\n     pass"),
+    ),
 }
 
 
@@ -429,6 +471,12 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
         (time_comes_from_the_clock, "web.request_handler", "import time\nt = time.perf_counter()"),
         (time_comes_from_the_clock, "serve", "import time\ntime.sleep(time.monotonic())"),
         (time_comes_from_the_clock, "clock", "import time\nt = time.time_ns()"),
+        (functions_are_plain, "dates", "def f():\n" + "    y = 1\n" * BRANCHING_LINES_MAX),
+        (
+            functions_are_plain,
+            "dates",
+            "def f():\n if a:\n  pass\n elif b:\n  pass\n elif c:\n  for d in e:\n   if f: pass",
+        ),
     ],
 )
 def test_the_rule_accepts_valid_code(rule: Rule, name: str, source: str) -> None:
@@ -452,3 +500,23 @@ def test_every_module_has_a_docstring() -> None:
     for name, path in MODULES.items():
         docstring = ast.get_docstring(parse(path.read_text()))
         assert docstring, name
+
+
+def find_ambiguous_names(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Classes of one name in several modules; a wire shape has the name of what it shows."""
+    found: dict[tuple[bool, str], list[str]] = {}
+    for name, source in sources.items():
+        if package_of(name) not in API_CLIENTS:
+            for node in parse(source).body:
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault((package_of(name) == "api", node.name), []).append(name)
+    return {name: modules for (_, name), modules in found.items() if len(modules) > 1}
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    job = "class Job: pass"
+    assert find_ambiguous_names({"model": job, "api.jobs": job, "demo.plan": job}) == {}
+    assert find_ambiguous_names({"model": job, "store.workers": job}) == {
+        "Job": ["model", "store.workers"]
+    }
+    assert find_ambiguous_names({name: path.read_text() for name, path in MODULES.items()}) == {}

@@ -169,7 +169,7 @@ class GroupDriftCount:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorCounts:
+class ConnectorTotals:
     total: int
     enabled: int
     failing: int
@@ -226,9 +226,9 @@ def count_drifting(tx: Tx, scope: Scope) -> list[GroupDriftCount]:
     return [GroupDriftCount(str(group), count, since) for group, count, since in rows]
 
 
-def count_connectors(tx: Tx, scope: Scope) -> ConnectorCounts:
+def count_connectors(tx: Tx, scope: Scope) -> ConnectorTotals:
     row = tx.fetch_raw(COUNT_CONNECTORS, _homes(tx, scope))[0]
-    return ConnectorCounts(*(int(value or 0) for value in row))
+    return ConnectorTotals(*(int(value or 0) for value in row))
 
 
 def list_connector_numbers(tx: Tx, scope: Scope, most: int) -> list[int]:

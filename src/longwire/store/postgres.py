@@ -370,18 +370,17 @@ class Postgres:
 
     def _write_one(self, timed: "_PrimaryWork[T]") -> T:
         self._require_node_lease()
-        if self._shards is not None and timed.slot is not None:
-            pool = self._shards.find(timed.slot)
-            if pool is not None:
-                try:
-                    return self._write_on_shard(timed, pool.engine)
-                except NotOnShard:
-                    self._shards.leave(timed.slot)
-                except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
-                    if not (is_on_coordinator(error) or is_worker_gone(error)):
-                        raise
-                    is_gone = not is_on_coordinator(error)
-                    self._shards.leave(timed.slot, error if is_gone else None)
+        shards, slot = self._shards, timed.slot
+        if shards is None or slot is None or (pool := shards.find(slot)) is None:
+            return self._write_here(timed)
+        try:
+            return self._write_on_shard(timed, pool.engine)
+        except NotOnShard:
+            shards.leave(slot)
+        except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
+            if not (is_on_coordinator(error) or is_worker_gone(error)):
+                raise
+            shards.leave(slot, None if is_on_coordinator(error) else error)
         return self._write_here(timed)
 
     def _write_here(self, timed: "_PrimaryWork[T]") -> T:
@@ -428,12 +427,7 @@ class Postgres:
                 try:
                     yield ground
                 finally:
-                    try:
-                        statements.roll_back()
-                        transaction.commit()  # which the driver has nothing for any more
-                    except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
-                        # What was committed on the worker is committed.
-                        connection.invalidate(error)
+                    _end_ground(connection, statements, transaction)
 
     def _set_session(self, tx: Tx) -> None:
         """What else the session has from its start, for one transaction."""
@@ -456,6 +450,17 @@ def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
         if tx.driver.closed:
             connection.invalidate(error)
         raise
+
+
+def _end_ground(
+    connection: sa.Connection, statements: StatementPipeline, transaction: sa.RootTransaction
+) -> None:
+    """Roll back on the coordinator; what was committed on the worker is committed."""
+    try:
+        statements.roll_back()
+        transaction.commit()  # which the driver has nothing for any more
+    except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
+        connection.invalidate(error)
 
 
 def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) -> None:

@@ -22,7 +22,7 @@ from longwire.demo.traffic import Traffic
 HOUR_MS = HOUR // MILLISECOND
 # In the last hours connectors deliver.
 RECENT_MS = 2 * HOUR_MS
-# By which the clock is turned: in the last hours, in the last day, before.
+# By which the clock is turned: in the last hours, in the last day and a little before it, earlier.
 _RECENT_STEP_MS = 5 * MINUTE // MILLISECOND
 _DAY_STEP_MS = 15 * MINUTE // MILLISECOND
 _DAYS_STEP_MS = 4 * HOUR_MS
@@ -30,7 +30,8 @@ _RECENT_REPORTS = 20  # in each step
 _SPARSE_STEP_MS = 30 * MINUTE // MILLISECOND
 _DENSE_STEP_MS = 8 * MINUTE // MILLISECOND
 _DENSE_MS = 2 * DAY // MILLISECOND
-_DAY_MS = DAY // MILLISECOND
+# A chart of the last day begins with a bucket that reaches back further: no large step is in it.
+_SMALL_STEPS_MS = (DAY + 2 * HOUR) // MILLISECOND
 _SPARSE_RECORDS_MAX = 9_000  # of data; a larger fleet has fewer of each device
 _DENSE_RECORDS_MAX = 20_000
 _SILENT_SINCE_MS = 30 * HOUR_MS
@@ -82,7 +83,7 @@ class History:
         if self.clock is None:
             yield begins_ms, self.ends_ms
             return
-        day_ms, recent_ms = self.ends_ms - _DAY_MS, self.ends_ms - RECENT_MS
+        day_ms, recent_ms = self.ends_ms - _SMALL_STEPS_MS, self.ends_ms - RECENT_MS
         moments = [
             *range(begins_ms, day_ms, _DAYS_STEP_MS),
             *range(day_ms, recent_ms, _DAY_STEP_MS),

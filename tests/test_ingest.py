@@ -222,6 +222,7 @@ def test_the_size_of_a_commit_is_limited(make_world: Callable[..., World], crowd
     assert len(list_data(ada, "data", sensor)) == 56
 
 
+@ONE_SLOT
 @pytest.mark.parametrize("engine", ["postgresql"])
 def test_nobody_waits_for_the_commit_of_a_large_request(world: World, crowd: Crowd) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -229,11 +230,22 @@ def test_nobody_waits_for_the_commit_of_a_large_request(world: World, crowd: Cro
     commits = Commits(world)
     large = [report("data", mine, now, f"{number}") for number in range(LARGE_RECORDS + 1)]
     with commits.held(crowd, lambda: post_records(ada, "data", large)) as answer:
+        # What would wait for the same device is in nobody's way either.
+        crowd.post_record(ada, "data", mine, now, "after it")
+        commits.wait_for_waiting(LARGE_RECORDS + 2)
         ok(post_record(bob, "data", yours, now, "meanwhile"))
         assert list_data(bob, "data", yours) == ["meanwhile"]
         assert not answer.done()
+    for response in crowd.responses():
+        ok(response)
+    assert commits.sizes == [LARGE_RECORDS + 1, 1, 1]
+    # Later all share a commit again.
+    with commits.held(crowd, lambda: post_record(bob, "data", yours, now, "first")):
+        crowd.post_record(ada, "data", mine, now, "second")
+        crowd.post_record(bob, "data", yours, now, "third")
+        commits.wait_for_waiting(3)
     crowd.responses()
-    assert commits.sizes == [LARGE_RECORDS + 1, 1]
+    assert commits.sizes[3:] == [1, 2]
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])

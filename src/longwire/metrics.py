@@ -84,11 +84,13 @@ def count_arrivals(
         records[group] += count
     for key, value in _in_this_second(tx, events).items():
         counts[key] = counts.get(key, 0) + value
-    store.increment(tx, writer, counts)
-    store.insert_activity(tx, active)
+    # The row of a group's storage before its counters: two commits of one process that have records
+    # of the same group take turns here, and do not deadlock when events follow.
     group_storage.add(
         tx, writer, {group: (records[group], size) for group, size in characters.items()}
     )
+    store.increment(tx, writer, counts)
+    store.insert_activity(tx, active)
 
 
 def count(tx: Tx, writer: int, events: Mapping[tuple[int, str], int]) -> None:

@@ -10,7 +10,8 @@ the same queue, for a limited time.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -82,6 +83,7 @@ class Ingest:
         self._small = [create_committer(slot) for slot in slots]
         is_parallel = database.engine_name == "postgresql"
         self._large = [create_committer(slot) for slot in slots] if is_parallel else self._small
+        self._large_requests = _LargeRequests()
         self.committers = [*self._small, *(self._large if is_parallel else ())]
 
     @property
@@ -109,9 +111,11 @@ class Ingest:
 
     def try_enqueue(self, request: IngestRequest, on_result: OnResult) -> bool:
         """The same with a callback, called on the event loop. False if the queue is full."""
-        some = self._small if len(request.items) <= LARGE_RECORDS else self._large
         slot = 0 if self._slots == 1 else self._find_slot(request)
-        return some[slot].try_enqueue(request.actor.caller, request, on_result)
+        caller = request.actor.caller
+        if self._large is self._small or not self._large_requests.includes(request):
+            return self._small[slot].try_enqueue(caller, request, on_result)
+        return self._large_requests.try_enqueue(self._large[slot], request, on_result)
 
     def _find_slot(self, request: IngestRequest) -> int:
         """The slot of all devices; -1, which is the place of such a committer, if of several."""
@@ -123,6 +127,53 @@ class Ingest:
         """The service stops: whatever waits for a database that is away is refused."""
         for committer in self.committers:
             committer.stop_waiting()
+
+
+class _LargeRequests:
+    """Requests that have commits of their own, and whoever follows them there.
+
+    What comes from the same sender or of the same devices meanwhile would wait for their locks, and
+    everybody in its commit with it.
+    """
+
+    def __init__(self) -> None:
+        self._senders: Counter[str] = Counter()
+        self._devices: Counter[str] = Counter()
+
+    def includes(self, request: IngestRequest) -> bool:
+        if len(request.items) > LARGE_RECORDS:
+            return True
+        if not self._senders:
+            return False
+        return request.actor.caller in self._senders or any(
+            item.record.device_id in self._devices for item in request.items
+        )
+
+    def try_enqueue(
+        self,
+        committer: IngestCommitter[IngestRequest, IngestResult],
+        request: IngestRequest,
+        on_result: OnResult,
+    ) -> bool:
+        devices = {item.record.device_id for item in request.items}
+
+        def on_committed(result: IngestResult | Exception) -> None:
+            _decrement(self._senders, [request.actor.caller])
+            _decrement(self._devices, devices)
+            on_result(result)
+
+        if not committer.try_enqueue(request.actor.caller, request, on_committed):
+            return False
+        self._senders[request.actor.caller] += 1
+        self._devices.update(devices)
+        return True
+
+
+def _decrement(counter: Counter[str], keys: Iterable[str]) -> None:
+    for key in keys:
+        counter[key] -= 1
+        if not counter[key]:
+            del counter[key]
 
 
 def _settle(future: "asyncio.Future[IngestResult]", result: IngestResult | Exception) -> None:

@@ -275,9 +275,9 @@ class Settings:
         False, "whether a pooler in transaction mode, such as PgBouncer, is before PostgreSQL"
     )
     database_direct: bool = _setting(
-        True,
+        False,
         "whether records are committed straight on the workers of Citus that hold them, where these"
-        " can be reached; the coordinator is used for all else",
+        " can be reached; faster, and only safe if a server that was replaced is fenced",
     )
     database_timeout_s: float = _setting(
         35.0,

@@ -166,7 +166,8 @@ def serve(cluster: CitusCluster, data: Path) -> Iterator[Callable[[], Service]]:
     services: list[Service] = []
 
     def start() -> Service:
-        services.append(Service(data, "--database", cluster.coordinator.url, *LOOPBACK))
+        place = ("--database", cluster.coordinator.url, "--database-direct", "true")
+        services.append(Service(data, *place, *LOOPBACK))
         return services[-1].started()
 
     yield start

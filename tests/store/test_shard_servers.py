@@ -5,11 +5,13 @@ to it, as it has to a coordinator and a worker of Citus. With these it is in `te
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 
+from longwire.settings import Settings
 from longwire.store.postgres import Postgres
 from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.shard_servers import ShardPool, ShardServers
@@ -28,6 +30,11 @@ where c.relname = 'device'
 @pytest.fixture
 def engine() -> str:
     return "postgresql"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return replace(settings, database_direct=True)
 
 
 def get_shards(world: World) -> ShardServers:

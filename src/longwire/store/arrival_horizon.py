@@ -52,7 +52,7 @@ def announce_arrivals(tx: Tx) -> None:
     if not tx.is_postgres:
         return
     values = {"locks": ANNOUNCEMENTS, "moment_ms": tx.now // MILLISECOND % _PERIOD_MS}
-    tx = tx.ground
+    tx = tx.coordinator
     if cache_epochs.may_refresh(tx):
         tx.queue_raw(
             ANNOUNCE_AND_SELECT_EPOCHS,

@@ -61,8 +61,8 @@ class Tx:
     """An open transaction, its time, and what a work needs with it."""
 
     __slots__ = (
+        "_coordinator",
         "_driver",
-        "_ground",
         "_loaded",
         "_loaded_config",
         "_on_commit",
@@ -98,10 +98,10 @@ class Tx:
         *,
         is_write: bool,
         slots: int = 1,
-        ground: "Tx | None" = None,
+        coordinator: "Tx | None" = None,
     ) -> None:
-        """`ground` is given where this transaction has nothing but the rows of a slot."""
-        self._ground = ground
+        """`coordinator` is given where this transaction has nothing but the rows of a slot."""
+        self._coordinator = coordinator
         self.connection = connection
         self.clock = context.clock
         self.now: Moment = context.clock.now()
@@ -136,13 +136,13 @@ class Tx:
         self._loaded_config: dict[tuple[str, str], tuple[Any, Sequence[str]]] = {}
 
     @property
-    def ground(self) -> "Tx":
+    def coordinator(self) -> "Tx":
         """The transaction that has what does not belong to slots, such as devices; mostly this."""
-        return self._ground or self
+        return self._coordinator or self
 
-    def require_ground(self) -> None:
+    def require_coordinator(self) -> None:
         """Call this before something that can only be done where everything is."""
-        if self._ground is not None:
+        if self._coordinator is not None:
             raise NotOnShard
 
     def rows(
@@ -256,7 +256,7 @@ class Tx:
             value = self._loaded.get((namespace, key), MISSING)
         if value is not MISSING:
             return value
-        self.require_ground()
+        self.require_coordinator()
         value = load()
         if self.is_write:
             self._loaded[(namespace, key)] = value
@@ -276,7 +276,7 @@ class Tx:
             value = self._loaded_config.get((namespace, key), (MISSING,))[0]
         if value is not MISSING:
             return value
-        self.require_ground()
+        self.require_coordinator()
         value = load()
         if self.is_write:
             self._loaded_config[(namespace, key)] = value, groups()

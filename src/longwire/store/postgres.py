@@ -402,13 +402,13 @@ class Postgres:
     def _write_on_shard(self, timed: "_PrimaryWork[T]", shard: sa.Engine) -> T:
         """Commit on the worker that has the slot, while the coordinator holds the devices."""
         began = time.monotonic()
-        with self._hold_ground(timed.deadline) as ground, shard.connect() as connection:
-            tx = self._tx(connection, is_write=True, ground=ground)
+        with self._hold_coordinator(timed.deadline) as coordinator, shard.connect() as connection:
+            tx = self._tx(connection, is_write=True, coordinator=coordinator)
             with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
                 transaction = connection.begin()
                 result = _run_work(connection, timed.work, tx)
                 if time.monotonic() - began >= GUARD_TRUSTED_S:
-                    ground.fetch_raw("select 1", {})  # fails if the locks are lost
+                    coordinator.fetch_raw("select 1", {})  # fails if the locks are lost
                 _commit(connection, transaction, tx)
         assert self._shards is not None
         self._shards.commits += 1
@@ -416,26 +416,30 @@ class Postgres:
         return result
 
     @contextmanager
-    def _hold_ground(self, deadline: float) -> Iterator[Tx]:
+    def _hold_coordinator(self, deadline: float) -> Iterator[Tx]:
         """A transaction on the coordinator that locks and announces, and writes nothing."""
         with self._engine.connect() as connection:
-            ground = self._tx(connection, is_write=True)
-            statements = ground.statements
+            coordinator = self._tx(connection, is_write=True)
+            statements = coordinator.statements
             assert isinstance(statements, StatementPipeline)
-            with self._watch.watch(ground.driver, deadline):
+            with self._watch.watch(coordinator.driver, deadline):
                 transaction = connection.begin()
                 try:
-                    yield ground
+                    yield coordinator
                 finally:
-                    _end_ground(connection, statements, transaction)
+                    _end_on_coordinator(connection, statements, transaction)
 
     def _set_session(self, tx: Tx) -> None:
         """What else the session has from its start, for one transaction."""
         texts = ", ".join(f"set_config('{name}', :{name}, true)" for name in self._session)
         tx.fetch_raw(f"select {texts}", self._session)
 
-    def _tx(self, connection: sa.Connection, *, is_write: bool, ground: Tx | None = None) -> Tx:
-        tx = Tx(connection, self.context, is_write=is_write, slots=self.slots, ground=ground)
+    def _tx(
+        self, connection: sa.Connection, *, is_write: bool, coordinator: Tx | None = None
+    ) -> Tx:
+        tx = Tx(
+            connection, self.context, is_write=is_write, slots=self.slots, coordinator=coordinator
+        )
         if is_write:
             prepared = None if self._is_pooled else connection.info.setdefault(PREPARED, Prepared())
             tx.statements = StatementPipeline(tx.driver, prepared)
@@ -452,7 +456,7 @@ def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
         raise
 
 
-def _end_ground(
+def _end_on_coordinator(
     connection: sa.Connection, statements: StatementPipeline, transaction: sa.RootTransaction
 ) -> None:
     """Roll back on the coordinator; what was committed on the worker is committed."""

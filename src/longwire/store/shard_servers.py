@@ -112,7 +112,9 @@ class ShardServers:
         self._left_until[slot] = time.monotonic() + LEFT_FOR_S
         pool = self._by_slot.get(slot)
         if error is not None and pool is not None:
-            log.warning("worker left", host=pool.address[0], port=pool.address[1], error=str(error))
+            log.warning(
+                "worker not used", host=pool.address[0], port=pool.address[1], error=str(error)
+            )
             # Until it is found to respond again.
             self._by_slot = {each: at for each, at in self._by_slot.items() if at is not pool}
             self._stale.set()

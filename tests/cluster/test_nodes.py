@@ -155,7 +155,7 @@ def test_nothing_is_sent_that_could_not_be_settled(
         with psycopg.connect(settings.database) as connection:
             connection.execute("lock table delivery in access exclusive mode")
             for node in nodes:
-                eventually(lambda: not node.app.engine._sender.is_heard)  # noqa: B023 (called right here)
+                eventually(lambda: not node.app.engine._sender.can_settle)  # noqa: B023 (called right here)
             receiver.respond_with(StubResponse())
             receiver.release()
             for node in nodes:

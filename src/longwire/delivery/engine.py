@@ -178,18 +178,14 @@ class Engine:
             if not await self._run_safely(self._scan):
                 return
             self._last_scan = time.monotonic()
-            self._note_progress()
+            self._sender.note_response(list(self._workers.values()))
         self._work.is_added.clear()
         if not self._needs_transaction() or await self._run_safely(self._run_transaction):
             self._note_progress()
 
     def _note_progress(self) -> None:
-        """The database has responded, or was not needed: go on with what was held back."""
-        was_heard = self._sender.is_heard
-        self._last_progress = self._sender.last_heard = time.monotonic()
-        if not was_heard:
-            for worker in list(self._workers.values()):
-                self._sender.start_batches(worker)
+        self._last_progress = time.monotonic()
+        self._sender.note_response(list(self._workers.values()))
 
     def _needs_transaction(self) -> bool:
         """Whether anything can be claimed, or enough is unsettled, or for long enough.

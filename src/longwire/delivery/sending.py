@@ -50,7 +50,7 @@ LATENESS_INTERVAL_S = 0.02
 
 # With several processes: what is sent while the database does not respond cannot be settled, and
 # another process sends it again. So nothing is started once it has not responded for so long.
-UNHEARD_MAX_S = 1.0
+UNRESPONSIVE_MAX_S = 1.0
 THROTTLE_DELAY_S = 0.25
 THROTTLE_REPORT_INTERVAL_S = 60.0
 
@@ -80,7 +80,8 @@ class BatchSender:
         tracer: Tracer | None,
     ) -> None:
         self.is_stopping = False
-        self.last_heard = time.monotonic()  # when the database responded, set by the engine
+        self._last_response = time.monotonic()  # of the database
+        self._is_held_back = False
         self._database = database
         self._work = work
         self._in_flight_max = in_flight_max
@@ -106,12 +107,20 @@ class BatchSender:
             pass
 
     @property
-    def is_heard(self) -> bool:
+    def can_settle(self) -> bool:
         """Whether outcomes can be settled, as far as is known, or nobody else would send again."""
         return (
             len(self._database.cluster.delivering) < 2
-            or time.monotonic() - self.last_heard < UNHEARD_MAX_S
+            or time.monotonic() - self._last_response < UNRESPONSIVE_MAX_S
         )
+
+    def note_response(self, workers: Collection[ChannelWorker]) -> None:
+        """The database has responded, or was not needed: go on with what was held back."""
+        self._last_response = time.monotonic()
+        if self._is_held_back:
+            self._is_held_back = False
+            for worker in workers:
+                self.start_batches(worker)
 
     def release_pending(self, worker: ChannelWorker) -> None:
         self._work.add_attempts(worker.pending, RELEASED)
@@ -148,12 +157,12 @@ class BatchSender:
     def _can_start(self, worker: ChannelWorker) -> bool:
         total = 1 if worker.is_probing else self._in_flight_max
         in_flight_max = self._database.cluster.get_share(worker.channel.number, total)
-        return (
-            bool(worker.pending)
-            and worker.in_flight < in_flight_max
-            and not self.is_stopping
-            and self.is_heard
-        )
+        if not worker.pending or worker.in_flight >= in_flight_max or self.is_stopping:
+            return False
+        if not self.can_settle:
+            self._is_held_back = True
+            return False
+        return True
 
     def _start_batch(self, worker: ChannelWorker) -> bool:
         """Start one batch; returns False if the worker has to wait, and will be resumed."""

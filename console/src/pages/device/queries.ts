@@ -20,8 +20,12 @@ const LOOKS_MAX = 4;
 interface RecordPage {
   items: Schemas["Arrival"][];
   lookedAt: number;
+  // The begin of the first page is that of the others: a token belongs to one list.
+  after: string;
   nextToken: string | undefined;
 }
+
+type NextPage = Pick<RecordPage, "after" | "nextToken">;
 
 // A range until now is the same one a minute later: what was loaded of it stays while it is refreshed.
 export function deviceRecordsQuery(device: Device, kinds: readonly Kind[] | undefined, range: TimeRange, span: Span) {
@@ -29,13 +33,14 @@ export function deviceRecordsQuery(device: Device, kinds: readonly Kind[] | unde
   return infiniteQueryOptions({
     queryKey: ["device-records", device.deviceId, device.groupId, kinds, isOpenEnded ? range.from : span.begin, isOpenEnded ? "now" : span.end],
     queryFn: async ({ pageParam, signal }): Promise<RecordPage> => {
-      const found: RecordPage = { items: [], lookedAt: 0, nextToken: pageParam };
+      const after = pageParam?.after ?? new Date(span.begin).toISOString();
+      const found: RecordPage = { items: [], lookedAt: 0, after, nextToken: pageParam?.nextToken };
       for (let looks = 0; looks < LOOKS_MAX && found.items.length < PAGE_ITEMS / 2; looks += 1) {
         const query = {
           groupId: device.groupId,
           deviceId: device.deviceId,
           kinds: kinds ? [...kinds] : undefined,
-          after: new Date(span.begin).toISOString(),
+          after,
           before: isOpenEnded ? undefined : new Date(span.end).toISOString(),
           limit: PAGE_ITEMS,
           nextToken: found.nextToken,
@@ -48,8 +53,8 @@ export function deviceRecordsQuery(device: Device, kinds: readonly Kind[] | unde
       }
       return found;
     },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextToken,
+    initialPageParam: undefined as NextPage | undefined,
+    getNextPageParam: ({ after, nextToken }) => (nextToken ? { after, nextToken } : undefined),
     placeholderData: keepPreviousData,
     refetchInterval: (query) => (isOpenEnded && (query.state.data?.pages.length ?? 0) <= 1 ? 10_000 : false),
   });

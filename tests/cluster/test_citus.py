@@ -184,15 +184,27 @@ def test_records_are_committed_on_the_workers_that_have_them(
         servers = [cluster.coordinator, *cluster.workers]
         rounds: list[int] = []
 
-        def is_all_on_workers() -> bool:
-            """Not at once: what a commit needs of the coordinator has to be cached."""
+        def report() -> list[int]:
+            """Have each device send a record; how many commits each server was asked for."""
             watch_statements(servers)
             rounds.append(len(rounds))
             for device in ledger.fleet:
                 ok(operator.post("/device/data", record_of(device, timestamp=rounds[-1])))
-            on_coordinator, *on_workers = map(asked_to_store, servers)
+            return [asked_to_store(each) for each in servers]
+
+        def is_all_on_workers() -> bool:
+            """Not at once: what a commit needs of the coordinator has to be cached."""
+            on_coordinator, *on_workers = report()
             return on_coordinator == 0 and sum(on_workers) == len(ledger.fleet)
 
+        def is_first_worker_left() -> bool:
+            on_coordinator, on_first, _ = report()
+            return on_coordinator > 0 and on_first == 0
+
+        eventually(is_all_on_workers, 60)
+        cluster.workers[0].reload(synchronous_commit="off")  # it may lose what it confirms
+        eventually(is_first_worker_left, 60)
+        cluster.workers[0].reload(synchronous_commit="on")
         eventually(is_all_on_workers, 60)
         for device in ledger.fleet:
             items = ok(operator.get("/device/data", deviceId=device, limit=1_000))["items"]

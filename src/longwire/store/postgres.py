@@ -12,7 +12,7 @@ from reading.
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ import psycopg
 import sqlalchemy as sa
 import structlog
 from psycopg.adapt import Dumper
-from psycopg.pq import Format
+from psycopg.pq import Format, TransactionStatus
 
 from longwire.errors import DatabaseAway, OutcomeUnknown, Unavailable
 from longwire.store.archive_reads import ArchiveSource, run_with_archive
@@ -51,7 +51,7 @@ from longwire.store.postgres_errors import (
 )
 from longwire.store.postgres_pipeline import Prepared, StatementPipeline
 from longwire.store.postgres_standbys import StandbyReads
-from longwire.store.shard_servers import ShardServers
+from longwire.store.shard_servers import ShardPool, ShardServers
 from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
 
 T = TypeVar("T")
@@ -67,6 +67,11 @@ UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 # The server gives up so much earlier than we do, so that it can say why.
 STATEMENT_TIMEOUT_EARLIER_S = 5
 
+# The coordinator holds its locks for so much longer than a commit on a worker may take.
+HELD_LONGER_S = 10
+FAILED = (TransactionStatus.INERROR, TransactionStatus.UNKNOWN)
+
+SET_IDLE_TIMEOUT = "select set_config('idle_in_transaction_session_timeout', :timeout, true)"
 IS_PREPARED = "select to_regclass('instance') is not null"
 GET_SLOTS = "select value from instance where name = 'slots'"
 
@@ -374,13 +379,14 @@ class Postgres:
         if shards is None or slot is None or (pool := shards.find(slot)) is None:
             return self._write_here(timed)
         try:
-            return self._write_on_shard(timed, pool.engine)
-        except NotOnShard:
+            return self._write_on_shard(timed, pool)
+        except NotOnShard as reason:
             shards.leave(slot)
-        except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
-            if not (is_on_coordinator(error) or is_worker_gone(error)):
-                raise
-            shards.leave(slot, None if is_on_coordinator(error) else error)
+            if reason.__cause__ is not None:
+                shards.drop(pool, reason.__cause__)
+        except OutcomeUnknown as error:
+            shards.drop(pool, error.__cause__ or error)
+            raise
         return self._write_here(timed)
 
     def _write_here(self, timed: "_PrimaryWork[T]") -> T:
@@ -399,35 +405,70 @@ class Postgres:
             tx.committed()
             return result
 
-    def _write_on_shard(self, timed: "_PrimaryWork[T]", shard: sa.Engine) -> T:
-        """Commit on the worker that has the slot, while the coordinator holds the devices."""
-        began = time.monotonic()
-        with self._hold_coordinator(timed.deadline) as coordinator, shard.connect() as connection:
-            tx = self._tx(connection, is_write=True, coordinator=coordinator)
-            with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
-                transaction = connection.begin()
-                result = _run_work(connection, timed.work, tx)
-                if time.monotonic() - began >= GUARD_TRUSTED_S:
-                    coordinator.fetch_raw("select 1", {})  # fails if the locks are lost
-                _commit(connection, transaction, tx)
+    def _write_on_shard(self, timed: "_PrimaryWork[T]", pool: ShardPool) -> T:
+        """Commit on the worker that has the slot, while the coordinator holds the devices.
+
+        Raises NotOnShard if the coordinator has to do it, caused by the worker's error if any.
+        """
+        with self._hold_coordinator(timed.deadline, pool) as held:
+            try:
+                result, tx = self._commit_on_shard(timed, pool, held)
+            except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
+                if held.tx.driver.info.transaction_status in FAILED:
+                    raise  # it is the coordinator's
+                if is_on_coordinator(error):
+                    raise NotOnShard from None
+                if is_worker_gone(error):
+                    raise NotOnShard from error
+                raise
         assert self._shards is not None
         self._shards.commits += 1
         tx.committed()
         return result
 
-    @contextmanager
-    def _hold_coordinator(self, deadline: float) -> Iterator[Tx]:
-        """A transaction on the coordinator that locks and announces, and writes nothing."""
-        with self._engine.connect() as connection:
-            coordinator = self._tx(connection, is_write=True)
-            statements = coordinator.statements
-            assert isinstance(statements, StatementPipeline)
-            with self._watch.watch(coordinator.driver, deadline):
+    def _commit_on_shard(
+        self, timed: "_PrimaryWork[T]", pool: ShardPool, held: "_Held"
+    ) -> tuple[T, Tx]:
+        began = time.monotonic()
+        with pool.engine.connect() as connection:
+            tx = self._tx(connection, is_write=True, coordinator=held.tx)
+            held.worker_pid = tx.driver.info.backend_pid
+            with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
                 transaction = connection.begin()
+                result = _run_work(connection, timed.work, tx)
+                if time.monotonic() - began >= GUARD_TRUSTED_S:
+                    held.tx.fetch_raw("select 1", {})  # fails if the locks are lost
+                _commit(connection, transaction, tx)
+        return result, tx
+
+    @contextmanager
+    def _hold_coordinator(self, deadline: float, pool: ShardPool) -> Iterator["_Held"]:
+        """A transaction on the coordinator that locks and announces, and writes nothing."""
+        assert self._shards is not None
+        with ExitStack() as stack:
+            connection = stack.enter_context(self._engine.connect())
+            tx = self._tx(connection, is_write=True)
+            statements = tx.statements
+            assert isinstance(statements, StatementPipeline)
+            held = _Held(tx)
+            # Not cut together with the connection to the worker.
+            with self._watch.watch(tx.driver, deadline + HELD_LONGER_S):
+                transaction = connection.begin()
+                # It is idle while the worker commits, and after an unknown outcome.
+                idle_s = 2 * (self._timeout_s + HELD_LONGER_S)
+                tx.queue_raw(SET_IDLE_TIMEOUT, {"timeout": f"{idle_s:.0f}s"}, lambda rows: None)
                 try:
-                    yield coordinator
-                finally:
+                    yield held
+                except OutcomeUnknown:
+                    connection.detach()  # nobody waits for it
+                    stack.pop_all()
+                    until = time.monotonic() + self._timeout_s
+                    self._shards.hold_while_alive(connection, pool.address, held.worker_pid, until)
+                    raise
+                except BaseException:
                     _end_on_coordinator(connection, statements, transaction)
+                    raise
+                _end_on_coordinator(connection, statements, transaction)
 
     def _set_session(self, tx: Tx) -> None:
         """What else the session has from its start, for one transaction."""
@@ -480,6 +521,14 @@ def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) 
         reason = error.orig if isinstance(error, sa.exc.DBAPIError) else error
         log.error("commit with unknown outcome", error=str(reason))
         raise OutcomeUnknown from error
+
+
+@dataclass(slots=True)
+class _Held:
+    """What the coordinator holds for a commit on a worker."""
+
+    tx: Tx
+    worker_pid: int = 0  # of the session that commits
 
 
 @dataclass(slots=True)

@@ -103,7 +103,7 @@ class ServerConnector:
         except psycopg.Error as error:
             return not isinstance(error, psycopg.errors.ConnectionTimeout)
         try:
-            with connection, _cut_after(connection, PROBE_TIMEOUT_S):
+            with connection, cut_after(connection, PROBE_TIMEOUT_S):
                 connection.execute("select 1")
         except psycopg.Error as error:
             return error.sqlstate is not None
@@ -111,7 +111,8 @@ class ServerConnector:
 
 
 @contextlib.contextmanager
-def _cut_after(connection: Connection, seconds: float) -> Iterator[None]:
+def cut_after(connection: Connection, seconds: float) -> Iterator[None]:
+    """Cut a connection that is used for longer, for those that no `ConnectionWatch` knows of."""
     with _duplicate_socket(connection) as duplicate:
         timer = threading.Timer(seconds, _shut_down, [duplicate])
         timer.daemon = True

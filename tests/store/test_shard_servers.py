@@ -12,12 +12,14 @@ from typing import Any
 import psycopg
 import pytest
 
+from longwire.errors import Unavailable
 from longwire.settings import Settings
 from longwire.store import postgres as postgres_store
 from longwire.store.arrival_horizon import ANNOUNCEMENTS
 from longwire.store.database import Tx
 from longwire.store.postgres import Postgres
 from longwire.store.postgres_connections import cut_after
+from longwire.store.postgres_errors import translate
 from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.shard_servers import GET_IDENTITY, ShardPool, ShardServers
 from tests.waiting import eventually
@@ -269,3 +271,10 @@ def test_a_worker_that_failed_while_workers_were_looked_for_is_not_used(
         other.execute(f'alter database "{name}" set synchronous_commit = off')
     assert not shards._refresh(), "it may lose what it has confirmed"
     assert shards.find(0) is None
+
+
+def test_a_coordinator_that_ends_while_it_waits_for_a_worker_is_unavailable() -> None:
+    ended = psycopg.errors.InternalError_("postmaster was shut down, exiting")
+    assert isinstance(translate(ended), Unavailable)
+    other = psycopg.errors.InternalError_("cache lookup failed")
+    assert translate(other) is other

@@ -66,8 +66,13 @@ def is_outage(error: Exception) -> bool:
 
 
 def _has_lost_worker(cause: Exception | None) -> bool:
-    """Whether a coordinator of Citus has lost one of its workers while it waited for it."""
-    return isinstance(cause, psycopg.errors.InternalError_) and "connection" in str(cause)
+    """Whether a coordinator of Citus has lost one of its workers while it waited for it.
+
+    Or was itself ended meanwhile: it says so in an error without a code of its own.
+    """
+    return isinstance(cause, psycopg.errors.InternalError_) and any(
+        each in str(cause) for each in ("connection", "postmaster was shut down")
+    )
 
 
 def translate(error: Exception) -> Exception:

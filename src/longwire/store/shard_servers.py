@@ -110,7 +110,7 @@ class ShardServers:
         self._left_until: dict[int, float] = {}  # by slot
         self.commits = 0  # that were made on a worker
         self._dropped: set[Address] = set()  # since the last refresh has begun
-        self._lock = threading.Lock()  # of the two, and of the slots
+        self._lock = threading.Lock()  # for who is dropped, and who has which slot
         self._stale = threading.Event()
         self._closing = threading.Event()
         self._failure = ""
@@ -185,7 +185,7 @@ class ShardServers:
         try:
             with self._open(self._connector.at(address)) as session:
                 return session.execute(IS_ALIVE, (pid,)).fetchone() is not None
-        except psycopg.Error:
+        except (psycopg.Error, OSError):
             return True  # for all that is known
 
     def _run(self) -> None:
@@ -194,7 +194,7 @@ class ShardServers:
             try:
                 is_complete = self._refresh()
                 failure = ""
-            except psycopg.Error as error:
+            except (psycopg.Error, OSError) as error:
                 with self._lock:
                     self._by_slot = {}
                 is_complete = False
@@ -248,8 +248,8 @@ class ShardServers:
         try:
             self._examine(address, identity)
             reason = ""
-        except (_NotUsable, psycopg.Error) as error:
-            reason = str(error).strip()
+        except (_NotUsable, psycopg.Error, OSError) as error:
+            reason = str(error).strip() or type(error).__name__
         if reason and reason != self._refused.get(address):
             log.warning("worker not used", host=address[0], port=address[1], error=reason)
         self._refused[address] = reason

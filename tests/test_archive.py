@@ -183,6 +183,11 @@ def test_a_device_stays_on_the_map_when_an_older_position_of_the_archive_is_dele
     assert len(before) == 1
     ok(ada.delete("/device/geoloc", deviceId=device, timestamp=format_date(moments[0])))
     assert where() == before
+    # A newer one that does not say where it was.
+    newer = report("geoloc", device, months_ago(world, 0), "") | {"lat": None, "lng": None}
+    ok(post_records(ada, "geoloc", [newer]))
+    ok(ada.delete("/device/geoloc", deviceId=device, timestamp=newer["timestamp"]))
+    assert where() == before
     ok(ada.delete("/device/geoloc", deviceId=device, timestamp=format_date(moments[1])))
     assert where() == []
 

@@ -1,5 +1,7 @@
 """Where the devices of a group are."""
 
+from collections.abc import Iterable
+
 from longwire.clock import Moment
 from longwire.errors import invalid_field
 from longwire.identity import access
@@ -31,6 +33,11 @@ def list_positions(
             "group_id", f"has more than {EXAMINED_MAX:,} devices: list those of a subgroup"
         )
     return store.list_page(tx, scope, wanted, request)
+
+
+def have_position(bodies: Iterable[str], now: Moment) -> bool:
+    """Whether any of some geolocations has a position that could be the last one of a device."""
+    return any(store.parse_position(body, now) is not None for body in bodies)
 
 
 def refresh_position(tx: Tx, device: ReportingDevice, deleted_at: Moment) -> None:

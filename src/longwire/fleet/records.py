@@ -68,15 +68,15 @@ def delete_records_at(
     """Delete all records of one kind that a device has at one instant; so many are archived."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.delete", device)
-    deleted = record_deletion.delete_at(tx, kind, device.number, stays, ts) + archived
-    if not deleted:
+    bodies = record_deletion.delete_at(tx, kind, device.number, stays, ts)
+    if not bodies and not archived:
         raise not_found("timestamp", "record of this device")
-    if kind == RecordKind.GEOLOC.label:
+    if kind == RecordKind.GEOLOC.label and (archived or positions.have_position(bodies, tx.now)):
         positions.refresh_position(tx, device, ts)
     audit.log(
         tx, actor, "record.delete", device_id, group_id=device.group_id, detail=f"{kind} {ts}"
     )
-    return deleted
+    return len(bodies) + archived
 
 
 def delete_all_records(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:

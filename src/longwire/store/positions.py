@@ -141,6 +141,13 @@ def get_position(record: GeolocRecord, at: Moment) -> Position | None:
     return Position(at, float(lat), float(lng), record.radius)
 
 
+def parse_position(body: str, at: Moment) -> Position | None:
+    """The same, of a record as it is stored."""
+    record = parse_record(RecordKind.GEOLOC, body).record
+    assert isinstance(record, GeolocRecord)
+    return get_position(record, at)
+
+
 def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest) -> PositionPage:
     """The devices of the scope's groups with their last positions, in an order of their own."""
     homes = list_homes(tx, scope)
@@ -199,9 +206,7 @@ def refresh(tx: Tx, device_number: int, stays: Sequence[int], deleted_at: Moment
 def _find_newest(tx: Tx, device_number: int, stay: int) -> Position | None:
     values = {"device": device_number, "stay": stay, "most": RECORDS_EXAMINED_MAX}
     for ts, body in tx.fetch_raw(LIST_NEWEST, values):
-        record = parse_record(RecordKind.GEOLOC, body).record
-        assert isinstance(record, GeolocRecord)
-        if position := get_position(record, min(ts, tx.now)):
+        if position := parse_position(body, min(ts, tx.now)):
             return position
     return None
 

@@ -19,7 +19,7 @@ where device_number = :device
     and stay = :stay
     and slot = :slot
     and ts = :ts
-returning stay, length(body)
+returning stay, length(body), body
 """
 )
 
@@ -78,23 +78,24 @@ limit 1
 """
 
 
-def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> int:
-    """Delete all records of one kind at one timestamp; how many."""
+def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> list[str]:
+    """Delete all records of one kind at one timestamp; the bodies of those in the tables."""
     values = {**slots.key_of(tx, device_number), "ts": ts}
     archive_files.bury(tx, kind, device_number, stays, ts)
-    return sum(_delete(tx, DELETE_AT[kind], {**values, "stay": stay}) for stay in stays)
+    deleted = (_delete(tx, DELETE_AT[kind], {**values, "stay": stay}) for stay in stays)
+    return [body for rows in deleted for _, _, body in rows]
 
 
-def _delete(tx: Tx, sql: DialectSql, values: Mapping[str, Any]) -> int:
-    """Delete records of a device, and subtract them from what its groups have; how many."""
+def _delete(tx: Tx, sql: DialectSql, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Delete records of a device, and subtract them from what its groups have; their rows."""
     tx.touched_devices.add(values["device"])
     deleted = tx.fetch_raw(sql, values)
     sizes: defaultdict[int, list[int]] = defaultdict(list)
-    for stay, size in deleted:
+    for stay, size, *_ in deleted:
         sizes[stay].append(size)
     for stay, gone in sorted(sizes.items()):
         group_storage.add_for_stay(tx, values["device"], stay, -len(gone), -sum(gone))
-    return len(deleted)
+    return deleted
 
 
 def delete_erased(tx: Tx) -> int:
@@ -106,7 +107,7 @@ def delete_erased(tx: Tx) -> int:
     deleted = 0
     for kind in KIND_NAMES:
         most = PRUNE_ROWS_MAX - deleted
-        deleted += _delete(tx, DELETE_STAY[kind], {**values, "most": most})
+        deleted += len(_delete(tx, DELETE_STAY[kind], {**values, "most": most}))
         if deleted >= PRUNE_ROWS_MAX:
             return deleted
     tx.execute_raw(DELETE_ERASURE, values)
@@ -124,5 +125,5 @@ def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[
         return 0, None
     device = following[0][0]
     values = {**slots.key_of(tx, device), "before": before, "most": PRUNE_ROWS_MAX}
-    deleted = _delete(tx, DELETE_OLDER[kind], values)
+    deleted = len(_delete(tx, DELETE_OLDER[kind], values))
     return deleted, after_device if deleted == PRUNE_ROWS_MAX else device

@@ -151,7 +151,7 @@ def test_nothing_is_sent_that_could_not_be_settled(
         for number in range(10):
             ada.reports(device, timestamp=f"2026-03-01T12:00:{number:02}Z")
         receiver.wait_for(2)
-        eventually(lambda: count(settings, LEASED) == 10)
+        eventually(lambda: count(settings, LEASED) > 2)  # or all, if one claim had them
         with psycopg.connect(settings.database) as connection:
             connection.execute("lock table delivery in access exclusive mode")
             for node in nodes:

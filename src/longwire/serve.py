@@ -52,7 +52,7 @@ RESTART_AFTER_S = 1.0
 STOP_MARGIN_S = 20.0
 GC_AFTER_OBJECTS = 20_000
 # How long a thread may compute while others wait for the lock of the interpreter.
-SWITCH_INTERVAL_S = 0.001
+SWITCH_INTERVAL_S = 0.0005
 MIB = 1024 * 1024
 INHERITED_FDS_VARIABLE = "WORKER_OF_LONGWIRE_INHERITS"  # not a setting, so without their prefix
 

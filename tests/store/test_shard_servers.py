@@ -4,6 +4,7 @@ On an ordinary PostgreSQL: the server of the slots is the same one, so a commit 
 to it, as it has to a coordinator and a worker of Citus. With these it is in `tests/cluster`.
 """
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -101,12 +102,12 @@ def test_records_are_committed_on_the_server_of_their_slot(
     ada = world.person("ada")
     device = ada.device(ada.group())
     ada.reports(device)  # by the way that knows everything: permissions were not cached
-    assert shards.commits == 0
+    assert shards.status.direct == 0
     seen: list[str] = []
     monkeypatch.setattr(StatementPipeline, "observe", seen.append)
     ada.reports(device, timestamp=1)
     ada.reports(device, timestamp=2)
-    assert shards.commits == 2
+    assert shards.status.direct == 2
     assert any("insert into arrival" in each for each in seen)
     assert len(ada.records(device)) == 3
     assert run(world, LOCKED_DEVICES) == [(0,)], "the devices are not locked any more"
@@ -122,13 +123,31 @@ def test_a_commit_that_needs_more_than_its_slot_is_made_where_everything_is(
     device = ada.device(group)
     ada.reports(device)
     ada.reports(device, timestamp=1)
-    assert shards.commits == 1
+    assert shards.status.direct == 1
     ada.connector(group, "http://127.0.0.1:1/")  # which the next commit has to read
     ada.reports(device, timestamp=2)
-    assert shards.commits == 1
+    assert shards.status.direct == 1
     ada.reports(device, timestamp=3)
-    assert shards.commits == 2
+    assert shards.status.direct == 2
     assert run(world, "select count(*) from delivery") == [(2,)]
+
+
+def test_an_operator_sees_what_was_committed_where(world: World, shards: ShardServers) -> None:
+    def read(name: str) -> dict[str, float]:
+        found = re.findall(rf'{name}{{\w+="(\w+)"}} (.+)', world.http.get("/metrics").text)
+        return {label: float(value) for label, value in found}
+
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+    for number in range(3):
+        ada.reports(device, timestamp=number)
+    assert read("longwire_citus_commits_total") == {"direct": 2, "declined": 1}
+    assert read("longwire_citus_workers") == {"used": 1, "left": 0}
+    shards._placed = {pool.address for pool in shards._by_slot.values()}
+    shards._by_slot = {}
+    ada.reports(device, timestamp=3)
+    assert read("longwire_citus_commits_total") == {"direct": 2, "declined": 2}
+    assert read("longwire_citus_workers") == {"used": 0, "left": 1}
 
 
 def test_a_server_that_is_gone_is_left_and_nothing_is_lost(
@@ -141,7 +160,7 @@ def test_a_server_that_is_gone_is_left_and_nothing_is_lost(
     pool = ShardPool(("127.0.0.1", 1), shards._create_engine(connector))
     shards._by_slot = dict.fromkeys(shards._by_slot, pool)
     ada.reports(device, timestamp=1)
-    assert shards.commits == 0
+    assert shards.status.direct == 0
     assert shards.find(0) is None
     assert len(ada.records(device)) == 2
     assert shards._stale.is_set(), "and is looked for again"
@@ -199,7 +218,7 @@ def test_the_coordinator_lets_a_commit_take_as_long_as_it_may(
 
     monkeypatch.setattr(postgres_store, "_commit", ask)
     ada.reports(device, timestamp=1)
-    assert shards.commits == 1
+    assert shards.status.direct == 1
     assert allowed_ms[0] > 2_000 * world.settings.database_timeout_s
 
 
@@ -222,7 +241,7 @@ def test_a_coordinator_that_fails_is_not_taken_for_its_worker(
     monkeypatch.setattr(Tx, "fetch_raw", lose)
     ada.reports(device, timestamp=1)
     assert ended
-    assert shards.commits == 1, "once more, on the same worker"
+    assert shards.status.direct == 1, "once more, on the same worker"
     assert shards.find(0) is not None
     assert len(ada.records(device)) == 2
 

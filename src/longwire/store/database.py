@@ -413,6 +413,16 @@ class StandbyStatus:
     declined: int  # and served by the primary
 
 
+@dataclass(frozen=True, slots=True)
+class ShardStatus:
+    """How commits on the servers of a distributed PostgreSQL do, seen by this process."""
+
+    used: int  # servers
+    left: int  # to the coordinator, as they are away or not what they should be
+    direct: int  # commits
+    declined: int  # and made by the coordinator
+
+
 class Database(Protocol):
     """Either engine."""
 
@@ -451,6 +461,10 @@ class Database(Protocol):
     @property
     def standby_status(self) -> StandbyStatus | None:
         """None if nothing is read from standbys."""
+
+    @property
+    def shard_status(self) -> ShardStatus | None:
+        """None if everything is committed by the server that the URL leads to."""
 
     def upgrade(self, work: Work[T]) -> T:
         """Run a migration or the first fill of a database, alone, before serving."""

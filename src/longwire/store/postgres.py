@@ -32,6 +32,7 @@ from longwire.store.database import (
     NodeRole,
     NotOnShard,
     NotOnStandby,
+    ShardStatus,
     StandbyStatus,
     Tx,
     UnsafeServer,
@@ -259,6 +260,10 @@ class Postgres:
     def standby_status(self) -> StandbyStatus | None:
         return self._standbys.status if self._standbys is not None else None
 
+    @property
+    def shard_status(self) -> ShardStatus | None:
+        return self._shards.status if self._shards is not None else None
+
     def submit(self, work: Work[T], slot: int | None = None) -> asyncio.Future[T]:
         return self._writers.submit(self._build_job(work, slot=slot))
 
@@ -422,7 +427,7 @@ class Postgres:
                     raise NotOnShard from error
                 raise
         assert self._shards is not None
-        self._shards.commits += 1
+        self._shards.note_commit()
         tx.committed()
         return result
 

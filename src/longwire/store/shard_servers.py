@@ -16,6 +16,7 @@ import psycopg
 import sqlalchemy as sa
 import structlog
 
+from longwire.store.database import ShardStatus
 from longwire.store.postgres_connections import Address, ServerConnector, cut_after
 
 REFRESH_INTERVAL_S = 10.0
@@ -108,9 +109,11 @@ class ShardServers:
         self._pools: dict[Address, ShardPool] = {}
         self._by_slot: dict[int, ShardPool] = {}
         self._left_until: dict[int, float] = {}  # by slot
-        self.commits = 0  # that were made on a worker
+        self._direct = 0  # commits on a worker
+        self._declined = 0  # those that the coordinator made instead
         self._dropped: set[Address] = set()  # since the last refresh has begun
-        self._lock = threading.Lock()  # for who is dropped, and who has which slot
+        self._placed: set[Address] = set()  # all that have a slot
+        self._lock = threading.Lock()  # for the above, and for who has which slot
         self._stale = threading.Event()
         self._closing = threading.Event()
         self._failure = ""
@@ -134,15 +137,32 @@ class ShardServers:
             pool.engine.dispose()
 
     def find(self, slot: int) -> ShardPool | None:
-        """The worker that has a slot; None if the coordinator has to be asked."""
+        """The worker that has a slot, for a commit; None if the coordinator has to make it."""
         pool = self._by_slot.get(slot)
         if pool is None or time.monotonic() < self._left_until.get(slot, 0.0):
+            self._note_declined()
             return None
         return pool
 
     def leave(self, slot: int) -> None:
-        """Leave a slot to the coordinator for a moment."""
+        """Leave a slot to the coordinator for a moment, with the commit that is tried."""
         self._left_until[slot] = time.monotonic() + LEFT_FOR_S
+        self._note_declined()
+
+    def note_commit(self) -> None:
+        with self._lock:
+            self._direct += 1
+
+    def _note_declined(self) -> None:
+        with self._lock:
+            self._declined += 1
+
+    @property
+    def status(self) -> ShardStatus:
+        with self._lock:
+            used = {pool.address for pool in self._by_slot.values()}
+            left = self._placed - used
+            return ShardStatus(len(used), len(left), self._direct, self._declined)
 
     def drop(self, pool: ShardPool, error: BaseException) -> None:
         """Leave the slots of a worker that failed to the coordinator, until it is found to respond.
@@ -220,6 +240,7 @@ class ShardServers:
         usable = {each: known[each] for each in wanted if self._may_use(each, known.get(each))}
         self._renew_pools(usable)
         with self._lock:
+            self._placed = wanted
             pools = {each: at for each, at in self._pools.items() if each not in self._dropped}
             self._by_slot = {
                 slot: pools[address] for slot, address in by_slot.items() if address in pools

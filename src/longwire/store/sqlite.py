@@ -19,7 +19,15 @@ import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
 from longwire.store.archive_reads import ArchiveSource, run_with_archive
-from longwire.store.database import Cluster, DatabaseContext, NodeRole, StandbyStatus, Tx, Work
+from longwire.store.database import (
+    Cluster,
+    DatabaseContext,
+    NodeRole,
+    ShardStatus,
+    StandbyStatus,
+    Tx,
+    Work,
+)
 from longwire.store.reporting_devices import watch_changes
 from longwire.store.workers import IDLE_S, QueuedWork, RunJobs, WorkerPool
 
@@ -134,6 +142,10 @@ class SQLite:
 
     @property
     def standby_status(self) -> StandbyStatus | None:
+        return None
+
+    @property
+    def shard_status(self) -> ShardStatus | None:
         return None
 
     def _require_intact(self) -> None:

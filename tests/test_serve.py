@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import psutil
@@ -28,9 +28,10 @@ from longwire.settings import Settings
 from longwire.startup import OperatorCredentials, PreparationResult, describe_plain_http
 from tests.certificates import write_certificate
 from tests.conftest import PostgresServer
+from tests.listening import Listening
 from tests.process import Service, longwire
 from tests.waiting import eventually
-from tests.world import ok
+from tests.world import Person, World, ok
 
 
 @pytest.fixture
@@ -458,6 +459,41 @@ def test_a_stop_completes_every_request_that_had_arrived(
     assert service.log[-1]["event"] == "stopped"
     assert not (service.data / "longwire.db-wal").exists(), "the WAL was not checkpointed"
     assert serve().group_names() == {request.name for request in requests}
+
+
+def listen_as_two_callers(service: Service, group: str) -> list[Listening]:
+    """Ten listeners: each caller may have eight."""
+    body = {"groupId": group, "name": "screen"}
+    client = ok(service.http.post("/appClient", json=body, headers=service.bearer))
+    granted = service.http.post(
+        "/oauth2/token?grant_type=client_credentials",
+        auth=(client["appClientId"], client["secret"]),
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    tokens = (service.token, ok(granted)["access_token"])
+    # It has an address and a client, which is all that a person needs of a world.
+    callers = [Person(cast(World, service), token, "", ("", "")) for token in tokens]
+    return [Listening(callers[number % 2], groupId=group) for number in range(10)]
+
+
+def test_a_stop_ends_listeners_before_it_waits_for_requests(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serve(tmp_path / "data", "--stop-timeout-s", "3600")
+    listeners = listen_as_two_callers(service, ok(service.post_group("quay"))["id"])
+    holder = sqlite3.connect(service.data / "longwire.db", isolation_level=None)
+    holder.execute("begin immediate")
+    request = Posting(service, "pier")
+    eventually(lambda: has_read(service, len(listeners) + 1))
+    service.signal(signal.SIGTERM)
+    assert [each.wait_for_end()["code"] for each in listeners] == ["stopping"] * 10
+    assert not service.has_exited, "the request is not completed"
+    holder.execute("rollback")
+    holder.close()
+    request.join(120)
+    assert (request.status, service.ended()) == (200, 0), "although no listener has hung up"
+    for each in listeners:
+        each.close()
 
 
 def test_a_stop_waits_no_longer_than_its_timeout(

@@ -222,30 +222,47 @@ export class LiveSource {
   }
 }
 
-export function useLiveSource(
-  selection: LiveSelection,
-  until: string | null,
-): { source: LiveSource; view: FeedView; state: StreamState }  {
+export function useLiveSource(selection: LiveSelection, until: string | null): LiveSource {
   const address = streamAddress(selection);
   const latest = useRef(selection);
   latest.current = selection;
   // The address stands for all of the selection.
   const source = useMemo(() => new LiveSource(latest.current, until), [address, until]);
   useEffect(() => source.start(), [source]);
+  return source;
+}
+
+// For those who show what arrives.
+export function useFeed(source: LiveSource): FeedView {
   useSyncExternalStore(source.subscribe, () => source.version);
-  return { source, view: source.feed.snapshot(), state: source.state };
+  return source.feed.snapshot();
+}
+
+// For those who show one thing of it, which seldom changes: a value that is equal renders nothing.
+export function useFromFeed<Value extends string | number | boolean | null>(source: LiveSource, pick: (view: FeedView) => Value): Value {
+  return useSyncExternalStore(source.subscribe, () => pick(source.feed.snapshot()));
 }
 
 const RATE_INTERVAL_MS = 1_000;
 
-export function useRates(source: LiveSource): Rates {
-  const now = () => Date.now() + source.aheadMs;
-  const [rates, setRates] = useState<Rates>(() => source.rates.read(now()));
+function useEverySecond<Value>(source: LiveSource, readNow: () => Value): Value {
+  const latest = useRef(readNow);
+  latest.current = readNow;
+  const [value, setValue] = useState<Value>(readNow);
   useEffect(() => {
-    const update = () => setRates(source.rates.read(now()));
+    const update = () => setValue(latest.current());
     update();
     const timer = setInterval(update, RATE_INTERVAL_MS);
     return () => clearInterval(timer);
   }, [source]);
-  return rates;
+  return value;
+}
+
+export function useRates(source: LiveSource): Rates {
+  return useEverySecond(source, () => source.rates.read(Date.now() + source.aheadMs));
+}
+
+// Whether fewer arrive than so many a second.
+export function useIsBelow(source: LiveSource, perSecond: number): boolean {
+  return useEverySecond(source, () => source.rates.read(Date.now() + source.aheadMs).perSecond <= perSecond);
 }

@@ -1,6 +1,6 @@
 // A list of any length: only the rows in view are in the document. Rows are chosen with j and k,
 // selected with x, opened with Enter. Below 640 px a row becomes a card of two lines.
-import { useCallback, useEffect, useRef, type CSSProperties, type KeyboardEvent, type ReactNode } from "react";
+import { memo, useCallback, useEffect, useRef, type CSSProperties, type KeyboardEvent, type ReactNode, type Ref } from "react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { SelectionState } from "./selection";
 import { isShortcut, useShortcuts } from "./keys";
@@ -35,6 +35,11 @@ export interface TableProps<Row> {
   rowHead?: ((row: Row) => ReactNode | undefined) | undefined;
   // Called when the first row comes into view or leaves it, for lists that grow at the top.
   onTopChange?: ((isAtTop: boolean) => void) | undefined;
+  // For lists that change many times a second while nobody is in them: elements stay at their place
+  // and get the next row, instead of being made for every row.
+  isByPlace?: boolean;
+  // How many rows are kept ready beyond those in view.
+  overscan?: number | undefined;
 }
 
 const END_ROWS = 20;
@@ -62,23 +67,85 @@ function headHeightOf(element: HTMLElement | null): number {
   return isPhone() ? 0 : tokenRowHeight(element) + 1;
 }
 
+interface RowActions {
+  open(index: number): void;
+  choose(key: string, isRange: boolean): void;
+}
+
+interface TableRowProps {
+  ref: Ref<HTMLDivElement> | undefined;
+  row: unknown;
+  rowId: string;
+  index: number;
+  top: number;
+  // Of what stands in it, if it is not given.
+  height: number | undefined;
+  columns: readonly Column<never>[];
+  template: string;
+  className: string | undefined;
+  head: ReactNode | undefined;
+  isLink: boolean;
+  // Undefined where nothing can be selected.
+  isChosen: boolean | undefined;
+  actions: { readonly current: RowActions };
+}
+
+// Rendered again only when something of it has changed: a list is rendered for every step of scrolling.
+const TableRow = memo(function TableRow({ ref, row, rowId, index, top, height, columns, template, className, head, isLink, isChosen, actions }: TableRowProps) {
+  const isSelectable = isChosen !== undefined;
+  const place = { transform: `translateY(${top}px)`, ...(height === undefined ? { minHeight: CARD_PX } : { height }) };
+  const common = { ref, role: "row", "data-index": index, tabIndex: index === 0 ? 0 : -1, "aria-rowindex": index + 1 } as const;
+  if (head !== undefined)
+    return (
+      <div {...common} className="table-row table-row-head" style={place}>
+        <div role="gridcell" aria-colspan={columns.length + (isSelectable ? 1 : 0)}>
+          {head}
+        </div>
+      </div>
+    );
+  return (
+    <div
+      {...common}
+      aria-selected={isChosen}
+      className={`table-row ${isLink ? "table-row-link" : ""} ${isSelectable ? "table-row-select" : ""} ${className ?? ""}`}
+      style={{ gridTemplateColumns: template, ...place }}
+      onClick={(event) => {
+        if (!(event.target as HTMLElement).closest("a, button, input, label, select")) actions.current.open(index);
+      }}
+    >
+      {isSelectable && (
+        <div role="gridcell">
+          <input type="checkbox" aria-label="Select" checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
+        </div>
+      )}
+      {columns.map((column) => (
+        <div key={column.id} role="gridcell" className={column.align === "end" ? "cell-end" : undefined} data-card={column.card ?? "none"}>
+          {column.cell(row as never)}
+        </div>
+      ))}
+    </div>
+  );
+});
+
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, rows, columns, rowKey, onOpen, selection, onEndReached, total, isLoadingMore, rowClass, rowHead, onTopChange } = props;
+  const { label, rows, columns, rowKey, onOpen, selection, onEndReached, total, isLoadingMore, rowClass, rowHead, onTopChange, isByPlace = false } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const height = rowHeightOf(scroller.current, props.rowHeight);
   const headHeight = headHeightOf(scroller.current);
+  const isCard = isPhone() && props.rowHeight === undefined;
+  const cardKey = (index: number) => rowKey(rows[index] as Row);
+  // Rows of one height are where they are whatever is in them; another height places them again.
+  const placeKey = useCallback((index: number) => index, [height]);
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => height,
-    overscan: OVERSCAN,
+    overscan: props.overscan ?? OVERSCAN,
     scrollMargin: headHeight,
     scrollPaddingStart: headHeight,
-    getItemKey: (index) => rowKey(rows[index] as Row),
+    getItemKey: isCard ? cardKey : placeKey,
   });
-  const isCard = isPhone() && props.rowHeight === undefined;
   const measured = isCard ? virtualizer.measureElement : undefined;
-  const sizeOf = (size: number) => (isCard ? { minHeight: CARD_PX } : { height: size });
   const items = virtualizer.getVirtualItems();
   const lastShown = items[items.length - 1]?.index ?? 0;
   useEffect(() => {
@@ -122,6 +189,12 @@ export function Table<Row>(props: TableProps<Row>) {
     }
   };
 
+  // Those of the last render, so that a row need not be rendered again because they are others now.
+  const actions = useRef<RowActions>({ open: () => {}, choose: () => {} });
+  actions.current = {
+    open: (index) => rows[index] !== undefined && onOpen?.(rows[index]),
+    choose: (key, isRange) => (isRange ? selection?.extend(key, keysOf()) : selection?.toggle(key, keysOf())),
+  };
   const template = `${selection ? "32px " : ""}${columns.map((column) => column.width).join(" ")}`;
   const isAllLoadedSelected = selection !== undefined && rows.length > 0 && rows.every((row) => isHead(row) || selection.has(rowKey(row)));
   return (
@@ -157,60 +230,23 @@ export function Table<Row>(props: TableProps<Row>) {
           {items.map((item) => {
             const row = rows[item.index] as Row;
             const key = rowKey(row);
-            const isChosen = selection?.has(key) ?? false;
-            const head = rowHead?.(row);
-            if (head !== undefined)
-              return (
-                <div
-                  key={item.key}
-                  ref={measured}
-                  role="row"
-                  data-index={item.index}
-                  tabIndex={item.index === 0 ? 0 : -1}
-                  aria-rowindex={item.index + 1}
-                  className="table-row table-row-head"
-                  style={{ transform: `translateY(${item.start - headHeight}px)`, ...sizeOf(item.size) }}
-                >
-                  <div role="gridcell" aria-colspan={columns.length + (selection ? 1 : 0)}>
-                    {head}
-                  </div>
-                </div>
-              );
             return (
-              <div
-                key={item.key}
+              <TableRow
+                key={isByPlace && !isCard ? item.index : key}
                 ref={measured}
-                role="row"
-                data-index={item.index}
-                tabIndex={item.index === 0 ? 0 : -1}
-                aria-rowindex={item.index + 1}
-                aria-selected={selection ? isChosen : undefined}
-                className={`table-row ${onOpen ? "table-row-link" : ""} ${selection ? "table-row-select" : ""} ${rowClass?.(row) ?? ""}`}
-                style={{ gridTemplateColumns: template, transform: `translateY(${item.start - headHeight}px)`, ...sizeOf(item.size) }}
-                onClick={(event) => {
-                  if (!(event.target as HTMLElement).closest("a, button, input, label, select")) onOpen?.(row);
-                }}
-              >
-                {selection && (
-                  <div role="gridcell">
-                    <input
-                      type="checkbox"
-                      aria-label="Select"
-                      checked={isChosen}
-                      onChange={() => {}}
-                      onClick={(event) => {
-                        if (event.shiftKey) selection.extend(key, keysOf());
-                        else selection.toggle(key, keysOf());
-                      }}
-                    />
-                  </div>
-                )}
-                {columns.map((column) => (
-                  <div key={column.id} role="gridcell" className={column.align === "end" ? "cell-end" : undefined} data-card={column.card ?? "none"}>
-                    {column.cell(row)}
-                  </div>
-                ))}
-              </div>
+                row={row}
+                rowId={key}
+                index={item.index}
+                top={item.start - headHeight}
+                height={isCard ? undefined : item.size}
+                columns={columns as readonly Column<never>[]}
+                template={template}
+                className={rowClass?.(row)}
+                head={rowHead?.(row)}
+                isLink={onOpen !== undefined}
+                isChosen={selection && selection.has(key)}
+                actions={actions}
+              />
             );
           })}
         </div>

@@ -1,5 +1,6 @@
 """Somebody watches what arrives."""
 
+import os
 import re
 import time
 from typing import Any
@@ -122,6 +123,8 @@ def test_a_burst_is_shown_once_each_and_the_page_answers_meanwhile(
         expect(devices).to_contain_text("1,000")
 
 
+SLOWNESS = 2 if os.environ.get("CI") else 1
+FRAME_MS = 60 * SLOWNESS
 FRAMES = """() => {
     window.frames_ms = [];
     let last = performance.now();
@@ -159,7 +162,7 @@ def test_a_thousand_records_a_second_leave_the_page_quick(
             sorted(frames[at : at + third])[third * 99 // 100] for at in range(0, 3 * third, third)
         ]
         print(f"99th frame {[round(each) for each in slow]} ms, longest {max(frames):.0f} ms")
-        assert min(slow) < 120
+        assert min(slow) <= FRAME_MS
         page.get_by_role("button", name="By device").click()
         expect(page.get_by_role("grid", name="Devices that send")).to_contain_text("20,000")
 

@@ -10,7 +10,7 @@ import { useZone } from "~/frame/page-state";
 import { usePaused, setPaused } from "~/live/pause";
 import { KINDS, RATE_SECONDS } from "~/live/rates";
 import type { Arrival } from "~/live/protocol";
-import { useLiveSource, useRates, type DeviceSummary, type LiveSource } from "~/live/use-live";
+import { useFeed, useFromFeed, useIsBelow, useLiveSource, useRates, type DeviceSummary, type LiveSource } from "~/live/use-live";
 import { formatTime, momentOf } from "~/time";
 import { Button } from "~/ui/button";
 import { nameOr } from "~/ui/name";
@@ -29,6 +29,8 @@ import "./live.css";
 
 const route = getRouteApi("/frame/g/$groupId/live");
 const READABLE_PER_S = 20;
+// Nobody scrolls a list that moves: who begins to, holds it.
+const OVERSCAN_MOVING = 2;
 
 export type ChangeSearch = (change: Partial<LiveSearch>, options?: { replace?: boolean }) => void;
 
@@ -57,12 +59,12 @@ interface PartProps {
   change: ChangeSearch;
 }
 
+// Not rendered when something arrives: only the parts are that show it.
 function Records({ groupId, above, search, change }: PartProps & { above: string | undefined }) {
   const isPaused = usePaused();
   const selection = { groupId, deviceId: search.device, kinds: search.kind, filter: search.filter };
-  const { source, view } = useLiveSource(selection, search.until ?? null);
+  const source = useLiveSource(selection, search.until ?? null);
   const isHistory = search.until !== undefined;
-  const opened = search.record === undefined ? null : (view.rows.find((each) => each.id === search.record) ?? null);
   return (
     <>
       <PageHeader
@@ -81,11 +83,14 @@ function Records({ groupId, above, search, change }: PartProps & { above: string
       <LiveFilters groupId={groupId} search={search} change={change} />
       {isHistory ? <HistoryNote until={search.until ?? ""} /> : <RateChart source={source} />}
       <Lists source={source} search={search} change={change} groupId={groupId} />
-      {search.record !== undefined && (
-        <RecordDrawer recordId={search.record} arrival={opened} onClose={() => change({ record: undefined })} />
-      )}
+      {search.record !== undefined && <OpenedRecord source={source} recordId={search.record} onClose={() => change({ record: undefined })} />}
     </>
   );
+}
+
+function OpenedRecord({ source, recordId, onClose }: { source: LiveSource; recordId: string; onClose: () => void }) {
+  const arrival = useFeed(source).rows.find((each) => each.id === recordId) ?? null;
+  return <RecordDrawer recordId={recordId} arrival={arrival} onClose={onClose} />;
 }
 
 function HistoryNote({ until }: { until: string }) {
@@ -117,13 +122,12 @@ function rateText(perSecond: number): string {
 
 function Lists({ source, search, change, groupId }: PartProps & { source: LiveSource }) {
   const isPaused = usePaused();
-  const { perSecond, knownSeconds } = useRates(source);
   const [isAtTop, setAtTop] = useState(true);
   const [isTouched, setTouched] = useState(false);
   const box = useRef<HTMLDivElement>(null);
-  const view = source.feed.snapshot();
+  const isEmpty = useFromFeed(source, (view) => view.rows.length === 0);
   // Who points at an empty list reads nothing that could move.
-  const isRead = isTouched && view.rows.length > 0;
+  const isRead = isTouched && !isEmpty;
   const isHeld = isPaused || !isAtTop || isRead || search.record !== undefined;
   useEffect(() => source.hold(isHeld), [source, isHeld]);
   const toTop = () => {
@@ -137,44 +141,62 @@ function Lists({ source, search, change, groupId }: PartProps & { source: LiveSo
     onFocus: () => setTouched(true),
     onBlur: (event: React.FocusEvent) => setTouched(event.currentTarget.contains(event.relatedTarget)),
   };
-  const isTooFast = perSecond > READABLE_PER_S && !isByDevice && !isPaused;
   return (
     <>
-      {search.until === undefined && (
-        <div className="live-status">
-          <div role="group" aria-label="View" className="live-views">
-            <Button look={isByDevice ? "quiet" : "normal"} aria-pressed={!isByDevice} onClick={() => change({ view: undefined })}>
-              All
-            </Button>
-            <Button look={isByDevice ? "normal" : "quiet"} aria-pressed={isByDevice} onClick={() => change({ view: "devices" })}>
-              By device
-            </Button>
-          </div>
-          <span className="number">{rateText(perSecond)}</span>
-          <span className="ink-2">
-            {isTooFast ? "too fast to read; by device shows the last of each" : <LostText lost={view.lost} />}
-          </span>
-          {knownSeconds < RATE_SECONDS && <span className="ink-3">counted for {knownSeconds} s</span>}
-          {!isByDevice && view.waiting > 0 && (
-            <Button className="live-new" onClick={toTop}>
-              {view.waiting.toLocaleString("en")}
-              {view.hasOverflowed ? "+" : ""} new ↑
-            </Button>
-          )}
-        </div>
-      )}
+      {search.until === undefined && <LiveStatus source={source} isByDevice={isByDevice} change={change} toTop={toTop} />}
       <div ref={box} className="live-list" {...hold}>
         {isByDevice ? (
-          <DeviceList devices={[...source.devices.values()]} change={change} />
+          <DeviceList source={source} change={change} />
         ) : (
-          <RecordList source={source} search={search} change={change} groupId={groupId} isReadable={perSecond <= READABLE_PER_S} onTopChange={setAtTop} />
+          <RecordList source={source} search={search} change={change} groupId={groupId} isHeld={isHeld} onTopChange={setAtTop} />
         )}
       </div>
     </>
   );
 }
 
-function LostText({ lost }: { lost: number | null }) {
+interface StatusProps {
+  source: LiveSource;
+  isByDevice: boolean;
+  change: ChangeSearch;
+  toTop: () => void;
+}
+
+function LiveStatus({ source, isByDevice, change, toTop }: StatusProps) {
+  const isPaused = usePaused();
+  const { perSecond, knownSeconds } = useRates(source);
+  const isTooFast = perSecond > READABLE_PER_S && !isByDevice && !isPaused;
+  return (
+    <div className="live-status">
+      <div role="group" aria-label="View" className="live-views">
+        <Button look={isByDevice ? "quiet" : "normal"} aria-pressed={!isByDevice} onClick={() => change({ view: undefined })}>
+          All
+        </Button>
+        <Button look={isByDevice ? "normal" : "quiet"} aria-pressed={isByDevice} onClick={() => change({ view: "devices" })}>
+          By device
+        </Button>
+      </div>
+      <span className="number">{rateText(perSecond)}</span>
+      <span className="ink-2">{isTooFast ? "too fast to read; by device shows the last of each" : <LostText source={source} />}</span>
+      {knownSeconds < RATE_SECONDS && <span className="ink-3">counted for {knownSeconds} s</span>}
+      {!isByDevice && <NewButton source={source} onPress={toTop} />}
+    </div>
+  );
+}
+
+function NewButton({ source, onPress }: { source: LiveSource; onPress: () => void }) {
+  const { waiting, hasOverflowed } = useFeed(source);
+  if (waiting === 0) return null;
+  return (
+    <Button className="live-new" onClick={onPress}>
+      {waiting.toLocaleString("en")}
+      {hasOverflowed ? "+" : ""} new ↑
+    </Button>
+  );
+}
+
+function LostText({ source }: { source: LiveSource }) {
+  const lost = useFromFeed(source, (view) => view.lost);
   if (lost === 0) return <>none left out</>;
   const count = lost === null ? "Some" : lost.toLocaleString("en");
   return <>{count} left out by the stream; the list below has them</>;
@@ -269,9 +291,16 @@ function chipsOf(search: LiveSearch, change: ChangeSearch): Chip[] {
   return chips;
 }
 
-function RecordList({ source, search, change, groupId, isReadable, onTopChange }: PartProps & { source: LiveSource; isReadable: boolean; onTopChange: (isAtTop: boolean) => void }) {
-  const { rows, isComplete } = source.feed.snapshot();
+interface RecordListProps extends PartProps {
+  source: LiveSource;
+  isHeld: boolean;
+  onTopChange: (isAtTop: boolean) => void;
+}
+
+function RecordList({ source, search, change, groupId, isHeld, onTopChange }: RecordListProps) {
+  const { rows, isComplete } = useFeed(source);
   const loadOlder = useCallback(() => void source.loadOlder(), [source]);
+  const isReadable = useIsBelow(source, READABLE_PER_S);
   const context = useRowContext(useWent(groupId, isReadable));
   const columns = useMemo(() => recordColumns(context), [context]);
   if (rows.length === 0) {
@@ -297,6 +326,8 @@ function RecordList({ source, search, change, groupId, isReadable, onTopChange }
         onEndReached={isComplete || source.error !== null ? undefined : loadOlder}
         onTopChange={onTopChange}
         isLoadingMore={source.isLoading}
+        isByPlace
+        overscan={isHeld ? undefined : OVERSCAN_MOVING}
       />
       {source.error !== null && <ErrorState error={source.error} onRetry={loadOlder} />}
     </>
@@ -313,7 +344,9 @@ function deviceColumns(context: RowContext): Column<DeviceSummary>[] {
   ];
 }
 
-function DeviceList({ devices, change }: { devices: readonly DeviceSummary[]; change: ChangeSearch }) {
+function DeviceList({ source, change }: { source: LiveSource; change: ChangeSearch }) {
+  useFeed(source);
+  const devices = [...source.devices.values()];
   const context = useRowContext(null);
   const columns = useMemo(() => deviceColumns(context), [context]);
   if (devices.length === 0) return <Empty text="Nothing has arrived since you opened this page. Devices are listed here as they send." />;

@@ -20,6 +20,8 @@ import pytest
 import structlog
 
 from longwire.decoders import sandbox_pool
+from longwire.delivery import claiming, http_exchange, leases, sending
+from longwire.delivery import engine as engine_module
 from longwire.identity import passwords
 from longwire.settings import Settings
 from longwire.store.postgres import Postgres
@@ -281,6 +283,15 @@ def world(make_world: Callable[..., World]) -> World:
 sandbox_pool.CALL_TIMEOUT_S = PATIENCE_S
 sandbox_pool.CHECKOUT_TIMEOUT_S = PATIENCE_S
 sandbox_pool.WAITING_TIMEOUT_S = PATIENCE_S
+
+
+@pytest.fixture
+def patient_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receiver may hold its responses for as long as the test takes, on a busy machine too."""
+    monkeypatch.setattr(sending, "SEND_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(http_exchange, "TOTAL_TIMEOUT_S", PATIENCE_S)
+    for module in (leases, claiming, engine_module):
+        monkeypatch.setattr(module, "LEASE_S", 10 * int(PATIENCE_S))
 
 
 # A hash that is expensive to guess is expensive to make.

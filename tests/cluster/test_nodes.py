@@ -113,6 +113,7 @@ def wait_for_scans(*nodes: World) -> None:
             eventually(lambda: engine._last_scan > last)  # noqa: B023 (it is called right here)
 
 
+@pytest.mark.usefixtures("patient_sender")
 def test_a_receiver_sees_the_limit_of_all_processes_together(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_receiver_sees_the_limit_of_all_processes_together(
         assert len(set(receiver.ids)) == 10
 
 
+@pytest.mark.usefixtures("patient_sender")
 def test_nothing_is_sent_that_could_not_be_settled(
     make_world: Callable[..., World], settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -216,6 +216,7 @@ def test_a_stop_during_a_transaction_leaves_no_lease(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.usefixtures("patient_sender")
 def test_a_channel_that_another_process_probes_costs_the_others_no_claims(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -573,6 +574,7 @@ def test_gone_disables_the_connector_and_its_deliveries_stay_queued(world: World
         assert len(receiver.requests) == 4
 
 
+@pytest.mark.usefixtures("patient_sender")
 def test_gone_from_an_address_that_was_changed_meanwhile_disables_nothing(world: World) -> None:
     ada = world.person("ada")
     with Receiver(StubResponse(status=410, held=True)) as old, Receiver() as new:
@@ -626,6 +628,7 @@ def is_waiting_for_a_lock(world: World) -> bool:
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+@pytest.mark.usefixtures("patient_sender")
 def test_channels_are_locked_in_the_same_order_whichever_is_gone_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -839,6 +842,7 @@ def test_a_receiver_that_floods_once_gets_one_request_at_a_time(world: World) ->
 # --- changes while deliveries are queued ---
 
 
+@pytest.mark.usefixtures("patient_sender")
 def test_messages_that_are_not_in_flight_go_to_the_new_address(world: World) -> None:
     ada = world.person("ada")
     with Receiver(StubResponse(held=True)) as old, Receiver() as new:
@@ -855,6 +859,7 @@ def test_messages_that_are_not_in_flight_go_to_the_new_address(world: World) -> 
         assert {event["attempts"] for event in line.events()} == {1}
 
 
+@pytest.mark.usefixtures("patient_sender")
 def test_a_connector_that_is_disabled_under_way_sends_nothing_more_until_it_is_enabled(
     world: World,
 ) -> None:
@@ -879,6 +884,7 @@ def test_a_connector_that_is_disabled_under_way_sends_nothing_more_until_it_is_e
         assert len(receiver.requests) == len(set(receiver.ids)) == 100
 
 
+@pytest.mark.usefixtures("patient_sender")
 def test_a_connector_that_is_deleted_under_way_sends_nothing_more(world: World) -> None:
     ada = world.person("ada")
     with Receiver(StubResponse(held=True)) as receiver, Receiver() as other:

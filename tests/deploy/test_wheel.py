@@ -106,7 +106,7 @@ def test_an_operator_learns_which_extra_a_setting_needs(
     ran = subprocess.run(
         [sys.executable, "-m", "longwire", *command, "--database", "postgresql://localhost/x"],
         cwd=tmp_path,
-        env=environment(PYTHONPATH=str(unpacked)),
+        env=environment(PYTHONPATH=str(unpacked), LONGWIRE_PORT="0"),
         capture_output=True,
         text=True,
         timeout=120,

@@ -3,19 +3,14 @@
 from longwire.clock import Moment
 from longwire.store import slots
 from longwire.store.database import Tx
-from longwire.store.delivery_states import EXPIRED, FAILED, IS_DEAD_LETTER, IS_OPEN, QUEUED
+from longwire.store.delivery_states import EXPIRED, FAILED, IS_DEAD_LETTER, IS_OPEN, REQUEUED
 from longwire.store.dialects import by_slot, dialect_sql, in_unlocked, using_index
 
 RESEND = by_slot(
     dialect_sql(
         f"""
 update delivery
-set {QUEUED},
-    generation = generation + 1,
-    attempts = 0,
-    due_at = :now,
-    changed_at = :now,
-    stored_until = null,
+set {REQUEUED},
     resent_before = :before
 where channel_number = :channel
     and slot = :slot

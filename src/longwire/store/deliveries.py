@@ -19,6 +19,7 @@ from longwire.store.delivery_states import (
     IS_DEAD_LETTER,
     IS_FINAL,
     QUEUED,
+    REQUEUED,
     DeliveryState,
     set_first_end,
 )
@@ -34,12 +35,7 @@ _IS_PRUNED = f"state in ({', '.join(f'{state:d}' for state in _PRUNED)})"
 REQUEUE = by_slot(
     f"""
 update delivery
-set {QUEUED},
-    generation = generation + 1,
-    attempts = 0,
-    due_at = :now,
-    changed_at = :now,
-    stored_until = null,
+set {REQUEUED},
     error = null,
     body = :body,
     context = :context,
@@ -75,12 +71,7 @@ def _resend(which: DialectSql) -> DialectSql:
     return dialect_sql(
         f"""
 update delivery
-set {QUEUED},
-    generation = generation + 1,
-    attempts = 0,
-    due_at = :now,
-    changed_at = :now,
-    stored_until = null
+set {REQUEUED}
 where channel_number = :channel
     and seq {{which}}
     and {IS_DEAD_LETTER}

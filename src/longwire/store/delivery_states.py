@@ -31,6 +31,14 @@ IS_DEAD_LETTER = f"""{FAILED}
     and body is not null
     and stored_until > :now"""
 
+# Assignments: queued once more, in a new generation.
+REQUEUED = f"""{QUEUED},
+    generation = generation + 1,
+    attempts = 0,
+    due_at = :now,
+    changed_at = :now,
+    stored_until = null"""
+
 
 def set_first_end(state: DeliveryState) -> str:
     """An assignment: the state in which it ended the first time, which a resend does not change."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from longwire.api.session_shapes import SessionInfo
+from longwire.api.session_shapes import OWN_HEADER, SessionInfo
 from longwire.api.sessions import SIGN_IN_FAILED, describe_session
 from longwire.api.types import GenericReturnBoolean
 from longwire.dates import format_date
@@ -309,20 +309,12 @@ def _item(passkey: Passkey) -> PasskeyItem:
     )
 
 
-_OWN_HEADER: Json = {
-    "name": "X-Longwire-Console",
-    "in": "header",
-    "required": True,
-    "description": "Shows that no other site has caused the request.",
-    "schema": {"type": "string", "enum": ["1"]},
-    "example": "1",
-}
 _NEW_OPENAPI: Json = {
     "summary": "Begin to register a passkey",
     "description": "For `navigator.credentials.create`. Needs a session that is younger than ten"
     " minutes (403); an access token does not do. 409 if the service has no host name, or no HTTPS:"
     " browsers have no passkeys there.",
-    "parameters": [_OWN_HEADER],
+    "parameters": [OWN_HEADER],
     "responses": {
         "200": json_response("The options.", schema_ref(PasskeyOptions)),
         **problem_responses(400, 401, 403, 408, 409, 413, 429, 431, 503),
@@ -333,7 +325,7 @@ _REGISTER_OPENAPI: Json = {
     "description": "Its authenticator must have verified the user, by a fingerprint, a PIN or the"
     " like, and keep the passkey itself. Needs a session that is younger than ten minutes (403)."
     " 409 if the passkey is registered already, or the user has too many.",
-    "parameters": [_OWN_HEADER],
+    "parameters": [OWN_HEADER],
     "requestBody": {
         "required": True,
         "content": {
@@ -353,7 +345,7 @@ _OPTIONS_OPENAPI: Json = {
     "description": "For `navigator.credentials.get`. The authenticator knows which passkeys it has"
     " for this site, so nobody has to say who they are.",
     "security": [],
-    "parameters": [_OWN_HEADER],
+    "parameters": [OWN_HEADER],
     "responses": {
         "200": json_response("The options.", schema_ref(PasskeyOptions)),
         **problem_responses(400, 403, 408, 409, 413, 431, 503),
@@ -364,7 +356,7 @@ _SIGN_IN_OPENAPI: Json = {
     "description": "Sets the cookie of a session. The same 401 for everything that is not a passkey"
     " of somebody, used for the first time for a challenge that is not older than five minutes.",
     "security": [],
-    "parameters": [_OWN_HEADER],
+    "parameters": [OWN_HEADER],
     "requestBody": {
         "required": True,
         "content": {

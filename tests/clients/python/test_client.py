@@ -166,6 +166,14 @@ def test_wrong_credentials_are_refused_once(proxy: Proxy, ada: Person) -> None:
     assert len(proxy.requests) == 1
 
 
+@pytest.mark.parametrize("url", ["localhost:8080", "127.0.0.1:8080", "ftp://example.com", ""])
+def test_what_is_no_url_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="begins with http"):
+        Client(url, token="x")
+    with pytest.raises(ValueError, match="begins with http"):
+        Client("http://localhost:8080", token="x", auth_url=url or "x")
+
+
 # --- retries ---
 
 

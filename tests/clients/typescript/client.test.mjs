@@ -47,6 +47,10 @@ test("errors are typed and carry the faults", async () => {
   await assert.rejects(stranger.users.me(), NotAuthenticated);
 });
 
+test("what is no URL is refused at once", () => {
+  for (const url of ["localhost:8080", "ftp://example.com", ""]) assert.throws(() => new Client(url, { token: "x" }), /begins with http/);
+});
+
 test("a response that is lost is asked for again, if that is harmless", async () => {
   let lost = 0;
   const losing = async (address, init) => {

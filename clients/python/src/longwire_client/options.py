@@ -19,3 +19,13 @@ class Options:
     timeout_s: float = 60.0
     verify: SSLContext | bool = True
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_url(self.url)
+        check_url(self.auth_url)
+
+
+def check_url(url: str) -> None:
+    """Raise ValueError for `localhost:8080`, which would look like a service that is away."""
+    if not url.lower().startswith(("http://", "https://")):
+        raise ValueError(f"a URL begins with http:// or https://, not {url!r}")

@@ -15,6 +15,7 @@ from longwire_client.errors import (
     ResponseLost,
     error_of_response,
 )
+from longwire_client.options import check_url
 
 _HEADERS = {"User-Agent": USER_AGENT, "X-Longwire-Console": "1"}
 _TIMEOUT_S = 60.0
@@ -55,6 +56,7 @@ def _send(
     method: str, url: str, body: Any = None, headers: dict[str, str] | None = None
 ) -> httpx.Response:
     """Once: a code or a link is good for one attempt."""
+    check_url(url)
     try:
         response = httpx.request(
             method, url, json=body, headers={**_HEADERS, **(headers or {})}, timeout=_TIMEOUT_S

@@ -51,13 +51,16 @@ def open_client(name: str | None) -> Client:
 
 
 def client_of(profile: Profile) -> Client:
-    return Client(
-        profile.url,
-        client_id=profile.client_id,
-        client_secret=profile.client_secret,
-        session=profile.session,
-        auth_url=profile.auth_url,
-    )
+    try:
+        return Client(
+            profile.url,
+            client_id=profile.client_id,
+            client_secret=profile.client_secret,
+            session=profile.session,
+            auth_url=profile.auth_url,
+        )
+    except ValueError as error:
+        raise OperatorError(str(error)) from error
 
 
 @contextmanager

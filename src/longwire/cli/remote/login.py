@@ -68,6 +68,8 @@ def login_command(
         profile = _read_operator_file(operator_file, url)
     elif url is None:
         raise click.UsageError("give the URL of the service, or --operator-file")
+    elif not url.startswith(("http://", "https://")):
+        raise click.UsageError(f"a URL begins with http:// or https://, not {url!r}")
     elif link or email:
         profile = _sign_in(url.rstrip("/"), email, password)
     else:

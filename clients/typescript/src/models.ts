@@ -386,7 +386,10 @@ export interface Connector {
   updatedBy: string;
   /** The id of the user or app client that created it; `system` for the service itself. */
   createdBy: string;
-  /** The last failure; absent after a success. */
+  /**
+   * The last failure, also after later successes; `GET /connector/health` says how the connector
+   * is now.
+   */
   error?: ConnectorError;
   /** Only devices of these types; empty for all. */
   deviceTypes?: string[];

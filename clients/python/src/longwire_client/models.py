@@ -517,7 +517,9 @@ class Connector(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the user or app client that created it; `system` for the service itself."""
 
     error: ConnectorError | None = None
-    """The last failure; absent after a success."""
+    """The last failure, also after later successes; `GET /connector/health` says how the connector
+    is now.
+    """
 
     device_types: list[str] | None = field(default=None, name="deviceTypes")
     """Only devices of these types; empty for all."""

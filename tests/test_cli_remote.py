@@ -145,6 +145,9 @@ def test_devices_and_records_from_the_command_line(signed_in: Command, ada: Pers
     assert imported.code == 0, imported.err
 
     stored = run("record", "create", device, "--field", 'data={"celsius":4}', "--json").json
+    seen = run("device", "get", device, "--json").json["seenAt"]
+    for shown in (run("device", "list", group).out, run("device", "get", device).out):
+        assert datetime.fromtimestamp(seen / 1_000, UTC).isoformat(timespec="seconds")[:19] in shown
     assert (stored["data"], stored["deviceType"]) == ('{"celsius":4}', "generic")
     run("record", "create", device, "--kind", "geoloc", "--field", "lat=51.9", "--field", "lng=4.1")
     [place] = run("record", "list", device, "--kind", "geoloc", "--json").json
@@ -166,6 +169,46 @@ def test_devices_and_records_from_the_command_line(signed_in: Command, ada: Pers
     get = ("job", "get", job, "--group", group, "--json")
     eventually(lambda: run(*get).json["state"] == "succeeded")
     assert run("job", "list", group, "--json").json[0]["changed"] == 2
+
+
+def test_a_job_says_what_it_needs_and_its_file_can_be_had(signed_in: Command, ada: Person) -> None:
+    group = ada.group()
+    device = ada.device(group)
+    wrong = signed_in("job", "create", "rename", "--group", group)
+    assert wrong.code == 2 and "transfer" in wrong.err, wrong
+    wrong = signed_in("job", "create", "tag", "--group", group, "--parameters", '{"add":["x"]}')
+    assert "there is no 'add'; known are toGroupId, addTags, removeTags" in wrong.error
+    wanted = ("--filter", "{}", "--parameters", '{"content":"devices","format":"csv"}')
+    job = signed_in("job", "create", "export", "--group", group, *wanted, "--id").out.strip()
+    get = ("job", "get", job, "--group", group, "--json")
+    eventually(lambda: signed_in(*get).json["state"] == "succeeded")
+    assert signed_in("job", "result", job, "--group", group, "--output", "devices.csv").code == 0
+    [row] = csv.DictReader(io.StringIO(Path("devices.csv").read_text("utf-8-sig")))
+    assert row["deviceId"] == device
+
+
+def test_a_trace_is_a_table_with_every_step(signed_in: Command, ada: Person) -> None:
+    group = ada.group()
+    device = ada.device(group, name="Cold room")
+    with Receiver() as receiver:
+        ada.connector(group, receiver.url, name="Store")
+        ada.connector(group, receiver.url, name="Alarms", messageFilter="message.kind == 'event'")
+        ada.reports(device, data='{"celsius":4}')
+        receiver.wait_for(1)
+    listed = ("connector", "messages", group, "--json")
+    eventually(lambda: signed_in(*listed).json[0]["status"] == "succeed")
+    message = signed_in(*listed).json[0]["id"]
+    [row] = signed_in("record", "trace", message, "--json").json["connectors"][1:]
+    assert row["notTaken"] == "filter_false"
+    steps = csv.DictReader(io.StringIO(signed_in("record", "trace", message, "--csv").out))
+    seen = [(each["what"], each["outcome"]) for each in steps]
+    assert seen[0] == ("stored", "data of Cold room, by api")
+    assert seen[1][0] == "connector Store, attempt 1"
+    assert seen[1][1].startswith("delivered with status 200")
+    assert seen[2] == ("connector Store", f"succeeded, {message}")
+    assert seen[3] == ("connector Alarms", "not taken: filter_false")
+    table = signed_in("record", "trace", message).out
+    assert "not taken: filter_false" in table and "{" not in table
 
 
 def test_a_proxy_of_the_environment_does_not_get_what_is_for_this_machine(
@@ -201,6 +244,8 @@ def test_what_is_no_url_and_no_operator_file_is_refused_in_a_line(
         wrong.write_text(text)
         refused = command("login", "--operator-file", wrong)
         assert refused.code == 2 and "is not an operator.json" in refused.err, refused
+    refused = command("login", "localhost:8080", "--client-id", "x", given="secret\n")
+    assert refused.code == 2 and "begins with http:// or https://" in refused.err, refused
     refused = command("login", "http://[::1", "--client-id", "x", given="secret\n")
     assert refused.code == 2 and "is invalid" in refused.err, refused
 

@@ -6,6 +6,7 @@ committed, so that it can be read and linked in the repository. A test fails whi
 the code says.
 """
 
+import inspect
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -155,9 +156,15 @@ def describe_option(option: click.Option) -> str:
 
 
 def clean(text: str) -> str:
-    """Without click's marks; a line break only between paragraphs."""
-    paragraphs = text.replace("\b\n", "").split("\n\n")
-    return "\n\n".join(" ".join(each.split()) for each in paragraphs).replace("|", "\\|").strip()
+    """Without click's marks; what it prints as it stands is a block, all else a line."""
+    return "\n\n".join(_clean_paragraph(each) for each in text.split("\n\n")).strip()
+
+
+def _clean_paragraph(text: str) -> str:
+    mark, found, block = text.partition("\b\n")
+    if found and not mark.strip():
+        return f"```text\n{inspect.cleandoc(block)}\n```"
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def walk_commands(

@@ -51,7 +51,7 @@ record_group = ImportedCommands(
         "list": "remote.records:record_list",
         "create": "remote.records:record_create",
         "import": "remote.records:record_import",
-        "trace": "remote.records:record_trace",
+        "trace": "remote.trace:record_trace",
     },
 )
 
@@ -78,6 +78,7 @@ job_group = ImportedCommands(
         "create": "remote.jobs:job_create",
         "cancel": "remote.jobs:job_cancel",
         "undo": "remote.jobs:job_undo",
+        "result": "remote.jobs:job_result",
     },
 )
 

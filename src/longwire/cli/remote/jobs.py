@@ -1,18 +1,30 @@
 """`job`: work with many devices."""
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar, get_args
 
 import click
 import msgspec
 
 from longwire.cli.remote.commands import command, list_command
+from longwire.cli.remote.connection import connected
 from longwire.errors import OperatorError
 from longwire_client import Client, Model
 from longwire_client import models as m
 
 T = TypeVar("T", m.JobFilter, m.JobParameters)
 
+Kind = Literal[
+    "configuration",
+    "delete",
+    "export",
+    "redecode",
+    "replay",
+    "resend",
+    "tag",
+    "transfer",
+    "type",
+]
 COLUMNS = ("jobId", "kind", "state", "total", "done", "changed", "failed", "createdAt", "reason")
 
 group_option = click.option("--group", "group_id", required=True, help="the job's group")
@@ -34,7 +46,7 @@ def job_get(client: Client, job_id: str, group_id: str) -> Model:
 
 
 @command("create", COLUMNS)
-@click.argument("kind")
+@click.argument("kind", type=click.Choice(get_args(Kind)), metavar="KIND")
 @group_option
 @click.option("--device", "device_ids", multiple=True, help="a device; may be repeated")
 @click.option("--filter", "filter_", default=None, help="devices by a filter: a JSON object")
@@ -43,7 +55,7 @@ def job_get(client: Client, job_id: str, group_id: str) -> Model:
 @click.option("--dry-run", is_flag=True, help="only count the devices")
 def job_create(
     client: Client,
-    kind: str,
+    kind: Kind,
     group_id: str,
     device_ids: tuple[str, ...],
     filter_: str | None,
@@ -51,9 +63,24 @@ def job_create(
     reason: str | None,
     dry_run: bool,
 ) -> Model:
-    """Start a job: tag, transfer, type, configuration, delete, export, redecode, replay, resend."""
+    """Start a job with devices of a group: those named, or those that a filter matches.
+
+    \b
+    KIND           --parameters
+    tag            addTags, removeTags
+    transfer       toGroupId
+    type           type
+    configuration  configuration
+    delete
+    redecode       beginDate, endDate, or none for all records
+    resend         connectorId
+    replay         connectorId, beginDate, endDate
+    export         content, format, recordKind, beginDate, endDate
+
+    --filter may have q, type, network, tag, seen, batteryBelow and subgroups; {} is every device.
+    """
     started = client.jobs.start(
-        kind,  # type: ignore[arg-type]  # the service knows the kinds
+        kind,
         group_id=group_id,
         device_ids=device_ids or None,
         filter=_parse(filter_, "--filter", m.JobFilter),
@@ -81,15 +108,29 @@ def job_undo(client: Client, job_id: str, group_id: str, reason: str | None) -> 
     return client.jobs.undo(job_id, group_id=group_id, reason=reason)
 
 
+@click.command("result")
+@click.argument("job_id")
+@group_option
+@click.option(
+    "--output", type=click.File("wb"), default="-", help="a file; by default the standard output"
+)
+@connected
+def job_result(client: Client, job_id: str, group_id: str, output: BinaryIO) -> None:
+    """Get the file of an export, once the job has succeeded."""
+    for part in client.jobs.result(job_id, group_id=group_id):
+        output.write(part)
+
+
 def _parse(text: str | None, option: str, kind: type[T]) -> T | None:
     """An object of the API; what it does not know is no typing mistake of ours to hide."""
     if text is None:
         return None
+    names = {each.encode_name: each.name for each in msgspec.structs.fields(kind)}
     try:
-        names = {each.encode_name: each.name for each in msgspec.structs.fields(kind)}
         given = msgspec.json.decode(text, type=dict[str, Any])
         return kind(**{names[name]: value for name, value in given.items()})
     except KeyError as error:
-        raise OperatorError(f"{option}: there is no {error}") from error
+        known = ", ".join(names)
+        raise OperatorError(f"{option}: there is no {error}; known are {known}") from error
     except msgspec.DecodeError as error:
         raise OperatorError(f"{option}: {error}") from error

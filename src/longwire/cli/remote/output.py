@@ -5,7 +5,6 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar, cast
 
@@ -13,6 +12,7 @@ import click
 
 from longwire.api.csv_cells import format_cell
 from longwire.cli.tables import draw_table
+from longwire.dates import format_date
 from longwire_client import Model
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,7 +62,7 @@ def show(found: Model | Iterable[Model], columns: Sequence[str], *, form: str) -
     elif form == "csv":
         print_csv(rows, columns)
     else:
-        draw_table([[row.get(name) for name in columns] for row in rows], columns)
+        draw_table([[to_cell(row, name) for name in columns] for row in rows], columns)
 
 
 def show_one(row: Row, form: str) -> None:
@@ -71,7 +71,17 @@ def show_one(row: Row, form: str) -> None:
     elif form == "csv":
         print_csv([row], list(row))
     else:
-        draw_table([[name, value] for name, value in row.items()], ())
+        draw_table([[name, to_cell(row, name)] for name in row], ())
+
+
+def to_cell(row: Row, name: str) -> Any:
+    """A value for people, in tables; JSON and CSV have it as the API does."""
+    value = row.get(name)
+    if name == "seenAt" and isinstance(value, int):
+        return format_date(value * 1_000)
+    if name == "error" and isinstance(value, dict) and value.keys() == {"at", "message"}:
+        return f"{value['message']} ({value['at']})"
+    return value
 
 
 def take(items: Iterable[Model], limit: int) -> Iterable[Model]:
@@ -84,13 +94,6 @@ def print_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
     writer.writerow(columns)
     for row in rows:
         writer.writerow([format_cell(row.get(name)) for name in columns])
-
-
-def format_millis(value: int | None) -> str | None:
-    """`seenAt` of a device for people."""
-    if value is None:
-        return None
-    return datetime.fromtimestamp(value / 1_000, UTC).isoformat(timespec="seconds")
 
 
 limit_option = click.option(

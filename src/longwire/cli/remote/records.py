@@ -201,14 +201,3 @@ def _read_lines(file: BinaryIO, kind: str) -> Iterator[RecordInput]:
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise OperatorError(f"Line {number}: {error}") from error
         yield _to_input(kind, values)
-
-
-@click.command("trace")
-@click.argument("record_or_message_id")
-@connected
-@printing
-def record_trace(client: Client, show: Printer, record_or_message_id: str) -> None:
-    """Show where a record came from and what became of it, by its id or by that of a message."""
-    is_message = record_or_message_id.startswith("msg_")
-    name = "message_id" if is_message else "record_id"
-    show(client.records.trace(**{name: record_or_message_id}), ())

@@ -71,7 +71,7 @@ def format_arrival(arrival: m.Arrival) -> str:
     fields = {name: value for name, value in record.items() if name not in left_out}
     values = " ".join(f"{name}={_value(value)}" for name, value in fields.items() if value != "")
     name = arrival.device_name or record["deviceId"]
-    at = arrival.arrived_at.isoformat(timespec="milliseconds")
+    at = arrival.arrived_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return printable(f"{at} {arrival.kind:9} {name}  {values}")
 
 

@@ -130,7 +130,7 @@ def cpu_s(pid: int) -> float:
 
 
 def _listen(host: str, port: int, requests: list[bytes], control: Connection) -> None:
-    """Read all streams until told to stop; how old the records of the first one were."""
+    """Read all streams until asked to stop; how old the records of the first one were."""
     clients = [socket.create_connection((host, port)) for _ in requests]
     for client, each in zip(clients, requests, strict=True):
         client.sendall(each)

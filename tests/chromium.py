@@ -2,7 +2,7 @@
 
 Playwright's loop counts as running in the main thread from its start to its stop, and where one
 runs there can be no other: tests that run a loop of their own would fail after the first journey.
-So the loop is put aside between the tests that need it.
+So the loop is taken away between the tests that need it.
 """
 
 import asyncio

@@ -404,12 +404,12 @@ def test_changes_and_deliveries_are_told_to_those_who_may_see_them(world: World)
         under = ada.group("under", group)
         ada.reports(device)
 
-        def told(listener: Listening, kind: str) -> set[str]:
+        def changed(listener: Listening, kind: str) -> set[str]:
             return {each for data in listener.named("changed") for each in data.get(kind, ())}
 
-        eventually(lambda: told(listening, "devices") == {device})
-        eventually(lambda: told(listening, "connectors") == {connector})
-        eventually(lambda: under in told(listening, "groups"))
+        eventually(lambda: changed(listening, "devices") == {device})
+        eventually(lambda: changed(listening, "connectors") == {connector})
+        eventually(lambda: under in changed(listening, "groups"))
         eventually(
             lambda: any(
                 item["connectorId"] == connector and item["waiting"] == 1
@@ -417,7 +417,7 @@ def test_changes_and_deliveries_are_told_to_those_who_may_see_them(world: World)
                 for item in items
             )
         )
-        eventually(lambda: told(other, "devices") == {device})
-        assert not told(other, "connectors") | told(other, "groups")
+        eventually(lambda: changed(other, "devices") == {device})
+        assert not changed(other, "connectors") | changed(other, "groups")
         assert not other.named("deliveries")
-        assert told(listening, "devices") == {device}, "and nothing of others"
+        assert changed(listening, "devices") == {device}, "and nothing of others"

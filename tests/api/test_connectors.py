@@ -650,7 +650,7 @@ def test_secrets_are_masked_for_readers_and_a_mask_written_back_keeps_them(world
         hidden = json.dumps(masked(safe.params))
         problem = refused(ada.post("/connector", body(group, type=safe.type, params=hidden)), 400)
         assert len(problem["errors"]) == hidden.count(MASK)
-        # One secret anew, the others as they were; and what is left out is gone.
+        # One secret is new, the others as they were; and what is left out is gone.
         if "headers" in safe.params:
             news = {**masked(safe.params), "bearer": "canary-new"}
             del news["secret"]

@@ -97,7 +97,7 @@ class Network:
         return self._machines[-1]
 
     def cut(self, machine: Machine) -> None:
-        """Nothing arrives on the other side any more, and nobody is told."""
+        """Nothing arrives on the other side any more, and nobody learns of it."""
         run_ip("link", "set", machine.link, "nomaster")
 
     def heal(self, machine: Machine) -> None:

@@ -44,7 +44,7 @@ def test_a_node_without_enough_standbys_or_without_its_lease_is_not_ready_and_sa
         other.execute("lock table node in access exclusive mode")
         eventually(lambda: reason(node) == "the node lease is lost")
         eventually(lambda: metric(node, "longwire_node_lease_held") == 0)
-        # Which is told apart from a standby that stalls.
+        # Which is not the same as a standby that stalls.
         assert "standby" not in node.http.get("/health/ready").json()
         assert metric(node, "longwire_commit_wait_seconds") < COMMIT_STALLED_S
     eventually(lambda: reason(node) is None)
@@ -65,7 +65,7 @@ def test_reads_go_on_while_commits_wait_for_a_stalled_standby(
             waiting += [pool.submit(ada.post, "/group", {"name": f"{n}"}) for n in range(10)]
             pair.wait_for_commits(max(1, writers - 1))
             assert kept in ada.records(device)
-            # Connections that were cut are opened anew: that must not wait for the standby either.
+            # Connections that were cut are opened again: that must not wait for the standby either.
             pair.primary.run(
                 "select pg_terminate_backend(pid) from pg_stat_activity"
                 " where application_name = 'longwire' and wait_event is distinct from 'SyncRep'"

@@ -221,7 +221,7 @@ class Walk:
         self._settle()
         main = self.page.get_by_role("main")
         if self._refused and not NOT_SEEN.search(main.inner_text()):
-            self._complain(f"is not told why {self._refused} was refused")
+            self._complain(f"does not read why {self._refused} was refused")
         self._refused.clear()
         if main.locator(".state-error").count() > 0:
             self._complain(f"sees {main.locator('.state-error').first.inner_text()!r}")

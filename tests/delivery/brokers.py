@@ -209,20 +209,20 @@ class Impostor(StubServer):
         self._greeting = greeting
         self._answers = answers
         self._hangs_up = hangs_up
-        self.heard = b""
+        self.received = b""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(self._greeting)
         for answer in self._answers:
-            self.heard += await reader.read(65_536)
+            self.received += await reader.read(65_536)
             writer.write(answer)
             await writer.drain()
         while not self._hangs_up and (block := await reader.read(65_536)):
-            self.heard += block
+            self.received += block
 
 
 class Relay(StubServer):
-    """Passes bytes on to another port of this machine, as long as it is told to."""
+    """Passes bytes on to another port of this machine, until it is cut."""
 
     def __init__(self, target: int) -> None:
         super().__init__()
@@ -283,7 +283,7 @@ def make_batch(**changes: object) -> OutboundBatch:
     return OutboundBatch(id=message.id, messages=[message])
 
 
-def told(story: Coroutine[Any, Any, Any]) -> Any:
+def run_story(story: Coroutine[Any, Any, Any]) -> Any:
     """How a story ends; it does end."""
 
     async def bounded() -> Any:

@@ -49,7 +49,7 @@ class Stored:
 
 
 class KafkaStandin:
-    """One broker, which is the whole cluster. What it is told to do wrong is in its attributes."""
+    """One broker, which is the whole cluster. What it does wrong is in its attributes."""
 
     def __init__(self, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self.port = port

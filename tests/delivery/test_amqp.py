@@ -1,6 +1,6 @@
 """AMQP: what a broker gets, when it counts as delivered, and what is said when it is not.
 
-Told to a real RabbitMQ where one is installed; what it cannot be made to do, a few lines do that
+Against a real RabbitMQ where one is installed; what it cannot be made to do, a few lines do that
 speak as much of the protocol as it takes to be believed.
 """
 
@@ -410,7 +410,7 @@ Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 
 @asynccontextmanager
 async def answering(behaves: Behaviour, port: int = 0, **options: Any) -> AsyncIterator[int]:
-    """Something that takes connections and behaves as told; its port."""
+    """Something that takes connections and behaves as a test wants it; its port."""
     ends: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -619,7 +619,7 @@ def test_a_certificate_must_be_trusted_and_be_the_host_s(
         default_tls_context.cache_clear()
 
 
-# --- what can be told ---
+# --- what the owner sees ---
 
 
 @pytest.mark.parametrize(

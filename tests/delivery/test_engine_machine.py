@@ -1,7 +1,7 @@
 """A stateful test: after any sequence of operations, the delivery rows equal those of a model.
 
 No network and no event loop of the engine's: what it does on an open transaction is called here as
-it calls it, on a real database, with a clock that moves only when it is told to. Beside it runs a
+it calls it, on a real database, with a clock that moves only when a rule moves it. Beside it runs a
 model, which is a dictionary and the rules in their plainest form.
 """
 

@@ -710,7 +710,7 @@ def test_a_denied_destination_is_not_reached_and_nobody_notices_there(host: str)
         params = HttpParams(url=f"http://{host}:{receiver.port}/?token=hunter2")
         (outcome,) = send(params, make_batch(), egress=Egress())
         assert receiver.connections == 0
-    # A name may lead elsewhere later, and an internal one is not told from an unknown one.
+    # A name may lead elsewhere later, and an internal one looks like an unknown one.
     assert isinstance(outcome, Unreachable) and outcome.is_final == (host != "localhost")
     assert ("may not be reached" in outcome.reason) == outcome.is_final
     assert "hunter2" not in outcome.reason

@@ -1,4 +1,4 @@
-"""Brokers that send more than a broker has to are dropped, and the owner is told."""
+"""Brokers that send more than a broker has to are dropped, and the owner sees why."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from longwire.delivery.destinations.mqtt import Mqtt, MqttParams
 from longwire.delivery.destinations.nats import Nats, NatsParams
 from longwire.delivery.egress import Egress
 from tests.delivery import hostile_brokers
-from tests.delivery.brokers import make_batch, told
+from tests.delivery.brokers import make_batch, run_story
 from tests.delivery.hostile_brokers import Behaviour, HostileBroker
 
 LOCAL = Egress(["127.0.0.0/8"])
@@ -72,7 +72,7 @@ def test_a_broker_that_floods_is_dropped(
     monkeypatch.setattr(InboundLimit, "take", count)
     monkeypatch.setattr(inbound_limit, "READS_PER_S", 0.0)
     with HostileBroker(behaves) as broker:
-        told(story())
+        run_story(story())
     assert taken <= inbound_limit.READS_BURST + 2 * inbound_limit.READS_PER_MESSAGE
 
 

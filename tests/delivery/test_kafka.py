@@ -543,7 +543,7 @@ def test_closing_while_the_connection_is_being_made_ends_it() -> None:
     story(run)
 
 
-# --- what can be told ---
+# --- what the owner sees ---
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_what_cannot_be_changed_is_named_and_nothing_is(world: World) -> None:
     with nothing_happens(world):
         for verb in ("retry", "cancel"):
             path = f"/connector/messages/{verb}"
-            ids = [mine["id"], foreign["id"], "msg_1_1", "nonsense", "msg_ffffffffffffffff_1"]
+            ids = [mine["id"], foreign["id"], "msg_1_1", "garbage", "msg_ffffffffffffffff_1"]
             answer = ada.post(path, {"groupId": group, "ids": ids})
             refused(answer, 400, "ids[1]", "ids[2]", "ids[3]", "ids[4]")
             refused(ada.post(path, {"groupId": group}), 400, "connectorId")

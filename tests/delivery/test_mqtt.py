@@ -34,8 +34,8 @@ from tests.delivery.brokers import (
     Mosquitto,
     Relay,
     make_batch,
+    run_story,
     running,
-    told,
     trusted,
 )
 
@@ -89,7 +89,7 @@ def sent(port: int, *messages: dict[str, Any], **params: Any) -> list[Outcome]:
         finally:
             await there.close()
 
-    outcomes: list[Outcome] = told(story())
+    outcomes: list[Outcome] = run_story(story())
     return outcomes
 
 
@@ -153,7 +153,7 @@ def test_many_messages_at_once_share_one_connection(way: dict[str, Any]) -> None
             return outcomes, relay.connections
 
     with subscribed(way["port"], "many/#") as next_message:
-        outcomes, connections_made = told(story())
+        outcomes, connections_made = run_story(story())
         topics = {next_message().topic for _ in range(200)}
 
     assert outcomes == [Delivered()] * 200
@@ -229,7 +229,7 @@ def test_a_broker_that_wants_one_message_at_a_time_gets_one_at_a_time() -> None:
         async with Impostor(b"", b"\x20\x06\x00\x00\x03" + receive_maximum) as impostor:
             there = destination(impostor.port)
             sending = asyncio.gather(*(there.send(make_batch(id=each)) for each in "abc"))
-            while b"21.5" not in impostor.heard:  # noqa: ASYNC110
+            while b"21.5" not in impostor.received:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.2)  # so that a second one could follow
             sending.cancel()
@@ -237,9 +237,9 @@ def test_a_broker_that_wants_one_message_at_a_time_gets_one_at_a_time() -> None:
                 await sending
             await there.close()
             await impostor.all_gone()
-            return impostor.heard
+            return impostor.received
 
-    assert told(story()).count(b"21.5") == 1
+    assert run_story(story()).count(b"21.5") == 1
 
 
 def test_a_broker_without_mqtt_5_says_so(nats: brokers.Nats) -> None:
@@ -353,7 +353,7 @@ def test_a_confirmation_that_was_decrypted_together_with_something_else_is_seen(
             return outcome
 
     with trusted(certificate):
-        assert told(story()) == Delivered()
+        assert run_story(story()) == Delivered()
 
 
 def test_a_broker_without_encryption_hears_no_password() -> None:
@@ -363,9 +363,9 @@ def test_a_broker_without_encryption_hears_no_password() -> None:
             there = destination(0, url=url, username="u", password="secret")
             outcome = await there.send(make_batch())
             await there.close()
-            return outcome, impostor.heard
+            return outcome, impostor.received
 
-    outcome, received = told(story())
+    outcome, received = run_story(story())
 
     assert outcome == Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)
     assert b"secret" not in received and b"MQTT" not in received
@@ -386,7 +386,7 @@ def test_after_a_restart_of_the_broker_the_next_message_arrives(tmp_path: Path) 
         return outcomes
 
     with running(brokers.Nats(tmp_path)) as server:
-        before, between, after = told(story(server))
+        before, between, after = run_story(story(server))
 
     assert (before, after) == (Delivered(), Delivered())
     assert isinstance(between, Unreachable) and not between.is_final
@@ -411,7 +411,7 @@ def test_a_connection_lost_under_way_leaves_the_outcome_open(way: dict[str, Any]
             await there.close()
             return outcomes
 
-    assert told(story()) == [Delivered(), *[LOST] * 50, Delivered()]
+    assert run_story(story()) == [Delivered(), *[LOST] * 50, Delivered()]
 
 
 def test_a_silent_broker_has_had_its_time_and_may_speak_the_next_time(
@@ -430,7 +430,7 @@ def test_a_silent_broker_has_had_its_time_and_may_speak_the_next_time(
             await there.close()
             return outcomes
 
-    assert told(story()) == [Unreachable("timed out", code=FailureCode.TIMED_OUT), Delivered()]
+    assert run_story(story()) == [Unreachable("timed out", code=FailureCode.TIMED_OUT), Delivered()]
 
 
 def test_who_gives_up_while_connecting_leaves_nothing_behind(way: dict[str, Any]) -> None:
@@ -450,7 +450,7 @@ def test_who_gives_up_while_connecting_leaves_nothing_behind(way: dict[str, Any]
             await relay.all_gone()
             return outcome, relay.connections
 
-    assert told(story()) == (Delivered(), 2)
+    assert run_story(story()) == (Delivered(), 2)
 
 
 def test_who_gives_up_takes_the_connection_from_nobody(way: dict[str, Any]) -> None:
@@ -469,7 +469,7 @@ def test_who_gives_up_takes_the_connection_from_nobody(way: dict[str, Any]) -> N
             await there.close()
             return outcomes, relay.connections
 
-    assert told(story()) == ([Delivered(), Delivered()], 1)
+    assert run_story(story()) == ([Delivered(), Delivered()], 1)
 
 
 @pytest.mark.parametrize(("silence_s", "connections_made"), [(0.1, 2), (60, 1)])
@@ -494,7 +494,7 @@ def test_a_connection_without_any_confirmation_for_long_is_given_up(
             await there.close()
             return outcomes, relay.connections
 
-    assert told(story()) == ([Delivered(), Delivered()], connections_made)
+    assert run_story(story()) == ([Delivered(), Delivered()], connections_made)
 
 
 def test_nothing_runs_on_after_closing(way: dict[str, Any]) -> None:
@@ -509,11 +509,11 @@ def test_nothing_runs_on_after_closing(way: dict[str, Any]) -> None:
             outcome = await sending
         return outcome, asyncio.all_tasks() - {asyncio.current_task()}
 
-    assert told(story()) == (LOST, set())
+    assert run_story(story()) == (LOST, set())
 
 
 @pytest.mark.parametrize(
-    "nonsense",
+    "garbage",
     [
         b"\x00\x00",  # a kind of packet that does not exist
         b"\x20\x03\x00\xee\x00",  # welcomes with a code that does not exist
@@ -524,15 +524,15 @@ def test_nothing_runs_on_after_closing(way: dict[str, Any]) -> None:
         b"\x20\x03\x00\x00\x00" + b"\xe0\x00",  # welcomes and hangs up
     ],
 )
-def test_a_broker_that_talks_nonsense_is_left(nonsense: bytes) -> None:
+def test_a_broker_that_sends_garbage_is_left(garbage: bytes) -> None:
     async def story() -> tuple[list[Outcome], int]:
-        async with Impostor(b"", nonsense) as impostor:
+        async with Impostor(b"", garbage) as impostor:
             there = destination(impostor.port)
             outcomes = [await there.send(make_batch()) for _ in range(2)]
             await there.close()
             return outcomes, impostor.connections
 
-    outcomes, connections_made = told(story())
+    outcomes, connections_made = run_story(story())
 
     assert set(outcomes) <= {LOST, Unreachable("the connection was lost")}
     assert connections_made == 2
@@ -550,9 +550,9 @@ def test_an_address_that_is_not_allowed_is_never_reached(host: str) -> None:
             await there.close()
             return outcome, impostor.connections
 
-    outcome, connections_made = told(story())
+    outcome, connections_made = run_story(story())
 
-    # A name may lead elsewhere later, and an internal one is not told from an unknown one.
+    # A name may lead elsewhere later, and an internal one looks like an unknown one.
     assert isinstance(outcome, Unreachable) and outcome.is_final == (host != "localhost")
     assert ("may not be reached" in outcome.reason) == outcome.is_final
     assert connections_made == 0
@@ -571,7 +571,7 @@ def test_a_broker_cannot_send_us_to_another_one() -> None:
                 return outcome, elsewhere.connections
 
     refused = Refused("the broker redirects to another one, which is not followed")
-    assert told(story()) == (refused, 0)
+    assert run_story(story()) == (refused, 0)
 
 
 # --- rules ---

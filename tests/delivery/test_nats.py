@@ -22,7 +22,7 @@ from longwire.delivery.destinations.nats import Nats, NatsParams, sanitize_subje
 from longwire.delivery.egress import NOT_RESOLVED, Egress
 from tests.certificates import write_certificate
 from tests.delivery import brokers
-from tests.delivery.brokers import Impostor, Relay, make_batch, running, told, trusted
+from tests.delivery.brokers import Impostor, Relay, make_batch, run_story, running, trusted
 
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
 LOST = Unreachable("the connection was lost before the message was confirmed")
@@ -73,7 +73,7 @@ def sent(port: int, subject: str, **params: Any) -> Outcome:
         finally:
             await there.close()
 
-    outcome: Outcome = told(story())
+    outcome: Outcome = run_story(story())
     return outcome
 
 
@@ -102,7 +102,7 @@ def test_many_messages_at_once_share_one_connection(server: brokers.Nats, subjec
             await there.close()
             return outcomes, relay.connections
 
-    outcomes, connections_made = told(story())
+    outcomes, connections_made = run_story(story())
 
     assert outcomes == [Delivered()] * 200
     assert connections_made == 1
@@ -129,7 +129,7 @@ def test_a_message_whose_confirmation_was_lost_is_stored_once(
         await client.close()
         return [first, lost, again]
 
-    outcomes = told(story())
+    outcomes = run_story(story())
 
     assert outcomes == [
         Delivered(),
@@ -148,7 +148,7 @@ def test_the_name_of_a_device_cannot_leave_its_place_in_the_subject(
         await there.close()
         return outcome
 
-    assert told(story()) == Delivered()
+    assert run_story(story()) == Delivered()
     message = ask(server.port, lambda streams: streams.get_msg(subject, 1))
     assert message.subject == f"{subject}.a_b_c__PUB_x_1___"
 
@@ -174,7 +174,7 @@ def test_a_listener_that_is_no_stream_confirms_nothing(server: brokers.Nats) -> 
         await client.close()
         return outcome
 
-    assert told(story()) == Refused("no stream stores this subject")
+    assert run_story(story()) == Refused("no stream stores this subject")
 
 
 def test_another_stream_than_the_expected_one_is_refused(
@@ -199,7 +199,7 @@ def test_a_message_larger_than_the_server_takes_spares_the_others(
         await there.close()
         return outcomes
 
-    assert told(story()) == [
+    assert run_story(story()) == [
         Delivered(),
         Refused("the message is larger than the server accepts", is_final=True),
         Delivered(),
@@ -281,7 +281,7 @@ def test_a_forbidden_subject_leaves_the_others_alone(closed_server: brokers.Nats
         await there.close()
         return outcomes
 
-    assert told(story()) == [
+    assert run_story(story()) == [
         Delivered(),
         Refused("not authorized to publish to this subject"),
         Delivered(),
@@ -334,9 +334,9 @@ def test_a_password_does_not_leave_unencrypted_when_encryption_was_asked_for() -
             )
             outcome = await there.send(make_batch())
             await there.close()
-            return outcome, impostor.heard
+            return outcome, impostor.received
 
-    outcome, received = told(story())
+    outcome, received = run_story(story())
 
     assert outcome == Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)
     assert b"secret" not in received and b"CONNECT" not in received
@@ -358,7 +358,7 @@ def test_after_a_restart_of_the_server_the_next_message_arrives(tmp_path: Path) 
 
     with running(brokers.Nats(tmp_path)) as server:
         ask(server.port, lambda streams: streams.add_stream(name="kept", subjects=["kept"]))
-        before, between, after = told(story(server))
+        before, between, after = run_story(story(server))
         assert stored(server, "kept") == 2
 
     assert (before, after) == (Delivered(), Delivered())
@@ -382,11 +382,11 @@ def test_something_that_is_no_nats_server_is_not_understood() -> None:
             await there.close()
             return outcome
 
-    assert told(story()) == Unreachable("invalid response")
+    assert run_story(story()) == Unreachable("invalid response")
 
 
 @pytest.mark.parametrize(
-    "nonsense",
+    "garbage",
     [
         b"",  # hangs up
         b"SURPRISE\r\n",
@@ -398,16 +398,16 @@ def test_something_that_is_no_nats_server_is_not_understood() -> None:
         b"x" * 200_000,  # a line without end
     ],
 )
-def test_a_server_that_talks_nonsense_is_left(nonsense: bytes) -> None:
+def test_a_server_that_sends_garbage_is_left(garbage: bytes) -> None:
     async def story() -> tuple[list[Outcome], int]:
         greeting = b"INFO " + json.dumps(GREETING).encode() + b"\r\n"
-        async with Impostor(greeting, b"PONG\r\n", nonsense, hangs_up=not nonsense) as impostor:
+        async with Impostor(greeting, b"PONG\r\n", garbage, hangs_up=not garbage) as impostor:
             there = destination(impostor.port, "x")
             outcomes = [await there.send(make_batch()) for _ in range(2)]
             await there.close()
             return outcomes, impostor.connections
 
-    outcomes, connections_made = told(story())
+    outcomes, connections_made = run_story(story())
 
     assert set(outcomes) <= {LOST, Unreachable("the connection was lost")}
     assert connections_made == 2
@@ -429,7 +429,7 @@ def test_a_silent_server_has_had_its_time_and_may_speak_the_next_time(
             await there.close()
             return outcomes
 
-    assert told(story()) == [Unreachable("timed out", code=FailureCode.TIMED_OUT), Delivered()]
+    assert run_story(story()) == [Unreachable("timed out", code=FailureCode.TIMED_OUT), Delivered()]
 
 
 def test_who_gives_up_while_connecting_leaves_nothing_behind(
@@ -451,7 +451,7 @@ def test_who_gives_up_while_connecting_leaves_nothing_behind(
             await relay.all_gone()
             return outcome, relay.connections
 
-    assert told(story()) == (Delivered(), 2)
+    assert run_story(story()) == (Delivered(), 2)
 
 
 def test_who_gives_up_takes_the_connection_from_nobody(server: brokers.Nats, subject: str) -> None:
@@ -469,7 +469,7 @@ def test_who_gives_up_takes_the_connection_from_nobody(server: brokers.Nats, sub
             await there.close()
             return outcome, relay.connections
 
-    assert told(story()) == (Delivered(), 1)
+    assert run_story(story()) == (Delivered(), 1)
 
 
 @pytest.mark.parametrize(("silence_s", "connections_made"), [(0.1, 2), (60, 1)])
@@ -495,7 +495,7 @@ def test_a_connection_without_any_confirmation_for_long_is_given_up(
             await there.close()
             return outcomes, relay.connections
 
-    assert told(story()) == ([Delivered(), Delivered()], connections_made)
+    assert run_story(story()) == ([Delivered(), Delivered()], connections_made)
 
 
 def test_nothing_runs_on_after_closing(server: brokers.Nats, subject: str) -> None:
@@ -510,7 +510,7 @@ def test_nothing_runs_on_after_closing(server: brokers.Nats, subject: str) -> No
             outcome = await sending
         return outcome, asyncio.all_tasks() - {asyncio.current_task()}
 
-    outcome, left = told(story())
+    outcome, left = run_story(story())
 
     assert outcome == LOST
     assert not left
@@ -526,7 +526,7 @@ def test_closing_while_connecting_is_no_reason_to_raise() -> None:
             await impostor.all_gone()
             return await sending
 
-    assert told(story()) == LOST
+    assert run_story(story()) == LOST
 
 
 # --- where it must not go ---
@@ -541,9 +541,9 @@ def test_an_address_that_is_not_allowed_is_never_reached(host: str) -> None:
             await there.close()
             return outcome, impostor.connections
 
-    outcome, connections_made = told(story())
+    outcome, connections_made = run_story(story())
 
-    # A name may lead elsewhere later, and an internal one is not told from an unknown one.
+    # A name may lead elsewhere later, and an internal one looks like an unknown one.
     assert isinstance(outcome, Unreachable) and outcome.is_final == (host != "localhost")
     assert ("may not be reached" in outcome.reason) == outcome.is_final
     assert connections_made == 0
@@ -560,7 +560,7 @@ def test_a_server_cannot_send_us_to_another_one() -> None:
                 await there.close()
                 return outcomes, impostor.connections, elsewhere.connections
 
-    outcomes, here, elsewhere = told(story())
+    outcomes, here, elsewhere = run_story(story())
 
     assert all(isinstance(outcome, Unreachable) for outcome in outcomes)
     assert (here, elsewhere) == (3, 0)

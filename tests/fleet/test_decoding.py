@@ -419,7 +419,7 @@ def _decodes_again(field: Field, receiver: Receiver) -> None:
     assert said[7:9] == [{"seqNumber": 8}, {**own_words, "new": 9, "seqNumber": 16}]
     field.crane_says("01ff", 1, temp=1)  # it is still the same record
     assert len(ada.records(crane)) == 10
-    assert len(receiver.bodies) == 10, "nobody is told again"
+    assert len(receiver.bodies) == 10, "nobody gets it again"
     trail = [each for each in world.audit() if each[1] == "record.redecode"]
     assert trail == [(ada.id, "record.redecode", crane)] * 3
 

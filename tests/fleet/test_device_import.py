@@ -74,7 +74,7 @@ def test_a_dry_run_names_every_wrong_line_and_an_import_of_it_changes_nothing(
             "good,G1,generic,mqtt,,",
             ",,,,,",
             "no id,,generic,mqtt,,",
-            "x" * 257 + ",G2,nonsense,mqtt,,",
+            "x" * 257 + ",G2,garbage,mqtt,,",
             "twice,g1,generic,mqtt,,",
             "taken,taken,generic,mqtt,,",
             "tags,G3,generic,mqtt,a|b|c,",
@@ -101,7 +101,7 @@ def test_a_dry_run_names_every_wrong_line_and_an_import_of_it_changes_nothing(
         assert dry["created"] == 1
         fields = [f"lines[{line}].{column}".removesuffix(".") for line, column, _ in found]
         refused(send(ada, group, text), 400, *fields)
-        unknown = HEADER + "a,G7,nonsense,mqtt,,"
+        unknown = HEADER + "a,G7,garbage,mqtt,,"
         refused(send(ada, group, unknown), 400, "lines[2].type")
         refused(send(ada, group, HEADER + "a,taken,generic,mqtt,,"), 409, "lines[2].originalId")
     assert names(ada, group) == []

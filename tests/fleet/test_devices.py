@@ -358,7 +358,7 @@ def test_a_device_is_seen_where_it_is_and_nowhere_else(world: World) -> None:
     refused(eve.get("/device", deviceId=device, groupId=group), 404, "groupId")
     refused(ada.get("/device"), 400, "deviceId")
     refused(ada.get("/device", deviceId="", groupId=""), 400, "deviceId", "groupId")
-    # Whoever may be in the group but not look at devices is told which permission is missing.
+    # Whoever may be in the group but not look at devices learns which permission is missing.
     ada.invite(world.person("cleaner"), group, ada.role("group.read"))
     cleaner = world.person("cleaner")
     refused(cleaner.get("/device", deviceId=device, groupId=group), 403)

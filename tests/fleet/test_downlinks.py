@@ -78,8 +78,8 @@ class Site:
     def state(self, downlink: str) -> str:
         return next(each["state"] for each in self.listed() if each["id"] == downlink)
 
-    def told(self, downlink: str | None = None) -> list[str]:
-        """What the events of the device tell of messages to it, in the order they were told."""
+    def list_states(self, downlink: str | None = None) -> list[str]:
+        """What the events of the device tell of messages to it, in the order they came."""
         events = [
             each
             for each in self.ada.records(self.device, "event")
@@ -155,8 +155,8 @@ def test_the_vendor_fetches_the_oldest_message_once_and_tells_what_became_of_it(
     site.acknowledges(10)
     site.acknowledges(30, code=1)
     assert [site.state(each) for each in (first, second)] == ["acknowledged", "failed"]
-    assert site.told(first) == ["Queued", "Sent", "Acknowledged"]
-    assert site.told(second) == ["Queued", "Sent", "Failed"]
+    assert site.list_states(first) == ["Queued", "Sent", "Acknowledged"]
+    assert site.list_states(second) == ["Queued", "Sent", "Failed"]
 
     newest, oldest = site.listed()
     assert (newest["id"], oldest["id"]) == (second, first)
@@ -193,7 +193,7 @@ def test_an_acknowledgement_is_about_the_message_that_asked_last(world: World) -
     assert site.uplink(60) is None
     site.acknowledges(70, code=4, seqNumber="50")
     assert site.state(second) == "failed", "the number says more than the time"
-    assert site.told(second) == ["Queued", "Sent", "Failed"]
+    assert site.list_states(second) == ["Queued", "Sent", "Failed"]
 
 
 def test_two_callbacks_at_the_same_moment_get_the_same_message(world: World) -> None:
@@ -206,7 +206,7 @@ def test_two_callbacks_at_the_same_moment_get_the_same_message(world: World) -> 
     assert set(answers) == {"0000000000000000"}
     assert sorted(filter(None, others)) == [f"{number:016x}" for number in (1, 2, 3)]
     assert site.counted() == 4
-    assert sorted(site.told()) == ["Queued"] * 4 + ["Sent"] * 4
+    assert sorted(site.list_states()) == ["Queued"] * 4 + ["Sent"] * 4
 
 
 @pytest.mark.engine_free
@@ -227,9 +227,9 @@ def test_a_message_whose_time_is_over_is_never_sent_and_one_can_be_taken_back(
     assert site.uplink(0) == "ff" * 8, "nobody has looked at the clock yet, or just now"
     site.becomes(short, "expired")
     assert site.uplink(1) is None
-    assert site.told(short) == ["Queued", "Expired"]
-    assert site.told(taken_back) == ["Queued", "Cancelled"]
-    assert site.told(long) == ["Queued", "Sent"]
+    assert site.list_states(short) == ["Queued", "Expired"]
+    assert site.list_states(taken_back) == ["Queued", "Cancelled"]
+    assert site.list_states(long) == ["Queued", "Sent"]
 
 
 @pytest.mark.slow
@@ -292,10 +292,10 @@ def test_what_waits_for_a_device_does_not_follow_it_into_another_group(world: Wo
     site.token = ok(site.ada.get("/group", groupId=away))[0]["token"]
     assert site.uplink(0) is None
     assert site.listed() == []
-    told = site.told()
+    before = site.list_states()
     world.clock.let_pass(seconds=61)
     eventually(lambda: states(world) == {downlink: "expired"})
-    assert site.told() == told, "whoever has it now did not ask for it"
+    assert site.list_states() == before, "whoever has it now did not ask for it"
     ok(site.ada.delete("/device", deviceId=site.device, groupId=away))
     assert states(world) == {}
 
@@ -379,7 +379,7 @@ def test_a_message_is_queued_at_chirpstack_and_its_events_name_it(
         site.event("ack", queueItemId=QUEUE_ID, acknowledged=True)
         site.event("ack", queueItemId=QUEUE_ID)
         assert site.state(downlink) == "acknowledged"
-        assert site.told() == ["Queued", "Sent", "Acknowledged"]
+        assert site.list_states() == ["Queued", "Sent", "Acknowledged"]
         assert hidden(world) == {f"downlink:chirpstack:{site.home}": "network"}
         assert ok(site.ada.get("/connector/connectors", groupId=site.home))["test"] == []
         assert "canary-key" not in repr(world.everything())
@@ -400,7 +400,7 @@ def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over
         site = ChirpStackSite(world)
         unknown = site.queues("00", port=1)
         site.becomes(unknown, "failed")
-        assert site.told(unknown) == ["Queued", "Failed"]
+        assert site.list_states(unknown) == ["Queued", "Failed"]
         assert site.listed()[0]["detail"] == "answered with status 404"
 
         # From the second try on it is looked for first, as far as the key allows that.
@@ -428,7 +428,7 @@ def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over
         world.clock.let_pass(seconds=300)
         after = site.queues("03", port=1)
         site.becomes(after, "sent")
-        assert site.told(over) == ["Queued", "Expired"]
+        assert site.list_states(over) == ["Queued", "Expired"]
         bodies = [
             each.json["queueItem"]["data"] for each in receiver.requests if each.method == "POST"
         ]
@@ -455,7 +455,7 @@ class Queue:
 
 
 def die(tx: Tx) -> None:
-    """Claim everything, as an engine does, and never be heard of again."""
+    """Claim everything, as an engine does, and never come back."""
     (channel,) = store_channels.list_all(tx)
     until = tx.now + 30_000_000
     claimed = [
@@ -485,12 +485,12 @@ def test_a_process_that_dies_with_messages_in_hand_loses_none_and_sends_none_aga
         site.becomes(twin, "sent")
         site.becomes(over, "expired")
         assert len(queue.items) == 2
-        assert site.told(arrived) == site.told(twin) == ["Queued", "Sent"]
-        assert site.told(over) == ["Queued", "Expired"]
+        assert site.list_states(arrived) == site.list_states(twin) == ["Queued", "Sent"]
+        assert site.list_states(over) == ["Queued", "Expired"]
         tries = {
-            told["id"]: told.get("tries")
+            sent["id"]: sent.get("tries")
             for each in site.ada.records(site.device, "event")
-            if each["type"] == "downlinkSent" and (told := json.loads(each["data"]))
+            if each["type"] == "downlinkSent" and (sent := json.loads(each["data"]))
         }
         assert tries == {arrived: None, twin: 2}, "only one of them may have arrived twice"
         site.event("ack", queueItemId="item-0", acknowledged=True)
@@ -528,8 +528,8 @@ def test_what_is_asked_for_and_what_is_told_of_it_leave_at_once(
         site.ada.connector(site.home, customer.url)
         downlink = site.queues("01", port=1)
         receiver.wait_for(1)
-        told = [each.json["type"] for each in customer.wait_for(2)]
-        assert told == ["downlinkQueued", "downlinkSent"]
+        types = [each.json["type"] for each in customer.wait_for(2)]
+        assert types == ["downlinkQueued", "downlinkSent"]
         site.event("ack", queueItemId=QUEUE_ID, acknowledged=True)
         assert customer.wait_for(4)[-1].json["type"] in ("ack", "downlinkAcknowledged")
         assert site.state(downlink) == "acknowledged"
@@ -552,7 +552,7 @@ def test_news_that_overtake_the_answer_are_waited_for(
         refused(site.ada.delete("/device/downlink", downlinkId=downlink, deviceId=site.device), 409)
         site.event("ack", queueItemId=QUEUE_ID, acknowledged=True)
         assert site.state(downlink) == "acknowledged"
-        assert site.told() == ["Queued", "Sent", "Acknowledged"]
+        assert site.list_states() == ["Queued", "Sent", "Acknowledged"]
         another = site.queues("01", port=1)
         receiver.wait_for(2)
         site.event("ack", queueItemId="somebody else's", acknowledged=True)
@@ -830,7 +830,7 @@ def test_a_message_is_sent_to_thingpark_and_its_reports_name_it(
         report(DeliveryStatus=0, DeliveryFailedCause1="E3", CorrelationID=named)
         assert site.state(second) == "failed"
         assert site.listed()[0]["detail"] == "the network could not send it: E3"
-        assert site.told(second) == ["Queued", "Sent", "Failed"]
+        assert site.list_states(second) == ["Queued", "Sent", "Failed"]
         assert key not in repr(world.everything())
 
 
@@ -897,7 +897,7 @@ def test_messages_go_where_the_things_stack_says_with_the_key_it_says(world: Wor
         site.message("downlink_ack", pushed)
         site.message("downlink_nack", pushed)
         assert site.state(downlink) == "acknowledged"
-        assert site.told() == ["Queued", "Sent", "Acknowledged"]
+        assert site.list_states() == ["Queued", "Sent", "Acknowledged"]
 
         site.message("uplink_message", link=(moved.url, "other-key"))
         assert site.link() == kept, "of two webhooks one will do"
@@ -915,7 +915,7 @@ def test_messages_go_where_the_things_stack_says_with_the_key_it_says(world: Wor
         site.message(
             "downlink_failed", {"downlink": moved.requests[0].json["downlinks"][0], "error": error}
         )
-        assert site.told(again) == ["Queued", "Sent", "Expired"]
+        assert site.list_states(again) == ["Queued", "Sent", "Expired"]
         world.clock.let_pass(seconds=3_600)
         site.message("uplink_message", link=(receiver.url, "exchanged-key"))
         assert site.link()[0][1] == receiver.url
@@ -939,7 +939,7 @@ def test_what_the_things_stack_says_that_it_has_queued_is_not_sent_again(
         site.becomes(lost, "sent")
         (request,) = receiver.requests
         assert request.json["downlinks"][0]["correlation_ids"] == [f"longwire:{lost}"]
-        assert site.told(arrived) == ["Queued", "Sent"]
+        assert site.list_states(arrived) == ["Queued", "Sent"]
         site.message(
             "downlink_queue_invalidated",
             {

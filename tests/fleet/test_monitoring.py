@@ -63,7 +63,7 @@ class Yard:
         self.calls(f"vendor/{kind}", message)
 
     def events(self, device: str | None = None) -> list[tuple[str, Json]]:
-        """What the service told by itself, in the order it was told."""
+        """The events of the service itself, in the order they came."""
         found = self.ada.records(device or self.crane, "event")
         own = [each for each in found if each["type"] not in ("status", "join", "error")]
         return [(each["type"], json.loads(each["data"])) for each in own]
@@ -105,7 +105,7 @@ def test_missed_messages_are_told_once_and_when_they_come_after_all(world: World
         assert len(yard.events()) == 1
         yard.crane_says(1, 5)
         assert yard.events() == [gap(1, 3), ("sequenceRecovered", {"got": 1})]
-        yard.crane_says(1, 20)  # begins to count anew
+        yard.crane_says(1, 20)  # begins to count again
         yard.crane_says(2, 21)
         yard.crane_says(5, 30)
         yard.crane_says(7, 40)

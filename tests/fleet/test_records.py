@@ -71,7 +71,7 @@ class Scene:
     def says(self, at: str, words: str = "", **fields: Any) -> dict[str, Any]:
         return self.ada.reports(self.device, self.kind, timestamp=at, data=words, **fields)
 
-    def heard(self, person: Person | None = None, **params: Any) -> list[str]:
+    def list_data(self, person: Person | None = None, **params: Any) -> list[str]:
         """The words of every record that is listed."""
         return [
             record.get("data", "")
@@ -143,7 +143,7 @@ def test_the_same_record_is_stored_once_however_often_and_however_spelled_it_is_
     batch = ok(scene.batch(record, second, record, second))
     assert batch.keys() == {"message", "stored", "duplicates"}
     assert (batch["stored"], batch["duplicates"]) == (1, 3)
-    assert scene.heard() == ["once", "twice"]
+    assert scene.list_data() == ["once", "twice"]
     again = ok(scene.batch(record, second))
     assert (again["stored"], again["duplicates"]) == (0, 2)
     # Whatever else it says, or of what time, or of which device, makes it another record.
@@ -155,7 +155,7 @@ def test_the_same_record_is_stored_once_however_often_and_however_spelled_it_is_
         {**record, "deviceId": other},
     ):
         assert ok(ada.post(scene.path, different)) != first
-    assert scene.heard() == ["once", "twice", "once ", "Once", "once"]
+    assert scene.list_data() == ["once", "twice", "once ", "Once", "once"]
     assert [each["data"] for each in ada.records(other, scene.kind)] == ["once"]
 
 
@@ -181,7 +181,7 @@ def test_a_record_of_before_a_transfer_is_not_stored_again_after_it(scene: Scene
     ok(ada.put("/device/transfer", back))
     for words in ("before", "after"):
         scene.says(NOON, words)
-    assert scene.heard() == ["before", "after"]
+    assert scene.list_data() == ["before", "after"]
 
 
 # --- in order ---
@@ -198,13 +198,13 @@ def test_records_come_by_time_and_those_of_one_instant_in_order_of_arrival(scene
     scene.says(format_date(scene.world.clock.now()), "now")
     noons = ["noon 0", "noon 1", "noon 2", "noon 3"]
     order = ["of old", "10", "11", *noons, "13", "13 b", "14", "now", "of a broken clock"]
-    assert scene.heard() == scene.heard(ascending="true") == order
-    assert scene.heard(ascending="false") == order[::-1]
+    assert scene.list_data() == scene.list_data(ascending="true") == order
+    assert scene.list_data(ascending="false") == order[::-1]
     for limit in range(1, len(order) + 2):
-        assert scene.heard(limit=limit) == order, f"{limit} a page"
-        assert scene.heard(limit=limit, ascending="false") == order[::-1], f"{limit} a page"
-    assert scene.heard(limit=2, beginDate=hour(12), endDate=hour(13)) == noons
-    assert scene.heard(limit=3, beginDate=hour(12), endDate=hour(13), ascending="false") == [
+        assert scene.list_data(limit=limit) == order, f"{limit} a page"
+        assert scene.list_data(limit=limit, ascending="false") == order[::-1], f"{limit} a page"
+    assert scene.list_data(limit=2, beginDate=hour(12), endDate=hour(13)) == noons
+    assert scene.list_data(limit=3, beginDate=hour(12), endDate=hour(13), ascending="false") == [
         *noons[::-1],
     ]
     full = ok(scene.ada.get(scene.path, deviceId=scene.device, limit=len(order)))
@@ -215,7 +215,7 @@ def test_records_come_by_time_and_those_of_one_instant_in_order_of_arrival(scene
 def test_a_range_has_its_begin_and_not_its_end(scene: Scene) -> None:
     for at in ("2026-03-01", hour(12), hour(18), "2026-03-01T23:59:59.999999Z", "2026-03-02"):
         scene.says(at, at)
-    first, noon, six, last, next_day = scene.heard()
+    first, noon, six, last, next_day = scene.list_data()
     for begin, end, expected in (
         (None, None, [first, noon, six, last, next_day]),
         (hour(12), None, [noon, six, last, next_day]),
@@ -235,8 +235,8 @@ def test_a_range_has_its_begin_and_not_its_end(scene: Scene) -> None:
     ):
         params = {"beginDate": begin, "endDate": end}
         params = {name: value for name, value in params.items() if value is not None}
-        assert scene.heard(**params) == expected, params
-        assert scene.heard(**params, ascending="false", limit=1) == expected[::-1], params
+        assert scene.list_data(**params) == expected, params
+        assert scene.list_data(**params, ascending="false", limit=1) == expected[::-1], params
     get = partial(scene.ada.get, scene.path, deviceId=scene.device)
     after = refused(get(beginDate=hour(13), endDate=hour(12)), 400, "beginDate")
     assert after["errors"][0]["in"] == "query"
@@ -334,7 +334,7 @@ def test_who_may_store_read_and_delete(scene: Scene) -> None:
     assert hidden["errors"] == absent["errors"]
     refused(ada.post(scene.path, record_of("dev_none", scene.kind)), 404, "deviceId")
     for person in (viewer, member, manager, client, scene.world.operator):
-        assert len(scene.heard(person)) == 6
+        assert len(scene.list_data(person)) == 6
     refused(writer.get(scene.path, deviceId=scene.device), 404, "deviceId")
     refused(stranger.get(scene.path, deviceId=scene.device), 404, "deviceId")
     refused(stranger.get(scene.path, deviceId="dev_none"), 404, "deviceId")
@@ -347,7 +347,7 @@ def test_who_may_store_read_and_delete(scene: Scene) -> None:
         refused(delete_all(stranger, scene.device), 404, "deviceId")
         refused(scene.delete_at(hour(1), scene.world.nobody), 401)
     ok(scene.delete_at(hour(2), manager))
-    assert scene.heard() == ["ada"]
+    assert scene.list_data() == ["ada"]
     # A batch is refused as a whole when one of its devices is not for the sender.
     theirs = stranger.device(stranger.group())
     mixed = [scene.record(hour(5)), record_of(theirs, scene.kind), scene.record(hour(6))]
@@ -385,7 +385,7 @@ def test_records_stay_with_the_group_they_were_said_in(world: World) -> None:
     def move(group: str, to: str) -> None:
         ok(ada.put("/device/transfer", {"deviceId": device, "groupId": group, "toGroupId": to}))
 
-    def heard(person: Person, kind: str, **params: Any) -> list[str]:
+    def list_data(person: Person, kind: str, **params: Any) -> list[str]:
         return [each["data"] for each in person.records(device, kind, **params)]
 
     for kind in KINDS:
@@ -397,38 +397,38 @@ def test_records_stay_with_the_group_they_were_said_in(world: World) -> None:
     refused(old.get("/device", deviceId=device), 404, "deviceId")
     assert ok(new.get("/device", deviceId=device))["groupId"] == target
     for kind in KINDS:
-        assert heard(old, kind) == ["first", "noon, first", "third"]
-        assert heard(new, kind) == []
+        assert list_data(old, kind) == ["first", "noon, first", "third"]
+        assert list_data(new, kind) == []
         for at, words in ((11, "second"), (12, "noon, then"), (15, "last")):
             made = new.reports(device, kind, timestamp=hour(at), data=words)
             assert made["groupId"] == target
         refused(old.post(f"/device/{kind}", record_of(device, kind)), 404, "deviceId")
-        assert heard(old, kind) == ["first", "noon, first", "third"]
-        assert heard(new, kind) == ["second", "noon, then", "last"]
+        assert list_data(old, kind) == ["first", "noon, first", "third"]
+        assert list_data(new, kind) == ["second", "noon, then", "last"]
         merged = ["first", "second", "noon, first", "noon, then", "third", "last"]
         for limit in (1, 2, 3, 4, 6, 100):
-            assert heard(ada, kind, limit=limit) == merged, f"{limit} a page"
-            assert heard(ada, kind, limit=limit, ascending="false") == merged[::-1]
-        assert heard(ada, kind, beginDate=hour(11), endDate=hour(14)) == merged[1:4]
+            assert list_data(ada, kind, limit=limit) == merged, f"{limit} a page"
+            assert list_data(ada, kind, limit=limit, ascending="false") == merged[::-1]
+        assert list_data(ada, kind, beginDate=hour(11), endDate=hour(14)) == merged[1:4]
         groups = [each["groupId"] for each in ada.records(device, kind)]
         assert groups == [source, target, source, target, source, target]
     # Each deletes what is theirs.
     for kind in KINDS:
         refused(delete_at(old, device, kind, hour(11)), 404, "timestamp")
         ok(delete_at(old, device, kind, hour(12)))
-        assert heard(ada, kind) == ["first", "second", "noon, then", "third", "last"]
+        assert list_data(ada, kind) == ["first", "second", "noon, then", "third", "last"]
     assert ok(delete_all(old, device))["message"].count("2") == 4
     for kind in KINDS:
-        assert heard(ada, kind) == heard(new, kind) == ["second", "noon, then", "last"]
+        assert list_data(ada, kind) == list_data(new, kind) == ["second", "noon, then", "last"]
         refused(old.get(f"/device/{kind}", deviceId=device), 404, "deviceId")
     # Back again it says more in the old group, which does not get to see what it said elsewhere.
     move(target, source)
     for kind in KINDS:
-        assert heard(old, kind) == []
+        assert list_data(old, kind) == []
         old.reports(device, kind, timestamp=hour(9), data="home")
-        assert heard(old, kind) == ["home"]
-        assert heard(new, kind) == ["second", "noon, then", "last"]
-        assert heard(ada, kind) == ["home", "second", "noon, then", "last"]
+        assert list_data(old, kind) == ["home"]
+        assert list_data(new, kind) == ["second", "noon, then", "last"]
+        assert list_data(ada, kind) == ["home", "second", "noon, then", "last"]
     refused(new.get("/device", deviceId=device), 404, "deviceId")
 
 
@@ -450,7 +450,7 @@ def test_deleting_an_instant_takes_all_of_one_kind_at_it_and_no_more(scene: Scen
     assert answer["value"] is True
     assert "2" in answer["message"]
     assert scene.world.audit() == [*trail, (ada.id, "record.delete", scene.device)]
-    assert scene.heard() == ["before", "after"]
+    assert scene.list_data() == ["before", "after"]
     assert [len(ada.records(scene.device, kind)) for kind in others] == [1, 1, 1]
     assert len(ada.records(neighbour, scene.kind)) == 1
     with nothing_happens(scene.world):
@@ -467,7 +467,7 @@ def test_deleting_an_instant_takes_all_of_one_kind_at_it_and_no_more(scene: Scen
             # DELETE removes everything here, so it asks for a body and does not look at a query.
             refused(ada.delete(scene.path, deviceId=scene.device, timestamp=hour(13)), 400)
     scene.says(hour(12), "two")
-    assert scene.heard() == ["before", "two", "after"], "what is sent again is stored anew"
+    assert scene.list_data() == ["before", "two", "after"], "what is sent again is stored again"
 
 
 @pytest.mark.slow
@@ -538,8 +538,8 @@ def test_a_batch_takes_five_thousand_and_not_one_more(world: World) -> None:
     again = ok(ada.post("/device/data/batch", {"items": items[1:]}))
     assert (again["stored"], again["duplicates"]) == (1, BATCH_MAX - 1)
     for index, device in enumerate(devices):
-        heard = [record["data"] for record in ada.records(device, limit=1_000)]
-        assert heard == [str(number) for number in range(index, BATCH_MAX + 1, 3)]
+        stored = [record["data"] for record in ada.records(device, limit=1_000)]
+        assert stored == [str(number) for number in range(index, BATCH_MAX + 1, 3)]
 
 
 @pytest.mark.engine_free
@@ -578,7 +578,7 @@ def test_one_wrong_record_in_a_batch_is_named_and_nothing_is_stored(scene: Scene
         tried(404, "items[2].groupId", "items[4].deviceId", at2=group(other), at4=NONE)
         refused(scene.batch(right[0], 7, None, right[1]), 400, "items[1]", "items[2]")  # type: ignore[arg-type]
     assert ok(scene.batch(*right))["stored"] == 7
-    assert scene.heard() == list("0123456")
+    assert scene.list_data() == list("0123456")
 
 
 NONE = {"deviceId": "dev_none"}

@@ -111,7 +111,7 @@ def test_a_record_is_traced_from_its_network_to_everyone_it_reached(world: World
     unknown = refused(eve.get("/record/trace", messageId="msg_1_1"), 404)
     assert hidden["errors"] == unknown["errors"]
     refused(ada.get("/record/trace"), 400, "recordId")
-    refused(ada.get("/record/trace", recordId="nonsense"), 404, "recordId")
+    refused(ada.get("/record/trace", recordId="garbage"), 404, "recordId")
 
 
 def _settled(found: dict[str, Any], connector: str) -> bool:

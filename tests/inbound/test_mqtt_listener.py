@@ -42,8 +42,8 @@ from tests.delivery.brokers import (
     Mosquitto,
     Nats,
     free_port,
+    run_story,
     running,
-    told,
     trusted,
 )
 from tests.process import Service
@@ -244,8 +244,8 @@ def test_published_messages_become_records_and_the_broker_keeps_them_while_we_ar
             devices.says(site.token, "Pump-7", "event", {"type": f"away {number}"})
         world.start()
         eventually(lambda: site.number("event") == 51)
-    told = [event["type"] for event in site.records("event") if event["type"] != "opened"]
-    assert sorted(told) == sorted(f"away {number}" for number in range(50))
+    types = [event["type"] for event in site.records("event") if event["type"] != "opened"]
+    assert sorted(types) == sorted(f"away {number}" for number in range(50))
     assert listens(world)
     assert counters(world)["longwire_mqtt_connected",] == 1
 
@@ -300,9 +300,9 @@ def test_invalid_messages_are_counted_and_dropped_and_block_no_others(
             assert bob.records(foreign, "event") == []
             assert listens(world)
     # One line for each reason, however many there were, and no token in any.
-    told = [line for line in lines if line["event"] == "mqtt message dropped"]
-    assert sorted(line["outcome"] for line in told) == sorted(expected)
-    [nobody] = [line for line in told if line["outcome"] == "unknown_device"]
+    dropped = [line for line in lines if line["event"] == "mqtt message dropped"]
+    assert sorted(line["outcome"] for line in dropped) == sorted(expected)
+    [nobody] = [line for line in dropped if line["outcome"] == "unknown_device"]
     assert "is not a known device" in nobody["reason"]
     assert nobody["device"] in ("nobody", foreign, "theirs")
     assert site.token not in str(lines)
@@ -458,7 +458,7 @@ def test_a_denied_subscription_is_reported(answers: tuple[bytes, ...], reason: s
         raise AssertionError
 
     with pytest.raises(ConnectionFailed, match=reason):
-        told(story())
+        run_story(story())
 
 
 @on_sqlite
@@ -511,7 +511,7 @@ def test_a_repeated_message_keeps_its_first_arrival_time(monkeypatch: pytest.Mon
     assert arrivals.first_arrival(held(1), 30) == 30
     assert arrivals.first_arrival(held(1, again=True, payload=b"2"), 40) == 40
     assert arrivals.first_arrival(held(2, again=True), 50) == 50
-    # The broker may not have heard of it, if the connection ended shortly after.
+    # The broker may not know of it, if the connection ended shortly after.
     arrivals.acknowledged(held(2))
     arrivals.connection_ended()
     assert arrivals.first_arrival(held(2, again=True), 60) == 50

@@ -150,7 +150,7 @@ def test_the_best_gateway_is_the_one_with_the_highest_snr():
         {"gatewayId": "c", "rssi": -70, "snr": 9},
         {"gatewayId": "c", "rssi": -70, "snr": 9, "antenna": 1},
         {"rssi": -10},
-        "nonsense",
+        "garbage",
     ]
     found = fields(parsed("up", ENVELOPE | {"rxInfo": received}), "telemetry")
     assert found["data"]["station"] == "c"

@@ -225,7 +225,7 @@ def test_crossing_a_fence_fires_each_time_and_old_fixes_change_nothing(world: Wo
         assert at(48.5, ago_s=600) == (1, 1), "the same again"
         assert at(50.0, ago_s=-86_400) == (1, 2), "a clock that goes wrong"
         assert at(48.5, ago_s=0) == (2, 2)
-        # With another fence it begins to look anew; with another name it does not.
+        # With another fence it begins from the start; with another name it does not.
         enter.change(name="home")
         assert at(50.0, ago_s=-1) == (2, 3)
         params = json.loads(enter.shown["params"])

@@ -1,4 +1,4 @@
-"""A passkey in software, which does what it is told: for what no honest browser sends."""
+"""A passkey in software, which does what a test wants: for what no honest browser sends."""
 
 import base64
 import hashlib

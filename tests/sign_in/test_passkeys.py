@@ -1,4 +1,4 @@
-"""Passkeys over HTTP, with an authenticator that can also be told to cheat."""
+"""Passkeys over HTTP, with an authenticator that can also cheat."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -73,7 +73,7 @@ def check_status_server(world: World, receiver: Receiver) -> None:
             for path in ("/", "/docs", "/device/data", "/openapi.json", "/metrics/"):
                 assert client.get(path).status_code == 404, path
             assert client.post("/metrics", json={}).status_code == 405
-        assert exchange(port, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+        assert exchange(port, b"garbage\r\n\r\n").startswith(b"HTTP/1.1 400 ")
         assert exchange(port, b"\xff \xff \xff\r\n\r\n").startswith(b"HTTP/1.1 400 ")
         assert exchange(port, b"GET /metrics HTTP/2\r\n\r\n").startswith(b"HTTP/1.1 404 ")
         with contextlib.suppress(ConnectionError):

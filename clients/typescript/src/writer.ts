@@ -1,5 +1,5 @@
 // Writes many records in batches. Storing is idempotent, so a batch is sent again until the service
-// has confirmed it; records that it refuses are set aside one by one.
+// has confirmed it; records that it refuses are kept apart, one by one.
 import { ApiError, BadInput, LongwireError, NotAllowed, NotFound, TooLarge } from "./errors.js";
 import type * as m from "./models.js";
 import { sleep, type Transport } from "./transport.js";
@@ -19,7 +19,7 @@ export interface WriterOptions {
   /** How many records may wait; `write` waits for room beyond that. */
   queueRecords?: number;
   onRejected?: (kind: RecordKind, record: unknown, error: ApiError) => void;
-  /** Told of every failure that is retried. */
+  /** Called for every failure that is retried. */
   onFailure?: (error: LongwireError) => void;
 }
 

@@ -83,7 +83,7 @@ test("a token that was revoked is renewed", async () => {
   assert.notEqual(seen.at(-1), bearer);
 });
 
-test("the writer batches, waits for room, and sets aside what is refused", async () => {
+test("the writer batches, waits for room, and keeps apart what is refused", async () => {
   const rejected = [];
   const writer = client.writer({ batchRecords: 10, queueRecords: 20, lingerS: 0.01, onRejected: (kind, record, error) => rejected.push([kind, record.timestamp, error.faults[0].field]) });
   const receipts = [];

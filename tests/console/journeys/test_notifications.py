@@ -1,4 +1,4 @@
-"""Who is told when a device leaves, drawn on a map."""
+"""Who is notified when a device leaves, drawn on a map."""
 
 import re
 

@@ -34,7 +34,7 @@ def test_a_viewer_is_shown_who_can_help_instead_of_a_refusal(
         expect(dialog).to_contain_text("your role is Onlooker")
         expect(dialog).to_contain_text("ada@example.com can give it to you")
         page.keyboard.press("Escape")
-        # By an address one gets there, and is told why there is nothing.
+        # By an address one gets there, and reads why there is nothing.
         page.evaluate(GO, f"/g/{harbour}/live")
         expect(page.get_by_text("You see Harbour, but not its records.")).to_be_visible()
         expect(page.get_by_role("button", name="Live updates: off")).to_be_visible()

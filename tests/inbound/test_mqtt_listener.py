@@ -194,8 +194,9 @@ def test_published_messages_become_records_and_the_broker_keeps_them_while_we_ar
             del message["deviceId"]
             for _ in range(2):
                 devices.says(site.token, "pump-7", kind, message)
-        eventually(lambda: sum(outcomes(world).values()) == 8)
-        assert outcomes(world) == {"stored": 8}
+        # The broker sends again what is not acknowledged within a second.
+        eventually(lambda: sum(outcomes(world).values()) >= 8)
+        assert outcomes(world).keys() == {"stored"}
         for kind in KINDS:
             (record,) = site.records(kind)
             posted = record_of(site.pump, kind, groupId=site.home)
@@ -243,9 +244,13 @@ def test_published_messages_become_records_and_the_broker_keeps_them_while_we_ar
         for number in range(50):
             devices.says(site.token, "Pump-7", "event", {"type": f"away {number}"})
         world.start()
-        eventually(lambda: site.number("event") == 51)
-    types = [event["type"] for event in site.records("event") if event["type"] != "opened"]
-    assert sorted(types) == sorted(f"away {number}" for number in range(50))
+        eventually(lambda: site.number("event") >= 51)
+
+    def types() -> list[str]:
+        found = (event["type"] for event in site.records("event"))
+        return sorted(each for each in found if each != "opened")
+
+    eventually(lambda: types() == sorted(f"away {number}" for number in range(50)))
     assert listens(world)
     assert counters(world)["longwire_mqtt_connected",] == 1
 
@@ -612,11 +617,12 @@ def test_one_of_several_processes_listens_and_another_takes_over(
         site = Site(second)
         eventually(lambda: state(second) == "standing by: another process listens")
         with place.publisher() as devices:
-            devices.says(site.token, "pump-7", "event", {"type": "to the first"})
+            devices.says(site.token, "pump-7", "event", {"type": "a", "timestamp": NOON})
             eventually(lambda: site.number("event") == 1)
-            assert (outcomes(first), outcomes(second)) == ({"stored": 1}, {})
+            eventually(lambda: outcomes(first).keys() == {"stored"})
+            assert outcomes(second) == {}
             first.stop()
-            devices.says(site.token, "pump-7", "event", {"type": "to the second"})
+            devices.says(site.token, "pump-7", "event", {"type": "b", "timestamp": NOON})
             eventually(lambda: site.number("event") == 2)
         assert listens(second)
         # Had it been stopped for a while, another one would have its place by now.

@@ -60,7 +60,7 @@ LAYERS = (
     {"app_config"},
     {"archive"},
     {"doctor", "backup"},
-    {"startup", "settings_file", "settings_loading"},
+    {"startup", "settings_file", "settings_loading", "memory_bounds"},
     {"demo", "simulate", "maintenance", "settings", "logs", "supervisor", "systemd", "otel"},
     {"api"},
     {"inbound"},

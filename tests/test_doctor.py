@@ -10,6 +10,7 @@ import pytest
 
 from longwire.doctor import machine
 from longwire.doctor.findings import Area, run_checks
+from longwire.settings import Settings
 from tests.certificates import write_certificate
 from tests.process import longwire
 from tests.world import World
@@ -140,6 +141,18 @@ def test_a_check_that_fails_keeps_no_other_from_running() -> None:
 
     (found,) = run_checks([(area, fail)])
     assert found.text == "could not be checked: postgresql://ada:***@db is odd"
+
+
+def test_memory_is_compared_with_all_that_the_settings_allow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "_read_available_bytes", lambda: 1024 * machine.MIB)
+    (found,) = machine.check_memory(Area("memory"), Settings(connections_max=500))
+    assert found.severity == "ok", found
+    for allowed in ({"live_listeners_max": 2_000}, {"workers": 2}, {"response_bytes_max": 2**30}):
+        (found,) = machine.check_memory(Area("memory"), Settings(connections_max=500, **allowed))
+        assert found.severity == "warning", found
+        assert next(iter(allowed)) in found.advice
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ import structlog
 from longwire import __version__, app, app_config, delivery_process, extras, startup, systemd
 from longwire.clock import Clock
 from longwire.descriptors import divide_descriptors, raise_descriptor_limit
-from longwire.live.hub import BOX_BYTES_MAX
 from longwire.logs import configure_logging
+from longwire.memory_bounds import describe_memory_bounds
 from longwire.settings import (
     PREFIX,
     RELOADABLE,
@@ -38,10 +38,7 @@ from longwire.settings import (
     redact_password,
 )
 from longwire.settings_loading import load as load_settings
-from longwire.store import sqlite
-from longwire.web import response_cache
 from longwire.web.errors import encode_problem
-from longwire.web.http_protocol import CONNECTION_BUFFER_BYTES
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE
 from longwire.web.server import StopEvents, build_server, reload_server, run_until_done
 
@@ -53,7 +50,6 @@ STOP_MARGIN_S = 20.0
 GC_AFTER_OBJECTS = 20_000
 # How long a thread may compute while others wait for the lock of the interpreter.
 SWITCH_INTERVAL_S = 0.0005
-MIB = 1024 * 1024
 INHERITED_FDS_VARIABLE = "WORKER_OF_LONGWIRE_INHERITS"  # not a setting, so without their prefix
 
 log = structlog.get_logger()
@@ -224,19 +220,6 @@ def _fit_to_descriptor_limit(settings: Settings) -> Settings:
         connections_max=budget.connections_max,
         attempts_in_flight_max=budget.attempts_in_flight_max,
     )
-
-
-def describe_memory_bounds(connections_max: int, settings: Settings) -> dict[str, int]:
-    """What clients can make the process keep in memory, in MiB; the program itself comes on top."""
-    connection_bytes = settings.head_bytes_max + CONNECTION_BUFFER_BYTES
-    return {
-        "connections_mib": connections_max * connection_bytes // MIB,
-        "requests_mib": settings.request_bytes_max // MIB,
-        "responses_mib": settings.response_bytes_max // MIB,
-        "live_mib": settings.live_listeners_max * BOX_BYTES_MAX // MIB,
-        "response_cache_mib": 0 if settings.database else response_cache.BYTES_MAX // MIB,
-        "database_cache_mib": 0 if settings.database else sqlite.CACHES_KIB // 1024,
-    }
 
 
 def _tune_interpreter() -> None:

@@ -19,13 +19,15 @@ from urllib.parse import urlsplit
 from cryptography import x509
 
 from longwire.clock import DAY, SECOND, Clock
-from longwire.descriptors import UNLIMITED, divide_descriptors
+from longwire.descriptors import UNLIMITED, DescriptorBudget, divide_descriptors
 from longwire.doctor.findings import Area, Finding
+from longwire.memory_bounds import describe_memory_bounds
 from longwire.settings import Settings
 
 MIB = 1024 * 1024
-# Interpreter, libraries and caches; what clients may take comes on top.
-PROGRAM_BYTES = 200 * MIB
+# Interpreter and libraries, also those that are loaded by their first use; what clients may take
+# comes on top.
+PROGRAM_MIB = 150
 FREE_BYTES_MIN = 512 * MIB
 FREE_SHARE_MIN = 0.1
 FSYNCS = 15
@@ -46,15 +48,8 @@ _CONTAINER_LAYERS = {"overlay", "aufs"}
 
 
 def check_descriptors(area: Area, settings: Settings) -> Iterator[Finding]:
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    limit = UNLIMITED if hard == resource.RLIM_INFINITY else hard
-    budget = divide_descriptors(
-        limit,
-        connections_max=settings.connections_max,
-        attempts_in_flight_max=settings.attempts_in_flight_max,
-        database_connections=settings.database_connections,
-    )
-    text = f"{limit} file descriptors: {budget.connections_max} clients, "
+    budget = _divide_descriptors(settings)
+    text = f"{budget.limit} file descriptors: {budget.connections_max} clients, "
     text += f"{budget.attempts_in_flight_max} attempts in flight"
     is_lowered = (
         budget.connections_max < settings.connections_max
@@ -67,15 +62,31 @@ def check_descriptors(area: Area, settings: Settings) -> Iterator[Finding]:
         yield area.ok(text)
 
 
+def _divide_descriptors(settings: Settings) -> DescriptorBudget:
+    """As a process does it, which raises its soft limit to the hard one."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return divide_descriptors(
+        UNLIMITED if hard == resource.RLIM_INFINITY else hard,
+        connections_max=settings.connections_max,
+        attempts_in_flight_max=settings.attempts_in_flight_max,
+        database_connections=settings.database_connections,
+    )
+
+
 def check_memory(area: Area, settings: Settings) -> Iterator[Finding]:
     available = _read_available_bytes()
     if available is None:
         return
-    needed = PROGRAM_BYTES + settings.request_bytes_max + settings.response_bytes_max
-    needed *= settings.workers
-    text = f"{available // MIB} MiB available, up to {needed // MIB} MiB used under load"
-    if available < needed:
-        advice = "give it more memory, or lower request_bytes_max, response_bytes_max or workers"
+    bounds = describe_memory_bounds(_divide_descriptors(settings).connections_max, settings)
+    needed_mib = (PROGRAM_MIB + sum(bounds.values())) * settings.workers
+    text = (
+        f"{available // MIB} MiB available, up to {needed_mib} MiB used if clients use all limits"
+    )
+    if available < needed_mib * MIB:
+        advice = (
+            "give it more memory, or lower connections_max, live_listeners_max, "
+            "request_bytes_max, response_bytes_max or workers"
+        )
         yield area.warning(text, advice)
     else:
         yield area.ok(text)

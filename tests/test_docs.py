@@ -34,6 +34,7 @@ from longwire.web import errors, rejections
 from longwire.web.routing import PlainRoute, Route
 from scripts.guide import reference
 from scripts.guide.interface import list_routes
+from tests.console import screenshots
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "longwire"
@@ -310,6 +311,15 @@ def test_every_mentioned_file_exists(document):
     for name in mentioned:
         exists = any((base / name).exists() for base in (ROOT, SOURCE))
         assert exists or any(SOURCE.rglob(name)), f"{name} does not exist"
+
+
+def test_every_picture_is_taken_by_the_command_shown_somewhere_and_small():
+    pictures = {path.stem: path for path in (ROOT / "docs/pictures").iterdir()}
+    assert pictures.keys() == screenshots.CHOSEN.keys(), "run `make screenshots`"
+    shown = "".join(path.read_text() for path in DOCUMENTS)
+    for path in pictures.values():
+        assert f"pictures/{path.name})" in shown, f"no document shows {path.name}"
+        assert path.stat().st_size <= screenshots.PICTURE_MAX, path
 
 
 def test_no_file_contains_a_path_of_a_developer_machine():

@@ -224,6 +224,14 @@ def test_java(document: Path, tmp_path: Path) -> None:
     run("mvn", "-q", "-B", "compile", cwd=tmp_path / "java")
 
 
+def test_csharp(document: Path, tmp_path: Path) -> None:
+    client = tmp_path / "csharp"
+    generate("csharp", document, client, "--additional-properties=packageName=Longwire")
+    assert (client / "src" / "Longwire" / "Longwire.csproj").exists()
+    need("dotnet")
+    run("dotnet", "build", "src/Longwire", cwd=client)
+
+
 def test_rust(document: Path, tmp_path: Path) -> None:
     need("cargo")
     generate("rust", document, tmp_path / "rust")

@@ -27,7 +27,7 @@ function rawOf(arrival: Arrival): string | null {
 const COLUMNS: readonly Column<Arrival>[] = [
   { id: "at", head: "Timestamp", width: "188px", card: "line", cell: (arrival) => <TimeText at={arrival.record.timestamp} precision="millisecond" /> },
   { id: "kind", head: "Kind", width: "88px", card: "line", cell: (arrival) => <KindLabel kind={arrival.kind} /> },
-  { id: "values", head: "Values", width: "minmax(160px, 3fr)", card: "title", cell: (arrival) => <span title={summaryOf(arrival)}>{summaryOf(arrival)}</span> },
+  { id: "values", head: "Values", width: "minmax(160px, 3fr)", card: "wide", cell: (arrival) => <span title={summaryOf(arrival)}>{summaryOf(arrival)}</span> },
   { id: "raw", head: "Payload", width: "minmax(72px, 1fr)", cell: (arrival) => (rawOf(arrival) ? <code title={rawOf(arrival) ?? ""}>{rawOf(arrival)}</code> : <span className="ink-3">–</span>) },
   { id: "arrived", head: "Arrived", width: "150px", cell: (arrival) => <TimeText at={arrival.arrivedAt} /> },
   { id: "source", head: "Source", width: "88px", cell: (arrival) => arrival.source },

@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<Drifting>[] = [
   },
   { id: "type", head: "Type", width: "minmax(90px, 0.7fr)", cell: (device) => device.type },
   { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
-  { id: "differences", head: "Should be, and reports", width: "minmax(220px, 3fr)", card: "line", cell: (device) => <Differences device={device} /> },
+  { id: "differences", head: "Should be, and reports", width: "minmax(220px, 3fr)", card: "wide", cell: (device) => <Differences device={device} /> },
   { id: "since", head: "Drifts since", width: "minmax(228px, 1fr)", cell: (device) => <TimeText at={device.since} withAgo precision="minute" none="not known" /> },
 ];
 

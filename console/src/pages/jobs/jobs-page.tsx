@@ -39,7 +39,7 @@ function useColumns(groupId: string): Column<Job>[] {
       { id: "progress", head: "Progress", width: "minmax(250px, 2fr)", card: "line", cell: (job) => <span title={progressWords(job)}>{progressWords(job)}</span> },
       { id: "who", head: "Who", width: "minmax(90px, 0.7fr)", cell: (job) => <span title={job.createdBy}>{nameOf(job.createdBy)}</span> },
       { id: "why", head: "Why", width: "minmax(100px, 1.4fr)", cell: (job) => <span className="ink-2" title={job.reason ?? undefined}>{job.reason || "–"}</span> },
-      { id: "since", head: "Started", width: "152px", cell: (job) => <TimeText at={job.createdAt} /> },
+      { id: "since", head: "Started", width: "152px", card: "line", cell: (job) => <TimeText at={job.createdAt} /> },
     ],
     // Names come once.
     [groupId, nameOf],

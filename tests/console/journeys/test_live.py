@@ -1,12 +1,15 @@
 """Somebody watches what arrives."""
 
+import json
 import os
 import re
 import time
+from bisect import bisect
+from collections import Counter
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.console.browser import PHONE
 from tests.console.conftest import OpenConsole
@@ -124,7 +127,7 @@ def test_a_burst_is_shown_once_each_and_the_page_answers_meanwhile(
 
 
 SLOWNESS = 2 if os.environ.get("CI") else 1
-FRAME_MS = 60 * SLOWNESS
+WORK_MS = 30 * SLOWNESS
 FRAMES = """() => {
     window.frames_ms = [];
     let last = performance.now();
@@ -137,9 +140,30 @@ FRAMES = """() => {
 }"""
 
 
+TRACED = ["toplevel", "devtools.timeline"]
+FRAME, TASK = "FireAnimationFrame", "ThreadControllerImpl::RunTask"
+
+
+def read_work(trace: bytes) -> list[float]:
+    """CPU milliseconds of the page's main thread for each frame, ascending.
+
+    How late a frame is depends on whatever else the machine does; this is what the page does.
+    """
+    events = [each for each in json.loads(trace)["traceEvents"] if each["name"] in (FRAME, TASK)]
+    threads = Counter((each["pid"], each["tid"]) for each in events if each["name"] == FRAME)
+    ((page, _),) = threads.most_common(1)
+    ours = [each for each in events if (each["pid"], each["tid"]) == page]
+    begins = sorted(each["ts"] for each in ours if each["name"] == FRAME)
+    work = [0.0] * (len(begins) + 1)
+    for each in ours:
+        if each["name"] == TASK and each["ph"] == "X":
+            work[bisect(begins, each["ts"] + each["dur"])] += each.get("tdur", 0) / 1_000
+    return sorted(work)
+
+
 @pytest.mark.soak
 def test_a_thousand_records_a_second_leave_the_page_quick(
-    world: World, browse: OpenConsole
+    world: World, browse: OpenConsole, chromium: Browser
 ) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
@@ -149,20 +173,27 @@ def test_a_thousand_records_a_second_leave_the_page_quick(
         page = console.open(f"/g/{harbour}/live")
         expect(rows_of(page)).to_have_attribute("aria-rowcount", "1")
         expect(live_state(page, "live")).to_be_visible()
+        chromium.start_tracing(page=page, categories=TRACED)
         page.evaluate(FRAMES)
         begin = time.monotonic()
         for second in range(20):
             store(ada, device, 1_000, first=second * 1_000)
             page.wait_for_timeout(max(0.0, begin + second + 1 - time.monotonic()) * 1_000)
         expect(page.get_by_text("too fast to read")).to_be_visible()
+        work = read_work(chromium.stop_tracing())
+        busy = work[len(work) * 99 // 100]
         # The best of three stretches: the others are of whatever else the machine does.
         frames: list[float] = page.evaluate("window.frames_ms")
         third = len(frames) // 3
         slow = [
             sorted(frames[at : at + third])[third * 99 // 100] for at in range(0, 3 * third, third)
         ]
-        print(f"99th frame {[round(each) for each in slow]} ms, longest {max(frames):.0f} ms")
-        assert min(slow) <= FRAME_MS
+        print(
+            f"99th frame {[round(each) for each in slow]} ms, longest {max(frames):.0f} ms; "
+            f"main thread: 99th frame {busy:.1f} ms, longest {work[-1]:.1f} ms"
+        )
+        assert busy <= WORK_MS
+        assert min(slow) < 120
         page.get_by_role("button", name="By device").click()
         expect(page.get_by_role("grid", name="Devices that send")).to_contain_text("20,000")
 

@@ -36,12 +36,13 @@ WAIT_S = 30
 AWAY = "The service cannot be reached"
 
 GO = """path => {
-    const marked = document.querySelectorAll('main [role=alert], main .refreshing');
+    const marked = document.querySelectorAll('main > *, main [role=alert], main .refreshing');
     for (const each of marked) each.dataset.before = '';
     history.pushState({}, '', '/console' + path);
 }"""
 NEW_ALERT = "main [role=alert]:not([data-before])"
 NEW_LINE = "main .refreshing:not([data-before])"
+SCREEN_BEFORE = "main > [data-before]"
 GREY_ROWS = "main .skeleton, main [aria-busy=true]"
 
 
@@ -261,6 +262,7 @@ def test_screens_keep_what_they_show_while_it_is_asked_for_again(
         for screen in REFRESHED:
             go(page, company.screens[screen])
             expect(page).to_have_url(f"{world.url}/console{company.screens[screen]}")
+            expect(page.locator(SCREEN_BEFORE), screen).to_have_count(0)
             expect(page.locator("main h1"), screen).to_be_visible()
             expect(page.locator(GREY_ROWS), screen).to_have_count(0)
         go(page, "/account")

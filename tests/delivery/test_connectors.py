@@ -763,8 +763,12 @@ def test_previews_of_large_records_do_not_exhaust_the_memory(
     key = (ada.id, "/connector/preview")
     with ThreadPoolExecutor(7) as pool:
         asked = [pool.submit(ada.post, "/connector/preview", which) for _ in range(7)]
+
+        def count_waiting() -> int:
+            return len(handler._preparing[key]._waiters or ()) if key in handler._preparing else 0
+
         # Three wait before they have read any records.
-        eventually(lambda: len(handler._preparing[key]._waiters or ()) == 3)
+        eventually(lambda: count_waiting() == 3)
         may_build.set()
         assert [len(ok(each.result())["items"]) for each in asked] == [8] * 7
     assert not handler._preparing

@@ -3,6 +3,7 @@
 import gc
 import logging
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ from longwire.settings import Settings
 from longwire.store.postgres import Postgres
 from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.sqlite import SQLite
-from tests import plans
+from tests import plans, preloaded
 from tests.waiting import PATIENCE_S
 from tests.world import CITUS_URL, AdjustableClock, World, copy_data_folder, prepare_data_folder
 
@@ -192,8 +193,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("quick")
 
 
-def pytest_collection_finish() -> None:
-    """What imports and the collection created stays: collecting garbage need not look at it."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if session.config.getoption("--forks") and "tests.process" in sys.modules:
+        preloaded.launcher()  # one for all workers
+    # What imports and the collection created stays: collecting garbage need not look at it.
     gc.collect()
     gc.freeze()
     gc.enable()

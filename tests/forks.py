@@ -57,7 +57,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def group(items: Iterable[pytest.Item]) -> list[Tests]:
     """What one worker runs without a break: tests that share something, a long one, or a file.
 
-    Quick ones come last, so that no worker is busy for long when the others are done.
+    Quick ones come last, so that no worker is busy for long when the others are done. Long ones of
+    a folder are spread: those of some folders wait most of the time, those of others compute.
     """
     files: dict[Path, Tests] = {}
     for item in items:
@@ -66,9 +67,22 @@ def group(items: Iterable[pytest.Item]) -> list[Tests]:
     others = [tests for tests in files.values() if not any(map(shares_something, tests))]
     return [
         *sorted(together, key=lambda tests: sum(map(is_quick, tests)) - len(tests)),
-        *([item] for tests in others for item in tests if not is_quick(item)),
+        *spread(item for tests in others for item in tests if not is_quick(item)),
         *filter(None, ([item for item in tests if is_quick(item)] for tests in others)),
     ]
+
+
+def spread(items: Iterable[pytest.Item]) -> list[Tests]:
+    """Each alone, in an order in which those of every folder come at equal distances."""
+    folders: dict[Path, Tests] = {}
+    for item in items:
+        folders.setdefault(item.path.parent, []).append(item)
+    placed = [
+        ((number + 0.5) / len(tests), item)
+        for tests in folders.values()
+        for number, item in enumerate(tests)
+    ]
+    return [[item] for _, item in sorted(placed, key=lambda each: each[0])]
 
 
 def shares_something(item: pytest.Item) -> bool:

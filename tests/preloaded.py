@@ -4,7 +4,9 @@ Loading it takes a second or two of processor time, more than most tests need fr
 start it some hundred times. A fork is a process of its own in every other respect: with its own
 arguments, environment, folder, output, signals and exit code.
 
-The loaded process runs `python -m tests.preloaded`; a test calls `start`.
+The loaded process runs `python -m tests.preloaded`; a test calls `start`. With `--forks` all
+workers have one in common, which the first process starts: an order is one packet, so that those
+of two workers do not mix.
 """
 
 import atexit
@@ -19,7 +21,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,6 +29,7 @@ from longwire.cli import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 _NUMBER = struct.Struct("!i")
+ORDER_BYTES_MAX = 1024 * 1024
 
 
 class RunningCommand:
@@ -67,8 +69,7 @@ class Launcher:
     """The loaded process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._orders, theirs = socket.socketpair()
+        self._orders, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.preloaded"],
@@ -89,9 +90,7 @@ class Launcher:
         order = json.dumps({"arguments": arguments, "cwd": str(cwd), "env": env}).encode()
         reports, write_end = os.pipe()
         descriptors = [stdout.fileno(), stderr.fileno(), write_end]
-        with self._lock:
-            socket.send_fds(self._orders, [_NUMBER.pack(len(order))], descriptors)
-            self._orders.sendall(order)
+        socket.send_fds(self._orders, [order], descriptors)
         os.close(write_end)
         return RunningCommand(reports)
 
@@ -102,7 +101,7 @@ class Launcher:
 
 @functools.cache
 def launcher() -> Launcher:
-    """The launcher of this test process."""
+    """The launcher of this test process, and of those that it forks from now on."""
     return Launcher()
 
 
@@ -112,10 +111,10 @@ def launcher() -> Launcher:
 def wait_for_order(orders: socket.socket) -> bool:
     """Fork for each command; return in the fork that is to run it, or when there are no more."""
     while True:
-        size, descriptors, _, _ = socket.recv_fds(orders, _NUMBER.size, 3)
-        if not size:
+        text, descriptors, _, _ = socket.recv_fds(orders, ORDER_BYTES_MAX, 3)
+        if not text:
             return False
-        order = json.loads(orders.recv(_NUMBER.unpack(size)[0], socket.MSG_WAITALL))
+        order = json.loads(text)
         stdout, stderr, reports = descriptors
         if os.fork() == 0:
             orders.close()

@@ -1,5 +1,6 @@
 """What tests/forks.py says of tests that fail, and of a worker that dies."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,11 @@ def run(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\n")
     command = (sys.executable, "-m", "pytest", "-p", "tests.forks", "--forks", "2", "-c")
     return subprocess.run(
-        [*command, folder / "pytest.ini", folder], cwd=ROOT, capture_output=True, text=True
+        [*command, folder / "pytest.ini", folder],
+        cwd=ROOT,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # which take most of the time
+        capture_output=True,
+        text=True,
     )
 
 

@@ -259,6 +259,8 @@ def test_no_argument_and_no_line_ends_in_a_traceback(signed_in: Command, home: P
 
 
 def test_an_error_is_one_line_with_every_fault(signed_in: Command) -> None:
+    wrong = signed_in("record", "create", "1", "--kind", "event", "--field", "typ=opened")
+    assert "has no typ; it has data, deviceId" in wrong.err
     wrong = signed_in("device", "create", "1", "--original-id", "x", "--network", "", "--name", "y")
     assert "network must not be empty" in wrong.error
     assert "bad_input, request " in wrong.error

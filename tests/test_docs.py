@@ -313,6 +313,24 @@ def test_every_mentioned_file_exists(document):
         assert exists or any(SOURCE.rglob(name)), f"{name} does not exist"
 
 
+def test_the_tour_is_short():
+    assert len(section("README.md", "A tour in five minutes").splitlines()) <= 60
+
+
+# Words of our own that once stood for event, uplink, batch, channel, request, retry and invalid.
+PRIVATE_WORDS = re.compile(r"\b(told|heard|bite|outlet|errand|anew|nonsense|in vain)\b", re.I)
+
+
+def test_the_words_are_those_of_the_field():
+    pages = [page for page in DOCUMENTS if page.name != "CHANGELOG.md"]  # it has old names
+    clients = [
+        path for kind in ("py", "ts") for path in (ROOT / "clients").rglob(f"src/**/*.{kind}")
+    ]
+    for path in [*pages, *clients, *SOURCE.rglob("*.py"), *SOURCE.rglob("*.toml")]:
+        found = PRIVATE_WORDS.findall(path.read_text())
+        assert not found, f"{path.relative_to(ROOT)}: {found}; docs/glossary.md has better ones"
+
+
 def test_every_picture_is_taken_by_the_command_shown_somewhere_and_small():
     pictures = {path.stem: path for path in (ROOT / "docs/pictures").iterdir()}
     assert pictures.keys() == screenshots.CHOSEN.keys(), "run `make screenshots`"

@@ -107,7 +107,8 @@ def record_create(
         if not separator:
             raise click.UsageError(f"{each} is not NAME=VALUE")
         if name not in _FIELDS[kind]:
-            raise click.UsageError(f"a record of the kind {kind} has no {name}")
+            known = ", ".join(sorted(_FIELDS[kind]))
+            raise click.UsageError(f"a record of the kind {kind} has no {name}; it has {known}")
         values[name] = _parse_field(name, value)
     record = _to_input(kind, values)
     stored = client.request(

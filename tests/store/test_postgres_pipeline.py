@@ -154,6 +154,8 @@ def test_a_connection_that_is_lost_is_an_error_of_the_driver(
     [
         ("BIGINT", [0, -1, 2**63 - 1, -(2**63)]),
         ("BIGINT", [1, None, -(2**40)]),
+        ("BIGINT", []),
+        ("BIGINT", list(range(-400, 400))),
         ("INTEGER", [0, -1, 2**31 - 1, -(2**31)]),
         ("INTEGER", [None, None]),
         ("SMALLINT", [0, -1, 2**15 - 1, -(2**15)]),

@@ -5,17 +5,22 @@ how far one primary goes, and it depends on how many are committed together.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import psutil
 import psycopg
 
-from bench.ingest import body
-from bench.load import Result, head, run
+from bench.ceiling import bare_server, serving
+from bench.ingest import CONNECTIONS, Records, body
+from bench.load import Requests, Result, Template, head, run
 from bench.service import Service, postgres, running
 from bench.table import Findings, Row, cpu_s
 
 COMMIT_SIZES = (1, 10, 100, 1_000)
 DEVICES = 200
+PROCESSES = 2
+RATIO_MIN = 0.35
+WARM_UP_S = 1.0
 THIN_NODES = 2
 THIN_PER_S = 200.0  # of each node
 
@@ -51,32 +56,66 @@ def measure(findings: Findings, seconds: float) -> None:
                 _measure_one(f"commits of {size}", [(service, load)], server, size, seconds)
             )
         with running("--database", url, data=service.data) as other:
-            loads = [
+            loads: list[tuple[Service, Requests]] = [
                 (node, Batches(node, devices, 1, 10_000_000 * (7 + number)))
                 for number, node in enumerate((service, other))
             ]
             name = f"{THIN_NODES} nodes, {THIN_PER_S:.0f} single records/s each"
-            findings.add(_measure_one(name, loads, server, 1, seconds, rate=THIN_PER_S))
+            findings.add(
+                _measure_one(name, loads, server, 1, seconds, connections=32, rate=THIN_PER_S)
+            )
+    _measure_full(findings, seconds)
+
+
+def _measure_full(findings: Findings, seconds: float) -> None:
+    """Single records from many connections: commits are as large as they get by themselves."""
+    echoed = Template(
+        head("POST", "/", headers={"Content-Type": "application/json"}), body("dev").encode()
+    )
+    with serving("echo", build_server=bare_server) as bare:
+        ceiling = run(bare.host, bare.port, echoed, connections=CONNECTIONS, seconds=seconds)
+    with postgres() as url, running("--database", url, "--workers", str(PROCESSES)) as service:
+        devices = _create_devices(service)
+        place = service.host, service.port
+        run(*place, Records(service, devices), connections=CONNECTIONS, seconds=WARM_UP_S)
+        load = Records(service, devices, 20_000_000)
+        row = _measure_one(
+            f"{PROCESSES} processes, single records of {CONNECTIONS} connections",
+            [(service, load)],
+            _find_server(url),
+            1,
+            seconds,
+            connections=CONNECTIONS,
+        )
+    ratio = (row.rate or 0.0) / ceiling.rate
+    findings.add(
+        replace(
+            row,
+            ratio=ratio,
+            aim=f"ratio ≥ {RATIO_MIN:.2f}",
+            met=ratio >= RATIO_MIN,
+        )
+    )
 
 
 def _measure_one(
     name: str,
-    loads: list[tuple[Service, Batches]],
+    loads: list[tuple[Service, Requests]],
     server: int,
     size: int,
     seconds: float,
     *,
+    connections: int = 1,
     rate: float | None = None,
 ) -> Row:
-    """One connection that sends one request after the other, so that each is a commit."""
+    """By default one connection sends one request after the other, so that each is a commit."""
     nodes = [node.pid for node, _ in loads]
     before = sum(map(cpu_s, nodes)), cpu_s(server)
 
-    def send(load: tuple[Service, Batches]) -> Result:
-        node, batches = load
-        connections = 1 if rate is None else 32
+    def send(load: tuple[Service, Requests]) -> Result:
+        node, requests = load
         return run(
-            node.host, node.port, batches, connections=connections, seconds=seconds, rate=rate,
+            node.host, node.port, requests, connections=connections, seconds=seconds, rate=rate,
             warmup_s=0.0,
         )  # fmt: skip
 

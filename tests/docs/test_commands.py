@@ -25,7 +25,20 @@ from tests.world import ok
 pytestmark = [pytest.mark.engine_free]
 
 CURL = "docs/guides/curl.md"
-COMMAND_LINE = ("docs/guides/command-line.md", "docs/guides/from-thingsboard.md")
+# Pages about the command line, and what they take for granted.
+COMMAND_LINE = {
+    "docs/guides/command-line.md": "",
+    "docs/guides/from-thingsboard.md": "",
+    "docs/operate/keys.md": """
+        longwire login --operator-file longwire-data/operator.json > /dev/null
+        GROUP=$(longwire group create "Yard" --id)
+        FIRST=$(grep -o 'cli_[a-z0-9]*' longwire-data/operator.json)
+        """,
+    "docs/operate/networks.md": """
+        echo 'function decodeUplink(input) { return {data: {latitude: 51.9}} }' > codec.js
+        echo 'function encodeDownlink(input) { return {bytes: [input.data.level]} }' > encoder.js
+        """,
+}
 DEFAULT_FLAGS = ("--egress-allow", "127.0.0.0/8,::1/128")
 # Pages that go on in the shell of docs/guides/curl.md, and what they take for granted.
 GUIDES = {
@@ -103,7 +116,7 @@ def test_the_commands_of_a_guide_work_as_printed(start, tmp_path, page):
 def test_the_commands_of_the_command_line_work_as_printed(start, tmp_path, monkeypatch, page):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     start()
-    run_blocks(read_steps(page), tmp_path)
+    run_blocks([(COMMAND_LINE[page], ""), *read_steps(page)], tmp_path)
 
 
 @pytest.mark.slow

@@ -56,8 +56,13 @@ reference: .venv/.run-installed ## Write what the documents have from the code: 
 check: lint ## Check quickly: lint, format, types, and the tests on SQLite without processes or brokers
 	$(BIN)/python -m pytest -m quick $(PYTEST_ARGS)
 
-test: lint ## Check everything: lint, format, types, then the tests, most of them on both engines
-	$(BIN)/python -m pytest -m "not soak" $(PYTEST_ARGS)
+# Types are checked beside the tests: collecting those takes one core for a while.
+test: .venv/.dev-installed ## Check everything: lint, format, types and the tests, most of them on both engines
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@report=$$(mktemp); $(BIN)/mypy >"$$report" 2>&1 & types=$$!; \
+		$(BIN)/python -m pytest -m "not soak" $(PYTEST_ARGS); result=$$?; \
+		wait $$types || result=$$?; cat "$$report"; rm "$$report"; exit $$result
 
 # Best effort: tests that need a broker skip with the reason when it is missing. Debian's packages
 # need root; Kafka's jars need Java 17 and Maven, and are kept in .brokers.

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,6 +101,41 @@ def where(settings: Settings) -> list[str]:
 
 
 # --- config ---
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [["--version"], ["--help"], []])
+def test_help_and_completion_load_no_command(given: list[str]) -> None:
+    """Whoever types it waits for Python alone; without arguments, a shell asks what to complete."""
+    code = (
+        "import contextlib, sys\n"
+        "before = set(sys.modules)\n"
+        "from longwire import cli\n"
+        "with contextlib.suppress(SystemExit):\n"
+        f"    cli.commands({given}, prog_name='longwire')\n"
+        "loaded = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(*sorted(loaded - set(sys.stdlib_module_names)), file=sys.stderr)"
+    )
+    asked = {"_LONGWIRE_COMPLETE": "bash_complete", "COMP_WORDS": "longwire ", "COMP_CWORD": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **({} if given else asked)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert given == ["--version"] or "rotate-key" in ran.stdout
+    assert ran.stderr.split() == ["click", "longwire"]
+
+
+def test_the_help_says_of_each_command_what_it_says_itself() -> None:
+    context = cli.commands.make_context("longwire", ["serve"], resilient_parsing=True)
+    said = {}
+    for name in cli.COMMANDS:
+        found = cli.commands.get_command(context, name)
+        assert found is not None
+        said[name] = found.get_short_help_str(1_000)
+    assert said == cli.SHORT_HELP
 
 
 def test_config_prints_every_setting_with_value_default_and_reason(

@@ -51,6 +51,43 @@ COMMANDS = {
     "demo": "demo:demo_command",
 }
 
+# What the help says of each, so that it need not import them; a test compares.
+SHORT_HELP = {
+    "serve": "Serve the API until stopped.",
+    "deliver": "Run the delivery engine without the API.",
+    "migrate": "Migrate the database to this version's schema, and bootstrap it when empty.",
+    "doctor": "Check settings, machine, database and surroundings, and say what to do.",
+    "backup": "Back up the database while the service runs.",
+    "restore": "Restore a backup into an empty data folder or database.",
+    "archive": "Move records of old months out of the database, while the service runs.",
+    "rotate-key": "Seal every secret in the database with the newest secret "
+    "key, while the service runs.",
+    "config": "Print every setting with its value, default and description.",
+    "vapid-key": "Generate a key pair for Web Push: one for the settings, one "
+    "for the applications.",
+    "credentials": "Client ids and secrets of users.",
+    "console": "Signing in with a browser.",
+    "login": "Sign in to the service at URL, and use it from now on.",
+    "logout": "Delete a profile; the session of a person ends.",
+    "profile": "The services that you are signed in to.",
+    "group": "Groups of a service; and, on its database, their tokens and downlinks.",
+    "device": "Devices of a service.",
+    "record": "Records of a service.",
+    "connector": "Connectors of a service.",
+    "job": "Jobs of a service.",
+    "import": "Import devices and records from other systems.",
+    "tail": "Print the records that arrive in groups, until interrupted.",
+    "listen": "Send what a connector sends to a program on this machine as "
+    "well, until interrupted.",
+    "device-type": "The catalogue of device types.",
+    "redecode": "Decode stored payloads again with the device type's current decoder.",
+    "connectors": "List every connector with its queue, failed messages and last error.",
+    "deliveries": "Outgoing messages.",
+    "audit": "Print the audit log, newest first.",
+    "simulate": "Send records of a simulated fleet to a running service.",
+    "demo": "Start a service with a small simulated fleet, to look at; only for this machine.",
+}
+
 
 def main() -> None:
     """Run the command line; errors that the operator can fix print a message, no traceback."""
@@ -66,6 +103,7 @@ def main() -> None:
 @click.group(
     cls=ImportedCommands,
     imported=COMMANDS,
+    short_help_texts=SHORT_HELP,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, message="longwire %(version)s")

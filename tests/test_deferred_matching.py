@@ -1,18 +1,23 @@
 """Costly filters and conditions: evaluated after the commit, within a budget, none left out."""
 
 import json
+import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from longwire import deferred_matching
 from longwire.delivery import matching
+from longwire.delivery.budgets import TOO_EXPENSIVE, InlineAllowance
+from longwire.delivery.cel import stored
+from longwire.delivery.cel.expressions import EvaluationError
 from longwire.ingest.requests import IngestItem, IngestRequest
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_requests
 from longwire.model import SYSTEM
-from longwire.notifications import firing
+from longwire.notifications import firing, geofences, triggers
 from longwire.records import EventRecord, digest_record
 from longwire.store import deferrals
 from longwire.store.database import Tx
@@ -267,3 +272,131 @@ def test_alerts_whose_texts_take_too_long_are_sent_with_the_default_ones(
         assert bodies(receiver)[0]["subject"].endswith(": opened")
         shown = ok(ada.get("/notification", groupId=group, notificationId=alarm))
         assert shown["error"]["message"].startswith("template_too_expensive: ")
+
+
+# --- compiling ---
+
+LONG = " + ".join(["1"] * 450)  # by its estimate, too long to compile in a transaction
+
+
+class CompilingThreads:
+    """The names of the threads that compile stored expressions and build stored polygons."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.names: list[str] = []
+        for module, name in ((stored, "Expression"), (geofences, "PolygonArea")):
+            monkeypatch.setattr(module, name, self._record(getattr(module, name)))
+
+    def _record(self, build: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def build_recorded(source: Any) -> Any:
+            self.names.append(threading.current_thread().name)
+            return build(source)
+
+        return build_recorded
+
+    def assert_apart(self) -> None:
+        """Never on a thread with a transaction."""
+        assert self.names
+        assert [each for each in self.names if not each.startswith("evaluate")] == []
+
+
+def test_long_filters_are_compiled_after_the_commit(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = CompilingThreads(monkeypatch)
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver:
+        for path, sign in (("yes", "<"), ("no", ">")):
+            matches = f"message.radius {sign} {LONG}"
+            ada.connector(group, f"{receiver.url}/{path}", messageFilter=matches)
+        ada.connector(group, f"{receiver.url}/plain")
+        for radius in (1, 2):
+            ada.reports(device, "geoloc", radius=radius, timestamp=at(radius))
+        eventually(lambda: len(ids_at(receiver, "/hook/yes")) == 2)
+        eventually(lambda: len(ids_at(receiver, "/hook/plain")) == 2)
+        eventually(lambda: not deferring_owners(world))
+        assert paths(receiver) == {"/hook/yes", "/hook/plain"}
+        threads.assert_apart()
+        # Compiled once, they are evaluated in the transaction.
+        ada.reports(device, "geoloc", radius=3, timestamp=at(3))
+        assert started(ada, group) == 6
+        assert len(threads.names) == 2
+
+
+def test_long_conditions_polygons_and_texts_are_compiled_after_the_commit(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(geofences, "US_PER_BYTE", 10.0)  # as if the polygon were large
+    threads = CompilingThreads(monkeypatch)
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    square = [[[2, 48], [3, 48], [3, 49], [2, 49], [2, 48]] + [[2, 48]] * 200]
+    area = {"geofence": {"type": "Polygon", "coordinates": square}}
+    with Receiver() as receiver:
+        params = {"when": f"{LONG} > 1", "body": f"{{{{ {LONG} }}}}"}
+        ada.notification(group, f"{receiver.url}/event", params=params, reason="opened")
+        ada.notification(group, f"{receiver.url}/fence", params=area, reason="geofenceEnter")
+        ada.reports(device, "event", type="opened")
+        ada.reports(device, "geoloc", lat=47.5, lng=2.5, timestamp=at(1))
+        ada.reports(device, "geoloc", lat=48.5, lng=2.5, timestamp=at(2))
+        eventually(lambda: paths(receiver) == {"/hook/event", "/hook/fence"})
+        eventually(lambda: not deferring_owners(world))
+        (event,) = [each.json for each in receiver.requests if "event" in each.path]
+        assert event["body"] == "450"
+        threads.assert_apart()
+
+
+def test_what_was_compiled_first_is_evicted_and_compiled_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stored, "COMPILED", stored.CompiledBound(weight_max=10))
+    expressions = [stored.StoredExpression(f"message.radius > {number}") for number in range(4)]
+    assert all(each.compile_us > 0 for each in expressions)
+    for number, each in enumerate(expressions):
+        assert each.matches({"radius": number + 1})
+    assert [each.compile_us > 0 for each in expressions] == [True, True, False, False]
+    assert not expressions[0].matches({"radius": 0})
+    assert [each.compile_us > 0 for each in expressions] == [False, True, True, False]
+
+
+def test_what_is_no_longer_valid_says_so_and_stops_nobody(world: World) -> None:
+    with pytest.raises(EvaluationError, match="column"):
+        stored.StoredExpression("message.(").matches({})
+    assert stored.StoredExpression("message.(").guards == ()
+    with pytest.raises(geofences.UnusableFence, match="save it again"):
+        geofences.StoredFence(b'{"type":"Polygon","coordinates":[]}').contains(48.5, 2.5)
+    padded = b'{"lat":48.5,"lng":2.5,"radius":10' + b" " * 1_000 + b"}"
+    circle = geofences.open_fence(padded)
+    assert circle is not None and circle.contains(48.5, 2.5)
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    square = [[[2, 48], [3, 48], [3, 49], [2, 48]]]
+    area = {"geofence": {"type": "Polygon", "coordinates": square}}
+    with Receiver() as receiver, pytest.MonkeyPatch.context() as patched:
+        fence = ada.notification(group, receiver.url, params=area, reason="geofenceExit")
+        patched.setattr(geofences, "POINTS_MAX", 3)  # a new rule
+        ada.reports(device, "geoloc", lat=1, lng=1)
+        shown = ok(ada.get("/notification", groupId=group, notificationId=fence))
+        assert "save it again" in shown["error"]["message"]
+        assert not receiver.requests
+
+
+def test_alerts_that_cannot_wait_have_their_conditions_compiled_a_few_at_a_time() -> None:
+    rules: list[Any] = [
+        SimpleNamespace(number=number, group_id="1", when=expression, prepare=expression.prepare)
+        for number in range(6)
+        if (expression := stored.StoredExpression(f"{LONG} > {number}"))
+    ]
+    rounds: list[int] = []
+    while not rounds or rounds[-1] < len(rules):
+        allowance = InlineAllowance()
+        errors: dict[int, str] = {}
+        found = [triggers.matches_condition(each, {}, errors, allowance) for each in rules]
+        rounds.append(sum(found))
+        assert set(errors.values()) <= {TOO_EXPENSIVE}
+        assert len(rounds) < 10
+    assert 1 <= rounds[0] < len(rules)

@@ -6,35 +6,71 @@ found in a dictionary, those with a limit by bisection. A filter without a guard
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.guards import Guard, Literal, kind_of
 from longwire.delivery.cel.paths import Path, resolve_path
+from longwire.delivery.cel.stored import StoredExpression
 
 T = TypeVar("T")
 
 US_PER_PATH = 0.5
+US_PER_FILTER = 1.0  # to put it into the index
 # Most messages agree in these, so another guard tells more.
 COMMON_PATHS = (("kind",), ("deviceType",))
 
 
-_Filtered = tuple[T, Expression]
+Filter = Expression | StoredExpression
+_Filtered = tuple[T, Filter]
 
 
 class FilterIndex(Generic[T]):
-    """Things with a filter each, or with none."""
+    """Things with a filter each, or with none. The filters are compiled when they are needed."""
 
-    def __init__(self, items: Iterable[tuple[T, Expression | None]]) -> None:
+    def __init__(self, items: Iterable[tuple[T, Filter | None]]) -> None:
         self.unfiltered: list[T] = []
-        self._unguarded: list[_Filtered[T]] = []
-        equal: dict[Path, _EqualityIndex[T]] = defaultdict(_EqualityIndex)
-        limits: dict[tuple[Path, str], list[tuple[float, _Filtered[T]]]] = defaultdict(list)
+        self._filtered: list[_Filtered[T]] = []
         for item, expression in items:
             if expression is None:
                 self.unfiltered.append(item)
-                continue
+            else:
+                self._filtered.append((item, expression))
+        self.has_filters = bool(self._filtered)
+        self._guarded: _GuardedFilters[T] | None = None
+
+    @property
+    def cost_us(self) -> float:
+        """Estimated CPU time of `select`, in microseconds."""
+        if self._guarded is not None:
+            return self._guarded.cost_us
+        return sum(US_PER_FILTER + each.compile_us for _, each in self._filtered)
+
+    def compile(self) -> Iterator[None]:
+        """Compile what `select` needs; yields after each filter."""
+        if self._guarded is not None:
+            return
+        for expression in [each for _, each in self._filtered if each.compile_us]:
+            _choose_guard(expression.guards)  # compiles it
+            yield
+
+    def select(self, message: Mapping[str, Any]) -> list[tuple[T, Filter]]:
+        """Those whose filter may be true, or may have no value at all."""
+        guarded = self._guarded
+        if guarded is None:
+            guarded = self._guarded = _GuardedFilters(self._filtered)
+        return guarded.select(message)
+
+
+class _GuardedFilters(Generic[T]):
+    """Filters by their guards."""
+
+    def __init__(self, filtered: Iterable[_Filtered[T]]) -> None:
+        self._unguarded: list[_Filtered[T]] = []
+        equal: dict[Path, _EqualityIndex[T]] = defaultdict(_EqualityIndex)
+        limits: dict[tuple[Path, str], list[tuple[float, _Filtered[T]]]] = defaultdict(list)
+        for item, expression in filtered:
             guard = _choose_guard(expression.guards)
             if guard is None:
                 self._unguarded.append((item, expression))
@@ -47,13 +83,9 @@ class FilterIndex(Generic[T]):
         self._limits = tuple(
             (path, _LimitIndex(operator, limited)) for (path, operator), limited in limits.items()
         )
-
-        self.has_filters = bool(self._unguarded or self._equal or self._limits)
-        # Estimated CPU time of `select`, in microseconds.
         self.cost_us = US_PER_PATH * (len(self._equal) + len(self._limits))
 
-    def select(self, message: Mapping[str, Any]) -> list[tuple[T, Expression]]:
-        """Those whose filter may be true, or may have no value at all."""
+    def select(self, message: Mapping[str, Any]) -> list[_Filtered[T]]:
         found = list(self._unguarded)
         for path, equality in self._equal:
             equality.select(_get(message, path), found)

@@ -14,11 +14,11 @@ from longwire.clock import Moment
 from longwire.delivery.budgets import InlineAllowance
 from longwire.delivery.cel.expressions import (
     EvaluationError,
-    Expression,
     PreparedExpression,
     build_cel_message,
 )
-from longwire.delivery.filter_index import FilterIndex
+from longwire.delivery.cel.stored import StoredExpression
+from longwire.delivery.filter_index import Filter, FilterIndex
 from longwire.model import ChannelPurpose, Connector
 from longwire.records import Record
 from longwire.store import connectors as store_connectors
@@ -38,14 +38,14 @@ US_PER_KIB = 50.0  # of data, to estimate what an evaluation costs
 
 
 class Matcher(msgspec.Struct, frozen=True):
-    """The conditions of a connector, compiled."""
+    """The conditions of a connector."""
 
     number: int
     group_id: str
     created_at: Moment
     device_types: frozenset[str]
     device_ids: frozenset[str]
-    expression: Expression | None
+    expression: StoredExpression | None
 
     def matches_device(self, device_id: str, device_type: str) -> bool:
         return (not self.device_types or device_type in self.device_types) and (
@@ -129,7 +129,7 @@ def build_matcher(connector: Connector) -> Matcher:
         connector.channel.created_at,
         frozenset(connector.device_types),
         frozenset(connector.device_ids),
-        Expression(connector.message_filter) if connector.message_filter else None,
+        StoredExpression(connector.message_filter) if connector.message_filter else None,
     )
 
 
@@ -144,7 +144,7 @@ def get_matchers(tx: Tx, group_id: str) -> GroupMatchers:
 
 
 def _load_matchers(tx: Tx, group_id: str) -> list[Matcher]:
-    """Only connectors that have changed are read and compiled, unless many have."""
+    """Only connectors that have changed are read, unless many have."""
     versions = store_connectors.list_versions_for_group(tx, group_id)
     compiled = tx.caches.compiled.find(_matcher_key(*each) for each in versions)
     changed = [each[0] for each in versions if _matcher_key(*each) not in compiled]
@@ -162,7 +162,7 @@ def _matcher_key(number: int, version: int, updated_at: Moment) -> tuple[str, in
 
 
 def get_matcher(tx: Tx, connector: Connector) -> Matcher:
-    """The matcher of a connector, compiled once for each of its versions."""
+    """The matcher of a connector, whose filter is compiled once for each of its versions."""
     channel = connector.channel
     key = _matcher_key(channel.number, channel.version, channel.updated_at)
     return tx.caches.compiled.get(key, lambda: build_matcher(connector))
@@ -264,7 +264,7 @@ def _evaluate(
     prepare_us = US_PER_KIB * len(row.encoded.record.data or "") / 1_024
     for matcher, expression in index.select(message):
         try:
-            is_allowed = allowance.take(matcher.group_id, prepare_us)
+            is_allowed = allowance.take(matcher.group_id, prepare_us + expression.compile_us)
             prepared = expression.prepare(message) if is_allowed else None
             if prepared is None or not allowance.take(matcher.group_id, prepared.cost_us):
                 result.deferred.add(matcher.group_id, row)
@@ -300,7 +300,7 @@ class DeferredMatches(msgspec.Struct):
     def match(
         self,
         matcher: Matcher,
-        expression: Expression,
+        expression: Filter,
         message: dict[str, Any],
         row: RecordRow,
         context: str,
@@ -328,12 +328,13 @@ def match_deferred(
         context = build_device_context(device)
         text = msgspec.json.encode(context).decode()
         message = build_cel_message(row.encoded.record, context)
-        selected: list[tuple[Matcher, Expression]] = []
+        selected: list[tuple[Matcher, Filter]] = []
         for owner, index in matchers.for_device(device):
             if owner == deferral.owner_id:
                 found.add(
                     (each for each in index.unfiltered if each.created_at <= arrived_at), row, text
                 )
+                yield from index.compile()
                 selected += index.select(message)
         for matcher, expression in selected:
             if matcher.created_at <= arrived_at:

@@ -33,6 +33,7 @@ CONNECTORS_SHOWN_MAX = 200
 NOTIFIED_MAX = 200
 # Estimated CPU time of the filters of one trace.
 FILTERS_US_MAX = 5_000.0
+COMPILING_US_MAX = 50_000.0
 
 # Why a connector has no message for a record.
 DISABLED = "disabled"
@@ -227,6 +228,7 @@ class _Explanation:
         self._tx = tx
         self._arrived = arrived
         self._us_left = FILTERS_US_MAX
+        self._compiling_us_left = COMPILING_US_MAX
         self._message: dict[str, Any] | None = None
 
     def find_reason(self, connector: Connector) -> str:
@@ -250,6 +252,9 @@ class _Explanation:
         if self._message is None:
             context = build_device_context(self._arrived.device)
             self._message = build_cel_message(self._arrived.row.encoded.record, context)
+        self._compiling_us_left -= matcher.expression.compile_us
+        if self._compiling_us_left < 0:
+            return NOT_EVALUATED
         try:
             prepared = matcher.expression.prepare(self._message)
             if prepared.cost_us > self._us_left:

@@ -206,7 +206,12 @@ class _Renderer:
         if firing.texts is not None:
             return firing.texts
         texts, rule = firing.rule.texts, firing.rule
-        if not self._allowance.take(rule.group_id, texts.estimate_us(firing.message)):
+        # A few are compiled in each commit, however costly that is.
+        compile_us = min(texts.compile_us, RENDERING_US_PER_GROUP_MAX / 4)
+        if not (
+            self._allowance.take(rule.group_id, compile_us)
+            and self._allowance.take(rule.group_id, texts.estimate_us(firing.message))
+        ):
             self.too_expensive.add(rule.number)
             texts = DEFAULT_TEXTS
         return texts.render(firing.reason, firing.message)

@@ -12,6 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from longwire import extras
+from longwire.delivery.cel.stored import CompiledBound
+from longwire.errors import OperatorError
 from longwire.notifications.polygons import PolygonArea, Rings, check_polygon
 
 EARTH_RADIUS_M = 6_371_008.8
@@ -19,6 +21,10 @@ RADIUS_M_MAX = 20_000_000
 POINTS_MAX = 10_000
 RINGS_MAX = 1_000
 ERRORS_MAX = 20
+BUILT_AT_ONCE_BYTES_MAX = 512
+US_PER_BYTE = 0.15  # estimated CPU time to build a polygon
+# Polygons of a process that are built, by the bytes of their texts; they take three times those.
+BUILT = CompiledBound(16 * 1024 * 1024)
 # Beyond this difference, the shorter arc between two longitudes is the other one.
 HALF_TURN = 180.0
 
@@ -51,6 +57,10 @@ class Geofence(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, k
 class Fence(Protocol):
     """An area to test positions against."""
 
+    @property
+    def build_us(self) -> float:
+        """The CPU time that its next use takes more than others."""
+
     def contains(self, lat: float, lng: float) -> bool:
         """Whether a position is in the area or on its edge; never for an invalid position."""
 
@@ -80,15 +90,30 @@ def validate(geofence: Geofence) -> list[tuple[str, str]]:
     ]
 
 
-def build_fence(geofence: Geofence) -> Fence:
+def open_fence(text: bytes) -> Fence | None:
+    """The fence of a stored geofence, or of null; a large one is built when it is needed."""
+    if len(text) > BUILT_AT_ONCE_BYTES_MAX:
+        return StoredFence(text)
+    geofence = _GEOFENCE.decode(text)
+    if geofence is None:
+        return None
+    return StoredFence(text) if geofence.radius is None else _build_fence(geofence)
+
+
+def _build_fence(geofence: Geofence) -> Fence:
     """The fence of a geofence that was validated when it was saved."""
     if geofence.radius is not None:
         return CircleFence(geofence.lat or 0.0, geofence.lng or 0.0, geofence.radius)
     return PolygonFence(_parse_polygons(geofence))
 
 
+_GEOFENCE = msgspec.json.Decoder(Geofence | None)
+
+
 class CircleFence:
     """A circle around a position."""
+
+    build_us = 0.0
 
     def __init__(self, lat: float, lng: float, radius_m: float) -> None:
         self._centre = (math.radians(lat), math.radians(lng))
@@ -111,6 +136,8 @@ class CircleFence:
 class PolygonFence:
     """One or several polygons, each with its holes."""
 
+    build_us = 0.0
+
     def __init__(self, polygons: Sequence[Rings]) -> None:
         self._area = PolygonArea(polygons)
 
@@ -121,6 +148,45 @@ class PolygonFence:
             # -180 and 180 are the same meridian.
             return self._area.contains(-HALF_TURN, lat) or self._area.contains(HALF_TURN, lat)
         return self._area.contains(lng, lat)
+
+
+class StoredFence:
+    """A fence as it was saved, built when it is first needed. Any thread may use it.
+
+    To build the largest takes some milliseconds, and a group may have hundreds.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._fence: Fence | None = None
+
+    @property
+    def build_us(self) -> float:
+        return US_PER_BYTE * len(self._text) if self._fence is None else 0.0
+
+    def evict(self) -> None:
+        self._fence = None
+
+    def contains(self, lat: float, lng: float) -> bool:
+        """`UnusableFence` if it cannot be built."""
+        fence = self._fence or self._build()
+        return fence.contains(lat, lng)
+
+    def _build(self) -> Fence:
+        try:
+            fence = _build_fence(msgspec.json.decode(self._text, type=Geofence))
+        except OperatorError as error:  # a part of the installation is missing
+            raise UnusableFence(str(error)) from None
+        except (InvalidShape, ValueError):
+            # It was valid by the rules of the time when it was saved.
+            raise UnusableFence("the geofence is not valid any more; save it again") from None
+        self._fence = fence
+        BUILT.add(self, len(self._text))
+        return fence
+
+
+class UnusableFence(Exception):
+    """Why a fence cannot be built."""
 
 
 def is_position(lat: float, lng: float) -> bool:

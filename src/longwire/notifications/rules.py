@@ -11,12 +11,14 @@ import msgspec
 import structlog
 
 from longwire.clock import SECOND, Moment
-from longwire.delivery.cel.expressions import Expression, PreparedExpression
+from longwire.delivery import channels
+from longwire.delivery.cel.expressions import PreparedExpression
+from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.channel_owners import OwnerKind
 from longwire.errors import OperatorError
-from longwire.model import ChannelPurpose, Notification
+from longwire.model import Channel, ChannelPurpose, Notification
 from longwire.notifications import schedules
-from longwire.notifications.geofences import Fence, build_fence
+from longwire.notifications.geofences import Fence, open_fence
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.templates import Texts
 from longwire.notifications.trigger_states import (
@@ -47,14 +49,14 @@ log = structlog.get_logger()
 
 
 class Rule(msgspec.Struct, frozen=True, eq=False):
-    """A compiled notification."""
+    """A notification as matching needs it; its expressions and its fence are compiled on demand."""
 
     number: int
     group_id: str
     reason: str | None
     device_id: str | None
     device_types: frozenset[str]
-    when: Expression | None
+    when: StoredExpression | None
     schedule: Schedule | None
     throttle: Moment
     fence: Fence | None
@@ -75,6 +77,12 @@ class Rule(msgspec.Struct, frozen=True, eq=False):
     def is_open(self, now: Moment) -> bool:
         """Whether the schedule allows it to fire now."""
         return self.schedule is None or schedules.is_open(self.schedule, self.params.timezone, now)
+
+    @property
+    def compile_us(self) -> float:
+        """The CPU time that its next check takes more than others."""
+        when_us = 0.0 if self.when is None else self.when.compile_us
+        return when_us + (0.0 if self.fence is None else self.fence.build_us)
 
     def prepare(self, message: Mapping[str, Any]) -> PreparedExpression | None:
         """`when` for this message, if it is set; `EvaluationError` if that costs too much."""
@@ -130,21 +138,30 @@ def _get_rule(tx: Tx, notification: Notification) -> Rule:
 
 
 def compile_rule(tx: Tx, notification: Notification) -> Rule:
-    params = KIND.open_params(tx, notification.channel)
     channel = notification.channel
+    params, geofence = _open_params(tx, channel)
     return Rule(
         number=channel.number,
         group_id=channel.group_id,
         reason=notification.reason,
         device_id=notification.device_id,
         device_types=frozenset(notification.device_types),
-        when=Expression(params.when) if params.when else None,
+        when=StoredExpression(params.when) if params.when else None,
         schedule=schedules.decode_schedule(notification.schedule)
         if notification.schedule
         else None,
         throttle=params.throttle * SECOND,
-        fence=build_fence(params.geofence) if params.geofence else None,
+        fence=open_fence(geofence),
         texts=Texts(params.subject, params.body),
         type=catalogue.TYPES[channel.type],
         params=params,
     )
+
+
+def _open_params(tx: Tx, channel: Channel) -> tuple[Params, bytes]:
+    """The parameters without the geofence, which may be large, and its text."""
+    text = channels.unseal_params(tx, channel)
+    members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    geofence = members.pop("geofence", msgspec.Raw(b"null"))
+    params_type = catalogue.get_params_type(channel.type)
+    return msgspec.json.decode(msgspec.json.encode(members), type=params_type), bytes(geofence)

@@ -5,7 +5,7 @@ of the value, and never prevents a notification from being sent.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 
 from longwire.delivery.cel.expressions import EvaluationError, Expression
 from longwire.delivery.cel.lexer import TOKEN, InvalidExpression
+from longwire.delivery.cel.stored import US_PER_CHARACTER, StoredExpression
 from longwire.delivery.formats import to_json_value
 
 SUBJECT_TEMPLATE_CHARACTERS_MAX = 1_000
@@ -41,9 +42,9 @@ class InvalidTemplate(Exception):
 class Template:
     """A parsed template; it can be rendered any number of times."""
 
-    def __init__(self, source: str) -> None:
-        self._parts: Sequence[str | Expression] = tuple(_parse(source))
-        placeholders = sum(isinstance(part, Expression) for part in self._parts)
+    def __init__(self, source: str, parse_placeholder: "ParsePlaceholder" = Expression) -> None:
+        self._parts: Sequence[str | Placeholder] = tuple(_parse(source, parse_placeholder))
+        placeholders = sum(not isinstance(part, str) for part in self._parts)
         if placeholders > PLACEHOLDERS_MAX:
             raise InvalidTemplate(f"has more than {PLACEHOLDERS_MAX} placeholders")
         # All placeholders share the cost limit of one expression.
@@ -59,12 +60,17 @@ class Template:
         """The CPU time that it takes to render, in microseconds."""
         total = 0.0
         for part in self._parts:
-            if isinstance(part, Expression):
+            if not isinstance(part, str):
                 with suppress(EvaluationError):  # then it is not evaluated
                     total += part.prepare(message, share=self._share).cost_us
         return total
 
-    def _render_value(self, expression: Expression, message: Mapping[str, Any]) -> str:
+    @property
+    def compile_us(self) -> float:
+        """The CPU time that it takes to compile what is not."""
+        return sum(part.compile_us for part in self._parts if not isinstance(part, str))
+
+    def _render_value(self, expression: "Placeholder", message: Mapping[str, Any]) -> str:
         try:
             return truncate(to_text(expression.evaluate(message, share=self._share)))
         except EvaluationError as error:
@@ -74,22 +80,39 @@ class Template:
 
 
 class Texts:
-    """Subject and body of one notification; defaults where no template is given."""
+    """Subject and body of one notification, validated when they were saved.
+
+    Defaults where no template is given. Templates are compiled when they are needed.
+    """
 
     def __init__(self, subject: str | None, body: str | None) -> None:
-        self._subject = None if subject is None else Template(subject)
-        self._body = None if body is None else Template(body)
-        self._templates = [each for each in (self._subject, self._body) if each is not None]
+        self._sources = subject, body
+        self._parsed: tuple[Template | None, Template | None] | None = None
+
+    @property
+    def compile_us(self) -> float:
+        """The CPU time that it takes to compile what is not."""
+        if self._parsed is None:
+            return US_PER_CHARACTER * sum(len(each) for each in self._sources if each)
+        return sum(each.compile_us for each in self._parsed if each is not None)
 
     def estimate_us(self, message: Mapping[str, Any]) -> float:
-        """The CPU time that the templates take, in microseconds."""
-        return sum(each.estimate_us(message) for each in self._templates)
+        """The CPU time that the templates take once they are compiled, in microseconds."""
+        return sum(each.estimate_us(message) for each in self._parse() if each is not None)
+
+    def _parse(self) -> tuple[Template | None, Template | None]:
+        if self._parsed is None:
+            subject, body = (
+                None if source is None else Template(source, StoredExpression)
+                for source in self._sources
+            )
+            self._parsed = subject, body
+        return self._parsed
 
     def render(self, reason: str, message: Mapping[str, Any]) -> tuple[str, str]:
-        subject = (
-            self._subject.render(message) if self._subject else default_subject(reason, message)
-        )
-        body = self._body.render(message) if self._body else default_body(reason, message)
+        templates = self._parse()
+        subject = templates[0].render(message) if templates[0] else default_subject(reason, message)
+        body = templates[1].render(message) if templates[1] else default_body(reason, message)
         return to_one_line(subject), clean_text(body)
 
 
@@ -172,14 +195,18 @@ def clean_text(text: str) -> str:
 # --- parsing ---
 
 
-def _parse(source: str) -> Iterator[str | Expression]:
+Placeholder = Expression | StoredExpression
+ParsePlaceholder = Callable[[str], Placeholder]
+
+
+def _parse(source: str, parse_placeholder: ParsePlaceholder) -> Iterator[str | Placeholder]:
     at = 0
     while (begin := source.find("{{", at)) >= 0:
         if begin > at:
             yield source[at:begin]
         end = _find_end(source, begin)
         try:
-            yield Expression(source[begin + 2 : end])
+            yield parse_placeholder(source[begin + 2 : end])
         except InvalidExpression as error:
             line, column = _position(source, begin + 2)
             column = error.column + (column - 1 if error.line == 1 else 0)

@@ -14,7 +14,7 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.dates import format_date
-from longwire.delivery.budgets import TOO_EXPENSIVE, InlineAllowance
+from longwire.delivery.budgets import INLINE_US_PER_GROUP_MAX, TOO_EXPENSIVE, InlineAllowance
 from longwire.delivery.cel.cost import DATA_LEVELS_MAX
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
 from longwire.delivery.matching import US_PER_KIB, build_device_context
@@ -30,6 +30,7 @@ from longwire.notifications.firing import (
     render_texts,
     within_quota,
 )
+from longwire.notifications.geofences import UnusableFence
 from longwire.notifications.rules import GroupRules, Rule, get_rules
 from longwire.notifications.trigger_states import (
     GEOFENCE_ENTER,
@@ -47,6 +48,7 @@ from longwire.store.notifications import Key, NotificationState
 from longwire.store.records import RecordRow
 from longwire.store.reporting_devices import ReportingDevice
 
+COMPILED_INLINE_US = INLINE_US_PER_GROUP_MAX / 4  # charged for what has to be compiled at once
 US_PER_RULE = 5.0  # estimated CPU time: device, schedule, geofence
 STATELESS_ALERT = AlertStatus()
 
@@ -215,6 +217,8 @@ class TriggerScanner:
         if not allowance.take(device.group_id, len(interested) * (US_PER_RULE + US_PER_KIB * kib)):
             return None
         for observation in self.list_observations(row, device):
+            if not allowance.take(device.group_id, observation.rule.compile_us):
+                return None
             try:
                 cost_us = observation.estimate_us()
             except EvaluationError as error:
@@ -226,8 +230,10 @@ class TriggerScanner:
             if candidate is None:
                 continue
             if candidate.is_unconditional:
-                texts_us = candidate.rule.texts.estimate_us(candidate.message)
-                if not allowance.take(device.group_id, texts_us):
+                texts = candidate.rule.texts
+                if not allowance.take(device.group_id, texts.compile_us):
+                    return None
+                if not allowance.take(device.group_id, texts.estimate_us(candidate.message)):
                     return None
                 candidate = candidate.render()
             found.append(candidate)
@@ -267,7 +273,11 @@ class TriggerScanner:
         if observation.position is not None:
             if rule.fence is None:
                 return None
-            is_inside = rule.fence.contains(*observation.position)
+            try:
+                is_inside = rule.fence.contains(*observation.position)
+            except UnusableFence as error:
+                self.errors[rule.number] = str(error)
+                return None
             is_active = is_inside == (rule.reason == GEOFENCE_ENTER)
             at = min(row.ts, self._now)
         return TriggerCandidate(
@@ -435,9 +445,14 @@ def matches_condition(
 ) -> bool:
     """Whether `when` is true; a failed evaluation counts as false and is added to `errors`.
 
-    So does one that exceeds the allowance: it is observed again.
+    So does one that exceeds the allowance: it is observed again. A few are compiled in each
+    transaction, however costly that is.
     """
     try:
+        if allowance is not None and rule.when is not None:
+            compile_us = min(rule.when.compile_us, COMPILED_INLINE_US)
+            if not allowance.take(rule.group_id, compile_us):
+                raise EvaluationError(TOO_EXPENSIVE)
         prepared = rule.prepare(message)
         if prepared is None:
             return True

@@ -37,12 +37,15 @@ class EvaluationError(Exception):
 class Expression:
     """A checked expression; it can be evaluated any number of times, in any thread."""
 
+    compile_us = 0.0  # see StoredExpression
+
     def __init__(self, source: str) -> None:
         tokens = tokenize(source)
         check_tokens(source, tokens)
         check_syntax(source, tokens)
         rewriter = Rewriter(source, tokens)
         self.source = source
+        self.token_count = len(tokens)
         self.guards = find_guards(tokens)
         self._references = tuple(rewriter.references.values())
         self._patterns = rewriter.patterns

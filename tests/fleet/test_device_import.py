@@ -102,6 +102,9 @@ def test_a_dry_run_names_every_wrong_line_and_an_import_of_it_changes_nothing(
         fields = [f"lines[{line}].{column}".removesuffix(".") for line, column, _ in found]
         refused(send(ada, group, text), 400, *fields)
         unknown = HEADER + "a,G7,garbage,mqtt,,"
+        dry = ok(send(ada, group, unknown, dryRun=True))
+        assert [each["code"] for each in dry["errors"]] == ["unknown_type"]
+        assert (dry["created"], dry["items"]) == (0, [])
         refused(send(ada, group, unknown), 400, "lines[2].type")
         refused(send(ada, group, HEADER + "a,taken,generic,mqtt,,"), 409, "lines[2].originalId")
     assert names(ada, group) == []

@@ -69,12 +69,14 @@ def plan_import(tx: Tx, actor: Actor, group_id: str, file: ImportFile) -> Import
         owner = owners.get(each.key)
         if earlier != each.line:
             errors.append(_error(each, "duplicate", f"is the same as in line {earlier}"))
+        elif owner is not None and owner[1] != group_id:
+            errors.append(_error(each, TAKEN, "is taken in this network"))
+        elif each.draft.type not in types:
+            continue  # an error already
         elif owner is None:
             new.append(each)
-        elif owner[1] == group_id:
-            existing[each.line] = owner[0]
         else:
-            errors.append(_error(each, TAKEN, "is taken in this network"))
+            existing[each.line] = owner[0]
     ordered = sorted([*file.errors, *errors], key=lambda error: error.line)
     return ImportPlan(new, existing, types, ordered)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tests.abuse.victim import Scene
-from tests.world import Person, record_of
+from tests.world import Person, ok, record_of
 
 pytestmark = pytest.mark.engine_free
 
@@ -97,13 +97,28 @@ def test_heads_and_bodies_that_drip_slow_nobody(scene: Scene) -> None:
 
 
 def test_callers_without_a_token_slow_nobody_on_any_open_path(scene: Scene) -> None:
-    paths = ["/", "/docs", "/openapi.json", "/metrics", "/health/ready", "/health/live", "/nowhere"]
+    http = scene.service.http
+    pages = ["/", "/docs", "/console/", "/openapi.json", "/nowhere"]
+    # Operations that need no token, whichever there are: among others tokens, links and passwords.
+    described = ok(http.get("/openapi.json"))["paths"]
+    operations = [
+        (method.upper(), path)
+        for path, item in described.items()
+        for method, operation in item.items()
+        if isinstance(operation, dict) and operation.get("x-permission") == "no token"
+    ]
+    assert {("POST", "/oauth2/token"), ("POST", "/session"), ("GET", "/metrics")} <= {*operations}
+    numbers = itertools.count()
 
     def attack(stop: threading.Event) -> None:
-        for path in paths:
+        for path in pages:
+            http.get(path)
+        for method, path in operations:
             if not stop.is_set():
-                scene.service.http.get(path)
-        scene.service.http.post(
+                email = f"nobody{next(numbers)}@example.com"
+                body = {"email": email, "password": "a wrong one"} if method == "POST" else None
+                http.request(method, path, json=body, headers={"X-Longwire-Console": "1"})
+        http.post(
             "/oauth2/token?grant_type=client_credentials",
             auth=("nobody", "wrong"),
             headers={"Content-Type": "application/x-www-form-urlencoded"},

@@ -23,11 +23,12 @@ def fill(mallory: Person, records: int = RECORDS) -> tuple[str, str]:
     return group, device
 
 
-def repeat(person: Person, path: str, **params: object) -> Attack:
-    ok(person.get(path, **params))
+def repeat(person: Person, path: str, /, **params: object) -> Attack:
+    response = person.request("GET", path, params=params)
+    assert response.status_code == 200, response.text
 
     def attack(stop: threading.Event) -> None:
-        person.get(path, **params)
+        person.request("GET", path, params=params)
 
     return attack
 
@@ -44,6 +45,21 @@ def test_the_largest_lists_slow_nobody(scene: Scene) -> None:
     _, device = fill(scene.mallory)
     attack = repeat(scene.mallory, "/device/data", deviceId=device, limit=1_000)
     scene.assert_victim_unharmed(*[attack] * CALLERS)
+
+
+def test_costly_searches_series_and_exports_slow_nobody(scene: Scene) -> None:
+    mallory = scene.mallory
+    group, device = fill(mallory)
+    period = {"beginDate": 1_600_000_000_000, "endDate": 1_600_003_600_000}
+    costly = " || ".join(f"message.data.matches('(x|y)+{number}z')" for number in range(8))
+    scene.assert_victim_unharmed(
+        repeat(mallory, "/group/records", groupId=group, filter=costly),
+        repeat(mallory, "/devices", groupId=group, q="nothing like this", subgroups="true"),
+        repeat(mallory, "/device/series", deviceId=device, path="/data/x", **period),
+        repeat(mallory, "/records/export", groupId=group),
+        repeat(mallory, "/group/audit", groupId=group, action="none.at.all"),
+        repeat(mallory, "/access", groupId=group, permission="connector.write"),
+    )
 
 
 def test_records_of_a_device_that_was_transferred_often_slow_nobody(scene: Scene) -> None:

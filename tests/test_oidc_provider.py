@@ -96,6 +96,11 @@ def test_a_valid_token_says_who_somebody_is() -> None:
     found = asyncio.run(Provider(signed({"given_name": "Ada"})).redeem())
     assert (found.subject, found.email, found.is_email_verified) == ("s", "ada@example.com", True)
     assert found.first_name == "Ada"
+    # Some providers have a claim of their own for addresses that were verified.
+    token = signed({"xms_edov": True}, without="email_verified")
+    provider = Provider(token, userinfo_endpoint=None)
+    assert not asyncio.run(provider.redeem()).is_email_verified
+    assert asyncio.run(provider.redeem(verified_claim="xms_edov")).is_email_verified
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ def test_the_service_runs_retention_and_cleanup_by_itself(
 ) -> None:
     monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 0.05)
     monkeypatch.setattr(maintenance, "RETENTION_INTERVAL_S", 0.1)
-    world = make_world(retention_geoloc_days=3)
+    world = make_world(retention_geoloc_days=3, audit_retention_days=4)
     ada = world.person("ada")
     sensor, gone = devices(ada, ada.group(), 2)
     now = world.clock.now()
@@ -327,6 +327,7 @@ def test_the_service_runs_retention_and_cleanup_by_itself(
     eventually(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 1})
     let_pass(world, days=5)
     eventually(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 0})
+    eventually(lambda: world.audit() == [])
 
 
 # --- monthly partitions ---

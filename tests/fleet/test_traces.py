@@ -204,3 +204,29 @@ def test_receptions_are_sealed_bounded_and_deleted_in_time(world: World) -> None
     assert world.everything()["reception"] == []
     assert sizes() == {small: 0, large: 0}
     assert "reception" not in trace(ada, recordId=oldest[-1]["id"])
+
+
+@pytest.mark.engine_free
+def test_the_operator_says_how_long_receptions_are_kept(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 0.05)
+    world = make_world(trace_keep_hours=2, token_lifetime_s=10**8)
+    ada = world.person("ada")
+    group = ada.group()
+    ada.device(group, network="chirpstack", originalId=EUI)
+    network(ada, group, up())
+    assert "body" in trace(ada, recordId=newest(ada, group, kinds="data")["id"])["reception"]
+    world.clock.let_pass(seconds=3 * 3_600)
+    eventually(lambda: world.everything()["reception"] == [])
+
+
+@pytest.mark.engine_free
+def test_without_hours_no_reception_is_kept(make_world: Callable[..., World]) -> None:
+    world = make_world(trace_keep_hours=0)
+    ada = world.person("ada")
+    group = ada.group()
+    ada.device(group, network="chirpstack", originalId=EUI)
+    network(ada, group, up())
+    assert world.everything()["reception"] == []
+    assert "reception" not in trace(ada, recordId=newest(ada, group, kinds="data")["id"])

@@ -277,6 +277,21 @@ def test_a_session_ends_when_it_is_not_used_and_at_last_in_any_case(
     assert world.read(lambda tx: sessions.list_of(tx, ada.id)) == []
 
 
+@pytest.mark.engine_free
+def test_the_operator_says_how_long_sessions_last(make_world: Callable[..., World]) -> None:
+    world = make_world(session_idle_s=1_000, session_lifetime_s=2_000)
+    with Browser(world) as browser:
+        browser.sign_in_as(world.person("ada"))
+        for _ in range(2):
+            world.clock.let_pass(seconds=900)
+            assert browser.is_signed_in()
+        world.clock.let_pass(seconds=300)
+        assert not browser.is_signed_in()
+        browser.sign_in_as(world.person("bob"))
+        world.clock.let_pass(seconds=1_100)
+        assert not browser.is_signed_in()
+
+
 def test_its_use_is_written_every_five_minutes_at_most(
     world: World, browsers: Callable[[], Browser]
 ) -> None:

@@ -663,6 +663,8 @@ class Fleeting:
     def _move(self, transfers: int) -> None:
         since = 0.0  # the device has been there since before anybody reported
         for number in range(transfers):
+            # However slow the machine is, there are more records than transfers.
+            eventually(lambda sent=number + 1: len(self.sent) > sent)
             here, there = self.groups[number % 2], self.groups[(number + 1) % 2]
             body = {"deviceId": self.sensor, "groupId": here, "toGroupId": there}
             began = time.monotonic()

@@ -171,6 +171,10 @@ def test_every_screen_shows_that_it_is_loading(
         assert waiting != []
 
 
+# Buttons that change something; two of this look only close a dialog or choose what is shown.
+WRITES_ENABLED = "main :is(.button-primary, .button-danger):not([aria-disabled])"
+
+
 @pytest.mark.soak
 def test_without_the_service_every_screen_stays_readable(
     world: World, company: Company, browse: OpenConsole
@@ -191,6 +195,7 @@ def test_without_the_service_every_screen_stays_readable(
             expect(page.locator("main h1"), screen).to_be_visible()
             other = page.locator(NEW_ALERT).filter(has_not_text=AWAY)
             expect(other, screen).to_have_count(0)
+            expect(page.locator(WRITES_ENABLED), screen).to_have_count(0)
         console.context.set_offline(False)
         expect(page.locator(".offline")).to_have_count(0)
 

@@ -1,6 +1,8 @@
-// Says when the service cannot be reached. What was loaded stays readable.
+// Says when the service cannot be reached. What was loaded stays readable, and nothing is offered that
+// would change something.
 import { useEffect, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
+import { noteAway, noteReachable, useAwaySince } from "~/api/away";
 import { Unreachable } from "~/api/client";
 import { BASE_PATH } from "~/base-path";
 import { duration } from "~/time";
@@ -15,21 +17,22 @@ async function isReachable(): Promise<boolean> {
   }
 }
 
-// Since when the service has been away, or null.
-export function useAwaySince(): number | null {
+function useDetection(): void {
   const client = useQueryClient();
-  const [since, setSince] = useState<number | null>(null);
+  const since = useAwaySince();
   useEffect(
     () =>
       client.getQueryCache().subscribe((event) => {
-        if (event.type === "updated" && event.query.state.error instanceof Unreachable) setSince((known) => known ?? Date.now());
+        if (event.type === "updated" && event.query.state.error instanceof Unreachable) noteAway();
       }),
     [client],
   );
   useEffect(() => {
-    const onOffline = () => setSince((known) => known ?? Date.now());
-    window.addEventListener("offline", onOffline);
-    return () => window.removeEventListener("offline", onOffline);
+    window.addEventListener("offline", noteAway);
+    return () => {
+      window.removeEventListener("offline", noteAway);
+      noteReachable(); // without a frame nobody would find out
+    };
   }, []);
   useEffect(() => {
     if (since === null) return;
@@ -37,7 +40,7 @@ export function useAwaySince(): number | null {
     let timer: ReturnType<typeof setTimeout>;
     const ask = async () => {
       if (await isReachable()) {
-        setSince(null);
+        noteReachable();
         void client.invalidateQueries();
         return;
       }
@@ -46,10 +49,10 @@ export function useAwaySince(): number | null {
     timer = setTimeout(ask, WAITS_MS[0]);
     return () => clearTimeout(timer);
   }, [since, client]);
-  return since;
 }
 
 export function OfflineBar() {
+  useDetection();
   const since = useAwaySince();
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { flushSync } from "react-dom";
+import { AWAY_REASON, useAwaySince } from "~/api/away";
 
 // A button with a popover below it. The browser closes it on Escape and on a press elsewhere.
 export function Popover({
@@ -69,7 +70,9 @@ export interface MenuItem {
   disabledReason?: string | undefined;
 }
 
-export function Menu({ label, items, look = "normal" }: { label: ReactNode; items: readonly MenuItem[]; look?: "normal" | "quiet" }) {
+export function Menu({ label, items: offered, look = "normal" }: { label: ReactNode; items: readonly MenuItem[]; look?: "normal" | "quiet" }) {
+  const isAway = useAwaySince() !== null;
+  const items = isAway ? offered.map((item) => (item.look === "danger" ? { ...item, disabledReason: AWAY_REASON } : item)) : offered;
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined) return;

@@ -216,6 +216,31 @@ def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
         expect(page.get_by_role("tabpanel").get_by_role("row")).to_have_count(2)
 
 
+def test_while_the_service_is_away_nothing_is_changed_and_nothing_typed_is_lost(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    with Receiver() as receiver, browse(world, ada) as console:
+        connector = ada.connector(harbour, receiver.url, name="Cellar")
+        page = console.open(f"/g/{harbour}/connectors/{connector}?tab=edit")
+        name = page.get_by_role("textbox", name="Name", exact=True)
+        name.fill("Attic")
+        save = page.get_by_role("button", name="Save")
+        expect(save).to_be_enabled()
+        console.context.set_offline(True)
+        for button in (save, page.get_by_role("button", name="Disable")):
+            expect(button).to_have_attribute("aria-disabled", "true")
+            expect(button).to_have_attribute("title", "The service cannot be reached")
+        name.press("Enter")
+        expect(name).to_have_value("Attic")
+        assert fetch(ada, harbour, connector)["name"] == "Cellar"
+        console.context.set_offline(False)
+        expect(save).to_be_enabled()
+        name.press("Enter")
+        eventually(lambda: fetch(ada, harbour, connector)["name"] == "Attic")
+
+
 def test_two_people_who_edit_one_connector_see_both_versions(
     world: World, browse: OpenConsole
 ) -> None:

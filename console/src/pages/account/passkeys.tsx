@@ -92,8 +92,8 @@ export function Passkeys() {
                       )}
                     </div>
                   </div>
-                  <Button onClick={() => setRenamed(passkey)}>Rename</Button>
-                  <Button onClick={() => remove(passkey)}>Delete</Button>
+                  <Button writes onClick={() => setRenamed(passkey)}>Rename</Button>
+                  <Button writes onClick={() => remove(passkey)}>Delete</Button>
                 </li>
               ))}
             </ul>
@@ -103,7 +103,7 @@ export function Passkeys() {
       <form className="form" onSubmit={add}>
         <TextField label="Name of this device" maxLength={64} required value={name} error={error ?? undefined} onChange={(event) => setName(event.target.value)} />
         <div className="form-actions">
-          <Button type="submit">Add a passkey</Button>
+          <Button writes type="submit">Add a passkey</Button>
         </div>
       </form>
       {renamed && <Rename passkey={renamed} onClose={() => setRenamed(null)} />}

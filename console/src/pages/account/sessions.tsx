@@ -44,7 +44,7 @@ export function Sessions() {
                     {session.address}, by {METHODS[session.method]}, last used <TimeText at={session.seenAt} precision="minute" />
                   </div>
                 </div>
-                {!session.isThis && <Button onClick={() => void end(session.sessionId)}>End</Button>}
+                {!session.isThis && <Button writes onClick={() => void end(session.sessionId)}>End</Button>}
               </li>
             ))}
           </ul>

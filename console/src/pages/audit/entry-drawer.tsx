@@ -50,7 +50,7 @@ export function UndoButton({ entry }: { entry: AuditEntry }) {
   if (!isPlan(answer) || !may) return null;
   const press = () => undo.mutate(answer, { onError: (error) => void showToast(`Not undone. ${error.message}`, { tone: "bad" }) });
   return (
-    <Button onClick={press} aria-label={`Undo: ${actionWords(entry.action)} ${entry.objectName ?? ""}`} disabledReason={isDone ? "It is undone" : undo.isPending ? "One moment" : undefined}>
+    <Button writes onClick={press} aria-label={`Undo: ${actionWords(entry.action)} ${entry.objectName ?? ""}`} disabledReason={isDone ? "It is undone" : undo.isPending ? "One moment" : undefined}>
       Undo
     </Button>
   );
@@ -62,7 +62,7 @@ function Undo({ entry, onDone }: { entry: AuditEntry; onDone: () => void }) {
   if (!may) return <p className="ink-2">No undo: you may not make this change.</p>;
   return (
     <>
-      <Button onClick={() => undo.mutate(answer)} disabledReason={isDone ? "It is undone" : undo.isPending ? "One moment" : undefined}>
+      <Button writes onClick={() => undo.mutate(answer)} disabledReason={isDone ? "It is undone" : undo.isPending ? "One moment" : undefined}>
         Undo this change
       </Button>
       {undo.isError && (

@@ -67,7 +67,7 @@ function Secret({ client, onClose }: { client: Schemas["GroupAppClient"]; onClos
       actions={
         <>
           <Button onClick={() => download(`${client.name ?? "app-client"}.json`, text)}>Download</Button>
-          <Button look="primary" onClick={onClose}>
+          <Button look="primary" writes={false} onClick={onClose}>
             I have kept it
           </Button>
         </>
@@ -185,8 +185,8 @@ export function AppClientsPage() {
                         </td>
                         <td className="row-actions">
                           <div className="form-actions">
-                            <Button onClick={() => setRenamed(client)}>Rename</Button>
-                            <Button onClick={() => remove(client)}>Delete</Button>
+                            <Button writes onClick={() => setRenamed(client)}>Rename</Button>
+                            <Button writes onClick={() => remove(client)}>Delete</Button>
                           </div>
                         </td>
                       </tr>

@@ -46,7 +46,7 @@ function ResendButton({ connector }: { connector: Connector }) {
   if (!mayResend || !health || health.deadLetters === 0) return null;
   const isResending = connector.dataFailurePolicy?.resending === true;
   return (
-    <Button onClick={() => resend.mutate()} disabledReason={isResending ? "It is being done." : undefined} disabled={resend.isPending}>
+    <Button writes onClick={() => resend.mutate()} disabledReason={isResending ? "It is being done." : undefined} disabled={resend.isPending}>
       {isResending ? "Resending…" : `Resend ${countText(health.deadLetters)} ${health.deadLetters === 1 ? "dead letter" : "dead letters"}`}
     </Button>
   );
@@ -72,7 +72,7 @@ function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () =
   return (
     <>
       {mayWrite && (
-        <Button onClick={() => toggle.mutate(!isOn)} title={isOn ? DISABLED_MEANS : undefined}>
+        <Button writes onClick={() => toggle.mutate(!isOn)} title={isOn ? DISABLED_MEANS : undefined}>
           {isOn ? "Disable" : "Enable"}
         </Button>
       )}

@@ -62,7 +62,7 @@ function ReplayOffer({ connector, span, onDone }: { connector: Connector; span: 
                 {words.before && `; ${words.before}`}
               </p>
               <div className="form-actions">
-                <Button onClick={() => setAsking(true)} disabledReason={found.estimatedMatches === 0 ? "No record of this span passes." : undefined}>
+                <Button writes onClick={() => setAsking(true)} disabledReason={found.estimatedMatches === 0 ? "No record of this span passes." : undefined}>
                   Replay {words.count}
                 </Button>
                 <Button look="quiet" onClick={onDone}>

@@ -112,7 +112,7 @@ function TestDelivery({ groupId, form, fields, record, created, onCreated }: {
               Sends the record of <TimeText at={record.timestamp} precision="recent" /> to your destination, once. Nothing else is forwarded meanwhile.
             </p>
             <div>
-              <Button onClick={() => test.mutate(record)} disabled={test.isPending}>
+              <Button writes onClick={() => test.mutate(record)} disabled={test.isPending}>
                 {since ? "Send again" : "Send a test"}
               </Button>
             </div>
@@ -233,7 +233,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
           <Button look="primary" onClick={() => save.mutate(true)} disabledReason={isFilled ? undefined : "The destination is not filled in yet."} disabled={save.isPending}>
             Save and forward
           </Button>
-          <Button onClick={() => save.mutate(false)} disabledReason={isFilled ? undefined : "The destination is not filled in yet."} disabled={save.isPending}>
+          <Button writes onClick={() => save.mutate(false)} disabledReason={isFilled ? undefined : "The destination is not filled in yet."} disabled={save.isPending}>
             Save disabled
           </Button>
           {saveProblem && saveProblem.fields.length > 0 && (

@@ -37,7 +37,7 @@ function StopReplay({ replay }: { replay: Replay }) {
   });
   if (!mayStop) return null;
   return (
-    <Button onClick={() => stop.mutate()} disabled={stop.isPending} title="What is queued already is still sent">
+    <Button writes onClick={() => stop.mutate()} disabled={stop.isPending} title="What is queued already is still sent">
       Stop
     </Button>
   );

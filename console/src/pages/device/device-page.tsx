@@ -181,8 +181,8 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
         }
         actions={
           <>
-            {may("POST /device/downlink") && <Button onClick={() => setDialog("send")}>Send message</Button>}
-            {may("PUT /device/transfer") && <Button onClick={() => setDialog("move")}>Move…</Button>}
+            {may("POST /device/downlink") && <Button writes onClick={() => setDialog("send")}>Send message</Button>}
+            {may("PUT /device/transfer") && <Button writes onClick={() => setDialog("move")}>Move…</Button>}
             {items.length > 0 && <Menu label={<span aria-label="More actions">⋯</span>} items={items} />}
           </>
         }

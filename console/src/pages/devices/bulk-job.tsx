@@ -119,7 +119,7 @@ export function JobBanner({ groupId, jobId, onJob, onClose }: { groupId: string;
           <Link to="/g/$groupId/jobs/$jobId" params={{ groupId, jobId }}>
             Open job
           </Link>
-          {isOpen && <Button onClick={() => cancel.mutate()}>Cancel job</Button>}
+          {isOpen && <Button writes onClick={() => cancel.mutate()}>Cancel job</Button>}
           {!isOpen && found.undoUntil && !found.undoneBy && found.changed > 0 && <Button onClick={() => undo.mutate()}>Undo</Button>}
         </>
       )}

@@ -39,7 +39,7 @@ export function NoDevice({ groupId, isAsked, onShow, children }: { groupId: stri
     <Empty
       text={`This group has no device of its own; the groups below it have ${count}.`}
       action={
-        <Button look="primary" onClick={onShow}>
+        <Button look="primary" writes={false} onClick={onShow}>
           Show {total === 1 ? "it" : "them"}
         </Button>
       }

@@ -165,8 +165,8 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
   const close = () => setOpen(null);
   const actions = (
     <>
-      {mayCall(rights, "POST /group") && <Button onClick={() => setOpen("below")}>New group below</Button>}
-      {mayChange && <Button onClick={() => setOpen("move")}>Move…</Button>}
+      {mayCall(rights, "POST /group") && <Button writes onClick={() => setOpen("below")}>New group below</Button>}
+      {mayChange && <Button writes onClick={() => setOpen("move")}>Move…</Button>}
       {mayCall(rights, "DELETE /group") && !group.deletionAt && (
         <Button look="danger" onClick={() => setOpen("delete")}>
           Delete…
@@ -186,7 +186,7 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
               <Pill tone="bad">
                 deleted on <TimeText at={group.deletionAt} precision="minute" />
               </Pill>
-              <Button onClick={() => void restore(group.id)}>Restore</Button>
+              <Button writes onClick={() => void restore(group.id)}>Restore</Button>
             </>
           )
         }

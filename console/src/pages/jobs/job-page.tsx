@@ -47,7 +47,7 @@ function Actions({ job, refresh }: { job: Job; refresh: () => void }) {
   if (!may) return null;
   if (isOpen(job))
     return (
-      <Button onClick={() => cancel.mutate()} disabledReason={cancel.isPending ? "One moment" : undefined}>
+      <Button writes onClick={() => cancel.mutate()} disabledReason={cancel.isPending ? "One moment" : undefined}>
         Cancel job
       </Button>
     );
@@ -56,7 +56,7 @@ function Actions({ job, refresh }: { job: Job; refresh: () => void }) {
   return (
     <>
       <span className="ink-2">{duration(Date.parse(job.undoUntil ?? "") - now)} left to undo</span>
-      <Button onClick={() => undo.mutate()} disabledReason={undo.isPending ? "One moment" : undefined}>
+      <Button writes onClick={() => undo.mutate()} disabledReason={undo.isPending ? "One moment" : undefined}>
         Undo
       </Button>
     </>
@@ -76,6 +76,7 @@ function ResultFile({ job, refresh }: { job: Job; refresh: () => void }) {
         until <TimeText at={result.expiresAt} precision="minute" />
       </span>
       <Button
+        writes
         look="quiet"
         onClick={() =>
           hold("The file will be deleted.", async () => {

@@ -89,12 +89,13 @@ export function MessageActions({ message }: { message: Message }) {
   return (
     <>
       {canRetry(message.state) && (
-        <Button onClick={() => retry.mutate()} disabled={retry.isPending}>
+        <Button writes onClick={() => retry.mutate()} disabled={retry.isPending}>
           Retry now
         </Button>
       )}
       {canCancel(message.state) && (
         <Button
+          writes
           look="quiet"
           onClick={() =>
             hold("This message will not be sent.", async () => {

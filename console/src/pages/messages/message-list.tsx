@@ -182,8 +182,8 @@ export function MessageList(props: MessageListProps) {
             {selection.count > 0 && (
               <div className="selection-bar" role="region" aria-label="Selected messages">
                 <strong>{selection.count.toLocaleString("en")} selected</strong>
-                <Button onClick={() => runChosen("retry")}>Retry</Button>
-                <Button onClick={() => runChosen("cancel")}>Cancel messages</Button>
+                <Button writes onClick={() => runChosen("retry")}>Retry</Button>
+                <Button writes onClick={() => runChosen("cancel")}>Cancel messages</Button>
                 <Button look="quiet" onClick={selection.clear}>
                   Clear
                 </Button>

@@ -166,7 +166,7 @@ function Actions({ notification }: { notification: Notification }) {
   return (
     <>
       <NotificationSwitch notification={notification} />
-      <Button onClick={() => test.mutate()} disabled={test.isPending} title="Sample content to every recipient, whatever schedule and throttle say; five a minute">
+      <Button writes onClick={() => test.mutate()} disabled={test.isPending} title="Sample content to every recipient, whatever schedule and throttle say; five a minute">
         Test
       </Button>
       <Button look="danger" onClick={remove}>

@@ -100,7 +100,7 @@ export function NotificationsPage() {
             return (
               <Empty
                 text="A notification sends an alert when something happens to a device or a connector: by e-mail, webhook, push or chat."
-                action={mayCreate && <Button onClick={create}>Create the first notification</Button>}
+                action={mayCreate && <Button writes onClick={create}>Create the first notification</Button>}
                 curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/notification --json '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}'`}
               />
             );

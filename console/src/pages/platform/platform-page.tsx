@@ -126,7 +126,7 @@ function Users() {
     getNextPageParam: (page) => page.nextToken ?? undefined,
   });
   return (
-    <Card title="Users" note={<Button onClick={() => setCreating(true)}>New user</Button>}>
+    <Card title="Users" note={<Button writes onClick={() => setCreating(true)}>New user</Button>}>
       <QueryView query={users} skeletonRows={3}>
         {({ pages }) => (
           <table className="plain">

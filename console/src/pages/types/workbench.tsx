@@ -137,7 +137,7 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
               <Locked label="Try it" operation="POST /device/type/preview" groupId={groupId} />
             )}
             {rights.isOperator && (
-              <Button onClick={() => save.mutate()} disabledReason={save.isPending ? "One moment" : isChanged ? undefined : "It is as saved"}>
+              <Button writes onClick={() => save.mutate()} disabledReason={save.isPending ? "One moment" : isChanged ? undefined : "It is as saved"}>
                 Save for all devices
               </Button>
             )}

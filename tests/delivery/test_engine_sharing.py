@@ -1,6 +1,7 @@
 """What is scarce is shared: attempts in flight, and the CPU time of templates."""
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from longwire.clock import Clock
 from longwire.delivery import leases, message_building, previews
 from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.cel import stored
+from longwire.delivery.cel.expressions import Expression
 from tests.delivery.receiver import HANG, Receiver
 from tests.delivery.test_engine import Line
 from tests.waiting import PATIENCE_S, eventually
@@ -60,6 +63,28 @@ def test_a_template_that_uses_up_its_groups_budget_is_evaluated_later(
         # Nothing fails meanwhile, and nothing is left out.
         costly.settles(succeed=20)
         assert {event["attempts"] for event in costly.events()} == {1}
+
+
+def test_a_long_template_is_compiled_where_nobody_waits_for_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in a transaction nor on the event loop."""
+    threads: list[str] = []
+
+    class Watched(Expression):
+        def __init__(self, source: str) -> None:
+            threads.append(threading.current_thread().name)
+            super().__init__(source)
+
+    with Receiver() as receiver:
+        line = Line(world.person(), receiver.url)
+        template = f"[{', '.join(['message.deviceId'] * 100)}]"
+        line.change(format="custom", params=params(receiver, template))
+        monkeypatch.setattr(stored, "Expression", Watched)
+        for _ in range(3):
+            line.says("1")
+        line.settles(succeed=3)
+    assert [name.rstrip("_0123456789") for name in threads] == ["compute"]
 
 
 @pytest.mark.slow

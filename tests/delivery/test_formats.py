@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from longwire.api.records import KINDS, build_item
-from longwire.delivery.cel.expressions import Expression
+from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.formats import FORMATS, FormatError, FormattedMessage, format_record
 from longwire.records import (
     DataRecord,
@@ -45,7 +45,7 @@ def data_record(**fields: Any) -> EncodedRecord:
 def formatted(
     format: str, record: EncodedRecord = EVENT, template: str | None = None
 ) -> FormattedMessage:
-    expression = None if template is None else Expression(template)
+    expression = None if template is None else StoredExpression(template)
     return format_record(format, expression, "msg_1", record, CONTEXT)
 
 
@@ -152,7 +152,7 @@ def test_custom_is_the_value_of_the_template(
 
 def test_custom_gives_the_same_bytes_on_every_attempt() -> None:
     entries = ", ".join(f"'k{number}': {number}" for number in range(30))
-    template = Expression(f"{{{entries}}}")
+    template = StoredExpression(f"{{{entries}}}")
     bodies = {format_record("custom", template, "msg_1", EVENT, CONTEXT).body for _ in range(20)}
     assert len(bodies) == 1
 
@@ -229,9 +229,9 @@ def stored_records(draw: st.DrawFn) -> EncodedRecord:
 
 
 TEMPLATES = [
-    Expression("message"),
-    Expression("message.data"),
-    Expression("message.deviceName + ' ' + string(message.data)"),
+    StoredExpression("message"),
+    StoredExpression("message.data"),
+    StoredExpression("message.deviceName + ' ' + string(message.data)"),
 ]
 
 

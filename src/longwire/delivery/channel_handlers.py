@@ -15,6 +15,7 @@ import msgspec
 
 from longwire import metrics
 from longwire.delivery import connector_metrics, connectors, messages
+from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
 from longwire.model import Channel
@@ -31,8 +32,14 @@ BuildMessage = Callable[[ClaimedDelivery], OutboundMessage | Refused]
 class ComputedBuilder:
     """Builds messages by a user's expression, whose CPU time is charged to its group."""
 
-    def __init__(self, build: BuildMessage) -> None:
+    def __init__(self, build: BuildMessage, expression: StoredExpression) -> None:
         self._build = build
+        self._expression = expression
+
+    @property
+    def compile_s(self) -> float:
+        """The CPU time that the next message takes more than others."""
+        return self._expression.compile_us / 1e6
 
     def __call__(self, claimed: ClaimedDelivery) -> OutboundMessage | Refused:
         return self._build(claimed)
@@ -82,9 +89,9 @@ class ConnectorHandler:
             encoded = parse_record(claimed.kind, claimed.body)
             return builder.build(claimed.seq, encoded, claimed.context)
 
-        is_computed = builder.template is not None
+        template = builder.template
         return (
-            ComputedBuilder(build_message) if is_computed else build_message,
+            build_message if template is None else ComputedBuilder(build_message, template),
             messages.build_destination(connector, params, egress),
         )
 

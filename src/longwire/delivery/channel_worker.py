@@ -39,6 +39,12 @@ class ChannelWorker:
         return isinstance(self.build_message, ComputedBuilder)
 
     @property
+    def next_build_s(self) -> float:
+        """The CPU time that the next message is expected to take."""
+        build = self.build_message
+        return self.build_s + (build.compile_s if isinstance(build, ComputedBuilder) else 0.0)
+
+    @property
     def is_probing(self) -> bool:
         return self.unreachable_count >= PROBE_AFTER
 

@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
+from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
+from longwire.delivery.cel.stored import StoredExpression
 from longwire.records import EncodedRecord, Record, get_device_name, get_device_type
 
 FORMATS = ("json", "cloudevents", "raw", "custom")
@@ -42,7 +43,7 @@ class FormattedMessage(msgspec.Struct, frozen=True):
 
 def format_record(
     format: str,
-    template: Expression | None,
+    template: StoredExpression | None,
     id: str,
     encoded: EncodedRecord,
     context: Mapping[str, Any],
@@ -120,7 +121,9 @@ def _element(id: str, data: str) -> bytes:
     return f'{{"id":{_json_string(id)},"data":{data}}}'.encode()
 
 
-def _custom(template: Expression | None, id: str, message: Mapping[str, Any]) -> FormattedMessage:
+def _custom(
+    template: StoredExpression | None, id: str, message: Mapping[str, Any]
+) -> FormattedMessage:
     if template is None:
         raise FormatError("there is no template")
     try:

@@ -84,7 +84,7 @@ class BatchBuilder:
         is_small = max(len(each.claimed.body) for each in batch) <= INLINE_CHARACTERS_MAX
         with contextlib.suppress(BudgetUsedUp):
             while True:
-                if is_small and worker.build_s <= INLINE_MESSAGE_S:
+                if is_small and worker.next_build_s <= INLINE_MESSAGE_S:
                     _build_slice(worker, batch, results, INLINE_SLICE_S, self._budgets)
                 else:
                     build = partial(_build_slice, worker, batch, results, BUILD_SLICE_S)

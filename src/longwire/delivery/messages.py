@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from longwire.delivery.cel.expressions import Expression
+from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import (
     Destination,
@@ -31,11 +31,11 @@ class MessageBuilder:
     """Builds the messages of one connector."""
 
     connector: Connector
-    template: Expression | None
+    template: StoredExpression | None
 
     @classmethod
     def for_connector(cls, connector: Connector, params: DestinationParams) -> "MessageBuilder":
-        return cls(connector, Expression(params.template) if params.template else None)
+        return cls(connector, StoredExpression(params.template) if params.template else None)
 
     def build(self, seq: int, encoded: EncodedRecord, context: str) -> OutboundMessage | Refused:
         """The message for a stored record, or why it cannot be built."""

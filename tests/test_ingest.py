@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx
@@ -180,28 +181,39 @@ def test_requests_that_arrive_during_a_commit_share_the_next_one(
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
+@pytest.mark.parametrize(("records_each", "enough"), [(1, 20), (5, UNPAUSED_RECORDS)])
 def test_between_small_commits_under_load_there_is_a_pause_until_there_is_enough(
-    world: World, crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+    world: World,
+    crowd: Crowd,
+    monkeypatch: pytest.MonkeyPatch,
+    records_each: int,
+    enough: int,
 ) -> None:
+    """As many records as before: whoever got a response sends the next. Or enough for a commit."""
     ada = world.person("ada")
     sensor, now = device(ada, ada.group()), world.clock.now()
     commits = Commits(world)
     for committer in commits.ingest.committers:
         monkeypatch.setattr(committer, "_pause_s", 3_600.0)
+
+    def post_some(number: int) -> httpx.Response:
+        names = [f"{number} {each}" for each in range(records_each)]
+        return post_records(ada, "data", [report("data", sensor, now, name) for name in names])
+
     with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
         for number in range(20):
-            crowd.post_record(ada, "data", sensor, now, f"{number}")
-        commits.wait_for_waiting(21)
+            crowd.calls(partial(post_some, number))
+        commits.wait_for_waiting(1 + 20 * records_each)
     crowd.responses()
     # Few requests at a time are no load: after the first commit there was no pause.
-    assert commits.sizes == [1, 20]
-    for number in range(UNPAUSED_RECORDS - 1):
+    assert commits.sizes == [1, 20 * records_each]
+    for number in range(enough - 1):
         crowd.post_record(ada, "data", sensor, now, f"paused {number}")
-    commits.wait_for_waiting(UNPAUSED_RECORDS - 1)
-    assert commits.sizes == [1, 20]
+    commits.wait_for_waiting(enough - 1)
+    assert commits.sizes == [1, 20 * records_each]
     ok(post_record(ada, "data", sensor, now, "enough"))
     crowd.responses()
-    assert commits.sizes == [1, 20, UNPAUSED_RECORDS]
+    assert commits.sizes == [1, 20 * records_each, enough]
 
 
 def test_the_size_of_a_commit_is_limited(make_world: Callable[..., World], crowd: Crowd) -> None:

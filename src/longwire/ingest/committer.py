@@ -25,8 +25,9 @@ COMMITS_IN_FLIGHT_MAX = {"sqlite": 2, "postgresql": 1}
 BUSY_REQUESTS = 8
 
 # On PostgreSQL a commit has a price whatever is in it, and several processes pay it side by side.
-# While requests keep coming, a process whose commits are small pauses between two of them; a commit
-# of so many records is worth its price.
+# While requests keep coming, a process whose commits are small pauses between two of them: until as
+# many records are there as were when the last one ended, stored or waiting, since whoever got a
+# response sends the next. A commit of so many is worth its price in any case.
 PAUSE_S = {"sqlite": 0.0, "postgresql": 0.005}
 UNPAUSED_RECORDS = 64
 
@@ -78,6 +79,7 @@ class IngestCommitter(Generic[Request, Result]):
         self._held: tuple[asyncio.TimerHandle, _Batch[Request, Result]] | None = None  # to retry
         self._pause_s = PAUSE_S[database.engine_name]
         self._pause: asyncio.TimerHandle | None = None
+        self._enough_records = UNPAUSED_RECORDS  # to end it
 
     def try_enqueue(
         self, sender: str, request: Request, on_result: Callable[[Result | Exception], None]
@@ -86,7 +88,7 @@ class IngestCommitter(Generic[Request, Result]):
         if not self.queue.put(sender, (request, on_result)):
             return False
         if self._pause is not None:
-            if self.queue.records >= UNPAUSED_RECORDS:
+            if self.queue.records >= self._enough_records:
                 self._end_pause()
         elif self._in_flight < self._in_flight_max:
             self._submit_commit()
@@ -143,7 +145,7 @@ class IngestCommitter(Generic[Request, Result]):
             # It failed before it started, and so would the next.
             batch = [*batch, *self.queue.take_all()]
         if self._pause_s and self._is_worth_a_pause(batch):
-            self._pause = asyncio.get_running_loop().call_later(self._pause_s, self._end_pause)
+            self._begin_pause()
         elif self.queue and self._in_flight < self._in_flight_max:
             self._submit_commit()  # before the responses: the disk is slower than we are
         if error is not None:
@@ -160,6 +162,10 @@ class IngestCommitter(Generic[Request, Result]):
             len(batch) > self._busy_requests
             and self.queue.records - self.queue.count(batch) < UNPAUSED_RECORDS
         )
+
+    def _begin_pause(self) -> None:
+        self._enough_records = min(UNPAUSED_RECORDS, self.queue.records)
+        self._pause = asyncio.get_running_loop().call_later(self._pause_s, self._end_pause)
 
     def _end_pause(self) -> None:
         if self._pause is not None:

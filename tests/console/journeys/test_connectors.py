@@ -86,7 +86,6 @@ def test_a_filter_is_tried_on_stored_records_before_it_is_saved(
         expect(other.get_by_role("main")).to_contain_text("There is no such connector")
 
 
-@pytest.mark.soak
 def test_a_receiver_that_is_down_loses_nothing(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
@@ -173,7 +172,6 @@ def test_a_webhook_id_leads_to_every_attempt_and_another_is_made(
             expect(page.get_by_role("tab", name="Messages")).to_be_visible()
 
 
-@pytest.mark.soak
 def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
     world: World, browse: OpenConsole
 ) -> None:

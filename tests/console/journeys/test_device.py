@@ -98,7 +98,6 @@ def test_a_configuration_says_where_it_is_from_and_a_change_of_somebody_else_is_
         expect(text).to_have_value(re.compile("highCelsius"))
 
 
-@pytest.mark.soak
 def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
     world: World, browse: OpenConsole
 ) -> None:
@@ -144,7 +143,6 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         expect(page.get_by_role("listitem").filter(has_text="moved the device")).to_be_visible()
 
 
-@pytest.mark.soak
 def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
@@ -165,7 +163,6 @@ def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: O
         expect(page.get_by_role("row").filter(has_text="differs")).to_contain_text("60")
 
 
-@pytest.mark.soak
 def test_a_viewer_reaches_a_device_by_keys_and_sees_nothing_that_is_refused(
     world: World, browse: OpenConsole
 ) -> None:

@@ -147,7 +147,6 @@ def test_some_of_many_are_tagged_at_once_and_undone(
         assert total(ada, harbour, tag="winter") == 1  # what one had before, it keeps
 
 
-@pytest.mark.soak
 def test_one_that_is_gone_is_named_and_none_of_its_thousand_is_moved(
     world: World, browse: OpenConsole
 ) -> None:
@@ -178,7 +177,6 @@ def test_one_that_is_gone_is_named_and_none_of_its_thousand_is_moved(
         assert (total(ada, harbour), total(ada, rail)) == (999, 500)
 
 
-@pytest.mark.soak
 def test_all_that_match_are_a_job_that_is_counted_first_and_undone(
     world: World, browse: OpenConsole
 ) -> None:
@@ -268,7 +266,6 @@ def test_a_new_device_is_told_every_wrong_field_at_once(world: World, browse: Op
         assert json.loads(wagon["information"])["registration"]["state"] == "pending"
 
 
-@pytest.mark.soak
 def test_an_import_shows_wrong_lines_before_anything_is_created(
     world: World, browse: OpenConsole
 ) -> None:

@@ -198,7 +198,6 @@ def test_a_thousand_records_a_second_leave_the_page_quick(
         expect(page.get_by_role("grid", name="Devices that send")).to_contain_text("20,000")
 
 
-@pytest.mark.soak
 def test_pause_holds_the_list_and_going_on_loses_nothing(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
@@ -249,7 +248,6 @@ def test_after_the_service_was_away_the_list_has_what_came_meanwhile(
         expect(rows_of(page).locator("[data-index='0']")).to_contain_text("n new")
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("tabs", [3, pytest.param(10, marks=pytest.mark.soak)])
 def test_all_tabs_are_live_with_one_stream(world: World, browse: OpenConsole, tabs: int) -> None:
     ada = world.person("ada")

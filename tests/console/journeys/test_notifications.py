@@ -12,7 +12,6 @@ from tests.world import World, ok
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
 
-@pytest.mark.soak
 def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
     world: World, browse: OpenConsole
 ) -> None:

@@ -46,7 +46,6 @@ def test_a_new_group_leads_to_a_forwarded_record_in_four_steps(
         assert ada.records(device)
 
 
-@pytest.mark.soak
 def test_figures_chart_and_attention_lead_to_what_is_behind_them(
     world: World, browse: OpenConsole
 ) -> None:

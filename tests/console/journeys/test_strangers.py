@@ -29,7 +29,6 @@ def go(page: Page, path: str) -> None:
     page.evaluate(GO, path)
 
 
-@pytest.mark.soak
 def test_names_and_values_are_text_wherever_they_stand(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group(f"Harbour {SCRIPT}")
@@ -143,7 +142,6 @@ FORGE = """url => {
 }"""
 
 
-@pytest.mark.soak
 def test_a_page_of_another_origin_changes_nothing(world: World, browse: OpenConsole) -> None:
     """On another port of the same host, where the browser sends the cookie along."""
     ada = world.person("ada")

@@ -33,7 +33,6 @@ def update(world: World, folder: Path) -> None:
     page._console = None
 
 
-@pytest.mark.soak
 def test_a_page_of_the_last_version_loads_the_new_one_when_a_file_is_gone(
     folder: Path, world: World, browse: OpenConsole
 ) -> None:

@@ -88,7 +88,6 @@ def tab_to(console: Console, words: str) -> None:
     raise AssertionError(f"{words} cannot be reached")
 
 
-@pytest.mark.soak
 def test_the_same_with_nothing_but_the_keyboard(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")

@@ -12,12 +12,11 @@ from longwire import deferred_matching
 from longwire.delivery import matching
 from longwire.delivery.budgets import TOO_EXPENSIVE, InlineAllowance
 from longwire.delivery.cel import stored
-from longwire.delivery.cel.expressions import EvaluationError
 from longwire.ingest.requests import IngestItem, IngestRequest
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_requests
 from longwire.model import SYSTEM
-from longwire.notifications import firing, geofences, triggers
+from longwire.notifications import firing, geofences, templates, triggers
 from longwire.records import EventRecord, digest_record
 from longwire.store import deferrals
 from longwire.store.database import Tx
@@ -353,7 +352,9 @@ def test_what_was_compiled_first_is_evicted_and_compiled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(stored, "COMPILED", stored.CompiledBound(weight_max=10))
-    expressions = [stored.StoredExpression(f"message.radius > {number}") for number in range(4)]
+    monkeypatch.setattr(stored, "SHARE_MAX", 1.0)
+    sources = [f"message.radius > {number}" for number in range(4)]
+    expressions = [stored.StoredExpression(source, "1") for source in sources]
     assert all(each.compile_us > 0 for each in expressions)
     for number, each in enumerate(expressions):
         assert each.matches({"radius": number + 1})
@@ -362,14 +363,31 @@ def test_what_was_compiled_first_is_evicted_and_compiled_again(
     assert [each.compile_us > 0 for each in expressions] == [False, True, True, False]
 
 
+def test_a_group_evicts_its_own_and_what_is_tried_once_evicts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stored, "COMPILED", stored.CompiledBound(weight_max=20))
+    mine = stored.StoredExpression("message.radius > 1", "mine")
+    assert mine.matches({"radius": 2})
+    for owner in ["theirs"] * 20 + [None] * 20:
+        assert stored.StoredExpression("message.radius > 1", owner).matches({"radius": 2})
+    assert mine.compile_us == 0
+    mine.evict()
+    assert mine.compile_us > 0
+    assert mine.guards_us == 0, "an index of filters is built without compiling them again"
+
+
 def test_what_is_no_longer_valid_says_so_and_stops_nobody(world: World) -> None:
-    with pytest.raises(EvaluationError, match="column"):
-        stored.StoredExpression("message.(").matches({})
-    assert stored.StoredExpression("message.(").guards == ()
+    invalid = stored.StoredExpression("message.(", "1")
+    for _ in range(2):
+        with pytest.raises(stored.NoLongerValid, match="column"):
+            invalid.matches({})
+        assert invalid.compile_us == 0, "it is not compiled again for every record"
+    assert invalid.guards == ()
     with pytest.raises(geofences.UnusableFence, match="save it again"):
-        geofences.StoredFence(b'{"type":"Polygon","coordinates":[]}').contains(48.5, 2.5)
+        geofences.StoredFence(b'{"type":"Polygon","coordinates":[]}', "1").contains(48.5, 2.5)
     padded = b'{"lat":48.5,"lng":2.5,"radius":10' + b" " * 1_000 + b"}"
-    circle = geofences.open_fence(padded)
+    circle = geofences.open_fence(padded, "1")
     assert circle is not None and circle.contains(48.5, 2.5)
     ada = world.person("ada")
     group = ada.group()
@@ -383,6 +401,13 @@ def test_what_is_no_longer_valid_says_so_and_stops_nobody(world: World) -> None:
         shown = ok(ada.get("/notification", groupId=group, notificationId=fence))
         assert "save it again" in shown["error"]["message"]
         assert not receiver.requests
+        texts = {"body": "{{ message.type }} {{ message.type }}"}
+        alert = ada.notification(group, receiver.url, params=texts, reason="opened")
+        patched.setattr(templates, "PLACEHOLDERS_MAX", 1)
+        ada.reports(device, "event", type="opened")
+        assert "opened" in receiver.wait_for(1)[0].json["body"]
+        shown = ok(ada.get("/notification", groupId=group, notificationId=alert))
+        assert "placeholders" in shown["error"]["message"]
 
 
 def test_alerts_that_cannot_wait_have_their_conditions_compiled_a_few_at_a_time() -> None:

@@ -45,13 +45,13 @@ class FilterIndex(Generic[T]):
         """Estimated CPU time of `select`, in microseconds."""
         if self._guarded is not None:
             return self._guarded.cost_us
-        return sum(US_PER_FILTER + each.compile_us for _, each in self._filtered)
+        return sum(US_PER_FILTER + each.guards_us for _, each in self._filtered)
 
     def compile(self) -> Iterator[None]:
         """Compile what `select` needs; yields after each filter."""
         if self._guarded is not None:
             return
-        for expression in [each for _, each in self._filtered if each.compile_us]:
+        for expression in [each for _, each in self._filtered if each.guards_us]:
             _choose_guard(expression.guards)  # compiles it
             yield
 

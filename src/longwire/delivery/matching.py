@@ -122,14 +122,15 @@ class GroupMatchers:
         ]
 
 
-def build_matcher(connector: Connector) -> Matcher:
+def build_matcher(connector: Connector, owner: str | None = None) -> Matcher:
+    """`owner` is the group that its filter is kept compiled for, if it is."""
     return Matcher(
         connector.number,
         connector.group_id,
         connector.channel.created_at,
         frozenset(connector.device_types),
         frozenset(connector.device_ids),
-        StoredExpression(connector.message_filter) if connector.message_filter else None,
+        StoredExpression(connector.message_filter, owner) if connector.message_filter else None,
     )
 
 
@@ -165,7 +166,7 @@ def get_matcher(tx: Tx, connector: Connector) -> Matcher:
     """The matcher of a connector, whose filter is compiled once for each of its versions."""
     channel = connector.channel
     key = _matcher_key(channel.number, channel.version, channel.updated_at)
-    return tx.caches.compiled.get(key, lambda: build_matcher(connector))
+    return tx.caches.compiled.get(key, lambda: build_matcher(connector, connector.group_id))
 
 
 def build_device_context(device: ReportingDevice) -> dict[str, Any]:

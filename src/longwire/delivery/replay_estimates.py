@@ -13,7 +13,7 @@ from functools import partial
 from longwire.clock import HOUR, Moment
 from longwire.delivery import connectors
 from longwire.delivery.budgets import ComputeBudgets
-from longwire.delivery.matching import Matcher, build_matcher
+from longwire.delivery.matching import Matcher, get_matcher
 from longwire.delivery.previews import PREVIEW_BUDGETS
 from longwire.delivery.replays import BEFORE_ANY_ARRIVAL
 from longwire.errors import TooManyRequests
@@ -145,7 +145,7 @@ def _make_plan(
     groups = sorted(int(each) for each in connectors.list_source_groups(tx, connector))
     return _Plan(
         connector.group_id,
-        build_matcher(connector),
+        get_matcher(tx, connector),
         begin_at,
         end_at,
         list(_list_segments(groups, begin_at, end_at, tx.now)),

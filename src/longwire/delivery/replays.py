@@ -19,8 +19,8 @@ from longwire.delivery.cel.expressions import EvaluationError
 from longwire.delivery.matching import (
     Matcher,
     build_delivery,
-    build_matcher,
     encode_device_context,
+    get_matcher,
 )
 from longwire.errors import Conflict, not_found
 from longwire.ids import new_id
@@ -225,7 +225,7 @@ def scan(
     select: SelectDevices | None = None,
 ) -> ScanResult:
     """Scan some records of a period from a position on, and enqueue those that match."""
-    matcher = build_matcher(connector)
+    matcher = get_matcher(tx, connector)
     step = ScanResult(position.group, position.seq, position.until_seq, RECORDS_PER_STEP_MAX)
     for group in sorted(int(each) for each in connectors.list_source_groups(tx, connector)):
         if group < step.group:

@@ -252,9 +252,10 @@ class _Explanation:
         if self._message is None:
             context = build_device_context(self._arrived.device)
             self._message = build_cel_message(self._arrived.row.encoded.record, context)
-        self._compiling_us_left -= matcher.expression.compile_us
-        if self._compiling_us_left < 0:
+        compile_us = matcher.expression.compile_us
+        if compile_us > self._compiling_us_left:
             return NOT_EVALUATED
+        self._compiling_us_left -= compile_us
         try:
             prepared = matcher.expression.prepare(self._message)
             if prepared.cost_us > self._us_left:

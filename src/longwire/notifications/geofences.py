@@ -24,7 +24,7 @@ ERRORS_MAX = 20
 BUILT_AT_ONCE_BYTES_MAX = 512
 US_PER_BYTE = 0.15  # estimated CPU time to build a polygon
 # Polygons of a process that are built, by the bytes of their texts; they take three times those.
-BUILT = CompiledBound(16 * 1024 * 1024)
+BUILT = CompiledBound(32 * 1024 * 1024)
 # Beyond this difference, the shorter arc between two longitudes is the other one.
 HALF_TURN = 180.0
 
@@ -90,14 +90,14 @@ def validate(geofence: Geofence) -> list[tuple[str, str]]:
     ]
 
 
-def open_fence(text: bytes) -> Fence | None:
-    """The fence of a stored geofence, or of null; a large one is built when it is needed."""
+def open_fence(text: bytes, owner: str) -> Fence | None:
+    """The fence of a stored geofence of a group, or of null; a large one is built when needed."""
     if len(text) > BUILT_AT_ONCE_BYTES_MAX:
-        return StoredFence(text)
+        return StoredFence(text, owner)
     geofence = _GEOFENCE.decode(text)
     if geofence is None:
         return None
-    return StoredFence(text) if geofence.radius is None else _build_fence(geofence)
+    return StoredFence(text, owner) if geofence.radius is None else _build_fence(geofence)
 
 
 def _build_fence(geofence: Geofence) -> Fence:
@@ -156,13 +156,16 @@ class StoredFence:
     To build the largest takes some milliseconds, and a group may have hundreds.
     """
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, owner: str) -> None:
         self._text = text
+        self._owner = owner
         self._fence: Fence | None = None
+        self._error: str | None = None
 
     @property
     def build_us(self) -> float:
-        return US_PER_BYTE * len(self._text) if self._fence is None else 0.0
+        is_done = self._fence is not None or self._error is not None
+        return 0.0 if is_done else US_PER_BYTE * len(self._text)
 
     def evict(self) -> None:
         self._fence = None
@@ -173,15 +176,19 @@ class StoredFence:
         return fence.contains(lat, lng)
 
     def _build(self) -> Fence:
+        if self._error is not None:
+            raise UnusableFence(self._error)
         try:
             fence = _build_fence(msgspec.json.decode(self._text, type=Geofence))
         except OperatorError as error:  # a part of the installation is missing
-            raise UnusableFence(str(error)) from None
+            self._error = str(error)
+            raise UnusableFence(self._error) from None
         except (InvalidShape, ValueError):
             # It was valid by the rules of the time when it was saved.
-            raise UnusableFence("the geofence is not valid any more; save it again") from None
+            self._error = "the geofence is not valid any more; save it again"
+            raise UnusableFence(self._error) from None
         self._fence = fence
-        BUILT.add(self, len(self._text))
+        BUILT.add(self, len(self._text), self._owner)
         return fence
 
 

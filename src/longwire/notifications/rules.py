@@ -146,13 +146,13 @@ def compile_rule(tx: Tx, notification: Notification) -> Rule:
         reason=notification.reason,
         device_id=notification.device_id,
         device_types=frozenset(notification.device_types),
-        when=StoredExpression(params.when) if params.when else None,
+        when=StoredExpression(params.when, channel.group_id) if params.when else None,
         schedule=schedules.decode_schedule(notification.schedule)
         if notification.schedule
         else None,
         throttle=params.throttle * SECOND,
-        fence=open_fence(geofence),
-        texts=Texts(params.subject, params.body),
+        fence=open_fence(geofence, channel.group_id),
+        texts=Texts(params.subject, params.body, channel.group_id),
         type=catalogue.TYPES[channel.type],
         params=params,
     )

@@ -7,13 +7,14 @@ of the value, and never prevents a notification from being sent.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from longwire.delivery.cel.expressions import EvaluationError, Expression
 from longwire.delivery.cel.lexer import TOKEN, InvalidExpression
-from longwire.delivery.cel.stored import US_PER_CHARACTER, StoredExpression
+from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.formats import to_json_value
 
 SUBJECT_TEMPLATE_CHARACTERS_MAX = 1_000
@@ -85,16 +86,16 @@ class Texts:
     Defaults where no template is given. Templates are compiled when they are needed.
     """
 
-    def __init__(self, subject: str | None, body: str | None) -> None:
+    def __init__(self, subject: str | None, body: str | None, owner: str | None = None) -> None:
         self._sources = subject, body
+        self._owner = owner
         self._parsed: tuple[Template | None, Template | None] | None = None
+        self.error: str | None = None  # of a template that is not valid any more
 
     @property
     def compile_us(self) -> float:
         """The CPU time that it takes to compile what is not."""
-        if self._parsed is None:
-            return US_PER_CHARACTER * sum(len(each) for each in self._sources if each)
-        return sum(each.compile_us for each in self._parsed if each is not None)
+        return sum(each.compile_us for each in self._parse() if each is not None)
 
     def estimate_us(self, message: Mapping[str, Any]) -> float:
         """The CPU time that the templates take once they are compiled, in microseconds."""
@@ -102,12 +103,18 @@ class Texts:
 
     def _parse(self) -> tuple[Template | None, Template | None]:
         if self._parsed is None:
-            subject, body = (
-                None if source is None else Template(source, StoredExpression)
-                for source in self._sources
-            )
+            subject, body = (self._parse_one(source) for source in self._sources)
             self._parsed = subject, body
         return self._parsed
+
+    def _parse_one(self, source: str | None) -> Template | None:
+        if source is None:
+            return None
+        try:
+            return Template(source, partial(StoredExpression, owner=self._owner))
+        except InvalidTemplate as error:  # by the rules of today
+            self.error = str(error)
+            return None
 
     def render(self, reason: str, message: Mapping[str, Any]) -> tuple[str, str]:
         templates = self._parse()

@@ -236,6 +236,8 @@ class TriggerScanner:
                 if not allowance.take(device.group_id, texts.estimate_us(candidate.message)):
                     return None
                 candidate = candidate.render()
+                if texts.error is not None:
+                    self.errors[candidate.rule.number] = texts.error
             found.append(candidate)
         return found
 

@@ -37,7 +37,7 @@ class EvaluationError(Exception):
 class Expression:
     """A checked expression; it can be evaluated any number of times, in any thread."""
 
-    compile_us = 0.0  # see StoredExpression
+    compile_us = guards_us = 0.0  # see StoredExpression
 
     def __init__(self, source: str) -> None:
         tokens = tokenize(source)

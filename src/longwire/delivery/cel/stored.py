@@ -5,7 +5,7 @@ asks first what that costs, and where it costs too much compiles it later, outsi
 """
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -14,41 +14,64 @@ from longwire.delivery.cel.guards import Guard
 from longwire.delivery.cel.lexer import InvalidExpression
 
 US_PER_CHARACTER = 6.0  # estimated CPU time to compile
-# Of all compiled expressions of a process; a token takes up to a hundred bytes.
-TOKENS_MAX = 1_000_000
+# Of all compiled expressions of a process; a token takes up to 230 bytes.
+TOKENS_MAX = 500_000
+# Of what a process keeps compiled, one group has no more: it evicts its own, not those of others.
+SHARE_MAX = 0.5
+
+
+class NoLongerValid(EvaluationError):
+    """It was valid by the rules of the time when it was saved."""
 
 
 class StoredExpression:
     """An expression as it was saved. Any thread may use it."""
 
-    __slots__ = ("_compiled", "source")
+    __slots__ = ("_compiled", "_error", "_guards", "owner", "source")
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, owner: str | None = None) -> None:
+        """`owner` is the group that it is kept for; without one, it goes with whoever made it."""
         self.source = source
+        self.owner = owner
         self._compiled: Expression | None = None
+        self._guards: Sequence[Guard] | None = None  # stay when it is evicted
+        self._error: str | None = None
 
     @property
     def compile_us(self) -> float:
         """The CPU time that its next use takes more than others."""
-        return US_PER_CHARACTER * len(self.source) if self._compiled is None else 0.0
+        is_done = self._compiled is not None or self._error is not None
+        return 0.0 if is_done else US_PER_CHARACTER * len(self.source)
+
+    @property
+    def guards_us(self) -> float:
+        """The CPU time that it takes to know its guards."""
+        return self.compile_us if self._guards is None else 0.0
 
     @property
     def guards(self) -> Sequence[Guard]:
-        try:
-            return self.compile().guards
-        except EvaluationError:
-            return ()
+        if self._guards is None:
+            try:
+                self._guards = self.compile().guards
+            except EvaluationError:
+                self._guards = ()
+        return self._guards
 
     def compile(self) -> Expression:
-        """Compile it if it is not; `EvaluationError` if it is not valid any more."""
+        """Compile it if it is not; `NoLongerValid` if it cannot be."""
         compiled = self._compiled
-        if compiled is None:
+        if compiled is not None:
+            return compiled
+        if self._error is None:
             try:
                 compiled = Expression(self.source)
             except InvalidExpression as error:
-                raise EvaluationError(str(error)) from None
-            self._compiled = compiled
-            COMPILED.add(self, compiled.token_count)
+                self._error = str(error)
+        if compiled is None:
+            raise NoLongerValid(self._error)
+        self._guards, self._compiled = compiled.guards, compiled
+        if self.owner is not None:
+            COMPILED.add(self, compiled.token_count, self.owner)
         return compiled
 
     def evict(self) -> None:
@@ -75,18 +98,39 @@ class CompiledBound:
 
     def __init__(self, weight_max: int) -> None:
         self.weight_max = weight_max
-        self._weights: OrderedDict[Evictable, int] = OrderedDict()
+        self._entries: OrderedDict[Evictable, tuple[str, int]] = OrderedDict()
+        self._by_owner: defaultdict[str, OrderedDict[Evictable, None]] = defaultdict(OrderedDict)
+        self._totals: defaultdict[str, int] = defaultdict(int)
         self._total = 0
         self._lock = threading.Lock()
 
-    def add(self, compiled: Evictable, weight: int) -> None:
+    def add(self, compiled: Evictable, weight: int, owner: str) -> None:
         with self._lock:
-            self._total += weight - self._weights.pop(compiled, 0)
-            self._weights[compiled] = weight
-            while self._total > self.weight_max and len(self._weights) > 1:
-                evicted, freed = self._weights.popitem(last=False)
-                self._total -= freed
-                evicted.evict()
+            self._remove(compiled)
+            self._entries[compiled] = owner, weight
+            own = self._by_owner[owner]
+            own[compiled] = None
+            self._totals[owner] += weight
+            self._total += weight
+            while self._totals[owner] > self.weight_max * SHARE_MAX and len(own) > 1:
+                self._evict(next(iter(own)))
+            while self._total > self.weight_max and len(self._entries) > 1:
+                self._evict(next(iter(self._entries)))
+
+    def _evict(self, compiled: Evictable) -> None:
+        self._remove(compiled)
+        compiled.evict()
+
+    def _remove(self, compiled: Evictable) -> None:
+        found = self._entries.pop(compiled, None)
+        if found is None:
+            return
+        owner, weight = found
+        self._total -= weight
+        self._totals[owner] -= weight
+        del self._by_owner[owner][compiled]
+        if not self._by_owner[owner]:
+            del self._by_owner[owner], self._totals[owner]
 
 
 COMPILED = CompiledBound(TOKENS_MAX)

@@ -23,7 +23,7 @@ function useDetection(): void {
   useEffect(
     () =>
       client.getQueryCache().subscribe((event) => {
-        if (event.type === "updated" && event.query.state.error instanceof Unreachable) noteAway();
+        if (event.type === "updated" && event.action.type === "error" && event.action.error instanceof Unreachable) noteAway();
       }),
     [client],
   );

@@ -120,7 +120,7 @@ export function JobBanner({ groupId, jobId, onJob, onClose }: { groupId: string;
             Open job
           </Link>
           {isOpen && <Button writes onClick={() => cancel.mutate()}>Cancel job</Button>}
-          {!isOpen && found.undoUntil && !found.undoneBy && found.changed > 0 && <Button onClick={() => undo.mutate()}>Undo</Button>}
+          {!isOpen && found.undoUntil && !found.undoneBy && found.changed > 0 && <Button writes onClick={() => undo.mutate()}>Undo</Button>}
         </>
       )}
       {failure && <span role="alert">{failure.message}</span>}

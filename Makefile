@@ -60,7 +60,7 @@ check: lint ## Check quickly: lint, format, types, and the tests on SQLite witho
 test: .venv/.dev-installed ## Check everything: lint, format, types and the tests, most of them on both engines
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@report=$$(mktemp); $(BIN)/mypy >"$$report" 2>&1 & types=$$!; \
+	@report=$$(mktemp); trap 'kill $$types; rm -f "$$report"' INT TERM; $(BIN)/mypy >"$$report" 2>&1 & types=$$!; \
 		$(BIN)/python -m pytest -m "not soak" $(PYTEST_ARGS); result=$$?; \
 		wait $$types || result=$$?; cat "$$report"; rm "$$report"; exit $$result
 

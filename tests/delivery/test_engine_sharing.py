@@ -12,6 +12,7 @@ from longwire.delivery import leases, message_building, previews
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.cel import stored
 from longwire.delivery.cel.expressions import Expression
+from longwire.delivery.cel.lexer import invalid_at
 from tests.delivery.receiver import HANG, Receiver
 from tests.delivery.test_engine import Line
 from tests.waiting import PATIENCE_S, eventually
@@ -85,6 +86,27 @@ def test_a_long_template_is_compiled_where_nobody_waits_for_it(
             line.says("1")
         line.settles(succeed=3)
     assert [name.rstrip("_0123456789") for name in threads] == ["compute"]
+
+
+def test_a_template_that_a_new_rule_refuses_keeps_its_messages(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody saves it again, and they are sent."""
+
+    def refuse(source: str) -> Expression:
+        raise invalid_at(source, 0, "a new rule")
+
+    with Receiver() as receiver:
+        line = Line(world.person(), receiver.url)
+        line.change(format="custom", params=params(receiver, "message.deviceId"))
+        with monkeypatch.context() as patched:
+            patched.setattr(stored, "Expression", refuse)
+            line.says("1")
+            eventually(lambda: "not valid any more" in (line.error or ""))
+        line.change(format="custom", params=params(receiver, "message.deviceType"))
+        world.clock.let_pass(seconds=1_800)  # to the retry
+        line.settles(succeed=1)
+    assert len(receiver.requests) == 1
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ class AuthorizationServerMetadata(msgspec.Struct):
 class TokenRequest(msgspec.Struct):
     """The form of a request for a token."""
 
-    # Without the words of the query's: generators for Rust stumble over them in a form.
+    # Without the words of the query's: generators for Rust do not compile them in a form.
     grant_type: str | UnsetType = UNSET
 
 

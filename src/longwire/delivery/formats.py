@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
-from longwire.delivery.cel.stored import StoredExpression
+from longwire.delivery.cel.stored import NoLongerValid, StoredExpression
 from longwire.records import EncodedRecord, Record, get_device_name, get_device_type
 
 FORMATS = ("json", "cloudevents", "raw", "custom")
@@ -31,6 +31,10 @@ TEXT = "text/plain; charset=utf-8"
 
 class FormatError(Exception):
     """The record cannot be put into this format; the text says why."""
+
+
+class UnusableTemplate(FormatError):
+    """No record can, until somebody saves the template again."""
 
 
 class FormattedMessage(msgspec.Struct, frozen=True):
@@ -129,6 +133,8 @@ def _custom(
     try:
         value = template.evaluate(message)
         formatted = _from_text(id, value) if isinstance(value, str) else _from_value(id, value)
+    except NoLongerValid as error:
+        raise UnusableTemplate(f"the template is not valid any more: {error}") from None
     except EvaluationError as error:
         raise FormatError(str(error)) from None
     except (ValueError, TypeError, RecursionError):

@@ -14,7 +14,7 @@ from longwire.delivery.destinations.base import (
     Refused,
 )
 from longwire.delivery.egress import Egress
-from longwire.delivery.formats import FormatError, format_record
+from longwire.delivery.formats import FormatError, UnusableTemplate, format_record
 from longwire.ids import format_delivery_id
 from longwire.model import Connector
 from longwire.records import EncodedRecord
@@ -49,7 +49,7 @@ class MessageBuilder:
         except FormatError as error:
             return Refused(
                 f"the message could not be formatted: {error}",
-                is_final=True,
+                is_final=not isinstance(error, UnusableTemplate),
                 code=FailureCode.INVALID_MESSAGE,
             )
         return OutboundMessage(

@@ -3,9 +3,11 @@
 Most of these tests need no Node.js. One builds the console, and skips without it.
 """
 
+import copy
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from hatchling.builders.wheel import WheelBuilder
 from console.scripts import describe_api, licences, manifest
 from longwire.web import console_page
 from tests.chromium import require_console
+from tests.world import World, ok
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = ROOT / "console"
@@ -72,9 +75,17 @@ def test_the_permissions_are_those_of_the_operations(tmp_path: Path) -> None:
     assert describe_api.PERMISSIONS.read_text() == permissions, REBUILD
 
 
+def test_the_client_is_made_from_the_api_that_is_served(built: Path, world: World) -> None:
+    served = manifest.digest_api(ok(world.nobody.get("/openapi.json")))
+    changes = find_changes({"api": manifest.read_manifest().get("api", {})}, {"api": served})
+    assert not changes, f"{changes} changed since the client was generated: {REBUILD}"
+
+
 def test_neither_sources_nor_built_files_were_changed_since_the_build(built: Path) -> None:
     assert (built / manifest.NAME).exists(), f"this was not built as a whole: {REBUILD}"
-    changes = find_changes(manifest.read_manifest(), manifest.build_manifest())
+    found = manifest.build_manifest()
+    recorded = manifest.read_manifest()
+    changes = find_changes({part: recorded.get(part, {}) for part in found}, found)
     assert not changes, f"{changes} changed since the console was built: {REBUILD}"
 
 
@@ -132,3 +143,31 @@ def test_a_change_of_anything_is_noticed(tmp_path: Path) -> None:
     (sources / "node_modules/react/index.js").write_text("2")
     (output / "manifest.json").write_text("{}")
     assert manifest.build_manifest(sources, output) == before
+
+
+def test_a_change_of_what_the_api_takes_or_answers_with_is_noticed(tmp_path: Path) -> None:
+    def describe(change: Callable[[Any], None]) -> dict[str, Any]:
+        changed = copy.deepcopy(document)
+        change(changed)
+        return {"api": manifest.digest_api(changed)}
+
+    document = describe_api.build_openapi(tmp_path)
+    before = {"api": manifest.digest_api(document)}
+
+    def find(change: Callable[[Any], None]) -> list[str]:
+        return find_changes(before, describe(change))
+
+    def group(changed: Any) -> Any:
+        return changed["components"]["schemas"]["Group"]
+
+    def operation(changed: Any) -> Any:
+        return changed["paths"]["/group"]["get"]
+
+    # "description" is a text of Group, and a member of it.
+    assert find(lambda each: group(each)["properties"].pop("description")) == ["api: components"]
+    assert find(lambda each: operation(each)["parameters"].pop()) == ["api: paths"]
+    assert find(lambda each: operation(each).update({"x-permission": "none"})) == ["api: paths"]
+    assert find(lambda each: each["paths"].pop("/group")) == ["api: paths"]
+    assert find(lambda each: each["info"].update(version="9.9.9")) == []
+    assert find(lambda each: operation(each).update(description="Other words.")) == []
+    assert find(lambda each: group(each).update(description="Other words.", example={})) == []

@@ -2,7 +2,7 @@
 // whatever would change something waits.
 import { useSyncExternalStore } from "react";
 
-export const AWAY_REASON = "The service cannot be reached";
+const AWAY_REASON = "The service cannot be reached";
 
 let since: number | null = null;
 const listeners = new Set<() => void>();
@@ -24,6 +24,15 @@ export function noteAway(): void {
 
 export function noteReachable(): void {
   set(null);
+}
+
+// Why something that writes waits, if it does.
+export function awayReason(isAway: boolean, writes: boolean): string | undefined {
+  return isAway && writes ? AWAY_REASON : undefined;
+}
+
+export function useAwayReason(writes = true): string | undefined {
+  return awayReason(useAwaySince() !== null, writes);
 }
 
 export function useAwaySince(): number | null {

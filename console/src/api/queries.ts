@@ -6,7 +6,11 @@ const RETRIES_MAX = 2;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
+    // A browser that believes to be offline may well reach a service on its own machine; and what was
+    // pressed without a connection must not be sent later, when nobody expects it any more.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 10_000,
       refetchOnWindowFocus: false,
       // Refusals are final. A service that is away is asked again by the query's own error view.

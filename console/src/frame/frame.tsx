@@ -88,8 +88,8 @@ function PersonMenu() {
     <Menu
       label={<span aria-label={`Signed in as ${name}`}>{initials(name)}</span>}
       items={[
-        { label: "Account", onSelect: () => void navigate({ to: "/account" }) },
-        { label: "Sign out", onSelect: () => void signOut() },
+        { label: "Account", writes: false, onSelect: () => void navigate({ to: "/account" }) },
+        { label: "Sign out", writes: true, onSelect: () => void signOut() },
       ]}
     />
   );

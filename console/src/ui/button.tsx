@@ -1,8 +1,18 @@
 import type { ButtonHTMLAttributes, ReactNode } from "react";
-import { AWAY_REASON, useAwaySince } from "~/api/away";
+import { useAwayReason } from "~/api/away";
+
+// A link is a button within a text; a plain one looks as its own class says.
+const CLASSES = {
+  primary: "button button-primary",
+  normal: "button button-normal",
+  quiet: "button button-quiet",
+  danger: "button button-danger",
+  link: "link",
+  plain: "",
+} as const;
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
-  look?: "primary" | "normal" | "quiet" | "danger";
+  look?: keyof typeof CLASSES;
   // Why it cannot be pressed at the moment: shown as its title, and the button stays focusable.
   disabledReason?: string | undefined;
   // Whether it changes something, which waits while the service is away.
@@ -11,8 +21,7 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 }
 
 export function Button({ look = "normal", writes = look === "primary" || look === "danger", disabledReason, onClick, className = "", ...rest }: ButtonProps) {
-  const isAway = useAwaySince() !== null;
-  const reason = writes && isAway ? AWAY_REASON : disabledReason;
+  const reason = useAwayReason(writes) ?? disabledReason;
   const isDisabled = rest.disabled === true || reason !== undefined;
   return (
     <button
@@ -21,7 +30,7 @@ export function Button({ look = "normal", writes = look === "primary" || look ==
       disabled={undefined}
       aria-disabled={isDisabled || undefined}
       title={reason ?? rest.title}
-      className={`button button-${look} ${className}`}
+      className={`${CLASSES[look]} ${className}`}
       onClick={(event) => {
         if (isDisabled) event.preventDefault();
         else onClick?.(event);

@@ -33,7 +33,7 @@ export function ConflictDialog({
       actions={
         <>
           <Button onClick={onTheirs}>Take theirs</Button>
-          {onMerged && <Button onClick={onMerged}>Take both, mine where I changed it</Button>}
+          {onMerged && <Button writes onClick={onMerged}>Take both, mine where I changed it</Button>}
           <Button look="primary" onClick={onMine}>
             Save mine
           </Button>

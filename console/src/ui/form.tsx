@@ -1,7 +1,7 @@
-import type { FormEvent, KeyboardEvent, ReactNode } from "react";
+import type { FormEvent, ReactNode } from "react";
 import { Button } from "./button";
 import { CopyButton } from "./copy";
-import { isCommand } from "./keys";
+import { sendByKeys } from "./keys";
 import type { Submission } from "./submit";
 
 // A form that is sent by its button or by Ctrl Enter (⌘ Enter), and shows what was refused.
@@ -24,11 +24,8 @@ export function Form({
     event.preventDefault();
     if (!submission.isBusy) void submission.run(onSubmit);
   };
-  const onKeyDown = (event: KeyboardEvent<HTMLFormElement>) => {
-    if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();
-  };
   return (
-    <form className="form" onSubmit={send} onKeyDown={onKeyDown}>
+    <form className="form" onSubmit={send} onKeyDown={sendByKeys}>
       {children}
       {submission.error && (
         <p className="field-error" role="alert">
@@ -41,7 +38,7 @@ export function Form({
         </p>
       )}
       <div className="form-actions">
-        <Button type="submit" look={look} disabledReason={submission.isBusy ? "One moment" : undefined}>
+        <Button type="submit" look={look} writes disabledReason={submission.isBusy ? "One moment" : undefined}>
           {submit}
         </Button>
         {extra}

@@ -13,6 +13,13 @@ export function isCommand(event: Modified, key: string): boolean {
   return event.key.toLowerCase() === key.toLowerCase() && (event.ctrlKey || event.metaKey);
 }
 
+// Ctrl Enter in a form presses the button that sends it, which knows when it cannot be pressed.
+export function sendByKeys(event: Modified & { currentTarget: HTMLFormElement }): void {
+  if (!isCommand(event, "Enter")) return;
+  const button = [...event.currentTarget.elements].find((each) => each instanceof HTMLButtonElement && each.type === "submit");
+  (button as HTMLButtonElement | undefined)?.click();
+}
+
 const TYPING = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
 
 export function isTyping(target: EventTarget | null): boolean {

@@ -230,8 +230,15 @@ def test_while_the_service_is_away_nothing_is_changed_and_nothing_typed_is_lost(
         for button in (save, page.get_by_role("button", name="Disable")):
             expect(button).to_have_attribute("aria-disabled", "true")
             expect(button).to_have_attribute("title", "The service cannot be reached")
-        name.press("Enter")
+        for keys in ("Enter", "Control+Enter"):
+            name.press(keys)
         expect(name).to_have_value("Attic")
+        page.get_by_role("button", name="More actions").click()
+        delete = page.get_by_role("menuitem", name="Delete")
+        expect(delete).to_have_attribute("title", "The service cannot be reached")
+        delete.click(force=True)
+        expect(page.get_by_role("status").get_by_text("Undo")).to_have_count(0)
+        page.keyboard.press("Escape")
         assert fetch(ada, harbour, connector)["name"] == "Cellar"
         console.context.set_offline(False)
         expect(save).to_be_enabled()

@@ -143,6 +143,39 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         expect(page.get_by_role("listitem").filter(has_text="moved the device")).to_be_visible()
 
 
+def test_while_the_service_is_away_a_menu_offers_nothing_that_changes_the_device(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    device = ada.device(ada.group("Harbour"), name="Cold room")
+    with browse(world, ada) as console:
+        page = console.open(f"/d/{device}")
+        menu = page.get_by_role("button", name="More actions")
+        expect(menu).to_be_visible()
+        console.context.set_offline(True)
+        expect(page.locator(".offline")).to_be_visible()
+        menu.click()
+        items = page.get_by_role("menuitem")
+        expect(items).to_have_text(
+            ["Rename", "Change type", "Redecode records", "Delete records", "Delete device"]
+        )
+        for item in items.all():
+            expect(item).to_have_attribute("aria-disabled", "true")
+            expect(item).to_have_attribute("title", "The service cannot be reached")
+            item.click(force=True)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        console.context.set_offline(False)
+        expect(page.locator(".offline")).to_have_count(0)
+        # A browser that believes to be offline still asks.
+        page.evaluate("dispatchEvent(new Event('offline'))")
+        expect(page.locator(".offline")).to_have_count(0)
+        items.filter(has_text="Rename").click()
+        dialog = page.get_by_role("dialog", name="Rename")
+        dialog.get_by_role("textbox").fill("Cellar")
+        dialog.get_by_role("textbox").press("Enter")
+        expect(page.get_by_role("heading", name="Cellar")).to_be_visible()
+
+
 def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")

@@ -19,7 +19,7 @@ export function AccountPage() {
       <PageHeader
         title="Account"
         below={session.data?.user.email ?? ""}
-        actions={<Button onClick={() => void signOut()}>Sign out</Button>}
+        actions={<Button writes onClick={() => void signOut()}>Sign out</Button>}
       />
       <QueryView query={session}>
         {(found) => {

@@ -187,8 +187,8 @@ function AuditLog() {
           <Menu
             label="Export"
             items={[
-              { label: "CSV: all that match", onSelect: () => exportAs("csv") },
-              { label: "NDJSON: all that match", onSelect: () => exportAs("ndjson") },
+              { label: "CSV: all that match", writes: false, onSelect: () => exportAs("csv") },
+              { label: "NDJSON: all that match", writes: false, onSelect: () => exportAs("ndjson") },
             ]}
           />
         }

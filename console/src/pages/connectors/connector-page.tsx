@@ -82,7 +82,7 @@ function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () =
           Edit
         </Button>
       )}
-      {mayCall(rights, "DELETE /connector") && <Menu label={<span aria-label="More actions">⋯</span>} items={[{ label: "Delete", look: "danger", onSelect: remove }]} />}
+      {mayCall(rights, "DELETE /connector") && <Menu label={<span aria-label="More actions">⋯</span>} items={[{ label: "Delete", writes: true, look: "danger", onSelect: remove }]} />}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { ApiProblem, api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { Button } from "~/ui/button";
 import { ConflictDialog } from "~/ui/conflict-dialog";
-import { isCommand } from "~/ui/keys";
+import { sendByKeys } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { ErrorState, Loading } from "~/ui/state";
 import { showToast } from "~/ui/toast";
@@ -84,9 +84,7 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
         event.preventDefault();
         if (isChanged && !save.isPending) submit();
       }}
-      onKeyDown={(event) => {
-        if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();
-      }}
+      onKeyDown={sendByKeys}
     >
       <Card title="Destination" note={connector.type} className="form">
         <ParamFields {...props} />

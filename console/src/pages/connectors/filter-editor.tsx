@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useAwaySince } from "~/api/away";
 import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { Button } from "~/ui/button";
@@ -43,7 +44,8 @@ export function FilterEditor({ connector }: { connector: Connector }) {
   });
   const items = preview.items ?? [];
   const at = chosenIndex(items, chosen);
-  const canSave = isChanged && !mistake && !save.isPending;
+  const isAway = useAwaySince() !== null;
+  const canSave = isChanged && !mistake && !save.isPending && !isAway;
   return (
     <div className="connector-filter">
       <Card title="Filter" note={mayWrite ? `CEL · tried as you type · ${COMMAND} Enter saves` : "CEL"}>

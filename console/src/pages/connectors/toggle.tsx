@@ -1,6 +1,7 @@
 // Enable and disable: at once, with undo, and with what it means.
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
+import { Button } from "~/ui/button";
 import { showToast } from "~/ui/toast";
 import { nameOr } from "~/ui/name";
 import { refreshConnector, type Connector } from "./queries";
@@ -32,8 +33,8 @@ export function useToggle(connector: Connector) {
 
 export function Switch({ isOn, label, title, onChange }: { isOn: boolean; label: string; title?: string; onChange: (isOn: boolean) => void }) {
   return (
-    <button type="button" role="switch" aria-checked={isOn} aria-label={label} title={title} className="switch" onClick={() => onChange(!isOn)}>
+    <Button look="plain" writes role="switch" aria-checked={isOn} aria-label={label} title={title} className="switch" onClick={() => onChange(!isOn)}>
       <span className="switch-knob" />
-    </button>
+    </Button>
   );
 }

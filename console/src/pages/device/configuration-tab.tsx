@@ -8,7 +8,7 @@ import { useMay } from "~/api/may";
 import { GroupName } from "~/pages/devices/devices-page";
 import { Button } from "~/ui/button";
 import { TextArea, fieldError } from "~/ui/field";
-import { COMMAND, isCommand } from "~/ui/keys";
+import { COMMAND, sendByKeys } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { ErrorState, QueryView } from "~/ui/state";
@@ -175,9 +175,7 @@ function Own({ device }: { device: Device }) {
           event.preventDefault();
           if (isChanged && !save.isPending) save.mutate();
         }}
-        onKeyDown={(event) => {
-          if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();
-        }}
+        onKeyDown={sendByKeys}
       >
         <TextArea
           label="Configuration"

@@ -148,11 +148,11 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
   const tabs = TABS.filter((tab) => may(tab.needs));
   const tab = tabs.find((each) => each.id === search.tab)?.id ?? tabs[0]?.id ?? "configuration";
   const items: MenuItem[] = [
-    ...(may("PUT /device") ? [{ label: "Rename", onSelect: () => setDialog("rename") }] : []),
-    ...(may("PUT /device/type") ? [{ label: "Change type", onSelect: () => setDialog("type") }] : []),
-    ...(may("POST /device/redecode") ? [{ label: "Redecode records", onSelect: () => setDialog("redecode") }] : []),
-    ...(may("DELETE /device/data") ? [{ label: "Delete records", look: "danger" as const, onSelect: () => setDialog("records") }] : []),
-    ...(may("DELETE /device") ? [{ label: "Delete device", look: "danger" as const, onSelect: remove }] : []),
+    ...(may("PUT /device") ? [{ label: "Rename", writes: true, onSelect: () => setDialog("rename") }] : []),
+    ...(may("PUT /device/type") ? [{ label: "Change type", writes: true, onSelect: () => setDialog("type") }] : []),
+    ...(may("POST /device/redecode") ? [{ label: "Redecode records", writes: true, onSelect: () => setDialog("redecode") }] : []),
+    ...(may("DELETE /device/data") ? [{ label: "Delete records", writes: true, look: "danger" as const, onSelect: () => setDialog("records") }] : []),
+    ...(may("DELETE /device") ? [{ label: "Delete device", writes: true, look: "danger" as const, onSelect: remove }] : []),
   ];
   const close = () => setDialog(null);
   const choose = (action: BulkAction) => {

@@ -118,7 +118,7 @@ function CancelButton({ downlink }: { downlink: Downlink }) {
     onSettled: () => client.invalidateQueries({ queryKey: ["downlinks", downlink.deviceId] }),
   });
   return (
-    <Button look="quiet" onClick={() => cancel.mutate()} disabledReason={cancel.isPending ? "Being cancelled" : undefined}>
+    <Button look="quiet" writes onClick={() => cancel.mutate()} disabledReason={cancel.isPending ? "Being cancelled" : undefined}>
       Cancel
     </Button>
   );

@@ -1,7 +1,9 @@
 import { useState, type FormEvent } from "react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useAwaySince } from "~/api/away";
 import { api, read } from "~/api/client";
 import { parseTags } from "~/pages/devices/bulk";
+import { Button } from "~/ui/button";
 import { showToast } from "~/ui/toast";
 import type { Device } from "./queries";
 
@@ -10,6 +12,7 @@ type TagChange = { addTags: string[] } | { removeTags: string[] };
 export function TagEditor({ device, mayChange, onChanged }: { device: Device; mayChange: boolean; onChanged: (device: Device) => void }) {
   const client = useQueryClient();
   const [text, setText] = useState<string | null>(null);
+  const isAway = useAwaySince() !== null;
   const tags = device.tags ?? [];
   // By name, not as a whole list: what others have tagged meanwhile stays, and is not undone either.
   const put = async (change: TagChange): Promise<Device> => {
@@ -32,6 +35,7 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
   });
   const add = (event: FormEvent) => {
     event.preventDefault();
+    if (isAway) return;
     const added = parseTags(text ?? "").filter((tag) => !tags.includes(tag));
     setText(null);
     if (added.length > 0) change.mutate({ tagged: { addTags: added }, undone: { removeTags: added }, text: `Added ${added.join(", ")} to ${device.name}` });
@@ -42,22 +46,23 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
         <span key={tag} className="tag">
           {tag}
           {mayChange && (
-            <button
-              type="button"
+            <Button
+              look="plain"
+              writes
               className="tag-remove"
               aria-label={`Remove the tag ${tag}`}
               onClick={() => change.mutate({ tagged: { removeTags: [tag] }, undone: { addTags: [tag] }, text: `Removed ${tag} from ${device.name}` })}
             >
               ×
-            </button>
+            </Button>
           )}
         </span>
       ))}
       {mayChange &&
         (text === null ? (
-          <button type="button" className="link" onClick={() => setText("")}>
+          <Button look="link" writes onClick={() => setText("")}>
             + tag
-          </button>
+          </Button>
         ) : (
           <form onSubmit={add}>
             <input

@@ -205,11 +205,11 @@ export function BulkBar(props: BarProps) {
             <span className="bar-space" />
             {mayChange && (
               <>
-                <Button onClick={() => setDialog("tag")}>Tag</Button>
-                <Button onClick={() => setDialog("type")}>Type</Button>
+                <Button writes onClick={() => setDialog("tag")}>Tag</Button>
+                <Button writes onClick={() => setDialog("type")}>Type</Button>
               </>
             )}
-            {mayMove && <Button onClick={() => setDialog("move")}>Move to…</Button>}
+            {mayMove && <Button writes onClick={() => setDialog("move")}>Move to…</Button>}
             <Button onClick={exportChosen}>Export</Button>
             {mayDelete && (
               <Button look="danger" onClick={() => choose({ kind: "delete" })}>

@@ -5,6 +5,7 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
+import { BASE_PATH } from "~/base-path";
 import { DeviceName } from "~/pages/messages/device-name";
 import { GroupName } from "~/pages/devices/devices-page";
 import { duration } from "~/time";
@@ -69,7 +70,7 @@ function ResultFile({ job, refresh }: { job: Job; refresh: () => void }) {
   const query = { groupId, jobId };
   return (
     <span className="job-file">
-      <a href={`/job/result?${new URLSearchParams(query).toString()}`} download>
+      <a href={`${BASE_PATH}/job/result?${new URLSearchParams(query).toString()}`} download>
         Download {result.bytes.toLocaleString("en")} bytes
       </a>{" "}
       <span className="ink-2">

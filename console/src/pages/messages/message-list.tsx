@@ -148,16 +148,16 @@ export function MessageList(props: MessageListProps) {
                 </span>
               )}
               {mayChange && !bulk.progress && filter.status === "failed" && (
-                <Button look="quiet" onClick={() => runAll("retry")}>
+                <Button look="quiet" writes onClick={() => runAll("retry")}>
                   Retry all that match
                 </Button>
               )}
               {mayChange && !bulk.progress && filter.status === "processing" && (
                 <>
-                  <Button look="quiet" onClick={() => runAll("retry")}>
+                  <Button look="quiet" writes onClick={() => runAll("retry")}>
                     Retry all that match now
                   </Button>
-                  <Button look="quiet" onClick={() => runAll("cancel")}>
+                  <Button look="quiet" writes onClick={() => runAll("cancel")}>
                     Cancel all that match
                   </Button>
                 </>

@@ -85,8 +85,8 @@ function Messages() {
           <Menu
             label="Export"
             items={[
-              { label: "CSV: all that arrived in this range", onSelect: () => exportAs("csv") },
-              { label: "NDJSON: all that arrived in this range", onSelect: () => exportAs("ndjson") },
+              { label: "CSV: all that arrived in this range", writes: false, onSelect: () => exportAs("csv") },
+              { label: "NDJSON: all that arrived in this range", writes: false, onSelect: () => exportAs("ndjson") },
             ]}
           />
         }

@@ -9,7 +9,7 @@ import { fieldsOf, type FormField } from "~/pages/connectors/schema-form";
 import { Button } from "~/ui/button";
 import { ConflictDialog } from "~/ui/conflict-dialog";
 import { IdText } from "~/ui/copy";
-import { isCommand } from "~/ui/keys";
+import { sendByKeys } from "~/ui/keys";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
@@ -98,9 +98,7 @@ function EditForm({ notification, fields }: { notification: Notification; fields
         event.preventDefault();
         if (isChanged && !save.isPending && !isComplete(form, fields)) submit();
       }}
-      onKeyDown={(event) => {
-        if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();
-      }}
+      onKeyDown={sendByKeys}
     >
       <NotificationFields groupId={groupId} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />
       {save.error && !theirs && !(problem && problem.fields.length > 0) && <ErrorState error={save.error} />}

@@ -3,6 +3,7 @@ import "./people.css";
 import { useState } from "react";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
+import { useAwayReason } from "~/api/away";
 import { CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { groupQuery, queryClient, sessionQuery } from "~/api/queries";
@@ -118,15 +119,16 @@ function MemberRow({
   onAsk: (member: Member, what: "may" | "link") => void;
   onRemove: (member: Member) => void;
 }) {
+  const away = useAwayReason();
   const mayWrite = mayCall(rights, "PUT /group/user");
   const isHeldByMe = !member.role || roles.some((role) => role.id === member.role?.id);
   const reason = lock ?? (isHeldByMe ? undefined : "Their role holds more than yours.");
   const items: MenuItem[] = [
-    { label: `What may ${nameOf(member)} do here?`, onSelect: () => onAsk(member, "may") },
+    { label: `What may ${nameOf(member)} do here?`, writes: false, onSelect: () => onAsk(member, "may") },
     ...(mayWrite
       ? [
-          { label: "Copy a sign-in link…", onSelect: () => onAsk(member, "link") },
-          { label: "Remove from the group", look: "danger" as const, disabledReason: reason, onSelect: () => onRemove(member) },
+          { label: "Copy a sign-in link…", writes: true, onSelect: () => onAsk(member, "link") },
+          { label: "Remove from the group", writes: true, look: "danger" as const, disabledReason: reason, onSelect: () => onRemove(member) },
         ]
       : []),
   ];
@@ -141,6 +143,8 @@ function MemberRow({
           <select
             className="input"
             aria-label={`Role of ${nameOf(member)}`}
+            disabled={away !== undefined}
+            title={away}
             value={member.role?.id ?? ""}
             onChange={(event) => {
               const chosen = roles.find((role) => role.id === event.target.value);

@@ -104,14 +104,14 @@ function Matrix({
                 {role.removable ? (
                   <span className="roles-actions">
                     {onEdit && (
-                      <button type="button" className="link" onClick={() => onEdit(role)}>
+                      <Button look="link" writes onClick={() => onEdit(role)}>
                         Edit<span className="visually-hidden"> {role.name}</span>
-                      </button>
+                      </Button>
                     )}
                     {onRemove && (
-                      <button type="button" className="link" onClick={() => onRemove(role)}>
+                      <Button look="link" writes onClick={() => onRemove(role)}>
                         Delete<span className="visually-hidden"> {role.name}</span>
-                      </button>
+                      </Button>
                     )}
                   </span>
                 ) : (

@@ -46,6 +46,8 @@ from citus_shards
 where table_name = cast('arrival' as regclass)
 group by nodeport
 """
+COMMITS = "longwire_citus_commits_total"
+WORKERS = "longwire_citus_workers"
 PREPARED = "select count(*) from pg_prepared_xacts"
 
 
@@ -124,6 +126,12 @@ def asked_to_store(server: Server) -> int:
     return len(re.findall(r"execute longwire_\d+: insert into arrival ", log))
 
 
+def read_metric(service: Service, name: str) -> dict[str, int]:
+    """What the process says of its workers, by label."""
+    found = re.findall(rf'{name}{{\w+="(\w+)"}} (.+)', service.http.get("/metrics").text)
+    return {label: int(float(value)) for label, value in found}
+
+
 def wait_for_more(ledger: Ledger) -> None:
     """Until some more records have been acknowledged, which takes a while after a restart."""
     enough = ledger.acknowledged + 20
@@ -194,18 +202,33 @@ def test_records_are_committed_on_the_workers_that_have_them(
 
         def is_all_on_workers() -> bool:
             """Not at once: what a commit needs of the coordinator has to be cached."""
+            before = read_metric(service, COMMITS)
             on_coordinator, *on_workers = report()
-            return on_coordinator == 0 and sum(on_workers) == len(ledger.fleet)
+            after = read_metric(service, COMMITS)
+            is_all = on_coordinator == 0 and sum(on_workers) == len(ledger.fleet)
+            if is_all:
+                assert after["declined"] == before["declined"]
+                assert after["direct"] == before["direct"] + len(ledger.fleet)
+            return is_all
 
         def is_first_worker_left() -> bool:
-            on_coordinator, on_first, _ = report()
-            return on_coordinator > 0 and on_first == 0
+            before = read_metric(service, COMMITS)
+            on_coordinator, on_first, on_second = report()
+            after = read_metric(service, COMMITS)
+            is_left = on_coordinator > 0 and on_first == 0
+            if is_left:
+                assert after["declined"] == before["declined"] + on_coordinator
+                assert after["direct"] == before["direct"] + on_second
+            return is_left
 
         eventually(is_all_on_workers, 60)
+        assert read_metric(service, WORKERS) == {"used": 2, "left": 0}
         cluster.workers[0].reload(synchronous_commit="off")  # it may lose what it confirms
         eventually(is_first_worker_left, 60)
+        assert read_metric(service, WORKERS) == {"used": 1, "left": 1}
         cluster.workers[0].reload(synchronous_commit="on")
         eventually(is_all_on_workers, 60)
+        assert read_metric(service, WORKERS) == {"used": 2, "left": 0}
         for device in ledger.fleet:
             items = ok(operator.get("/device/data", deviceId=device, limit=1_000))["items"]
             assert len(items) == len(rounds)
@@ -231,9 +254,12 @@ def test_nothing_is_lost_when_a_worker_and_the_coordinator_are_killed(
             wait_for_more(ledger)
         cluster.wait_until_settled()
         ledger.assert_stored_by(service)
+    acknowledged, commits = ledger.acknowledged, read_metric(service, COMMITS)
+    assert commits["direct"] > 0
     ledger.resend_unacknowledged(service)
     ledger.assert_stored_by(service)
-    print(f"{ledger.acknowledged} acknowledged, 0 lost")
+    resent = ledger.acknowledged - acknowledged
+    print(f"{acknowledged} acknowledged, 0 lost; {resent} sent again; commits {commits}")
     assert service.stop() == 0
 
 
@@ -249,7 +275,11 @@ def test_nothing_is_lost_while_shards_move_to_another_worker(
         assert cluster.count_shards(added) > 0
         wait_for_more(ledger)
     ledger.assert_stored_by(service)
-    print(f"{ledger.acknowledged} acknowledged, 0 lost; {cluster.count_shards(added)} shards moved")
+    # Those that were moved are committed on the worker that has them now.
+    eventually(lambda: read_metric(service, WORKERS) == {"used": 3, "left": 0}, 60)
+    commits = read_metric(service, COMMITS)
+    moved = cluster.count_shards(added)
+    print(f"{ledger.acknowledged} acknowledged, 0 lost; {moved} shards moved; commits {commits}")
     assert service.stop() == 0
 
 

@@ -47,7 +47,14 @@ function ResendButton({ connector }: { connector: Connector }) {
   const isResending = connector.dataFailurePolicy?.resending === true;
   return (
     <Button writes onClick={() => resend.mutate()} disabledReason={isResending ? "It is being done." : undefined} disabled={resend.isPending}>
-      {isResending ? "Resending…" : `Resend ${countText(health.deadLetters)} ${health.deadLetters === 1 ? "dead letter" : "dead letters"}`}
+      {isResending ? (
+        "Resending…"
+      ) : (
+        <span>
+          Resend {countText(health.deadLetters)}
+          <span className="if-wide"> {health.deadLetters === 1 ? "dead letter" : "dead letters"}</span>
+        </span>
+      )}
     </Button>
   );
 }

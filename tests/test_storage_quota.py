@@ -6,6 +6,7 @@ from collections.abc import Callable
 from longwire import maintenance
 from longwire.store import audit, group_storage, record_deletion
 from longwire.store.database import Tx
+from longwire.store.dialects import by_slot
 from tests.world import KINDS, NOON, World, ok, record_of, refused
 
 LATER = 11  # seconds after which the quota is looked at again
@@ -15,17 +16,26 @@ def counted(world: World, group: str) -> tuple[int, int]:
     return world.read(lambda tx: group_storage.get(tx, int(group)))
 
 
+LIST_SIZES = """
+select length(r.body)
+from record_{kind} r
+where exists (
+    select 1
+    from device_stay s
+    where s.device_number = r.device_number
+        and s.stay = r.stay
+        and s.slot = r.slot
+        and s.group_id = :home
+)
+"""
+
+
 def recounted(world: World, group: str) -> tuple[int, int]:
     def work(tx: Tx) -> tuple[int, int]:
         sizes = [
             size
             for kind in KINDS
-            for (size,) in tx.fetch_raw(
-                f"select length(r.body) from record_{kind} r where exists (select 1"
-                " from device_stay s where s.device_number = r.device_number"
-                " and s.stay = r.stay and s.group_id = :home)",
-                {"home": int(group)},
-            )
+            for (size,) in tx.fetch_raw(by_slot(LIST_SIZES.format(kind=kind)), {"home": int(group)})
         ]
         return len(sizes), sum(sizes)
 

@@ -373,10 +373,12 @@ def _list_oldest(retention_days: Mapping[str, int], database: Database) -> dict[
 
 async def _delete_old_records_of_kind(database: Database, kind: str, oldest: Moment) -> None:
     if database.engine_name == "postgresql":
-        place: partitions.Place | None = partitions.FIRST_PLACE
-        while place is not None:
+        place: partitions.Place | None = None
+        is_done = False
+        while not is_done:
             walk = partial(partitions.delete_older, kind=kind, before=oldest, place=place)
             _, place = await database.write(walk)
+            is_done = place is None
             await asyncio.sleep(0)
         return
     device: int | None = 0

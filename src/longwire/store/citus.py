@@ -1,7 +1,7 @@
 """A PostgreSQL with the extension Citus: what records touch is spread over servers, by slot.
 
 All else stays where it is, on the coordinator. A commit of records holds one slot, so it writes to
-one worker. Nothing outside of this file knows of the extension: the statements are the same.
+one worker. The statements are the same as without the extension.
 """
 
 from typing import NamedTuple
@@ -111,11 +111,16 @@ def _distribute_one(tx: Tx, name: str, shards: int) -> None:
 
 def get_layout(tx: Tx) -> Layout | None:
     """How the tables are distributed; None if they are not."""
-    if not _has_extension(tx):
-        return None
-    if FIRST_TABLE not in {name for (name,) in tx.fetch_raw(LIST_DISTRIBUTED, {})}:
+    if not is_distributed(tx):
         return None
     return Layout(*tx.fetch_raw(COUNT_SHARDS, {"name": FIRST_TABLE})[0])
+
+
+def is_distributed(tx: Tx) -> bool:
+    """Whether each slot has tables of its own, on some server."""
+    return _has_extension(tx) and FIRST_TABLE in {
+        name for (name,) in tx.fetch_raw(LIST_DISTRIBUTED, {})
+    }
 
 
 def change_slots(tx: Tx, count: int) -> None:

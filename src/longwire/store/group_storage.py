@@ -4,12 +4,13 @@ Each process counts in rows of its own, as for the counters, so that none waits 
 deleted is subtracted in the row of writer 0. The size is that of the stored JSON, in characters.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from longwire.clock import Moment
 from longwire.store import schema, slots
 from longwire.store.bulk import KEY, insert_many
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.dialects import by_slot
 
 _ADD = f"""
@@ -17,11 +18,6 @@ on conflict {KEY} do update
 set records = group_storage.records + excluded.records,
     characters = group_storage.characters + excluded.characters
 """
-# In a statement of its own; what is subtracted counts in the first slot.
-_ADDED = DialectSql(
-    _ADD.strip().replace(KEY, "(group_id, writer)"),
-    _ADD.strip().replace(KEY, "(group_id, writer, slot)"),
-)
 
 # The group in which the device stayed; a stay that was erased is known by its erasure.
 GET_GROUP_OF_STAY = by_slot(
@@ -61,39 +57,33 @@ join erasure s
 group by s.group_id
 """
 
-# Old records in a range of blocks of a partition.
-DELETE_BLOCKS = f"""
-with gone as (
-    delete from {{table}}
-    where ctid = any (array(
+# Old records in a range of blocks of a partition, or of what it has on a worker for one slot.
+DELETE_BLOCKS = """
+delete from {table}
+where ctid = any (array(
         select ctid
-        from {{table}}
+        from {table}
         where ctid >= cast(:begin as tid)
             and ctid < cast(:end as tid)
             and ts < :before
+            {in_slot}
         limit :most
     ))
-    returning device_number, stay, length(body) as characters
-), subtracted as (
-    insert into group_storage (group_id, writer, records, characters)
-    select s.group_id, 0, -count(*), -sum(r.characters)
-    from gone r
-    cross join lateral (
-        select group_id
-        from device_stay
-        where device_number = r.device_number
-            and stay = r.stay
-        union all
-        select group_id
-        from erasure
-        where device_number = r.device_number
-            and stay = r.stay
-    ) s
-    group by s.group_id
-    {_ADDED.postgres}
-)
-select count(*)
-from gone
+    {in_slot}
+returning device_number, stay, length(body)
+"""
+
+LIST_GROUPS_OF_STAYS = """
+select device_number, stay, group_id
+from device_stay
+where device_number = any(:numbers)
+    and slot = any(:slots)
+"""
+
+LIST_GROUPS_OF_ERASURES = """
+select device_number, stay, group_id
+from erasure
+where device_number = any(:numbers)
 """
 
 GET = """
@@ -132,10 +122,36 @@ def subtract_table(tx: Tx, table: str) -> None:
         add(tx, 0, {group: (-records, -int(characters)) for group, records, characters in found})
 
 
-def delete_blocks(tx: Tx, table: str, begin: int, end: int, before: Moment, most: int) -> int:
-    """Delete some records older than a moment, between two blocks of a partition; how many."""
-    values = {"begin": f"({begin},0)", "end": f"({end},0)", "before": before, "most": most}
-    return int(tx.fetch_raw(DELETE_BLOCKS.format(table=table), values)[0][0])
+def delete_blocks(
+    tx: Tx, table: str, slot: int | None, blocks: range, before: Moment, most: int
+) -> int:
+    """Delete some records older than a moment, in these blocks of a partition; how many.
+
+    With a slot they are the blocks of its shard, in which there may be other slots.
+    """
+    values = {"begin": f"({blocks.start},0)", "end": f"({blocks.stop},0)", "before": before}
+    in_slot = "" if slot is None else "and slot = :slot"
+    gone = tx.fetch_raw(
+        DELETE_BLOCKS.format(table=table, in_slot=in_slot),
+        {**values, "most": most} | ({} if slot is None else {"slot": slot}),
+    )
+    if gone:
+        _subtract(tx, gone)
+    return len(gone)
+
+
+def _subtract(tx: Tx, gone: Sequence[tuple[int, int, int]]) -> None:
+    """Subtract records, each with its device, stay and size, from what their groups have."""
+    numbers = sorted({device for device, _, _ in gone})
+    values = {"numbers": numbers, "slots": sorted({each % tx.slots for each in numbers})}
+    rows = tx.fetch_raw(LIST_GROUPS_OF_ERASURES, {"numbers": numbers})
+    rows += tx.fetch_raw(LIST_GROUPS_OF_STAYS, values)
+    groups = {(device, stay): group for device, stay, group in rows}
+    less: defaultdict[int, list[int]] = defaultdict(list)
+    for device, stay, size in gone:
+        if (device, stay) in groups:
+            less[groups[device, stay]].append(size)
+    add(tx, 0, {group: (-len(sizes), -sum(sizes)) for group, sizes in less.items()})
 
 
 def get(tx: Tx, group_number: int) -> tuple[int, int]:

@@ -5,14 +5,15 @@ such as the record of a device whose clock is decades off, is kept in a default 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from longwire.clock import SECOND, Moment
 from longwire.records import KIND_NAMES
-from longwire.store import group_storage, record_deletion
+from longwire.store import citus, group_storage, record_deletion
 from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
 
@@ -86,20 +87,37 @@ def drop_if_empty(tx: Tx, name: str) -> bool:
     return True
 
 
-# Where a walk through the partitions of a kind is: a table, and a block of it.
-Place = tuple[str, int]
-FIRST_PLACE: Place = ("", 0)
+class Place(NamedTuple):
+    """Where a walk through the partitions of a kind is."""
+
+    name: str
+    slot: int | None  # of those whose rows are in tables of their own
+    block: int
+    end: int
+
 
 COUNT_BLOCKS = """
 select pg_relation_size(cast(:name as regclass)) / cast(current_setting('block_size') as integer)
 """
 
+# Asked of the table in which a slot is, whose name is not known here.
+COUNT_BLOCKS_OF_SLOT = """
+select pg_relation_size(tableoid) / cast(current_setting('block_size') as integer)
+from {table}
+where slot = :slot
+order by device_number
+limit 1
+"""
 
-def delete_older(tx: Tx, kind: str, before: Moment, place: Place) -> tuple[int, Place | None]:
+
+def delete_older(
+    tx: Tx, kind: str, before: Moment, place: Place | None
+) -> tuple[int, Place | None]:
     """Delete some records older than a moment, in the partitions that have others as well.
 
     Block by block, as they are on the disk: there is no index by time, and looking at each device
-    takes longer the more there are. Returns how many, and where to continue; None at the end.
+    takes longer the more there are. Returns how many, and where to continue; None at the end. What
+    is appended to a partition meanwhile is left to the next walk.
     """
     table = f"record_{kind}"
     month = re.compile(rf"{table}_p(\d{{6}})")
@@ -109,13 +127,32 @@ def delete_older(tx: Tx, kind: str, before: Moment, place: Place) -> tuple[int, 
         if name == f"{table}_default"
         or ((found := month.fullmatch(name)) and _begin_of(found[1]) < before)
     ]
-    name, block = place
-    if name not in mixed or block >= tx.fetch_raw(COUNT_BLOCKS, {"name": name})[0][0]:
-        later = [each for each in mixed if each > name]
-        return 0, (later[0], 0) if later else None
+    if place is None or place.name not in mixed or place.block >= place.end:
+        return 0, _find_next(tx, mixed, place)
     most = record_deletion.PRUNE_ROWS_MAX
-    deleted = group_storage.delete_blocks(tx, name, block, block + BLOCKS_PER_STEP, before, most)
-    return deleted, (name, block if deleted == most else block + BLOCKS_PER_STEP)
+    name, slot, block, end = place
+    blocks = range(block, block + BLOCKS_PER_STEP)
+    deleted = group_storage.delete_blocks(tx, name, slot, blocks, before, most)
+    return deleted, Place(name, slot, block if deleted == most else blocks.stop, end)
+
+
+def _find_next(tx: Tx, names: Sequence[str], place: Place | None) -> Place | None:
+    """The first block of the next table, of those that have any."""
+    own_slots = range(tx.slots) if citus.is_distributed(tx) else [None]
+    for name in names:
+        for slot in own_slots:
+            if place is None or (name, slot or 0) > (place.name, place.slot or 0):
+                blocks = _count_blocks(tx, name, slot)
+                if blocks:
+                    return Place(name, slot, 0, blocks)
+    return None
+
+
+def _count_blocks(tx: Tx, name: str, slot: int | None) -> int:
+    if slot is None:
+        return int(tx.fetch_raw(COUNT_BLOCKS, {"name": name})[0][0])
+    rows = tx.fetch_raw(COUNT_BLOCKS_OF_SLOT.format(table=name), {"slot": slot})
+    return int(rows[0][0]) if rows else 0
 
 
 def _wait_for_turn(tx: Tx) -> None:

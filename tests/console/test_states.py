@@ -7,12 +7,12 @@ page, but for those that say who is there: without them there would be no screen
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, Request, Route, expect
+from playwright.sync_api import Page, Request, Route, TimeoutError, expect
 
 from longwire.demo.seeding import SeedOptions
 from tests.console.browser import PHONE, Console
@@ -87,6 +87,18 @@ def go(page: Page, path: str) -> None:
     page.evaluate(GO, path)
 
 
+def show(page: Page, screen: str, path: str) -> None:
+    """Go there, and wait until it is shown as a whole, and no longer the screen before it."""
+    go(page, path)
+    tab = page.get_by_role("tab", selected=True)
+    if screen.startswith("device-"):
+        expect(tab, screen).to_have_attribute("id", f"tab-{screen.removeprefix('device-')}")
+    else:
+        expect(page.locator(SCREEN_BEFORE), screen).to_have_count(0)
+    expect(page.locator("main h1"), screen).to_be_visible()
+    expect(page.locator(GREY_ROWS), screen).to_have_count(0)
+
+
 @contextmanager
 def intercepting(console: Console, answer: Callable[[Route], None]) -> Iterator[set[str]]:
     """Requests to the API are answered by `answer`, but for those in the set."""
@@ -121,7 +133,6 @@ def refuse(route: Route, state: State) -> None:
     )
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(
     "states",
     # Each state on some screens; all of them on all screens take their time.
@@ -148,10 +159,10 @@ def test_every_screen_says_why_it_has_nothing_to_show(
                 for words in state.words:
                     said = page.locator(NEW_ALERT).filter(has_text=re.compile(words))
                     expect(said.first, f"{screen}, {state.code}").to_be_visible()
-                console.check_accessibility()
+                if len(states) == 1 or number < len(states):
+                    console.check_accessibility()
 
 
-@pytest.mark.soak
 def test_every_screen_shows_that_it_is_loading(
     world: World, company: Company, browse: OpenConsole
 ) -> None:
@@ -200,9 +211,7 @@ def test_without_the_service_every_screen_stays_readable(
         page = console.open("/sign-in")
         page.on("request", on_request)
         for screen, path in company.screens.items():
-            go(page, path)
-            expect(page.locator("main h1"), screen).to_be_visible()
-            expect(page.locator(GREY_ROWS), screen).to_have_count(0)
+            show(page, screen, path)
             console.check_accessibility()
         console.context.set_offline(True)
         expect(page.locator(".offline")).to_contain_text(AWAY)
@@ -238,9 +247,10 @@ def test_on_a_phone_no_screen_is_scrolled_sideways(
     with browse(world, world.operator, size=PHONE) as console:
         page = console.open("/sign-in")
         for screen, path in company.screens.items():
-            go(page, path)
-            expect(page.locator("main h1"), screen).to_be_visible()
-            expect(page.locator(GREY_ROWS), screen).to_have_count(0)
+            show(page, screen, path)
+            # A chart or a table may be about to take the width that it has found.
+            with suppress(TimeoutError):
+                page.wait_for_function(f"() => ({SIDEWAYS})().length === 0")
             assert page.evaluate(SIDEWAYS) == [], screen
 
 

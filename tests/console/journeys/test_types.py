@@ -39,6 +39,8 @@ def test_a_decoder_is_tried_on_stored_payloads_and_then_saved(
         dialog = page.get_by_role("dialog", name="New job")
         expect(dialog.get_by_role("status")).to_contain_text("1 device")
         dialog.get_by_role("button", name="Start job").click()
+        # The list behind the dialog names states, too, and may have the job by now.
+        expect(page.get_by_role("heading", name="Redecode records")).to_be_visible()
         expect(page.get_by_text("succeeded")).to_be_visible()
         expect(page.get_by_text("1 of 1 · 1 changed")).to_be_visible()
     assert '"celsius":5' in operator.records(device)[0]["data"]

@@ -181,6 +181,7 @@ function Devices() {
     <>
       <PageHeader
         title="Devices"
+        above={<GroupName groupId={groupId} />}
         below={<Attention groupId={groupId} />}
         state={first && <span className="count" title={isMore ? "More than are counted" : undefined}>{totalText}</span>}
         actions={

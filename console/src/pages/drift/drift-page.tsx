@@ -51,10 +51,10 @@ const COLUMNS: readonly Column<Drifting>[] = [
       </Link>
     ),
   },
-  { id: "type", head: "Type", width: "minmax(90px, 0.7fr)", cell: (device) => device.type },
-  { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
-  { id: "differences", head: "Should be, and reports", width: "minmax(220px, 3fr)", card: "wide", cell: (device) => <Differences device={device} /> },
-  { id: "since", head: "Drifts since", width: "minmax(228px, 1fr)", cell: (device) => <TimeText at={device.since} withAgo precision="minute" none="not known" /> },
+  { id: "type", head: "Type", width: "minmax(90px, 0.5fr)", cell: (device) => device.type },
+  { id: "group", head: "Group", width: "minmax(80px, 0.5fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
+  { id: "differences", head: "Should be, and reports", width: "minmax(220px, 4fr)", card: "wide", cell: (device) => <Differences device={device} /> },
+  { id: "since", head: "Drifts since", width: "228px", cell: (device) => <TimeText at={device.since} withAgo precision="minute" none="not known" /> },
 ];
 
 function Drift() {
@@ -75,6 +75,11 @@ function Drift() {
     <>
       <PageHeader
         title="Configuration drift"
+        above={
+          <Link to="/g/$groupId/devices" params={{ groupId }}>
+            Devices of <GroupName groupId={groupId} />
+          </Link>
+        }
         state={query.data && <span className="ink-2 number">{rows.length.toLocaleString("en")}{query.hasNextPage && " or more"}</span>}
         below="Devices whose data records report another configuration than policies and they themselves ask for."
       />

@@ -185,7 +185,7 @@ export function JobPage() {
   };
   const above = (
     <>
-      {group.data?.name} ·{" "}
+      {group.data?.name} /{" "}
       <Link to="/g/$groupId/jobs" params={{ groupId }}>
         Jobs
       </Link>

@@ -22,6 +22,7 @@ import { useSelection } from "~/ui/selection";
 import { Empty, ErrorState, Loading, NoMatch } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { useNow } from "~/ui/time-text";
+import { GroupName } from "~/pages/devices/devices-page";
 import { DEVICES_MAX, mapDevicesQuery, positionsQuery } from "./queries";
 import { place } from "./points";
 import type { MapSearch } from "./search";
@@ -152,7 +153,7 @@ function Positions() {
   if (error && !positions.data)
     return (
       <>
-        <PageHeader title="Map" />
+        <PageHeader title="Map" above={<GroupName groupId={groupId} />} />
         <ErrorState error={error} onRetry={() => void Promise.all([positions.refetch(), devices.refetch()])} operation="GET /group/positions" groupId={groupId} noun="group" />
       </>
     );
@@ -160,6 +161,7 @@ function Positions() {
     <>
       <PageHeader
         title="Map"
+        above={<GroupName groupId={groupId} />}
         state={
           <>
             {positions.data && <span className="count">{points.length.toLocaleString("en")}</span>}

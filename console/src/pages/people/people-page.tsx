@@ -217,6 +217,7 @@ function Above({ groupId }: { groupId: string }) {
 export function PeoplePage() {
   const { groupId } = route.useParams();
   const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
   const session = useQuery(sessionQuery);
   const members = useInfiniteQuery(membersQuery(groupId));
   const roles = useQuery(rolesQuery);
@@ -262,7 +263,7 @@ export function PeoplePage() {
   );
   return (
     <>
-      <PageHeader title="People" actions={invite} />
+      <PageHeader title="People" above={group.data?.name} actions={invite} />
       <QueryView query={members} operation="GET /group/users" groupId={groupId} noun="group">
         {() => (
           <div className="card">

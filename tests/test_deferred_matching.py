@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longwire import deferred_matching
-from longwire.delivery import matching
+from longwire.delivery import compiled_bound, matching
 from longwire.delivery.budgets import TOO_EXPENSIVE, InlineAllowance
 from longwire.delivery.cel import stored
 from longwire.ingest.requests import IngestItem, IngestRequest
@@ -351,8 +351,8 @@ def test_long_conditions_polygons_and_texts_are_compiled_after_the_commit(
 def test_what_was_compiled_first_is_evicted_and_compiled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stored, "COMPILED", stored.CompiledBound(weight_max=10))
-    monkeypatch.setattr(stored, "SHARE_MAX", 1.0)
+    monkeypatch.setattr(stored, "COMPILED", compiled_bound.CompiledBound(weight_max=10))
+    monkeypatch.setattr(compiled_bound, "SHARE_MAX", 1.0)
     sources = [f"message.radius > {number}" for number in range(4)]
     expressions = [stored.StoredExpression(source, "1") for source in sources]
     assert all(each.compile_us > 0 for each in expressions)
@@ -366,7 +366,7 @@ def test_what_was_compiled_first_is_evicted_and_compiled_again(
 def test_a_group_evicts_its_own_and_what_is_tried_once_evicts_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stored, "COMPILED", stored.CompiledBound(weight_max=20))
+    monkeypatch.setattr(stored, "COMPILED", compiled_bound.CompiledBound(weight_max=20))
     mine = stored.StoredExpression("message.radius > 1", "mine")
     assert mine.matches({"radius": 2})
     for owner in ["theirs"] * 20 + [None] * 20:

@@ -1,5 +1,6 @@
 """How much memory clients can make a process keep."""
 
+from longwire.delivery import compiled_bound
 from longwire.live.hub import BOX_BYTES_MAX
 from longwire.settings import Settings
 from longwire.store import sqlite
@@ -17,6 +18,7 @@ def describe_memory_bounds(connections_max: int, settings: Settings) -> dict[str
         "requests_mib": settings.request_bytes_max // MIB,
         "responses_mib": settings.response_bytes_max // MIB,
         "live_mib": settings.live_listeners_max * BOX_BYTES_MAX // MIB,
+        "compiled_mib": compiled_bound.BYTES_MAX // MIB,
         "response_cache_mib": 0 if settings.database else response_cache.BYTES_MAX // MIB,
         "database_cache_mib": 0 if settings.database else sqlite.CACHES_KIB // 1024,
     }

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire import extras
-from longwire.delivery.cel.stored import CompiledBound
+from longwire.delivery.compiled_bound import POLYGON_TEXT_BYTES_MAX, CompiledBound
 from longwire.errors import OperatorError
 from longwire.notifications.polygons import PolygonArea, Rings, check_polygon
 
@@ -23,8 +23,8 @@ RINGS_MAX = 1_000
 ERRORS_MAX = 20
 BUILT_AT_ONCE_BYTES_MAX = 512
 US_PER_BYTE = 0.15  # estimated CPU time to build a polygon
-# Polygons of a process that are built, by the bytes of their texts; they take three times those.
-BUILT = CompiledBound(32 * 1024 * 1024)
+# Polygons of a process that are built, by the bytes of their texts.
+BUILT = CompiledBound(POLYGON_TEXT_BYTES_MAX)
 # Beyond this difference, the shorter arc between two longitudes is the other one.
 HALF_TURN = 180.0
 

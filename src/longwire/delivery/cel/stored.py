@@ -4,20 +4,15 @@ To compile a long one takes ten milliseconds, and a group may have a thousand. S
 asks first what that costs, and where it costs too much compiles it later, outside of a transaction.
 """
 
-import threading
-from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from longwire.delivery.cel.expressions import EvaluationError, Expression, PreparedExpression
 from longwire.delivery.cel.guards import Guard
 from longwire.delivery.cel.lexer import InvalidExpression
+from longwire.delivery.compiled_bound import TOKENS_MAX, CompiledBound
 
 US_PER_CHARACTER = 6.0  # estimated CPU time to compile
-# Of all compiled expressions of a process; a token takes up to 230 bytes.
-TOKENS_MAX = 500_000
-# Of what a process keeps compiled, one group has no more: it evicts its own, not those of others.
-SHARE_MAX = 0.5
 
 
 class NoLongerValid(EvaluationError):
@@ -85,52 +80,6 @@ class StoredExpression:
 
     def matches(self, message: Mapping[str, Any]) -> bool:
         return self.compile().matches(message)
-
-
-class Evictable(Protocol):
-    """Something that can be compiled again."""
-
-    def evict(self) -> None: ...
-
-
-class CompiledBound:
-    """Bounds what is compiled by its weight; what was compiled first is evicted first."""
-
-    def __init__(self, weight_max: int) -> None:
-        self.weight_max = weight_max
-        self._entries: OrderedDict[Evictable, tuple[str, int]] = OrderedDict()
-        self._by_owner: defaultdict[str, OrderedDict[Evictable, None]] = defaultdict(OrderedDict)
-        self._totals: defaultdict[str, int] = defaultdict(int)
-        self._total = 0
-        self._lock = threading.Lock()
-
-    def add(self, compiled: Evictable, weight: int, owner: str) -> None:
-        with self._lock:
-            self._remove(compiled)
-            self._entries[compiled] = owner, weight
-            own = self._by_owner[owner]
-            own[compiled] = None
-            self._totals[owner] += weight
-            self._total += weight
-            while self._totals[owner] > self.weight_max * SHARE_MAX and len(own) > 1:
-                self._evict(next(iter(own)))
-            while self._total > self.weight_max and len(self._entries) > 1:
-                self._evict(next(iter(self._entries)))
-
-    def _evict(self, compiled: Evictable) -> None:
-        self._remove(compiled)
-        compiled.evict()
-
-    def _remove(self, compiled: Evictable) -> None:
-        found = self._entries.pop(compiled, None)
-        if found is None:
-            return
-        owner, weight = found
-        self._total -= weight
-        self._totals[owner] -= weight
-        del self._by_owner[owner][compiled]
-        if not self._by_owner[owner]:
-            del self._by_owner[owner], self._totals[owner]
 
 
 COMPILED = CompiledBound(TOKENS_MAX)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.certificates import write_certificate
-from tests.delivery.brokers import free_port
+from tests.ports import free_port
 from tests.waiting import eventually
 
 DEPLOY = Path(__file__).parents[1] / "deploy"

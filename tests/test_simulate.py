@@ -15,6 +15,7 @@ import pytest
 
 from longwire.settings import Settings
 from tests import test_cli
+from tests.ports import free_port
 from tests.process import Service, longwire
 from tests.reports import KINDS, counted, list_records
 from tests.test_cli import Command
@@ -152,11 +153,6 @@ def test_a_simulation_finds_url_and_credentials_in_the_data_folder(
             assert "Traceback" not in result.stderr
     finally:
         service.clean_up()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 # --- servers that are not longwire ---

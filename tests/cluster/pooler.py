@@ -7,7 +7,8 @@ from pathlib import Path
 
 import psycopg
 
-from tests.cluster.pair import HOST, SYSTEM_USER, free_port, give_to_server
+from tests.cluster.pair import HOST, SYSTEM_USER, give_to_server
+from tests.ports import free_port
 from tests.waiting import eventually
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")

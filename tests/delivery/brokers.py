@@ -21,6 +21,7 @@ import pytest
 
 from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage
 from longwire.delivery.destinations.connections import default_tls_context
+from tests.ports import free_port
 
 START_TIMEOUT_S = 240.0  # only ends what hangs: a busy machine needs a minute for a JVM
 START_ATTEMPTS = 3
@@ -301,12 +302,6 @@ def trusted(certificate: Path) -> Iterator[None]:
         default_tls_context.cache_clear()
         yield
     default_tls_context.cache_clear()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def is_listening(port: int) -> bool:

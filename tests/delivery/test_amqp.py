@@ -39,11 +39,11 @@ from tests.certificates import write_certificate
 from tests.delivery.brokers import (
     Relay,
     a_message,
-    free_port,
     is_listening,
     make_batch,
 )
 from tests.delivery.stories import story
+from tests.ports import free_port
 
 HERE = ("127.0.0.1/32", "::1/128")
 LOST = Unreachable("the connection was lost")

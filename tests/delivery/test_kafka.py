@@ -28,9 +28,10 @@ from longwire.delivery.destinations.kafka import Kafka, KafkaParams, sanitize_to
 from longwire.delivery.destinations.kafka_producer import BATCH_BYTES_MAX
 from longwire.delivery.egress import Egress
 from tests.certificates import write_certificate
-from tests.delivery.brokers import Relay, a_message, free_port, make_batch
+from tests.delivery.brokers import Relay, a_message, make_batch
 from tests.delivery.kafka_standin import KafkaStandin
 from tests.delivery.stories import story
+from tests.ports import free_port
 
 HERE = ("127.0.0.1/32", "::1/128")
 LOST = Unreachable("the connection was lost")

@@ -38,6 +38,7 @@ from tests.delivery.brokers import (
     running,
     trusted,
 )
+from tests.ports import free_port
 
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
 LOST = Unreachable("the connection was lost before the message was confirmed")
@@ -393,7 +394,7 @@ def test_after_a_restart_of_the_broker_the_next_message_arrives(tmp_path: Path) 
 
 
 def test_a_broker_that_is_not_there_refuses_the_connection() -> None:
-    assert sent(brokers.free_port()) == [Unreachable("connection refused")]
+    assert sent(free_port()) == [Unreachable("connection refused")]
 
 
 def test_a_connection_lost_under_way_leaves_the_outcome_open(way: dict[str, Any]) -> None:

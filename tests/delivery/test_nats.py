@@ -23,6 +23,7 @@ from longwire.delivery.egress import NOT_RESOLVED, Egress
 from tests.certificates import write_certificate
 from tests.delivery import brokers
 from tests.delivery.brokers import Impostor, Relay, make_batch, run_story, running, trusted
+from tests.ports import free_port
 
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
 LOST = Unreachable("the connection was lost before the message was confirmed")
@@ -366,7 +367,7 @@ def test_after_a_restart_of_the_server_the_next_message_arrives(tmp_path: Path) 
 
 
 def test_a_server_that_is_not_there_refuses_the_connection() -> None:
-    assert sent(brokers.free_port(), "x") == Unreachable("connection refused")
+    assert sent(free_port(), "x") == Unreachable("connection refused")
 
 
 def test_a_name_that_does_not_exist_is_not_reached() -> None:

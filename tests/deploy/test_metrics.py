@@ -4,7 +4,6 @@ import importlib.util
 import json
 import re
 import shutil
-import socket
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import httpx
 import pytest
 import yaml
 
+from tests.ports import free_port
 from tests.waiting import eventually
 from tests.world import World
 
@@ -187,9 +187,7 @@ def prometheus(world: World, folder: Path) -> Iterator[httpx.Client]:
     job["authorization"]["credentials_file"] = str(folder / "token")
     job["static_configs"] = [{"targets": [world.url.removeprefix("http://")]}]
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [
             PROMETHEUS,

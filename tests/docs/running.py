@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
+from tests.ports import free_port
 from tests.preloaded import launcher
 from tests.process import environment
 
@@ -54,13 +55,10 @@ def read_steps(document: str, heading: str | None = None) -> Steps:
 
 def choose_ports() -> dict[str, str]:
     """A free port for each that the documents name."""
-    with contextlib.ExitStack() as probes:
-        chosen = {}
-        for name in PORTS:
-            probe = probes.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            chosen[name] = str(probe.getsockname()[1])
-    return chosen
+    chosen: set[int] = set()
+    while len(chosen) < len(PORTS):
+        chosen.add(free_port())
+    return dict(zip(PORTS, map(str, chosen), strict=True))
 
 
 def replace_addresses(text: str, ports: dict[str, str], url: str | None = None) -> str:

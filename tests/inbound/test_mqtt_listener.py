@@ -41,11 +41,11 @@ from tests.delivery.brokers import (
     Impostor,
     Mosquitto,
     Nats,
-    free_port,
     run_story,
     running,
     trusted,
 )
+from tests.ports import free_port
 from tests.process import Service
 from tests.waiting import eventually
 from tests.world import KINDS, NOON, AdjustableClock, World, copy_data_folder, ok, record_of

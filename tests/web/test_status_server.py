@@ -8,9 +8,9 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.delivery.brokers import free_port
 from tests.delivery.receiver import Receiver
 from tests.faults.test_delivery_crashes import Delivering
+from tests.ports import free_port
 from tests.process import longwire
 from tests.waiting import eventually
 from tests.world import World

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.chromium import Driver
 from tests.console.browser import Console, open_console
 from tests.console.conftest import OpenConsole
-from tests.delivery.brokers import free_port
+from tests.ports import free_port
 from tests.proxies import NGINX, run_nginx, wait_for
 from tests.world import Person, World
 

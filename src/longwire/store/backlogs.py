@@ -7,7 +7,7 @@ from typing import NamedTuple
 from longwire.clock import Moment
 from longwire.store.database import Tx
 from longwire.store.delivery_states import FAILED, IS_OPEN, LEASED, QUEUED
-from longwire.store.dialects import by_slot, dialect_sql, using_index
+from longwire.store.dialects import array_param, by_slot, dialect_sql, using_index
 
 COUNT_QUEUED = dialect_sql(
     f"""
@@ -69,11 +69,19 @@ group by channel_number
 
 # For PostgreSQL; by the index of what is due alone, as the first part of the one before.
 LIST_SLOT_BACKLOGS = f"""
-select slot, count(*), min(due_at)
+select slot, count(*), min(due_at) filter (where channel_number <> all(cast(:idle as bigint[])))
 from delivery
 where {QUEUED}
 group by slot
 order by slot
+"""
+
+# Those whose messages wait for somebody to enable them.
+LIST_IDLE = """
+select number
+from channel
+where not is_enabled
+    or deleted_at is not null
 """
 
 # By channel, since the index begins with it; there are few of them.
@@ -165,7 +173,7 @@ def _get_oldest_open(tx: Tx) -> Moment | None:
 
 
 class SlotBacklog(NamedTuple):
-    """What is queued in a slot, and when the first of it is or was due."""
+    """What is queued in a slot, and when the first of it is or was due for an enabled channel."""
 
     slot: int
     queued: int
@@ -176,5 +184,7 @@ def list_slot_backlogs(tx: Tx) -> list[SlotBacklog]:
     """Of every slot; none where there is only one."""
     if tx.slots == 1:
         return []
-    found = {slot: SlotBacklog(slot, *rest) for slot, *rest in tx.fetch_raw(LIST_SLOT_BACKLOGS, {})}
+    idle = array_param(tx, [number for (number,) in tx.fetch_raw(LIST_IDLE, {})])
+    rows = tx.fetch_raw(LIST_SLOT_BACKLOGS, {"idle": idle})
+    found = {slot: SlotBacklog(slot, *rest) for slot, *rest in rows}
     return [found.get(slot, SlotBacklog(slot, 0, None)) for slot in range(tx.slots)]

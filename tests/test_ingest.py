@@ -47,7 +47,7 @@ from tests.reports import (
     report,
 )
 from tests.waiting import eventually
-from tests.world import SLOTS, Person, World, ok, record_of, refused
+from tests.world import ONE_SLOT, Person, World, not_on_citus, ok, record_of, refused
 
 T = TypeVar("T")
 
@@ -75,7 +75,6 @@ class Gate:
 
 
 # With several slots, what arrives together is stored by several commits.
-ONE_SLOT = pytest.mark.skipif(SLOTS > 1, reason="a commit holds one of several slots")
 
 
 class Commits:
@@ -414,6 +413,7 @@ def commit_itself_held(world: World) -> Iterator[Gate]:
             connection.execute("select pg_advisory_unlock(4711)")
 
 
+@not_on_citus("distributed tables have no triggers")
 def test_no_response_is_sent_and_no_record_is_visible_before_its_commit(
     world: World, crowd: Crowd
 ) -> None:
@@ -467,6 +467,7 @@ def fail_every_commit(world: World) -> None:
         )
 
 
+@not_on_citus("distributed tables have no triggers")
 def test_records_of_a_failed_commit_are_never_acknowledged(world: World, crowd: Crowd) -> None:
     ada = world.person("ada")
     group = ada.group()

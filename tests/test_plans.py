@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import PostgresServer
 from tests.plans import postgres_scans, sqlite_scans
+from tests.world import not_on_citus
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,7 @@ def test_reading_all_records_of_a_device_or_all_deliveries_of_a_channel_is_detec
     assert sqlite_scans(connection, sql)
 
 
+@not_on_citus("plans are those of the extension")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "sql, is_scan",

@@ -17,8 +17,10 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
+import pytest
 import uvloop
 
 from longwire.app import App
@@ -421,17 +423,21 @@ def share_compiled_statements(database: Database) -> None:
 # --- template databases ---
 
 
-# Into how many slots a PostgreSQL of the tests is divided; one if it is not said.
-SLOTS = int(os.environ.get("LONGWIRE_TEST_SLOTS", "0"))
 # The URL of a server with the extension Citus, on which the tests of PostgreSQL are then run.
 CITUS_URL = os.environ.get("LONGWIRE_TEST_CITUS", "")
-CITUS_SLOTS = 4
+# Into how many slots a PostgreSQL of the tests is divided; one if it is not said.
+SLOTS = int(os.environ.get("LONGWIRE_TEST_SLOTS", "4" if CITUS_URL else "0"))
+ONE_SLOT = pytest.mark.skipif(SLOTS > 1, reason="a commit, or a process, holds one of the slots")
+
+
+def not_on_citus(reason: str) -> pytest.MarkDecorator:
+    """A test of what a distributed database does not have, or of an ordinary server."""
+    return pytest.mark.skipif(bool(CITUS_URL), reason=reason)
 
 
 def prepare_data_folder(folder: Path, database: str = "", slots: int = SLOTS) -> Settings:
     """A migrated database with the built-in rows, to be copied for each test."""
-    is_distributed = bool(database and CITUS_URL)
-    slots = slots or CITUS_SLOTS * is_distributed
+    is_distributed = bool(CITUS_URL) and urlsplit(database).netloc == urlsplit(CITUS_URL).netloc
     settings = Settings(data=folder, database=database, database_slots=slots if database else 0)
     created, save_key = build_database(settings, Clock())
     prepare(created, settings, save_key)
@@ -449,11 +455,13 @@ def copy_data_folder(template: Path, folder: Path) -> Path:
 __all__ = [
     "KINDS",
     "NOON",
+    "ONE_SLOT",
     "AdjustableClock",
     "Database",
     "Person",
     "World",
     "device_in",
+    "not_on_citus",
     "nothing_happens",
     "ok",
     "record_of",

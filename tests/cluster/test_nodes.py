@@ -19,7 +19,7 @@ from tests.delivery.receiver import HANG, Receiver, StubResponse
 from tests.faults.test_delivery_crashes import LOOPBACK, Line
 from tests.process import Service
 from tests.waiting import eventually
-from tests.world import World
+from tests.world import ONE_SLOT, World
 
 LEASED = "select count(*) from delivery where state = 1"
 
@@ -113,6 +113,7 @@ def wait_for_scans(*nodes: World) -> None:
             eventually(lambda: engine._last_scan > last)  # noqa: B023 (it is called right here)
 
 
+@ONE_SLOT
 @pytest.mark.usefixtures("patient_sender")
 def test_a_receiver_sees_the_limit_of_all_processes_together(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
@@ -137,6 +138,7 @@ def test_a_receiver_sees_the_limit_of_all_processes_together(
         assert len(set(receiver.ids)) == 10
 
 
+@ONE_SLOT
 @pytest.mark.usefixtures("patient_sender")
 def test_nothing_is_sent_that_could_not_be_settled(
     make_world: Callable[..., World], settings: Settings, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,7 @@ from longwire.settings import Settings
 from tests.cluster.pooler import PGBOUNCER, WHY_NOT, Pooler
 from tests.conftest import PostgresServer
 from tests.reports import KINDS
-from tests.world import World, ok, record_of
+from tests.world import CITUS_URL, World, ok, record_of
 
 pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason=WHY_NOT)
 
@@ -18,6 +18,8 @@ pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason=WHY_NOT)
 @pytest.fixture
 def pooled_url(settings: Settings, postgres: PostgresServer, fast_folder: Path) -> Iterator[str]:
     """The database of the test, through a pooler."""
+    if CITUS_URL:
+        pytest.skip("the server listens on no socket of the file system")
     name = settings.database.partition("@/")[2].partition("?")[0]
     fast_folder.chmod(0o755)
     pooler = Pooler(fast_folder / "pooler", name, sessions=2)

@@ -42,6 +42,7 @@ from longwire.store import delivery_history, delivery_leases, schema
 from longwire.store.database import Database, Tx
 from longwire.store.delivery_states import DeliveryState
 from tests.state_machines import run_on_database
+from tests.world import ONE_SLOT
 
 T = TypeVar("T")
 
@@ -721,6 +722,7 @@ def by_lease(attempts: Sequence[AttemptRecord]) -> list[AttemptRecord]:
     )
 
 
+@ONE_SLOT
 @pytest.mark.parametrize(
     "engine, examples, steps", [("sqlite", 15, 50), ("postgresql", 6, 40)], indirect=["engine"]
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -26,7 +27,7 @@ from longwire.store.postgres import UnsafeServer
 from tests.conftest import PostgresServer
 from tests.process import longwire
 from tests.waiting import eventually
-from tests.world import AdjustableClock, Person, World, ok, record_of, refused
+from tests.world import CITUS_URL, AdjustableClock, Person, World, ok, record_of, refused
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def own_server() -> PostgresServer:
 
 
 def name_of(settings: Settings) -> str:
-    return settings.database.partition("@/")[2].partition("?")[0]
+    return urlsplit(settings.database).path.removeprefix("/")
 
 
 def run(settings: Settings, *statements: str) -> None:
@@ -553,6 +554,8 @@ def shut(*sockets: socket.socket) -> None:
 
 @pytest.fixture
 def proxy(postgres: PostgresServer) -> Iterator[Proxy]:
+    if CITUS_URL:
+        pytest.skip("the server listens on no socket of the file system")
     with tempfile.TemporaryDirectory(prefix="proxy-") as folder:  # a socket's path must be short
         proxy = Proxy(Path(folder), postgres.folder)
         yield proxy

@@ -24,7 +24,7 @@ from longwire.store.postgres_errors import translate
 from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.shard_servers import GET_IDENTITY, ShardPool, ShardServers
 from tests.waiting import eventually
-from tests.world import World, record_of
+from tests.world import World, not_on_citus, record_of
 
 LOCKED_DEVICES = """
 select count(*)
@@ -90,6 +90,7 @@ def run(world: World, sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql).fetchall()  # type: ignore[call-overload, no-any-return]
 
 
+@not_on_citus("it may have workers")
 def test_a_database_without_workers_is_not_asked_for_them(world: World) -> None:
     shards = get_shards(world)
     assert shards.find(0) is None
@@ -150,6 +151,7 @@ def test_an_operator_sees_what_was_committed_where(world: World, shards: ShardSe
     assert read("longwire_citus_workers") == {"used": 0, "left": 1}
 
 
+@not_on_citus("whose workers are looked for meanwhile")
 def test_a_server_that_is_gone_is_left_and_nothing_is_lost(
     world: World, shards: ShardServers
 ) -> None:
@@ -179,6 +181,7 @@ def watch_commits(monkeypatch: pytest.MonkeyPatch) -> list[Tx]:
     return seen
 
 
+@not_on_citus("distributed tables have no triggers")
 def test_what_a_commit_holds_is_held_until_the_server_of_the_slot_has_settled_it(
     world: World, shards: ShardServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

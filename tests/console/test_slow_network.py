@@ -12,7 +12,7 @@ from tests.console.screens import list_screens
 from tests.demo_world import fill_world
 from tests.world import World, ok
 
-pytestmark = [pytest.mark.soak, pytest.mark.parametrize("engine", ["sqlite"])]
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
 NOWHERE = "http://127.0.0.1:9"
 ROUND_TRIP_MS = 400
@@ -57,6 +57,7 @@ def screens(world: World) -> dict[str, str]:
     return list_screens(get, group)
 
 
+@pytest.mark.soak
 def test_no_screen_jumps_while_it_loads(
     world: World, screens: dict[str, str], browse: OpenConsole
 ) -> None:
@@ -83,6 +84,7 @@ def press_twice(page: Page, name: str) -> None:
     button.evaluate("button => { button.click(); button.click(); }")
 
 
+@pytest.mark.soak
 def test_pressing_twice_sends_once(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")

@@ -90,9 +90,9 @@ def go(page: Page, path: str) -> None:
 def show(page: Page, screen: str, path: str) -> None:
     """Go there, and wait until it is shown as a whole, and no longer the screen before it."""
     go(page, path)
-    tab = page.get_by_role("tab", selected=True)
-    if screen.startswith("device-"):
-        expect(tab, screen).to_have_attribute("id", f"tab-{screen.removeprefix('device-')}")
+    if tab := path.partition("?tab=")[2]:
+        chosen = page.get_by_role("tab", selected=True)
+        expect(chosen, screen).to_have_attribute("id", f"tab-{tab}")
     else:
         expect(page.locator(SCREEN_BEFORE), screen).to_have_count(0)
     expect(page.locator("main h1"), screen).to_be_visible()
@@ -244,9 +244,11 @@ SIDEWAYS = """() => [document.scrollingElement, ...document.querySelectorAll('ma
 def test_on_a_phone_no_screen_is_scrolled_sideways(
     world: World, company: Company, browse: OpenConsole
 ) -> None:
+    connector = company.screens["connector"]
+    tabs = {f"connector-{tab}": f"{connector}?tab={tab}" for tab in ("edit", "replays", "changes")}
     with browse(world, world.operator, size=PHONE) as console:
         page = console.open("/sign-in")
-        for screen, path in company.screens.items():
+        for screen, path in (company.screens | tabs).items():
             show(page, screen, path)
             # A chart or a table may be about to take the width that it has found.
             with suppress(TimeoutError):

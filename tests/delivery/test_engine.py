@@ -25,7 +25,7 @@ from longwire.model import Channel
 from longwire.records import EncodedRecord
 from longwire.store import backlogs as store_backlogs
 from longwire.store import channels as store_channels
-from longwire.store import delivery_history
+from longwire.store import dead_letters, delivery_history
 from longwire.store.database import Cluster, NodeRole, Tx
 from longwire.store.delivery_states import DeliveryState
 from longwire.store.locks import acquire_lock
@@ -955,6 +955,30 @@ def test_twenty_people_who_resend_at_once_send_everything_again_once(world: Worl
         eventually(lambda: line.kept == {**line.kept, "resending": False, "hasData": False})
         assert "startTime" not in line.kept
         assert line.resend()["dataFailurePolicy"]["resending"] is False
+
+
+@pytest.mark.engine_free
+def test_a_resend_goes_on_as_fast_as_the_operator_says(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resent: list[int] = []
+    resend = dead_letters.resend
+
+    def count_resent(tx: Tx, *arguments: Any) -> int:
+        resent.append(resend(tx, *arguments))
+        return resent[-1]
+
+    monkeypatch.setattr(dead_letters, "resend", count_resent)
+    ada = make_world(resend_per_s=2).person("ada")
+    with Receiver(500) as receiver:
+        line = Line(ada, receiver.url, retryPolicy=ONCE)
+        line.reports(5)
+        line.settles(failed=5)
+        receiver.respond_with(200)
+        line.resend()
+        line.settles(succeed=5)
+        eventually(lambda: line.kept["resending"] is False)
+    assert [count for count in resent if count] == [2, 2, 1]
 
 
 @pytest.mark.engine_free

@@ -222,6 +222,20 @@ def test_the_operator_says_how_long_receptions_are_kept(
 
 
 @pytest.mark.engine_free
+def test_the_operator_says_how_large_all_receptions_may_be(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 0.05)
+    world = make_world(trace_bytes_max=1)
+    ada = world.person("ada")
+    group = ada.group()
+    ada.device(group, network="chirpstack", originalId=EUI)
+    network(ada, group, up())
+    eventually(lambda: world.everything()["reception"] == [])
+    assert "reception" not in trace(ada, recordId=newest(ada, group, kinds="data")["id"])
+
+
+@pytest.mark.engine_free
 def test_without_hours_no_reception_is_kept(make_world: Callable[..., World]) -> None:
     world = make_world(trace_keep_hours=0)
     ada = world.person("ada")

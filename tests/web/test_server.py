@@ -15,6 +15,8 @@ import httpx
 import pytest
 import uvicorn
 
+from longwire.app_config import build_wire_limits
+from longwire.settings import Settings
 from longwire.web.server import build_server
 from longwire.web.wire_limits import WireLimits
 from tests.certificates import create_certificate
@@ -352,7 +354,8 @@ def test_a_slow_reader_gets_the_whole_response():
 
 
 def test_responses_that_wait_for_slow_clients_are_bounded():
-    limits = replace(LONG_LIMITS, unsent_bytes_max=BIG_BYTES * 3 // 2)
+    allowed = build_wire_limits(Settings(response_bytes_max=BIG_BYTES * 3 // 2))
+    limits = replace(LONG_LIMITS, unsent_bytes_max=allowed.unsent_bytes_max)
     request = b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n"
     with serving(limits) as service, service.client(request) as slowest:
         service.app.wait_until_seen("/big done")

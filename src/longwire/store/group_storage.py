@@ -143,7 +143,8 @@ def delete_blocks(
 def _subtract(tx: Tx, gone: Sequence[tuple[int, int, int]]) -> None:
     """Subtract records, each with its device, stay and size, from what their groups have."""
     numbers = sorted({device for device, _, _ in gone})
-    values = {"numbers": numbers, "slots": sorted({each % tx.slots for each in numbers})}
+    held = sorted({slots.get_slot_by_number(tx, each) for each in numbers})
+    values = {"numbers": numbers, "slots": held}
     rows = tx.fetch_raw(LIST_GROUPS_OF_ERASURES, {"numbers": numbers})
     rows += tx.fetch_raw(LIST_GROUPS_OF_STAYS, values)
     groups = {(device, stay): group for device, stay, group in rows}

@@ -146,7 +146,7 @@ def test_a_check_that_fails_keeps_no_other_from_running() -> None:
 def test_memory_is_compared_with_all_that_the_settings_allow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(machine, "_read_available_bytes", lambda: 1280 * machine.MIB)
+    monkeypatch.setattr(machine, "_read_available_bytes", lambda: 1536 * machine.MIB)
     (found,) = machine.check_memory(Area("memory"), Settings(connections_max=500))
     assert found.severity == "ok", found
     for allowed in ({"live_listeners_max": 2_000}, {"workers": 2}, {"response_bytes_max": 2**30}):

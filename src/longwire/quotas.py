@@ -17,6 +17,7 @@ class Quotas:
     passkeys_per_user_max: int = 20
     connectors_per_group_max: int = 1_000
     notifications_per_group_max: int = 200
+    notification_bytes_per_group_max: int = 8 * 1024 * 1024
     jobs_per_group_max: int = 20
     export_bytes_per_owner_max: int = 256 * 1024 * 1024
 

@@ -483,6 +483,11 @@ class Settings:
     notifications_per_group_max: int = _setting(
         200, "maximum notifications of a group; each may be evaluated for every record"
     )
+    notification_bytes_per_group_max: int = _setting(
+        8 * 1024 * 1024,
+        "maximum size of the parameters of all notifications of a group, with their geofences, as "
+        "they are stored: encrypted, which makes them a third larger",
+    )
     smtp_host: str = _setting("", "the SMTP server for e-mail; empty to send none")
     smtp_port: int = _setting(
         587,

@@ -129,6 +129,25 @@ def test_the_number_per_group_is_limited(make_world: Callable[..., World]) -> No
     assert count_of(ada, group) == 2
 
 
+def test_the_size_of_all_of_a_group_is_limited(make_world: Callable[..., World]) -> None:
+    world = make_world(notification_bytes_per_group_max=5_000)
+    ada = world.person("ada")
+    group = ada.group()
+    long, longer = {"url": URL, "body": "x" * 2_000}, {"url": URL, "body": "x" * 4_000}
+    first = ada.notification(group, URL, params=long)
+    with nothing_happens(world):
+        problem = refused(ada.post("/notification", body(group, params=json.dumps(long))), 409)
+        assert problem["code"] == "limit_reached"
+        assert "notification_bytes_per_group_max to 5000" in problem["detail"]
+    second = ada.notification(group, URL)
+    named = {"notificationId": first, "groupId": group}
+    with nothing_happens(world):
+        refused(ada.put("/notification", {**named, "params": json.dumps(longer)}), 409)
+    ok(ada.put("/notification", {**named, "params": json.dumps({"url": URL})}))
+    ok(ada.put("/notification", {**named, "notificationId": second, "params": json.dumps(long)}))
+    ada.notification(ada.group(parent=group), URL, params=long)
+
+
 def test_reading_and_writing_need_their_permissions(world: World, ada: Person) -> None:
     home = ada.group()
     below, beside = ada.group(parent=home), ada.group()

@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -18,7 +19,14 @@ from longwire.fleet import decoding
 from longwire.notifications import rules
 from longwire.store import cache as cache_module
 from longwire.store import cache_epochs, locks, schema
-from longwire.store.cache import MISSING, AuthCache, CacheEpochs, Caches, ConfigCache
+from longwire.store.cache import (
+    MISSING,
+    AuthCache,
+    CacheEpochs,
+    Caches,
+    CompiledCache,
+    ConfigCache,
+)
 from longwire.store.database import Tx
 from tests.waiting import eventually
 from tests.world import AdjustableClock, World, ok, refused
@@ -97,6 +105,56 @@ def test_a_namespace_is_bounded(monkeypatch: pytest.MonkeyPatch, name: str) -> N
     found = [number for number in range(1_000) if cache.get("namespace", str(number)) is not None]
     assert 1 <= len(found) <= 10
     assert found[-1] == 999
+
+
+class Large(NamedTuple):
+    """A value that says how much it keeps."""
+
+    number: int
+    kept_bytes: int
+
+
+def test_large_values_evict_the_oldest_of_them_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cache_module, "CONFIG_BYTES_MAX", 100)
+    cache = ConfigCache()
+
+    def list_cached() -> list[int]:
+        return [number for number in range(10) if cache.get("large", str(number)) is not None]
+
+    def put_large(number: int, size: int) -> None:
+        value = Large(number, size)
+        cache.put("large", str(number), value, [str(number)], since=cache.generation)
+
+    cache.put("small", "key", 1, ["1"], since=cache.generation)
+    for number in range(5):
+        put_large(number, 40)
+    assert list_cached() == [3, 4]
+    cache.invalidate(["3"])
+    put_large(5, 60)
+    assert list_cached() == [4, 5], "what was evicted does not count"
+    put_large(5, 60)
+    assert list_cached() == [4, 5], "a value counts once"
+    put_large(6, 1_000)
+    assert list_cached() == [6], "one is kept, however large"
+    cache.clear()
+    put_large(7, 50)
+    put_large(8, 50)
+    assert list_cached() == [7, 8]
+    assert cache.get("small", "key") is None, "cleared"
+
+
+def test_what_was_compiled_is_bounded_by_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "COMPILED_BYTES_MAX", 100)
+    cache = CompiledCache()
+    for number in range(5):
+        assert cache.get(number, partial(Large, number, 40)).number == number
+    assert list(cache.find(range(5))) == [3, 4]
+    cache.get("small", lambda: 1)
+    assert cache.get(3, lambda: Large(-1, 40)).number == 3, "used again, so not the oldest"
+    cache.get(5, lambda: Large(5, 40))
+    assert list(cache.find([3, 4, 5, "small"])) == [3, 5, "small"]
 
 
 # --- the configuration cache alone ---

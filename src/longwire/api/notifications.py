@@ -292,6 +292,7 @@ def update_notification(context: RequestContext, body: UpdateNotificationInput) 
             params_parser(context),
             context.egress,
             context.sending_config,
+            quotas=context.quotas,
         )
     )
 

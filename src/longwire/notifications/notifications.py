@@ -85,7 +85,9 @@ def create_notification(
     quotas.require_room(
         "notifications_per_group_max", store.NOTIFICATIONS.count_in_group(tx, group_id)
     )
-    return KIND.view(tx, actor, KIND.insert(tx, actor, notification))
+    created = KIND.insert(tx, actor, notification)
+    _require_room_for_params(tx, group_id, quotas)
+    return KIND.view(tx, actor, created)
 
 
 def update_notification(
@@ -97,10 +99,16 @@ def update_notification(
     parse: ParseNotificationParams,
     egress: Egress,
     config: SendingConfig,
+    *,
+    quotas: Quotas,
 ) -> NotificationView:
     """Update a notification; its trigger states are kept unless its condition has changed."""
+    if draft.params is not None:
+        locks.acquire_lock(tx, "notifications of group", group_id)  # for the limit below
     rules = _draft_rules(parse, egress, config)
     before, after = KIND.update(tx, actor, group_id, notification_id, draft, rules)
+    if _params_size(after) > _params_size(before):
+        _require_room_for_params(tx, group_id, quotas)
     if _condition(tx, after) != _condition(tx, before):
         store.delete_states(tx, after.number)
     return KIND.view(tx, actor, after)
@@ -111,6 +119,16 @@ def delete_notification(
 ) -> NotificationView:
     """Delete a notification, with its unsent messages."""
     return KIND.view(tx, actor, KIND.delete(tx, actor, group_id, notification_id))
+
+
+def _params_size(notification: Notification) -> int:
+    return len(notification.channel.sealed_params or "")
+
+
+def _require_room_for_params(tx: Tx, group_id: str, quotas: Quotas) -> None:
+    """Of what is stored in this transaction; a process keeps all of it in memory."""
+    stored = store.sum_params(tx, group_id)
+    quotas.require_room("notification_bytes_per_group_max", stored, wanted=0)
 
 
 def _condition(tx: Tx, notification: Notification) -> tuple[object, ...]:

@@ -63,6 +63,7 @@ class Rule(msgspec.Struct, frozen=True, eq=False):
     texts: Texts
     type: type[NotificationSender]
     params: Params
+    kept_bytes: int  # of the text of its geofence, the only part that may be large
 
     @property
     def policy(self) -> ReasonPolicy | None:
@@ -97,6 +98,10 @@ class GroupRules(msgspec.Struct, frozen=True, eq=False):
     battery: Sequence[Rule]
     fenced: Sequence[Rule]
     by_number: Mapping[int, Rule]
+
+    @property
+    def kept_bytes(self) -> int:
+        return sum(rule.kept_bytes for rule in self.by_number.values())
 
 
 def get_rules(tx: Tx, group_id: str) -> GroupRules | None:
@@ -155,6 +160,7 @@ def compile_rule(tx: Tx, notification: Notification) -> Rule:
         texts=Texts(params.subject, params.body, channel.group_id),
         type=catalogue.TYPES[channel.type],
         params=params,
+        kept_bytes=len(geofence),
     )
 
 

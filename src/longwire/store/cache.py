@@ -17,11 +17,19 @@ T = TypeVar("T")
 
 ENTRIES_PER_NAMESPACE_MAX = 50_000
 COMPILED_MAX = 10_000
+# Of values that may be large, and say how large they are.
+CONFIG_BYTES_MAX = 128 * 1024 * 1024
+COMPILED_BYTES_MAX = 64 * 1024 * 1024
 DEVICES_MAX = 20_000
 TRACKED_MAX = 50_000  # groups or devices of which the last change is known one by one
 
 MISSING: Any = object()
 _EMPTY: dict[Hashable, Any] = {}
+
+
+def _get_kept_bytes(value: object) -> int:
+    """How much text a value keeps in memory, if it may be much."""
+    return int(getattr(value, "kept_bytes", 0))
 
 
 class CacheEpochs(NamedTuple):
@@ -133,6 +141,8 @@ class ConfigCache(_NamespaceCache):
         super().__init__()
         self._changes = ChangeTracker()
         self._dependents: dict[str, set[tuple[str, Hashable]]] = {}
+        self._sizes: dict[tuple[str, Hashable], int] = {}  # of the large ones, the oldest first
+        self._bytes = 0
 
     @property
     def generation(self) -> int:
@@ -147,10 +157,12 @@ class ConfigCache(_NamespaceCache):
             if any(self._changes.is_changed(group, since) for group in depends_on):
                 return
             if len(self._namespaces.get(namespace, _EMPTY)) >= ENTRIES_PER_NAMESPACE_MAX:
-                self._namespaces, self._dependents = {}, {}
+                self._empty()
+            self._evict((namespace, key))
             self._namespaces.setdefault(namespace, {})[key] = value
             for group in depends_on:
                 self._dependents.setdefault(group, set()).add((namespace, key))
+            self._add_size((namespace, key), _get_kept_bytes(value))
 
     def invalidate(self, groups: Iterable[str]) -> None:
         """Evict what depends on these groups."""
@@ -158,14 +170,30 @@ class ConfigCache(_NamespaceCache):
         with self._lock:
             self._changes.add(changed)
             for group in changed:
-                for namespace, key in self._dependents.pop(group, ()):
-                    self._namespaces[namespace].pop(key, None)
+                for entry in self._dependents.pop(group, ()):
+                    self._evict(entry)
 
     def clear(self) -> None:
         with self._lock:
             self._changes.add_all()
-            self._namespaces = {}
-            self._dependents = {}
+            self._empty()
+
+    def _empty(self) -> None:
+        self._namespaces, self._dependents = {}, {}
+        self._sizes, self._bytes = {}, 0
+
+    def _evict(self, entry: tuple[str, Hashable]) -> None:
+        namespace, key = entry
+        self._namespaces.get(namespace, {}).pop(key, None)
+        self._bytes -= self._sizes.pop(entry, 0)
+
+    def _add_size(self, entry: tuple[str, Hashable], size: int) -> None:
+        """Count what a value keeps; while all keep too much, evict the oldest."""
+        if size:
+            self._sizes[entry] = size
+            self._bytes += size
+        while self._bytes > CONFIG_BYTES_MAX and len(self._sizes) > 1:
+            self._evict(next(iter(self._sizes)))
 
     def observe_epoch(self, epochs: CacheEpochs) -> None:
         """Evict what other processes have changed.
@@ -294,6 +322,7 @@ class CompiledCache:
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Hashable, Any] = OrderedDict()
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, compile_row: Callable[[], T]) -> T:
@@ -305,9 +334,14 @@ class CompiledCache:
                 return value
         value = compile_row()
         with self._lock:
+            self._bytes -= _get_kept_bytes(self._entries.pop(key, None))  # by another thread
             self._entries[key] = value
-            if len(self._entries) > COMPILED_MAX:
-                self._entries.popitem(last=False)
+            self._bytes += _get_kept_bytes(value)
+            while len(self._entries) > 1 and (
+                len(self._entries) > COMPILED_MAX or self._bytes > COMPILED_BYTES_MAX
+            ):
+                _, unused = self._entries.popitem(last=False)
+                self._bytes -= _get_kept_bytes(unused)
         return value
 
     def find(self, keys: Iterable[Hashable]) -> dict[Hashable, Any]:

@@ -52,6 +52,14 @@ where n.reason {listed}
     listed=in_array("reasons"),
 )
 
+SUM_PARAMS = """
+select coalesce(sum(length(c.sealed_params)), 0)
+from channel c
+join notification n on n.channel_number = c.number
+where c.group_id = :home
+    and c.deleted_at is null
+"""
+
 SET_FIRED = """
 update notification
 set fired_at = :now
@@ -181,6 +189,11 @@ order by c.number
 
 
 # --- for triggers ---
+
+
+def sum_params(tx: Tx, group_id: str) -> int:
+    """How large the parameters of all notifications of a group are, disabled ones as well."""
+    return int(tx.fetch_raw(SUM_PARAMS, {"home": schema.group_number(group_id)})[0][0])
 
 
 def list_enabled(tx: Tx, group_id: str) -> list[Notification]:

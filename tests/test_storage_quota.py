@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from longwire import maintenance
 from longwire.store import audit, group_storage, record_deletion
@@ -74,6 +77,33 @@ def test_what_a_group_has_stored_equals_a_recount_whatever_happens(world: World)
     ok(ada.delete("/device", deviceId=one, groupId=north))
     purge(world)
     assert counted(world, north) == recounted(world, north) == (0, 0)
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_records_that_are_erased_while_retention_deletes_them_are_subtracted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    ada.reports(device, timestamp="2000-01-01T12:00:00Z")
+    assert counted(world, group)[0] == 1
+    fetch_raw, asked = Tx.fetch_raw, []
+
+    def erase_and_fetch(tx: Tx, sql: Any, *arguments: Any, **options: Any) -> Any:
+        """Between the two statements that look for the group of what was deleted."""
+        if sql in (group_storage.LIST_GROUPS_OF_STAYS, group_storage.LIST_GROUPS_OF_ERASURES):
+            asked.append(sql)
+            if len(asked) == 2:
+                ok(ada.request("DELETE", "/device/data", json={"deviceId": device}))
+        return fetch_raw(tx, sql, *arguments, **options)
+
+    monkeypatch.setattr(Tx, "fetch_raw", erase_and_fetch)
+    run = maintenance.delete_old_records(world.database, {"data": 1})
+    asyncio.run_coroutine_threadsafe(run, world._loop).result(60)
+    assert len(asked) == 2
+    purge(world)
+    assert counted(world, group) == recounted(world, group) == (0, 0)
 
 
 def test_a_full_group_stores_nothing_more_until_something_is_deleted(

@@ -144,9 +144,9 @@ def _subtract(tx: Tx, gone: Sequence[tuple[int, int, int]]) -> None:
     """Subtract records, each with its device, stay and size, from what their groups have."""
     numbers = sorted({device for device, _, _ in gone})
     held = sorted({slots.get_slot_by_number(tx, each) for each in numbers})
-    values = {"numbers": numbers, "slots": held}
-    rows = tx.fetch_raw(LIST_GROUPS_OF_ERASURES, {"numbers": numbers})
-    rows += tx.fetch_raw(LIST_GROUPS_OF_STAYS, values)
+    # In this order: a stay that is erased meanwhile is found by one of the two, or by both.
+    rows = tx.fetch_raw(LIST_GROUPS_OF_STAYS, {"numbers": numbers, "slots": held})
+    rows += tx.fetch_raw(LIST_GROUPS_OF_ERASURES, {"numbers": numbers})
     groups = {(device, stay): group for device, stay, group in rows}
     less: defaultdict[int, list[int]] = defaultdict(list)
     for device, stay, size in gone:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from longwire.model import DeviceFilter, Scope
+from longwire.model import Device, DeviceFilter, Scope
 from longwire.store import device_search, number_ranges
 from tests import plans
 from tests.world import AdjustableClock, Person, World, ok, refused, walk
@@ -257,6 +257,58 @@ def test_matching_devices_are_listed_in_steps_of_bounded_work(world: World) -> N
             break
         steps.append([device.name for device in step])
     assert steps == [["a1"], ["a2"], [], ["a3"]]
+
+
+@pytest.mark.parametrize("wanted", [DeviceFilter(type="generic"), DeviceFilter(network="vendor")])
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_which_of_some_devices_match_is_not_looked_for_among_all_others(
+    world: World, sqlite_template: Path, wanted: DeviceFilter
+) -> None:
+    """SQLite would read all devices of a type or of a network for each step."""
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    scope = Scope("device.read", frozenset([group]))
+    plans.sqlite_statements.clear()
+    world.read(lambda tx: device_search.list_matching(tx, scope, wanted, None, 2))
+    world.read(lambda tx: device_search.list_matching_ids(tx, scope, wanted, [device]))
+    statements = [each for each in plans.sqlite_statements if "d.number in" in each]
+    assert len(statements) == 2
+    with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
+        for sql in statements:
+            values = dict.fromkeys(re.findall(r":(\w+)", sql), 1)
+            steps = connection.execute(f"explain query plan {sql}", values).fetchall()
+            of_devices = [step for *_, step in steps if re.match(r"\w+ d\b", step)]
+            assert of_devices == ["SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"]
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_a_device_that_is_transferred_while_it_is_read_is_left_to_its_new_group(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step would else go on behind it, in that group, and leave out what is between the two."""
+    ada = world.person("ada")
+    old, new = sorted((ada.group("one"), ada.group("two")), key=int)
+    moved = ada.device(old, name="moved")
+    ada.device(old, name="stays")
+    scope = Scope("device.read", frozenset([old, new]))
+    list_by_numbers = device_search.list_by_numbers
+
+    def transfer_and_list(*arguments: Any) -> list[Device]:
+        monkeypatch.undo()
+        ok(ada.put("/device/transfer", {"deviceId": moved, "groupId": old, "toGroupId": new}))
+        return list_by_numbers(*arguments)
+
+    def step(after: tuple[str, int] | None) -> tuple[list[Device], tuple[str, int] | None]:
+        wanted = DeviceFilter(type="generic")
+        return world.read(lambda tx: device_search.list_matching(tx, scope, wanted, after, 2))
+
+    monkeypatch.setattr(device_search, "list_by_numbers", transfer_and_list)
+    found, after = step(None)
+    assert [device.name for device in found] == ["stays"]
+    found, after = step(after)
+    assert [device.name for device in found] == ["moved"]
+    assert step(after) == ([], None)
 
 
 @pytest.mark.engine_free

@@ -17,7 +17,7 @@ from longwire.store import schema
 from longwire.store.database import DialectSql, Tx
 from longwire.store.device_states import battery_level
 from longwire.store.devices import encode_tags, list_by_numbers
-from longwire.store.dialects import array_param, in_array, using_index
+from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
 from longwire.store.number_ranges import NumberRange, find_range, is_in_range, list_homes
 from longwire.store.scopes import reaches
 from longwire.store.search_text import search_text
@@ -91,7 +91,7 @@ limit :most
 _LIST_MATCHING = """
 select d.number
 from {tables}
-where d.number {listed}
+where {listed}
     {conditions}
 order by d.number
 """
@@ -99,7 +99,7 @@ order by d.number
 _LIST_MATCHING_IDS = """
 select d.id, d.group_id
 from {tables}
-where d.id {listed}
+where {listed}
     {conditions}
 """
 
@@ -107,7 +107,14 @@ _JOIN_STATES = """
     join device_state s
         on s.group_id = d.group_id
         and s.device_number = d.number"""
-_DEVICES_AND_STATES = f"device d{_JOIN_STATES}"
+# Some devices with their states. By number: SQLite would take any index that a condition fits, and
+# read all devices of a type or network for a few of them.
+_SOME_DEVICES = DialectSql(f"device d not indexed{_JOIN_STATES}", f"device d{_JOIN_STATES}")
+_HAS_ONE_OF_NUMBERS = dialect_sql("d.number {listed}", listed=in_array("numbers"))
+_HAS_ONE_OF_IDS = DialectSql(
+    f"d.number in (select number from device where id {in_array('ids').sqlite})",
+    f"d.id {in_array('ids').postgres}",
+)
 # In the order of the rows, from an index that has all that a filter looks at: SQLite would take any
 # that begins with the group.
 _DEVICES_IN_ORDER = using_index("ix_device_filter")
@@ -208,13 +215,13 @@ def list_matching(
 ) -> tuple[list[Device], tuple[str, int] | None]:
     """Those of the next `most` devices that fit a filter, by group and number.
 
-    And where to continue, None at the end: for work in steps on all devices of a filter. A device
-    that is transferred meanwhile to a group that was read is left out.
+    And where to continue, None at the end: for work in steps on all devices of a filter. They are
+    all of one group. A device that is transferred meanwhile to a group that was read is left out.
     """
     conditions = _build_conditions(wanted, tx.now)
     sql = _LIST_MATCHING.format(
-        tables=_DEVICES_AND_STATES,
-        listed=_choose(tx, in_array("numbers")),
+        tables=_choose(tx, _SOME_DEVICES),
+        listed=_choose(tx, _HAS_ONE_OF_NUMBERS),
         conditions=conditions.text,
     ).replace("{find}", _choose(tx, _FIND))
     first, after_number = (0, 0) if after is None else (schema.group_number(after[0]), after[1])
@@ -224,7 +231,8 @@ def list_matching(
         if numbers:
             rows = tx.fetch_raw(sql, conditions.values | {"numbers": array_param(tx, numbers)})
             found = list_by_numbers(tx, scope, [number for (number,) in rows])
-            return found, (str(home), numbers[-1])
+            in_home = [device for device in found if device.group_id == str(home)]
+            return in_home, (str(home), numbers[-1])
     return [], None
 
 
@@ -234,8 +242,8 @@ def list_matching_ids(
     """Those of some devices that are in the scope's groups and fit a filter."""
     conditions = _build_conditions(wanted, tx.now)
     sql = _LIST_MATCHING_IDS.format(
-        tables=_DEVICES_AND_STATES,
-        listed=_choose(tx, in_array("ids")),
+        tables=_choose(tx, _SOME_DEVICES),
+        listed=_choose(tx, _HAS_ONE_OF_IDS),
         conditions=conditions.text,
     ).replace("{find}", _choose(tx, _FIND))
     rows = tx.fetch_raw(sql, conditions.values | {"ids": array_param(tx, device_ids)})

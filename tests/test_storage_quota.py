@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from longwire import maintenance
+from longwire.clock import SECOND
 from longwire.store import audit, group_storage, record_deletion
 from longwire.store.database import Tx
 from longwire.store.dialects import by_slot
@@ -102,6 +103,41 @@ def test_records_that_are_erased_while_retention_deletes_them_are_subtracted(
     run = maintenance.delete_old_records(world.database, {"data": 1})
     asyncio.run_coroutine_threadsafe(run, world._loop).result(60)
     assert len(asked) == 2
+    purge(world)
+    assert counted(world, group) == recounted(world, group) == (0, 0)
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_records_that_are_erased_while_their_month_is_dropped_are_subtracted_once(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 10**6)  # nobody else cleans up meanwhile
+    world = make_world(token_lifetime_s=10**8)
+    ada = world.person("ada")
+    group = ada.group()
+    erased_before, erased_meanwhile, kept = (ada.device(group) for _ in range(3))
+    for device in (erased_before, erased_meanwhile, kept):
+        ada.reports(device, timestamp=world.clock.now() // SECOND)
+
+    def erase(device: str) -> None:
+        ok(ada.request("DELETE", "/device/data", json={"deviceId": device}))
+
+    erase(erased_before)
+    assert counted(world, group)[0] == 3
+    fetch_raw, summed = Tx.fetch_raw, []
+
+    def fetch_and_erase(tx: Tx, sql: Any, *arguments: Any, **options: Any) -> Any:
+        found = fetch_raw(tx, sql, *arguments, **options)
+        if "sum(length(r.body))" in str(sql) and not summed:
+            summed.append(sql)
+            erase(erased_meanwhile)
+        return found
+
+    monkeypatch.setattr(Tx, "fetch_raw", fetch_and_erase)
+    world.clock.let_pass(days=70)
+    run = maintenance.delete_old_records(world.database, {"data": 1})
+    asyncio.run_coroutine_threadsafe(run, world._loop).result(60)
+    assert len(summed) == 1
     purge(world)
     assert counted(world, group) == recounted(world, group) == (0, 0)
 

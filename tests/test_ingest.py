@@ -74,9 +74,6 @@ class Gate:
         self._open.set()
 
 
-# With several slots, what arrives together is stored by several commits.
-
-
 class Commits:
     """Counts the records of each commit, and can block one before it ends."""
 

@@ -732,6 +732,7 @@ def test_any_history_of_deliveries_equals_the_model(
     run(settings, examples, steps)
 
 
+@ONE_SLOT
 @pytest.mark.soak
 @pytest.mark.parametrize(
     "engine, examples, steps",

@@ -30,7 +30,7 @@ from tests.faults.ledger import Ledger, Operator, Start, operator_of, wait_for_m
 from tests.process import START_S, STOP_S, Service, longwire, start_command
 from tests.reports import device, metrics, report
 from tests.waiting import eventually
-from tests.world import ok
+from tests.world import ONE_SLOT, ok
 
 LOOPBACK = ("--egress-allow", "127.0.0.0/8")
 NOT_DELIVERING = (*LOOPBACK, "--delivery", "false")
@@ -364,6 +364,7 @@ def test_a_service_stops_while_a_receiver_hangs_and_sends_the_messages_after_a_r
 # --- several ---
 
 
+@ONE_SLOT
 @pytest.mark.ordinary_variant("2-postgresql")
 @pytest.mark.parametrize("engine", ["postgresql"])
 @pytest.mark.parametrize("number", [2, 4])

@@ -246,6 +246,23 @@ def test_while_the_service_is_away_nothing_is_changed_and_nothing_typed_is_lost(
         eventually(lambda: fetch(ada, harbour, connector)["name"] == "Attic")
 
 
+def test_a_connector_that_could_not_be_disabled_is_shown_as_enabled(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    connector = ada.connector(harbour, "http://127.0.0.1:9/", name="Cellar")
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/connectors/{connector}")
+        disable = page.get_by_role("button", name="Disable")
+        expect(disable).to_be_visible()
+        # Neither changed nor read again, so that only the page itself can set it back.
+        page.route(re.compile(r"/connector(\?.*)?$"), lambda route: route.abort())
+        disable.click()
+        expect(page.locator(".toast")).to_be_visible()
+        expect(disable).to_be_visible()
+
+
 def test_two_people_who_edit_one_connector_see_both_versions(
     world: World, browse: OpenConsole
 ) -> None:

@@ -15,11 +15,15 @@ export function useToggle(connector: Connector) {
     read(api.PUT("/connector", { body: { groupId: connector.groupId, connectorId: connector.id, enabled } }));
   const failed = (error: Error) => {
     void client.invalidateQueries({ queryKey: ["connectors", connector.groupId] });
+    void client.invalidateQueries({ queryKey: ["connector", connector.groupId, connector.id] });
     showToast(error.message, { tone: "bad" });
   };
   return useMutation({
     mutationFn: put,
-    onMutate: (enabled) => refreshConnector(client, { ...connector, enabled }),
+    onMutate: (enabled) => {
+      refreshConnector(client, { ...connector, enabled });
+      return connector;
+    },
     onSuccess: (changed, enabled) => {
       refreshConnector(client, changed);
       const name = nameOr(connector.name, connector.id);
@@ -27,7 +31,11 @@ export function useToggle(connector: Connector) {
       const undo = () => put(!enabled).then((back) => refreshConnector(client, back), failed);
       showToast(words, { action: { label: "Undo", run: undo } });
     },
-    onError: failed,
+    onError: (error, _enabled, before) => {
+      // Without the service nothing else would say how it is.
+      if (before) refreshConnector(client, before);
+      failed(error);
+    },
   });
 }
 

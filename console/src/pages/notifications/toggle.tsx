@@ -19,13 +19,20 @@ export function NotificationSwitch({ notification }: { notification: Notificatio
   };
   const toggle = useMutation({
     mutationFn: put,
-    onMutate: (enabled) => refreshNotification(client, { ...notification, enabled }),
+    onMutate: (enabled) => {
+      refreshNotification(client, { ...notification, enabled });
+      return notification;
+    },
     onSuccess: (changed, enabled) => {
       refreshNotification(client, changed);
       const undo = () => put(!enabled).then((back) => refreshNotification(client, back), fail);
       showToast(enabled ? `${name} fires again.` : `${name} is disabled. ${DISABLED_MEANS}`, { action: { label: "Undo", run: undo } });
     },
-    onError: fail,
+    onError: (error, _enabled, before) => {
+      // Without the service nothing else would say how it is.
+      if (before) refreshNotification(client, before);
+      fail(error);
+    },
   });
   return <Switch isOn={notification.enabled !== false} label={`Fire ${name}`} title={DISABLED_MEANS} onChange={(enabled) => toggle.mutate(enabled)} />;
 }

@@ -21,10 +21,10 @@ import httpx
 import psutil
 
 from tests.preloaded import RunningCommand, launcher
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import KEEP_IDLE, ok
 
-START_S = 120
+START_S = PATIENCE_S
 STOP_S = 120
 
 COMMAND = (sys.executable, "-m", "longwire")
@@ -125,7 +125,9 @@ class Service:
         found = re.search(r" serves (https?://\S+) ", self.out)
         assert found, f"it did not start: {self.out}\n{self.err}"
         self.url = found[1]
-        self.http = httpx.Client(base_url=self.url, timeout=120, verify=False, limits=KEEP_IDLE)
+        self.http = httpx.Client(
+            base_url=self.url, timeout=PATIENCE_S, verify=False, limits=KEEP_IDLE
+        )
         eventually(lambda: self.has_exited or self.is_live(), START_S)
         assert not self.has_exited, self.err
         return self

@@ -30,7 +30,7 @@ from tests.certificates import write_certificate
 from tests.conftest import PostgresServer
 from tests.listening import Listening
 from tests.process import Service, longwire
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import Person, World, ok
 
 
@@ -130,7 +130,7 @@ def run_as_printed(out: str) -> str:
     (line,) = [line.strip() for line in out.splitlines() if line.strip().startswith("curl ")]
     if shutil.which("curl") is not None:
         return subprocess.run(
-            ["bash", "-c", line], capture_output=True, text=True, timeout=30, check=True
+            ["bash", "-c", line], capture_output=True, text=True, timeout=PATIENCE_S, check=True
         ).stdout
     found = re.fullmatch(r"curl -s -X POST -u '(.+):(.+)' -H '(.+): (.+)' '(.+)'", line)
     assert found, line
@@ -570,7 +570,7 @@ def test_workers_do_not_outlive_the_process_that_supervises_them(
     service = serve(settings.data, "--database", settings.database, "--workers", "2")
     orphans = [psutil.Process(pid) for pid in workers_of(service)]
     service.kill()
-    _, alive = psutil.wait_procs(orphans, timeout=20)
+    _, alive = psutil.wait_procs(orphans, timeout=PATIENCE_S)
     for orphan in alive:
         orphan.kill()
     assert alive == [], "they would keep the port"

@@ -36,7 +36,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.schema import metadata
 from longwire.web.errors import encode_problem
 from longwire.web.server import build_server
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 T = TypeVar("T")
 
@@ -213,10 +213,12 @@ class World:
         ready: Future[asyncio.AbstractEventLoop] = Future()
         self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
         self._thread.start()
-        self._loop = ready.result(timeout=60)
+        self._loop = ready.result(timeout=PATIENCE_S)
         scheme = "https" if self.settings.tls_cert else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
-        self.http = httpx.Client(base_url=self.url, timeout=120, verify=False, limits=KEEP_IDLE)
+        self.http = httpx.Client(
+            base_url=self.url, timeout=PATIENCE_S, verify=False, limits=KEEP_IDLE
+        )
 
     def _serve(self, ready: "Future[asyncio.AbstractEventLoop]") -> None:
         async def run() -> None:
@@ -288,7 +290,7 @@ class World:
         self._run(monitoring.check_all(self.database, take_seqs, wake))
 
     def _run(self, waiting: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=120)
+        return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=PATIENCE_S)
 
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every table but tokens and the audit log, to see that nothing changed.

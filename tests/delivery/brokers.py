@@ -22,10 +22,11 @@ import pytest
 from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage
 from longwire.delivery.destinations.connections import default_tls_context
 from tests.ports import free_port
+from tests.waiting import PATIENCE_S
 
 START_TIMEOUT_S = 240.0  # only ends what hangs: a busy machine needs a minute for a JVM
 START_ATTEMPTS = 3
-STORY_TIMEOUT_S = 120.0
+STORY_TIMEOUT_S = PATIENCE_S
 
 NATS_SERVER = Path(sys.executable).parent / "nats-server"
 # Where `make brokers` puts it.

@@ -26,6 +26,7 @@ from typing import Any
 import httptools
 
 from tests.certificates import create_tls_context
+from tests.waiting import PATIENCE_S
 
 BLOCK = b"x" * 65_536
 
@@ -155,7 +156,7 @@ class Receiver:
         with self._changed:
             self.requests = []
 
-    def wait_for(self, count: int, timeout_s: float = 60.0) -> list[Received]:
+    def wait_for(self, count: int, timeout_s: float = PATIENCE_S) -> list[Received]:
         """All recorded requests, once there are so many."""
         with self._changed:
             is_reached = self._changed.wait_for(lambda: len(self.requests) >= count, timeout_s)
@@ -174,7 +175,7 @@ class Receiver:
         self._run(self._push(data))
 
     def _run(self, work: Any) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=PATIENCE_S)
 
     async def _up(self) -> None:
         self._server = await self._loop.create_server(

@@ -5,7 +5,9 @@ import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-END_TIMEOUT_S = 30
+from tests.waiting import PATIENCE_S
+
+END_TIMEOUT_S = PATIENCE_S
 
 
 def story(run: Callable[[], Awaitable[None]]) -> None:

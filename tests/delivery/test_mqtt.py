@@ -39,6 +39,7 @@ from tests.delivery.brokers import (
     trusted,
 )
 from tests.ports import free_port
+from tests.waiting import PATIENCE_S
 
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
 LOST = Unreachable("the connection was lost before the message was confirmed")
@@ -112,8 +113,8 @@ def subscribed(
     client.connect("127.0.0.1", port)
     client.loop_start()
     try:
-        ready.get(timeout=60)
-        yield lambda: inbox.get(timeout=60)
+        ready.get(timeout=PATIENCE_S)
+        yield lambda: inbox.get(timeout=PATIENCE_S)
     finally:
         client.disconnect()
         client.loop_stop()

@@ -245,7 +245,7 @@ cli.main()
     assert not list(left)
 
 
-@pytest.mark.engine_free
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # the other needs no such folder
 def test_a_backup_deletes_only_what_backups_have_made(world: World, tmp_path: Path) -> None:
     place, temporary = tmp_path / "backups", tmp_path / "temporary"
     foreign = (
@@ -313,7 +313,7 @@ def test_a_service_that_starts_in_the_same_database_keeps_what_it_creates(
         assert starting.execute("select kept from device").fetchall() == []
 
 
-@pytest.mark.engine_free
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # whose backup is one file
 def test_a_backup_of_a_stranger_is_not_unpacked_beyond_what_it_says(
     world: World, fast_folder: Path, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ Partitions are made ahead, before anything needs them. What lies outside of the 
 such as the record of a device whose clock is decades off, is kept in a default partition.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -139,12 +140,10 @@ def delete_older(
 def _find_next(tx: Tx, names: Sequence[str], place: Place | None) -> Place | None:
     """The first block of the next table, of those that have any."""
     own_slots = range(tx.slots) if citus.is_distributed(tx) else [None]
-    for name in names:
-        for slot in own_slots:
-            if place is None or (name, slot or 0) > (place.name, place.slot or 0):
-                blocks = _count_blocks(tx, name, slot)
-                if blocks:
-                    return Place(name, slot, 0, blocks)
+    for name, slot in itertools.product(names, own_slots):
+        is_later = place is None or (name, slot or 0) > (place.name, place.slot or 0)
+        if is_later and (blocks := _count_blocks(tx, name, slot)):
+            return Place(name, slot, 0, blocks)
     return None
 
 

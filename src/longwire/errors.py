@@ -27,10 +27,11 @@ class LongwireError(Exception):
         self, message: str | None = None, *, field_errors: Iterable[FieldError] = ()
     ) -> None:
         self.field_errors = tuple(field_errors)
-        self.message = message or self.sentence()
+        self.has_own_message = bool(message)
+        self.message = message or self._sentence()
         super().__init__(self.message)
 
-    def sentence(self) -> str:
+    def _sentence(self) -> str:
         if self.field_errors:
             return "; ".join(f"{fault.field}: {fault.message}" for fault in self.field_errors)
         return " ".join((self.__doc__ or "").split())
@@ -104,7 +105,7 @@ class Unavailable(LongwireError):
     retry_after_s = 1
 
 
-class DatabaseAway(Unavailable):
+class DatabaseUnreachable(Unavailable):
     """The database does not answer; nothing was changed. Retry shortly."""
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from longwire.clock import Clock
 from longwire.errors import Conflict, LongwireError, NotFound, TooManyRequests, Unavailable
 from longwire.settings import Settings
 from longwire.startup import build_database
-from longwire.store import cache_epochs, counters, instance
+from longwire.store import cache_epochs, counters, instance, workers
 from longwire.store.database import Database, Tx
 from longwire.store.fair_queue import SERVICE, current_caller
 from longwire.store.workers import QueuedWork, RunJobs, WorkerPool
@@ -147,10 +147,10 @@ def test_works_that_are_stored_together_fail_alone(database: Database, gate: Gat
     assert stored == {"before", "between", "after"}
 
 
-def test_what_was_noted_in_vain_is_noted_again(database: Database) -> None:
+def test_activity_of_a_failed_transaction_is_stored_by_the_next(database: Database) -> None:
     note = (1, 400_000, 7)
 
-    def in_vain(tx: Tx) -> None:
+    def fail(tx: Tx) -> None:
         counters.insert_activity(tx, {note})
         raise ValueError("not today")
 
@@ -158,14 +158,14 @@ def test_what_was_noted_in_vain_is_noted_again(database: Database) -> None:
         return run(database.read(lambda tx: [tuple(row) for row in tx.fetch_raw(ACTIVITY, {})]))
 
     with pytest.raises(ValueError, match="not today"):
-        run(database.write(in_vain))
+        run(database.write(fail))
     assert noted() == []
     for _ in range(2):
         run(database.write(lambda tx: counters.insert_activity(tx, {note})))
         assert noted() == [note]
 
 
-def test_a_lane_survives_whatever_its_works_raise(database: Database) -> None:
+def test_a_worker_survives_whatever_its_works_raise(database: Database) -> None:
     async def story() -> None:
         for number in range(10):
             with pytest.raises(ZeroDivisionError):
@@ -299,7 +299,7 @@ class Clumsy:
 
     @contextmanager
     def open_worker(self) -> Iterator[RunJobs]:
-        def run(jobs: list[QueuedWork[Any]]) -> None:
+        def run(jobs: Iterable[QueuedWork[Any]]) -> None:
             for job in jobs:
                 job.result = job.work(None)
             if self.stumbles:
@@ -314,7 +314,7 @@ def test_callers_take_turns_and_leave_threads_to_each_other() -> None:
 
     @contextmanager
     def open_worker() -> Iterator[RunJobs]:
-        def run(jobs: list[QueuedWork[Any]]) -> None:
+        def run(jobs: Iterable[QueuedWork[Any]]) -> None:
             for job in jobs:
                 started.append(job.caller)
                 assert gates[job.caller].wait(60)
@@ -353,6 +353,51 @@ def test_callers_take_turns_and_leave_threads_to_each_other() -> None:
     assert pool.waiting == 0
 
 
+@pytest.mark.parametrize(("commit_after_s", "sizes"), [(60.0, [1, 12]), (0.0, [1] * 13)])
+def test_an_atomic_batch_is_what_was_queued_as_far_as_it_does_not_take_long(
+    commit_after_s: float, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "COMMIT_AFTER_S", commit_after_s)
+    gate = threading.Event()
+    batches: list[list[str]] = []
+
+    @contextmanager
+    def open_worker() -> Iterator[RunJobs]:
+        def run(jobs: Iterable[QueuedWork[Any]]) -> None:
+            batch: list[str] = []
+            for job in jobs:
+                assert gate.wait(60)
+                batch.append(job.caller)
+                job.result = job.work(None)
+            if batch:
+                batches.append(batch)
+
+        yield run
+
+    async def story(pool: WorkerPool) -> None:
+        first = pool.submit(lambda tx: 0, "first")
+        await asyncio.to_thread(eventually, lambda: pool.waiting == 0)
+        heavy = [pool.submit(lambda tx: 1, "heavy") for _ in range(10)]
+        light = [pool.submit(lambda tx: 2, "light") for _ in range(2)]
+        gate.set()
+        assert await asyncio.gather(first, *heavy, *light) == [0] + [1] * 10 + [2] * 2
+
+    pool = WorkerPool(
+        "atomic", open_worker, threads=1, batch_max=100, waiting_max=100, is_atomic=True
+    )
+    pool.start()
+    asyncio.run(story(pool))
+    pool.close()
+    assert [len(batch) for batch in batches] == sizes
+    assert [caller for batch in batches for caller in batch][:5] == [
+        "first",
+        "heavy",
+        "light",
+        "heavy",
+        "light",
+    ]
+
+
 def test_a_open_worker_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None:
     clumsy = Clumsy()
     pool = WorkerPool("clumsy", clumsy.open_worker, threads=1, batch_max=10, waiting_max=10)
@@ -368,7 +413,7 @@ def test_a_open_worker_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None
     pool.close()
 
 
-def test_a_lane_whose_open_worker_does_not_open_says_why() -> None:
+def test_a_pool_whose_worker_does_not_open_says_why() -> None:
     @contextmanager
     def locked() -> Iterator[RunJobs]:
         raise LongwireError("the door is locked")

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from longwire import startup
 from longwire.clock import Clock
-from longwire.errors import Conflict
+from longwire.errors import Conflict, OutcomeUnknown
 from longwire.settings import Settings
 from longwire.store import instance, schema, sqlite
 from longwire.store.bulk import insert_many
@@ -524,3 +524,26 @@ def test_a_file_that_is_no_database_is_a_sentence(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert "cannot be used" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_what_was_queued_before_the_database_broke_does_not_seem_to_succeed(
+    database: SQLite,
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def break_it(tx: Tx) -> None:
+        begun.set()
+        assert may_end.wait(60)
+        database.broken = "the disk does not flush"
+
+    async def story() -> None:
+        first = asyncio.ensure_future(database.write(break_it))
+        await asyncio.to_thread(begun.wait, 60)
+        second = asyncio.ensure_future(database.write(lambda tx: "stored"))
+        await asyncio.sleep(0)  # it is queued
+        may_end.set()
+        await first
+        with pytest.raises(OutcomeUnknown):
+            await second
+
+    asyncio.run(story())

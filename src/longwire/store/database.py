@@ -264,6 +264,21 @@ class Tx:
             cache.put(namespace, key, value, since=self.auth_generation)
         return value
 
+    def load_missing(
+        self, namespace: str, keys: Iterable[str], load: Callable[[list[str]], Mapping[str, T]]
+    ) -> None:
+        """Load several such values with one statement; `cached` has them when it is asked next."""
+        if self.changes_auth or self._coordinator is not None:
+            return
+        lookup, loaded = self.caches.auth.lookup, self._loaded
+        missing = [
+            key
+            for key in keys
+            if lookup(namespace, key) is MISSING and (namespace, key) not in loaded
+        ]
+        if len(missing) > 1:
+            loaded.update({(namespace, key): value for key, value in load(missing).items()})
+
     def cached_config(
         self, namespace: str, key: str, load: Callable[[], T], groups: Callable[[], Sequence[str]]
     ) -> T:
@@ -407,7 +422,7 @@ class Cluster:
 class StandbyStatus:
     """How reads on standbys do, seen by this process."""
 
-    state: str  # ok, behind or away
+    state: str  # ok, behind or unreachable
     lag_s: float
     served: int
     declined: int  # and served by the primary
@@ -418,7 +433,7 @@ class ShardStatus:
     """How commits on the servers of a distributed PostgreSQL do, seen by this process."""
 
     used: int  # servers
-    left: int  # to the coordinator, as they are away or not what they should be
+    left: int  # to the coordinator, as they are unreachable or not what they should be
     direct: int  # commits
     declined: int  # and made by the coordinator
 

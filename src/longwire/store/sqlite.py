@@ -199,7 +199,7 @@ class SQLite:
         with self._engine.connect() as connection:
             _driver(connection).execute("pragma query_only = on")
 
-            def run(jobs: list[QueuedWork[Any]]) -> None:
+            def run(jobs: Iterable[QueuedWork[Any]]) -> None:
                 for job in jobs:
                     self._read_one(connection, job)
 
@@ -211,9 +211,11 @@ class SQLite:
             _driver(connection).execute(f"pragma cache_size = {WRITER_CACHE_KIB * -1}")
             watch_changes(_driver(connection), self.context.caches.devices)
 
-            def run(jobs: list[QueuedWork[Any]]) -> None:
-                if jobs:
-                    self._commit_batch(connection, jobs)
+            def run(jobs: Iterable[QueuedWork[Any]]) -> None:
+                batch = iter(jobs)
+                first = next(batch, None)
+                if first is not None:
+                    self._commit_batch(connection, first, batch)
                 elif not self._is_guest:
                     self._maybe_checkpoint(_driver(connection))
 
@@ -231,24 +233,38 @@ class SQLite:
         except Exception as error:
             job.error = self._translate(error)
 
-    def _commit_batch(self, connection: sa.Connection, jobs: list[QueuedWork[Any]]) -> None:
+    def _commit_batch(
+        self, connection: sa.Connection, first: QueuedWork[Any], more: Iterator[QueuedWork[Any]]
+    ) -> None:
         """Commit all works of a batch in one transaction; each may fail alone."""
         driver = _driver(connection)
         done: list[Tx] = []
+
+        def run_one(job: QueuedWork[Any]) -> None:
+            tx = self._tx(connection, is_write=True)
+            if self._run_in_savepoint(driver, tx, job):
+                done.append(tx)
+
+        taken = [first]
         try:
-            driver.execute("begin immediate")
-            for job in jobs:
+            self._begin(driver)
+            second = next(more, None)
+            if second is None:
+                # Nobody else's work is in danger: what fails takes the transaction with it.
                 tx = self._tx(connection, is_write=True)
-                if len(jobs) == 1:
-                    # Nobody else's work is in danger: what fails takes the transaction with it.
-                    job.result = job.work(tx)
-                    done.append(tx)
-                elif self._run_in_savepoint(driver, tx, job):
-                    done.append(tx)
+                first.result = first.work(tx)
+                done.append(tx)
+            else:
+                taken.append(second)
+                run_one(first)
+                run_one(second)
+            for job in more:
+                taken.append(job)
+                run_one(job)
             self._commit(driver)
         except Exception as error:
             failure = self._translate(error)
-            for job in jobs:
+            for job in (*taken, *more):
                 job.error = failure
             self._roll_back(driver)
             return
@@ -268,6 +284,11 @@ class SQLite:
             job.error = self._translate(error)
         driver.execute("release work")
         return job.error is None
+
+    def _begin(self, driver: sqlite3.Connection) -> None:
+        if self.broken:
+            raise OutcomeUnknown  # what was queued before it broke must not seem to succeed
+        driver.execute("begin immediate")
 
     def _commit(self, driver: sqlite3.Connection) -> None:
         try:

@@ -1,8 +1,9 @@
 """Threads that do the database's work, fed by a queue, so that the event loop never waits.
 
-A worker takes whatever was queued while it was busy as one batch: no timer, no tuning, and batches
-grow with the load. The results of a batch go back to the event loop in one call. Callers take turns
-(`fair_queue`). The queue is bounded, as a whole and for each caller: a full one is refused at once.
+A worker takes what was queued while it was busy as one batch, as far as that does not take long:
+no tuning, and batches grow with the load. The results of a batch go back to the event loop in one
+call. Callers take turns (`fair_queue`). The queue is bounded, as a whole and for each caller: a
+full one is refused at once.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -25,6 +26,8 @@ T = TypeVar("T")
 IDLE_S = 1.0
 # Results of separate jobs are held back no longer than this, to be published with the next ones.
 PUBLISH_AFTER_S = 0.002
+# An atomic batch takes no more jobs after this time, so that slow ones do not add up.
+COMMIT_AFTER_S = 0.02
 # How much of a queue one caller may fill.
 CALLER_SHARE = 0.2
 # How much longer a queue may get for the service itself, to commit records and deliver messages.
@@ -60,17 +63,17 @@ class TimedWork(Generic[T]):
         return self.work(tx)
 
 
-RunJobs = Callable[[list[QueuedWork[Any]]], None]
+RunJobs = Callable[[Iterable[QueuedWork[Any]]], None]
 
 
 class WorkerPool:
     """`threads` threads serving one queue.
 
-    With `is_atomic`, a batch is run as one. Else its jobs are separate: each is taken when it
-    starts, so that nobody waits in the batch of a slow one, and callers share the threads.
+    With `is_atomic`, a batch is run as one. Else its jobs are separate. Either way a job is taken
+    when it starts, so that nobody waits in the batch of a slow one, and callers share the threads.
 
     `open_worker` opens what a thread needs (a connection) and yields the function that runs a batch
-    of jobs and sets `result` or `error` of each. It is called with an empty batch for housekeeping:
+    of jobs and sets `result` or `error` of each. It is called with an empty tuple for housekeeping:
     after every batch, once its results are published, and when idle.
     """
 
@@ -157,34 +160,19 @@ class WorkerPool:
 
     def _serve_batch(self, run: RunJobs) -> bool:
         """Run what is queued; False when the pool is closed and nothing is left."""
-        batch: list[QueuedWork[Any]] = []
-        deadline = 0.0
-        is_open = True
-        while len(batch) < self._batch_max:
-            try:
-                found = self._queue.get(None if batch else IDLE_S)
-            except queue.Empty:
-                break
-            if found is None:
-                is_open = self._stop_later()
-                break
-            _, job = found
-            if not batch:
-                deadline = time.monotonic() + PUBLISH_AFTER_S
-            batch.append(job)
-            if not self._is_atomic:
-                self._run_batch(run, [job])
+        batch = _Batch(self._queue, self._batch_max, self._is_atomic)
+        if self._is_atomic:
+            self._run_batch(run, batch, batch.taken)
+            for job in batch.taken:
                 self._queue.release(job.caller)
-                if time.monotonic() >= deadline:
-                    break
-        if batch and self._is_atomic:
-            self._run_batch(run, batch)
+        else:
             for job in batch:
+                self._run_batch(run, (job,), (job,))
                 self._queue.release(job.caller)
-        if batch:
-            _publish(batch)
-        self._run_batch(run, [])
-        return is_open
+        if batch.taken:
+            _publish(batch.taken)
+        self._run_batch(run, (), ())
+        return not batch.is_stopped or self._stop_later()
 
     def _stop_later(self) -> bool:
         """Whether there still is something to do, before this thread or another one stops."""
@@ -194,18 +182,58 @@ class WorkerPool:
         time.sleep(0.001)  # what is left may wait for the end of what runs
         return True
 
-    def _run_batch(self, run: RunJobs, batch: list[QueuedWork[Any]]) -> None:
+    def _run_batch(
+        self, run: RunJobs, jobs: Iterable[QueuedWork[Any]], taken: Sequence[QueuedWork[Any]]
+    ) -> None:
         """Run a batch; an unexpected error fails its jobs, so that no caller waits for ever."""
         try:
-            run(batch)
+            run(jobs)
         except BaseException as error:
-            for job in batch:
+            for job in taken:
                 job.error = error
             with contextlib.suppress(Exception):  # the log itself may be what failed
                 log.exception("database worker failed", pool=self._name)
 
 
-def _publish(batch: list[QueuedWork[Any]]) -> None:
+class _Batch(Iterator[QueuedWork[Any]]):
+    """Jobs of a queue, each taken when it is asked for.
+
+    An atomic batch has what was queued when it began; later jobs are for the next one. No batch
+    goes on for long: whoever was first waits for the last one. The time of an atomic one runs from
+    when its second job is asked for, because its transaction may have waited for another process.
+    """
+
+    def __init__(self, waiting: FairQueue[QueuedWork[Any]], most: int, is_atomic: bool) -> None:
+        self.taken: list[QueuedWork[Any]] = []
+        self.is_stopped = False
+        self._waiting = waiting
+        self._most = most
+        self._is_atomic = is_atomic
+        self._deadline = 0.0
+
+    def __next__(self) -> QueuedWork[Any]:
+        if self._is_atomic and len(self.taken) == 1:
+            self._deadline = time.monotonic() + COMMIT_AFTER_S
+        if self.taken and (
+            len(self.taken) >= self._most or time.monotonic() >= self._deadline or self.is_stopped
+        ):
+            raise StopIteration
+        try:
+            found = self._waiting.get(None if self.taken else IDLE_S)
+        except queue.Empty:
+            raise StopIteration from None
+        if found is None:
+            self.is_stopped = True
+            raise StopIteration
+        if not self.taken and self._is_atomic:
+            self._most = min(self._most, 1 + len(self._waiting))
+        elif not self.taken:
+            self._deadline = time.monotonic() + PUBLISH_AFTER_S
+        self.taken.append(found[1])
+        return found[1]
+
+
+def _publish(batch: Sequence[QueuedWork[Any]]) -> None:
     for loop in {job.loop for job in batch}:
         jobs = [job for job in batch if job.loop is loop]
         try:
@@ -218,7 +246,7 @@ def _publish(batch: list[QueuedWork[Any]]) -> None:
 def _resolve(jobs: list[QueuedWork[Any]]) -> None:
     for job in jobs:
         if job.future.done():
-            continue  # the caller went away
+            continue  # the caller is gone
         if isinstance(job.error, StopIteration):
             # A future rejects StopIteration, which would leave the rest of the batch unresolved.
             job.future.set_exception(RuntimeError("the work raised StopIteration"))

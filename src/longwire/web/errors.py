@@ -134,11 +134,8 @@ def build_error_response(
     field_errors = [
         _field_error(fault.field, fault.message, field_locations) for fault in error.field_errors
     ]
-    detail = (
-        _detail(field_errors)
-        if field_errors and error.message == error.sentence()
-        else error.message
-    )
+    is_built = bool(field_errors) and not error.has_own_message
+    detail = _detail(field_errors) if is_built else error.message
     body = encode_problem(status, code, detail, request_id, field_errors)
     return ErrorResponse(status, body, _headers(error))
 

@@ -18,7 +18,9 @@ from longwire.model import ChannelPurpose
 from longwire.seal import Keyring, new_key
 from longwire.startup import StartupError
 from longwire.store import job_results, receptions, resealing, schema
+from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
+from longwire.store.pacing import write_and_pause
 from tests.process import longwire
 from tests.world import Person, World, ok
 
@@ -143,6 +145,39 @@ def test_steps_of_one_row_reach_every_row(world: World, monkeypatch: pytest.Monk
     world.start()
     monkeypatch.setattr(resealing, "ROWS_PER_STEP", 2)
     assert world._run(rotation.reseal_all(world.database)) >= 10
+    assert find_sealed_by_others(world, new) == []
+
+
+def test_large_values_are_sealed_again_a_few_at_a_time_with_pauses(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = int(world.person("ada").group())
+    body = b"x" * 1_000
+
+    def receive(tx: Tx) -> None:
+        message = receptions.Reception(tx.now, "", "", "", body, len(body))
+        for seq in range(first_seq(tx.now), first_seq(tx.now) + 5):
+            receptions.insert(tx, 1, {group: [(seq, seq, message)]})
+
+    world.write(receive)
+    world.stop()
+    old = bytes.fromhex((world.settings.data / "secret.key").read_text())
+    new = new_key()
+    write_keys(world, new, old)
+    world.start()
+    monkeypatch.setattr(resealing, "BYTES_PER_STEP", 2 * (len(body) + 200))
+    resealed: list[int] = []
+
+    async def recording(*args: Any) -> resealing.ResealingStep:
+        step: resealing.ResealingStep = await write_and_pause(*args)
+        resealed.append(step.resealed)
+        return step
+
+    monkeypatch.setattr(rotation, "write_and_pause", recording)
+    [column] = (each for each in resealing.SEALED if each.name == "reception.sealed")
+    assert world._run(rotation._reseal_column(world.database, column)) == 5
+    assert resealed == [2, 2, 1]
+    world._run(rotation.reseal_all(world.database))
     assert find_sealed_by_others(world, new) == []
 
 

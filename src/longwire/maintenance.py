@@ -41,6 +41,7 @@ from longwire.store import (
 )
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
+from longwire.store.pacing import get_pause_s, write_and_pause
 
 DATABASE_POLL_INTERVAL_S = 1.0
 EPOCH_POLL_INTERVAL_S = 1.0
@@ -56,12 +57,13 @@ DOWNLINKS_POLL_INTERVAL_S = 1.0
 DOWNLINKS_PER_BATCH_MAX = 200
 REGISTRATIONS_PER_BATCH_MAX = 200
 CLEANUP_INTERVAL_S = 30.0
-PAUSE_BETWEEN_BATCHES_S = 0.02
 TOKENS_PER_BATCH_MAX = 1_000
 AUDIT_PER_BATCH_MAX = 1_000
 DELIVERIES_PER_BATCH_MAX = 1_000
 JOB_ITEMS_PER_BATCH_MAX = 1_000
 RETENTION_INTERVAL_S = 3_600.0
+# On PostgreSQL a round reads the month in which the retention ends; others go as a whole.
+POSTGRES_RETENTION_INTERVAL_FACTOR = 24
 CONNECTORS_POLL_INTERVAL_S = 30.0
 END_OF_TIME = 2**62
 
@@ -159,10 +161,7 @@ async def _check_devices(
     due, recovered, last = await database.read(list_all)
     while due or recovered:
         batch, recovered = recovered[:DEVICES_PER_BATCH_MAX], recovered[DEVICES_PER_BATCH_MAX:]
-        woken = await database.write(partial(check, ids=(*due, *batch)))
-        if woken:
-            wake(woken)
-        await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)
+        await write_and_pause(database, partial(check, ids=(*due, *batch)), wake)
         due = await database.read(list_due)
     return last
 
@@ -183,7 +182,7 @@ async def watch_configurations(database: Database) -> None:
             await database.write(partial(configurations.save_results, results=results))
             after = results[-1][0].number
             # Large policies make it slow, but nobody else.
-            await asyncio.sleep(max(PAUSE_BETWEEN_BATCHES_S, 3 * (time.monotonic() - began)))
+            await asyncio.sleep(get_pause_s(time.monotonic() - began))
 
     await _run_as_leader(database, CONFIGURATIONS_POLL_INTERVAL_S, compare)
 
@@ -217,22 +216,15 @@ async def send_pending_registrations(database: Database, dispatch: DispatchConte
 
 async def run_cleanup(
     database: Database,
-    retention_days: Mapping[str, int],
     delivery_keep_days: int,
-    audit_retention_days: int = 0,
     job_keep_days: int = 30,
     trace: TraceRetention | None = None,
-    drop_archived: DropArchived | None = None,
 ) -> None:
-    """Delete expired tokens, erased records, deleted groups, and what is past its retention."""
+    """Delete expired tokens, erased records, deleted groups, old deliveries and jobs."""
     last_day = -1
-    # On PostgreSQL a round reads the month in which the retention ends; others go as a whole.
-    is_embedded = database.engine_name == "sqlite"
-    retention_interval_s = RETENTION_INTERVAL_S * (1 if is_embedded else 24)
-    last_round = -retention_interval_s
 
     async def clean_up() -> None:
-        nonlocal last_day, last_round
+        nonlocal last_day
         # First, so that whatever fails below cannot keep the next month from being created.
         today = database.context.clock.now() // DAY
         if today != last_day:
@@ -249,14 +241,32 @@ async def run_cleanup(
         if trace is not None:
             await delete_old_receptions(database, trace)
         await delete_old_jobs(database, job_keep_days)
-        if time.monotonic() - last_round > retention_interval_s:
+
+    await _run_as_leader(database, CLEANUP_INTERVAL_S, clean_up)
+
+
+async def run_retention(
+    database: Database,
+    retention_days: Mapping[str, int],
+    audit_retention_days: int = 0,
+    drop_archived: DropArchived | None = None,
+) -> None:
+    """Delete what is past its retention; apart from the cleanup, because it may take hours."""
+    is_postgres = database.engine_name == "postgresql"
+    factor = POSTGRES_RETENTION_INTERVAL_FACTOR if is_postgres else 1
+    interval_s = RETENTION_INTERVAL_S * factor
+    last_round = -interval_s
+
+    async def delete_expired() -> None:
+        nonlocal last_round
+        if time.monotonic() - last_round > interval_s:
             last_round = time.monotonic()
             await delete_old_records(database, retention_days)
             if drop_archived is not None:
                 await drop_archived(database, _list_oldest(retention_days, database))
             await delete_old_audit_rows(database, audit_retention_days)
 
-    await _run_as_leader(database, CLEANUP_INTERVAL_S, clean_up)
+    await _run_as_leader(database, CLEANUP_INTERVAL_S, delete_expired)
 
 
 async def _run_as_leader(
@@ -338,8 +348,7 @@ async def delete_old_connector_metrics(database: Database, keep_days: int) -> No
             before=before,
             most=DELIVERIES_PER_BATCH_MAX,
         )
-        number = await database.write(step)
-        await asyncio.sleep(0)
+        number = await write_and_pause(database, step)
 
 
 async def delete_old_receptions(database: Database, trace: TraceRetention) -> None:
@@ -347,8 +356,8 @@ async def delete_old_receptions(database: Database, trace: TraceRetention) -> No
     before = database.context.clock.now() - trace.keep_hours * HOUR
     group: int | None = 0
     while group is not None:
-        group = await database.write(partial(receptions.prune, after_group=group, before=before))
-        await asyncio.sleep(0)
+        step = partial(receptions.prune, after_group=group, before=before)
+        group = await write_and_pause(database, step)
     await _run_in_batches(database, partial(receptions.prune_excess, bytes_max=trace.bytes_max))
 
 
@@ -377,15 +386,13 @@ async def _delete_old_records_of_kind(database: Database, kind: str, oldest: Mom
         is_done = False
         while not is_done:
             walk = partial(partitions.delete_older, kind=kind, before=oldest, place=place)
-            _, place = await database.write(walk)
+            _, place = await write_and_pause(database, walk)
             is_done = place is None
-            await asyncio.sleep(0)
         return
     device: int | None = 0
     while device is not None:
         step = partial(record_deletion.delete_older, kind=kind, after_device=device, before=oldest)
-        _, device = await database.write(step)
-        await asyncio.sleep(0)
+        _, device = await write_and_pause(database, step)
 
 
 async def delete_old_audit_rows(database: Database, retention_days: int) -> None:
@@ -403,20 +410,17 @@ async def _delete_old_counters(database: Database, retention_days: Mapping[str, 
     group: int | None = 0
     while group is not None:
         step = partial(counters.delete_older, after_group=group, oldest=oldest)
-        _, group = await database.write(step)
-        await asyncio.sleep(0)
+        _, group = await write_and_pause(database, step)
     oldest = metrics.oldest_indexed(retention_days, now)
     if oldest is None:
         return
     place: counters.ArrivalPosition | None = counters.BEFORE_ANY
     while place is not None:
         walk = partial(counters.delete_arrivals, after=place, oldest=oldest)
-        _, place = await database.write(walk)
-        await asyncio.sleep(0)
+        _, place = await write_and_pause(database, walk)
 
 
 async def _run_in_batches(database: Database, step: Callable[[Tx], int]) -> None:
     changed = 1
     while changed:
-        changed = await database.write(step)
-        await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)
+        changed = await write_and_pause(database, step)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from longwire import maintenance
 from longwire.clock import SECOND
@@ -87,7 +88,7 @@ def gap(expected: int, got: int) -> tuple[str, Json]:
 
 
 @pytest.mark.engine_free
-def test_missed_messages_are_told_once_and_when_they_come_after_all(world: World) -> None:
+def test_missed_messages_are_reported_once_and_when_they_come_after_all(world: World) -> None:
     yard = Yard(world)
     with Receiver() as receiver:
         wanted = "message.kind == 'event' && message.type.startsWith('sequence')"
@@ -201,7 +202,7 @@ def test_a_count_that_was_rolled_back_or_written_by_others_is_known(world: World
 
 
 @pytest.mark.slow
-def test_a_device_that_falls_silent_is_told_of_once_and_when_it_is_back(world: World) -> None:
+def test_a_device_that_falls_silent_is_reported_once_and_when_it_is_back(world: World) -> None:
     yard = Yard(world, silentAfterSeconds=HOUR)
     yard.later(days=2)  # still in its box
     yard.crane_says(1)
@@ -260,7 +261,7 @@ def test_what_is_expected_follows_the_configuration(world: World) -> None:
     assert watched() == {}
 
 
-def test_old_news_do_not_bring_a_device_back(world: World) -> None:
+def test_old_messages_do_not_bring_a_device_back(world: World) -> None:
     yard = Yard(world, silentAfterSeconds=HOUR)
     yard.crane_says(1)
     yard.later(seconds=10 * HOUR)
@@ -309,6 +310,57 @@ def test_several_processes_tell_of_a_device_once(
     for device in devices:
         assert [each for each, _ in yard.events(device)] == ["deviceSilent"]
     assert world.read(lambda tx: device_monitors.list_due(tx, tx.now, 100)) == []
+
+
+def test_many_devices_that_fall_silent_at_once_take_no_more_statements_than_two(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "DEVICES_POLL_INTERVAL_S", 3_600)  # the test looks by itself
+    world = make_world()
+    yard = Yard(world)
+    devices = [yard.ada.device(yard.home, type="tracker") for _ in range(32)]
+    now = yard.now
+    for number, device in enumerate(devices):
+        yard.ada.reports(device, timestamp=now - number)
+    yard.later(days=1)
+    statements: list[str] = []
+
+    def check(tx: Tx, ids: list[str]) -> list[str]:
+        if isinstance(world.database, SQLite):
+            tx.driver.set_trace_callback(statements.append)
+        events = monitoring.check_silent_devices(tx, ids)
+        if isinstance(world.database, SQLite):
+            tx.driver.set_trace_callback(None)
+        return [event.device_id for event in events]
+
+    assert world.write(lambda tx: check(tx, devices[:2])) == devices[:2]
+    of_two = len(statements)
+    assert world.write(lambda tx: check(tx, devices[2:])) == devices[2:]
+    assert len(statements) == 2 * of_two
+    assert world.write(lambda tx: check(tx, devices)) == []
+
+    def list_silent_since(tx: Tx, table: sa.Table) -> list[Any]:
+        since = table.c.silent_at
+        found = sa.select(since).where(since.is_not(None)).order_by(table.c.device_number)
+        return [row[0] for row in tx.rows(found)]
+
+    silent = world.read(lambda tx: list_silent_since(tx, schema.device_watch))
+    assert silent == [silent[0] - number * SECOND for number in range(32)]
+    assert silent == world.read(lambda tx: list_silent_since(tx, schema.device_state))
+
+
+def test_a_check_repairs_what_the_state_of_a_device_says(world: World) -> None:
+    yard = Yard(world, silentAfterSeconds=HOUR)
+    yard.crane_says(1)
+
+    def change(tx: Tx) -> None:
+        tx.execute(schema.device_state.update().values(silent_at=1))
+        tx.execute(schema.device_watch.update().values(due_at=1))
+
+    world.write(change)
+    state = schema.device_state.c.silent_at
+    eventually(lambda: world.read(lambda tx: tx.rows(sa.select(state)))[0][0] is None)
+    assert yard.events() == []
 
 
 def test_devices_of_an_older_database_are_watched_over_as_well(world: World) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from longwire import maintenance
+from longwire.clock import HOUR
 from longwire.fleet import device_types
 from longwire.maintenance import TraceRetention
 from longwire.model import SYSTEM
 from longwire.store import receptions
+from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
@@ -204,6 +206,43 @@ def test_receptions_are_sealed_bounded_and_deleted_in_time(world: World) -> None
     assert world.everything()["reception"] == []
     assert sizes() == {small: 0, large: 0}
     assert "reception" not in trace(ada, recordId=oldest[-1]["id"])
+
+
+def test_large_receptions_are_deleted_a_few_at_a_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    ada.device(group, network="chirpstack", originalId=EUI)
+
+    def receive(*numbers: int) -> None:
+        for number in numbers:
+            network(ada, group, up(number))
+
+    def count() -> int:
+        return len(world.everything()["reception"])
+
+    def prune(tx: Tx) -> int | None:
+        return receptions.prune(tx, after_group=0, before=tx.now + HOUR)
+
+    receive(*range(10, 15))
+    size = max(len(row[-1]) for row in world.everything()["reception"])
+    monkeypatch.setattr(receptions, "PRUNE_BYTES_MAX", 2 * size)
+    for left in (3, 1):
+        assert world.write(prune) == 0, "there is more of this group"
+        assert count() == left
+    assert world.write(prune) == int(group)
+    receive(20, 21, 22)
+    world.write(lambda tx: receptions.prune_excess(tx, 1))
+    assert count() == 1
+    monkeypatch.setattr(receptions, "PRUNE_BYTES_MAX", 1)
+    receive(30, 31)
+
+    def delete(tx: Tx) -> int:
+        return receptions.delete_some_of_group(tx, int(group))
+
+    assert [world.write(delete) for _ in range(4)] == [1, 1, 1, 0]
+    assert count() == 0
 
 
 @pytest.mark.engine_free

@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+import sqlalchemy as sa
 
 from longwire import maintenance
 from longwire.delivery.channels import ChannelPolicy, get_or_create_channel
+from longwire.identity import group_deletions
 from longwire.model import ChannelPurpose
 from longwire.store import record_deletion, schema
 from longwire.store.database import Tx
+from tests.tracing import traced
 from tests.world import KINDS, World, nothing_happens, ok, refused, walk
 
 HOUR_S = 3_600
@@ -139,6 +142,8 @@ def test_a_group_with_content_is_deleted_after_a_grace_period_that_can_be_cancel
     ada.notification(doomed, NOWHERE)
     grant = {"group_id": below, "network": "chirpstack", "created_at": 0}
     world.write(lambda tx: tx.execute(schema.downlink_grant.insert(), grant))
+    traced_message = {"group_id": below, "first_seq": 1, "last_seq": 1, "sealed": b"body"}
+    world.write(lambda tx: tx.execute(schema.reception.insert(), traced_message))
     for kind in KINDS:
         for device in devices:
             ada.reports(device, kind)
@@ -191,3 +196,45 @@ def test_a_group_with_content_is_deleted_after_a_grace_period_that_can_be_cancel
         (ada.id, "group.scheduleDeletion"),
         ("system", "group.delete"),
     ]
+
+
+def test_a_group_with_many_connectors_and_roles_takes_no_more_statements_than_one_with_few(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 3_600)  # the test deletes by itself
+    world = make_world(token_lifetime_s=10**8)
+    ada = world.person("ada")
+    people = [world.person(f"member{number}") for number in range(6)]
+    kept = ada.group("kept")
+    elsewhere = ada.role("group.read", name="elsewhere")
+    ada.invite(people[0], kept, elsewhere)
+
+    def make_group(size: int) -> str:
+        group = ada.group(f"of {size}")
+        ada.invite(people[0], group, elsewhere)
+        for person in people[1:size]:
+            ada.invite(person, group, ada.role("group.read", name=f"of {person.id} in {group}"))
+        for _ in range(size):
+            ada.connector(group, NOWHERE)
+            ada.notification(group, NOWHERE)
+        return group
+
+    def delete_next(tx: Tx) -> int:
+        with traced(tx) as statements:
+            assert group_deletions.delete_due(tx)
+        return len(statements)
+
+    counts = []
+    for size in (2, 6):
+        group = make_group(size)
+        ok(ada.delete("/group", groupId=group, recursive=True))
+        world.clock.let_pass(seconds=1_000 * HOUR_S)
+        counts.append(world.write(delete_next))
+        refused(ada.get("/group", groupId=group), 400, "groupId")
+    assert counts[0] == counts[1]
+    assert world.write(group_deletions.delete_due) == 0
+    channels = schema.channel
+    there = sa.select(channels.c.id).where(channels.c.deleted_at.is_(None) | channels.c.is_enabled)
+    assert world.read(lambda tx: tx.rows(there)) == []
+    left = {each["id"] for each in walk(lambda **q: ada.get("/group/roles", **q))}
+    assert left == {*("administrator", "manager", "member", "viewer"), elsewhere}

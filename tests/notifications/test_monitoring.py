@@ -1,9 +1,11 @@
 """Monitoring: silent devices and failing connectors; one alert, and one when resolved."""
 
 import asyncio
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -98,6 +100,22 @@ def test_a_device_that_never_spoke_is_silent_since_it_was_made(world: World) -> 
         assert (late["message"]["state"], late["heldBack"]) == ("raised", 0)
 
 
+def test_an_error_is_shown_also_if_it_is_a_part_of_the_one_before(world: World) -> None:
+    broken = {"silentAfter": 600, "when": "message.celsius_outside > 1.0"}
+    with alarmed(world, reason="deviceSilent", params=broken) as alarm:
+        world.clock.let_pass(seconds=601)
+        world.run_monitors_once()
+        first = alarm.shown["error"]
+        assert first["message"].endswith("there is no message.celsius_outside")
+        world.clock.let_pass(seconds=1)
+        world.run_monitors_once()
+        assert alarm.shown["error"] == first, "it is stored once"
+        other = {**broken, "when": "message.celsius > 1.0", "url": alarm.receiver.url}
+        alarm.change(params=json.dumps(other))
+        world.run_monitors_once()
+        assert alarm.shown["error"]["message"].endswith("there is no message.celsius")
+
+
 def test_of_many_monitoring_processes_one_fires(world: World) -> None:
     with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
         devices = [alarm.device, *(alarm.person.device(alarm.group) for _ in range(4))]
@@ -117,6 +135,71 @@ def test_of_many_monitoring_processes_one_fires(world: World) -> None:
         world._run(all_at_once())
         notified = {each["message"]["deviceId"] for each in alarm.wait_for(len(devices))}
         assert notified == set(devices)
+
+
+@pytest.fixture
+def quiet(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world whose monitors run when a test asks for it."""
+    monkeypatch.setattr(monitoring, "INTERVAL_S", 3_600)
+    return make_world(token_lifetime_s=10**8)
+
+
+def test_a_fleet_that_falls_silent_is_notified_in_small_steps_with_pauses(
+    quiet: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = quiet
+    monkeypatch.setattr(monitoring, "CHANGES_PER_STEP_MAX", 2)
+    notify, write_and_pause = monitoring.notify_changes, monitoring.write_and_pause
+    steps: list[str] = []
+
+    def recording_notify(tx: Tx, only: Sequence[int], **rest: Any) -> set[int]:
+        steps.append(f"{len(only)} changes")
+        return notify(tx, only=only, **rest)
+
+    async def recording_pause(*args: Any) -> None:
+        await write_and_pause(*args)
+        steps.append("pause")
+
+    with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
+        devices = [alarm.device, *(alarm.person.device(alarm.group) for _ in range(4))]
+        world.clock.let_pass(seconds=601)
+        monkeypatch.setattr(monitoring, "notify_changes", recording_notify)
+        monkeypatch.setattr(monitoring, "write_and_pause", recording_pause)
+        world.run_monitors_once()
+        assert steps == ["2 changes", "pause", "2 changes", "pause", "1 changes", "pause"]
+        notified = {each["message"]["deviceId"] for each in alarm.wait_for(len(devices))}
+        assert notified == set(devices)
+
+
+def test_a_fleet_that_falls_silent_does_not_hold_up_other_notifications(
+    quiet: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = quiet
+    monkeypatch.setattr(monitoring, "DEVICES_PER_STEP_MAX", 2)
+    monkeypatch.setattr(monitoring, "CHANGES_PER_ROUND_MAX", 2)
+    with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
+        for _ in range(4):
+            alarm.person.device(alarm.group)
+        numbers = sorted(each[0] for each in world.everything()["device"])
+        rule = world.read(partial(only_rule, group=alarm.group))
+        other = Alarm(
+            alarm.person,
+            alarm.receiver,
+            group=alarm.person.group("elsewhere"),
+            reason="deviceSilent",
+            params={"silentAfter": 600},
+        )
+        world.clock.let_pass(seconds=601)
+        first = world.run_monitors_once()
+        assert (alarm.queued, other.queued) == (2, 1)
+        assert first.places == {rule.number: numbers[1]}
+        second = world.run_monitors_once(first.places)
+        assert (alarm.queued, other.queued) == (4, 1)
+        assert second.places == {rule.number: numbers[3]}
+        third = world.run_monitors_once(second.places)
+        assert (alarm.queued, third.places) == (5, {})
+        assert world.run_monitors_once(third.places).places == {}
+        assert (alarm.queued, other.queued) == (5, 1)
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)

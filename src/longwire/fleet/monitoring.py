@@ -73,11 +73,21 @@ def check_silent_devices(tx: Tx, device_ids: Sequence[str]) -> list[ServiceEvent
     Skips devices that another process has locked.
     """
     locked = reporting_devices.get_reporting(tx, device_ids)
+    checked = []
     events = []
     for each in store.lock_many(tx, list(locked)):
         device = MonitoredDevice(each.device_id, each.configuration, each.seen_at, each.silent_at)
         found = monitoring.check_silence(device, tx.now)
-        store.update(tx, each.device_number, found.silent_at, found.due_at)
+        checked.append(
+            store.CheckedDevice(
+                each.device_number,
+                locked[each.device_id].group_number,
+                found.silent_at,
+                found.due_at,
+                is_changed=found.silent_at != each.state_silent_at,
+            )
+        )
         if found.event is not None:
             events.append(found.event)
+    store.save(tx, checked)
     return events

@@ -9,7 +9,12 @@ from typing import Any
 
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
 from longwire.delivery.deliveries import Message, build_message
-from longwire.delivery.matching import Matcher, build_device_context, get_matcher
+from longwire.delivery.matching import (
+    Matcher,
+    MismatchCode,
+    build_device_context,
+    get_matcher,
+)
 from longwire.errors import BadInput, FieldError, NotAllowed, invalid_field, not_found
 from longwire.fleet import decoding
 from longwire.fleet.records import oldest_kept
@@ -35,19 +40,12 @@ NOTIFIED_MAX = 200
 FILTERS_US_MAX = 5_000.0
 COMPILING_US_MAX = 50_000.0
 
-# Why a connector has no message for a record.
+# Why a connector has no message for a record, besides that it does not match.
 DISABLED = "disabled"
 CREATED_LATER = "created_later"
-DEVICE_TYPE = "device_type"
-DEVICE_ID = "device_id"
-FILTER_FALSE = "filter_false"
-FILTER_FAILED = "filter_failed"
 NOT_EVALUATED = "not_evaluated"
 MATCHES_NOW = "matches_now"
-NOT_TAKEN = (
-    *(DISABLED, CREATED_LATER, DEVICE_TYPE, DEVICE_ID),
-    *(FILTER_FALSE, FILTER_FAILED, NOT_EVALUATED, MATCHES_NOW),
-)
+NOT_TAKEN = (DISABLED, CREATED_LATER, *MismatchCode, NOT_EVALUATED, MATCHES_NOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +237,9 @@ class _Explanation:
             return DISABLED
         device = self._arrived.device
         if connector.device_types and device.type not in connector.device_types:
-            return DEVICE_TYPE
+            return MismatchCode.DEVICE_TYPE
         if connector.device_ids and device.id not in connector.device_ids:
-            return DEVICE_ID
+            return MismatchCode.DEVICE_ID
         if connector.message_filter is None:
             return MATCHES_NOW
         return self._evaluate(get_matcher(self._tx, connector))
@@ -261,9 +259,9 @@ class _Explanation:
             if prepared.cost_us > self._us_left:
                 return NOT_EVALUATED
             self._us_left -= prepared.cost_us
-            return MATCHES_NOW if prepared.matches() else FILTER_FALSE
+            return MATCHES_NOW if prepared.matches() else MismatchCode.FILTER_FALSE
         except EvaluationError:
-            return FILTER_FAILED
+            return MismatchCode.FILTER_FAILED
 
 
 def _trace_notifications(tx: Tx, actor: Actor, seq: int) -> tuple[list[NotificationTrace], int]:

@@ -5,7 +5,7 @@ transaction that fires. There the trigger state is locked, so that only one proc
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,7 @@ from longwire.store.notifications import (
     MonitoredConnector,
     NotificationState,
 )
+from longwire.store.pacing import write_and_pause
 
 INTERVAL_S = 1.0
 # Checking a device takes a microsecond or two. The pause after a round grows with the fleet, to
@@ -48,7 +49,9 @@ INTERVAL_S = 1.0
 PAUSE_PER_DEVICE_S = 0.0001
 PAUSE_PER_RULE_S = 0.01
 DEVICES_PER_STEP_MAX = 5_000
-CHANGES_PER_STEP_MAX = 200
+# Others wait for a step, which renders and stores a message for each change and recipient.
+CHANGES_PER_STEP_MAX = 20
+CHANGES_PER_ROUND_MAX = 1_000  # of a rule; exceeded by up to those of its last devices
 # Estimated CPU time of `when` in one step, in microseconds.
 US_PER_STEP_MAX = 100_000.0
 
@@ -73,12 +76,21 @@ class MonitoringStep(msgspec.Struct, frozen=True):
     filter_error: str | None = None  # why `when` could not be evaluated
 
 
+class MonitoringRound(msgspec.Struct, frozen=True):
+    """What one round over all rules leaves to the next one."""
+
+    pause_s: float  # until then
+    places: Mapping[int, int]  # where rules continue, by number; the others start over
+
+
 async def run_monitor(database: Database, take_seqs: TakeSequenceNumbers, wake: Wake) -> None:
     """Check all monitored conditions periodically, until cancelled."""
+    places: Mapping[int, int] = {}
     while True:
         pause_s = 0.0
         try:
-            pause_s = await check_all(database, take_seqs, wake)
+            done = await check_all(database, take_seqs, wake, places)
+            pause_s, places = done.pause_s, done.places
         except LongwireError:
             pass  # the database is unavailable; the next round retries
         except Exception:
@@ -86,31 +98,41 @@ async def run_monitor(database: Database, take_seqs: TakeSequenceNumbers, wake: 
         await asyncio.sleep(max(INTERVAL_S, pause_s))
 
 
-async def check_all(database: Database, take_seqs: TakeSequenceNumbers, wake: Wake) -> float:
-    """One round over all monitored rules; returns the pause after it, in seconds."""
+async def check_all(
+    database: Database, take_seqs: TakeSequenceNumbers, wake: Wake, places: Mapping[int, int]
+) -> MonitoringRound:
+    """One round over all monitored rules.
+
+    A rule with many changes continues in the next round, so that others do not wait for it.
+    """
     pause_s = 0.0
+    continued: dict[int, int] = {}
     for rule in await database.read(_list_monitored_rules):
-        pause_s += PAUSE_PER_RULE_S + await _check_rule(database, rule, take_seqs, wake)
-    return pause_s
+        after: int | None = places.get(rule.number, 0)
+        changes = 0
+        while after is not None and changes < CHANGES_PER_ROUND_MAX:
+            step = await _check_some(database, rule, after, take_seqs, wake)
+            pause_s += step.checked * PAUSE_PER_DEVICE_S
+            changes += len(step.subjects)
+            after = step.next_after
+        if after is not None:
+            continued[rule.number] = after
+        pause_s += PAUSE_PER_RULE_S
+    return MonitoringRound(pause_s, continued)
 
 
-async def _check_rule(
-    database: Database, rule: Rule, take_seqs: TakeSequenceNumbers, wake: Wake
-) -> float:
-    pause_s = 0.0
-    after: int | None = 0
-    while after is not None:
-        step = await database.read(partial(_read_step, rule=rule, after=after))
-        if step.filter_error is not None:
-            record = partial(_record_error, number=rule.number, reason=step.filter_error)
-            await database.write(record)
-        for start in range(0, len(step.subjects), CHANGES_PER_STEP_MAX):
-            some = step.subjects[start : start + CHANGES_PER_STEP_MAX]
-            changes = partial(notify_changes, rule=rule, only=some, take_seqs=take_seqs)
-            wake(await database.write(changes))
-        pause_s += step.checked * PAUSE_PER_DEVICE_S
-        after = step.next_after
-    return pause_s
+async def _check_some(
+    database: Database, rule: Rule, after: int, take_seqs: TakeSequenceNumbers, wake: Wake
+) -> MonitoringStep:
+    step = await database.read(partial(_read_step, rule=rule, after=after))
+    if step.filter_error is not None:
+        record = partial(_record_error, number=rule.number, reason=step.filter_error)
+        await database.write(record)
+    for start in range(0, len(step.subjects), CHANGES_PER_STEP_MAX):
+        some = step.subjects[start : start + CHANGES_PER_STEP_MAX]
+        changes = partial(notify_changes, rule=rule, only=some, take_seqs=take_seqs)
+        await write_and_pause(database, changes, wake)
+    return step
 
 
 def _list_monitored_rules(tx: Tx) -> list[Rule]:
@@ -156,7 +178,8 @@ def _may_fire(
 def _record_error(tx: Tx, number: int, reason: str) -> None:
     """Store why `when` could not be evaluated, unless that is stored already."""
     known = store_channels.get_by_numbers(tx, [number]).get(number)
-    if known is not None and reason not in (known.error_message or ""):
+    text = store_channels.describe_filter_error(reason)
+    if known is not None and known.error_message != text:
         store_channels.record_filter_errors(tx, {number: reason})
 
 

@@ -103,6 +103,7 @@ def update_notification(
     quotas: Quotas,
 ) -> NotificationView:
     """Update a notification; its trigger states are kept unless its condition has changed."""
+    access.authorize(tx, actor, "notification.write", group_id)
     if draft.params is not None:
         locks.acquire_lock(tx, "notifications of group", group_id)  # for the limit below
     rules = _draft_rules(parse, egress, config)

@@ -7,8 +7,9 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.store import schema
-from longwire.store.bulk import insert_many
+from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 
 _table = schema.device_watch
 
@@ -66,6 +67,16 @@ COUNT_NEXT_SILENT = f"""
 select max(device_number), count(*)
 from ({_NEXT_SILENT}) w
 """
+
+
+LIST_STATES = dialect_sql(
+    """
+select device_number, nullif(seen_at, :never), silent_at
+from device_state
+where device_number {listed}
+""",
+    listed=in_array("numbers"),
+)
 
 
 def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
@@ -129,7 +140,18 @@ class DeviceMonitor(msgspec.Struct, frozen=True):
     device_id: str
     configuration: str
     seen_at: Moment | None
+    state_silent_at: Moment | None  # the next one, as the state of the device has it
     silent_at: Moment | None
+
+
+class CheckedDevice(msgspec.Struct, frozen=True):
+    """What a check of a monitored device found."""
+
+    device_number: int
+    group_number: int
+    silent_at: Moment | None
+    due_at: Moment | None
+    is_changed: bool  # whether the state of the device has something else
 
 
 def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
@@ -150,32 +172,41 @@ def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
         .with_for_update(of=_table, skip_locked=True)
     )
     locked = [tuple(row) for row in tx.rows(statement)]
+    if not locked:
+        return []
     # Apart, because the states may be on another server than the locks.
-    state = schema.device_state
-    seen = sa.select(
-        state.c.device_number, sa.func.nullif(state.c.seen_at, schema.NEVER_SEEN).label("seen_at")
-    ).where(state.c.device_number.in_([number for number, *_ in locked]))
-    seen_at = dict(tuple(row) for row in tx.rows(seen)) if locked else {}
+    numbers = array_param(tx, [number for number, *_ in locked])
+    rows = tx.fetch_raw(LIST_STATES, {"numbers": numbers, "never": schema.NEVER_SEEN})
+    states = {number: (seen_at, silent_at) for number, seen_at, silent_at in rows}
+    unknown = (None, None)
     return [
-        DeviceMonitor(number, device_id, configuration, seen_at.get(number), silent_at)
+        DeviceMonitor(number, device_id, configuration, *states.get(number, unknown), silent_at)
         for number, device_id, configuration, silent_at in locked
     ]
 
 
-def update(tx: Tx, device_number: int, silent_at: Moment | None, due_at: Moment | None) -> None:
-    tx.execute(
-        sa.update(_table)
-        .where(_table.c.device_number == device_number)
-        .values(silent_at=silent_at, due_at=due_at)
+def save(tx: Tx, checked: Sequence[CheckedDevice]) -> None:
+    """Store what a check found: two statements for a batch of devices."""
+    insert_many(
+        tx,
+        _table,
+        ("device_number", "silent_at", "due_at"),
+        [(each.device_number, each.silent_at, each.due_at) for each in checked],
+        "on conflict (device_number) do update"
+        " set silent_at = excluded.silent_at, due_at = excluded.due_at",
+        is_repeatable=True,
     )
-    state = schema.device_state
-    tx.execute(
-        sa.update(state)
-        .where(
-            state.c.device_number == device_number,
-            state.c.silent_at.is_distinct_from(silent_at),
-        )
-        .values(silent_at=silent_at)
+    insert_many(
+        tx,
+        schema.device_state,
+        ("group_id", "device_number", "silent_at"),
+        [
+            (each.group_number, each.device_number, each.silent_at)
+            for each in checked
+            if each.is_changed
+        ],
+        f"on conflict {KEY} do update set silent_at = excluded.silent_at",
+        is_repeatable=True,
     )
 
 

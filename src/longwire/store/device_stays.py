@@ -1,25 +1,43 @@
 """The stays of a device: the groups it is or was in. Records belong to the stay they arrived in."""
 
+import json
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from longwire.model import Device, Stay
-from longwire.store import device_reports, schema
+from longwire.store import device_reports, schema, slots
 from longwire.store.bulk import insert_many
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import by_slot
 from longwire.store.reporting_devices import ReportingDevice
 
 _table = schema.device
 _stay = schema.device_stay
 
-ERASE_STAY = """
-insert into erasure (device_number, stay, group_id)
-select device_number, stay, group_id
-from device_stay
-where device_number = :device
-    and stay = :stay
-"""
+# In one slot, so that Citus passes it on to one shard as it is, with the list.
+TAKE_STAYS = by_slot(
+    DialectSql(
+        """
+delete from device_stay
+where (device_number, stay) in (
+    select json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    from json_each(:stays)
+)
+returning device_number, stay, group_id
+""",
+        """
+delete from device_stay s
+using unnest(cast(:devices as bigint[]), cast(:stays as integer[])) gone (device_number, stay)
+where s.device_number = gone.device_number
+    and s.stay = gone.stay
+    and s.slot = :slot
+returning s.device_number, s.stay, s.group_id
+""",
+    )
+)
 
 
 def begin_new_stay(tx: Tx, device: ReportingDevice) -> None:
@@ -39,11 +57,22 @@ def list_stays(tx: Tx, device: ReportingDevice | Device) -> list[Stay]:
 def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
     """Hide the records of some stays at once; maintenance deletes them."""
     tx.touched_devices.update(device_number for device_number, _ in gone)
+    if tx.is_postgres:
+        taken = _take_by_slot(tx, gone)
+    else:
+        taken = tx.fetch_raw(TAKE_STAYS, {"stays": json.dumps(gone)})
+    insert_many(tx, schema.erasure, ("device_number", "stay", "group_id"), taken)
+
+
+def _take_by_slot(tx: Tx, gone: Sequence[tuple[int, int]]) -> list[tuple[Any, ...]]:
+    parts: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for device_number, stay in gone:
-        tx.execute_raw(ERASE_STAY, {"device": device_number, "stay": stay})
-        tx.execute(
-            sa.delete(_stay).where(_stay.c.device_number == device_number, _stay.c.stay == stay)
-        )
+        parts[slots.get_slot_by_number(tx, device_number)].append((device_number, stay))
+    taken = []
+    for slot, some in sorted(parts.items()):
+        devices, stays = map(list, zip(*some, strict=True))
+        taken += tx.fetch_raw(TAKE_STAYS, {"slot": slot, "devices": devices, "stays": stays})
+    return taken
 
 
 def erase_all_stays(tx: Tx, numbers: Sequence[int]) -> None:

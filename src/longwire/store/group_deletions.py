@@ -6,7 +6,16 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.store import channels, device_bin, device_stays, devices, jobs, roles, schema
+from longwire.store import (
+    channels,
+    device_bin,
+    device_stays,
+    devices,
+    jobs,
+    receptions,
+    roles,
+    schema,
+)
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 
@@ -25,7 +34,6 @@ _KEYED_BY_GROUP = {
     "counter": "second, name, writer",
     "activity": "hour, device_number",
     "arrival": "seq",
-    "reception": "first_seq",
     "reception_size": "writer",
 }
 # What makes a group reachable, or lets it act.
@@ -72,9 +80,7 @@ def detach(tx: Tx, group_id: str, default_role_id: str) -> int:
             deleted_at=tx.now,
         )
     )
-    for role_id in role_ids:
-        if not roles.list_groups_using(tx, role_id):
-            roles.delete(tx, role_id)
+    roles.delete_unused(tx, role_ids)
     return changed + 1
 
 
@@ -129,6 +135,7 @@ def purge(tx: Tx, group_id: str, limit: int) -> int:
     purged = purged or jobs.delete_some_of_group(tx, group_id, limit)
     purged = purged or _erase_stays(tx, group_id, limit)
     purged = purged or _delete_some(tx, _downlink, [_downlink.c.id], group_id, limit)
+    purged = purged or receptions.delete_some_of_group(tx, schema.group_number(group_id))
     for name, rest in _KEYED_BY_GROUP.items():
         table = schema.metadata.tables[name]
         key = [table.c[column] for column in rest.split(", ")]

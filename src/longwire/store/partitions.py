@@ -14,13 +14,14 @@ import sqlalchemy as sa
 
 from longwire.clock import SECOND, Moment
 from longwire.records import KIND_NAMES
-from longwire.store import citus, group_storage, record_deletion
+from longwire.store import citus, group_storage
 from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
 
 MONTHS_AHEAD = 2
 # 2 MB: some thousand records, of which few or all may be old.
 BLOCKS_PER_STEP = 256
+PRUNE_ROWS_MAX = 1_000
 PARTITION_LOCK = 7_105_511_994  # any number, the same in every process
 
 
@@ -130,7 +131,7 @@ def delete_older(
     ]
     if place is None or place.name not in mixed or place.block >= place.end:
         return 0, _find_next(tx, mixed, place)
-    most = record_deletion.PRUNE_ROWS_MAX
+    most = PRUNE_ROWS_MAX
     name, slot, block, end = place
     blocks = range(block, block + BLOCKS_PER_STEP)
     deleted = group_storage.delete_blocks(tx, name, slot, blocks, before, most)

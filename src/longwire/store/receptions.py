@@ -6,6 +6,7 @@ one, of the same process. How much a group has is counted by each process in a r
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,13 +16,16 @@ from longwire.store import schema
 from longwire.store.arrival_numbers import WRITER_BITS, first_seq
 from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 
 # Of the bodies in a row, which is read as a whole.
 ROW_BYTES_MAX = 1024 * 1024
 # A commit takes so many sequence numbers at most, which are microseconds.
 SPAN_MAX = 65_536 << WRITER_BITS
 WRITER_MASK = (1 << WRITER_BITS) - 1
+# Of a step, which others wait for; one row may be larger.
 PRUNE_ROWS_MAX = 200
+PRUNE_BYTES_MAX = 4 * 1024 * 1024
 
 _ADD_SIZE = f"""
 on conflict {KEY} do update
@@ -48,20 +52,25 @@ order by group_id
 limit 1
 """
 
-_DELETE = """
+_LIST = """
+select first_seq, length(sealed)
+from reception
+where group_id = :home{older}
+order by first_seq
+limit :most
+"""
+LIST_OLDER = _LIST.format(older="\n    and first_seq < :before")
+LIST_OLDEST = _LIST.format(older="")
+
+DELETE = dialect_sql(
+    """
 delete from reception
 where group_id = :home
-    and first_seq in (
-        select first_seq
-        from reception
-        where group_id = :home{older}
-        order by first_seq
-        limit :most
-    )
+    and first_seq {listed}
 returning length(sealed)
-"""
-DELETE_OLDER = _DELETE.format(older="\n            and first_seq < :before")
-DELETE_OLDEST = _DELETE.format(older="")
+""",
+    listed=in_array("seqs"),
+)
 
 LIST_SIZES = """
 select group_id, cast(sum(bytes) as bigint)
@@ -158,9 +167,8 @@ def prune(tx: Tx, after_group: int, before: Moment) -> int | None:
     if not following:
         return None
     group: int = following[0][0]
-    values = {"home": group, "before": first_seq(before), "most": PRUNE_ROWS_MAX}
-    deleted = _delete(tx, DELETE_OLDER, values)
-    return after_group if deleted == PRUNE_ROWS_MAX else group
+    has_more = _delete_some(tx, group, LIST_OLDER, before=first_seq(before)).has_more
+    return after_group if has_more else group
 
 
 def prune_excess(tx: Tx, bytes_max: int) -> int:
@@ -172,16 +180,39 @@ def prune_excess(tx: Tx, bytes_max: int) -> int:
     if sum(sizes.values()) <= bytes_max:
         return 0
     group = max(sizes, key=lambda each: sizes[each])
-    deleted = _delete(tx, DELETE_OLDEST, {"home": group, "most": PRUNE_ROWS_MAX})
-    if not deleted:
+    if not _delete_some(tx, group, LIST_OLDEST).rows:
         tx.execute_raw(DELETE_SIZE, {"home": group})  # it has none
     return 1
 
 
-def _delete(tx: Tx, sql: str, values: Mapping[str, int]) -> int:
-    sizes = [row[0] for row in tx.fetch_raw(sql, values)]
-    if sizes:
-        row = (values["home"], 0, -sum(sizes))
-        columns = ("group_id", "writer", "bytes")
-        insert_many(tx, schema.reception_size, columns, [row], _ADD_SIZE)
-    return len(sizes)
+def delete_some_of_group(tx: Tx, group_number: int) -> int:
+    """Delete some receptions of a group that is deleted; how many rows."""
+    return _delete_some(tx, group_number, LIST_OLDEST).rows
+
+
+class _Deleted(NamedTuple):
+    rows: int
+    has_more: bool  # perhaps
+
+
+def _delete_some(tx: Tx, group: int, which: str, **values: int) -> _Deleted:
+    found = tx.fetch_raw(which, {**values, "home": group, "most": PRUNE_ROWS_MAX})
+    seqs = _select_step(found)
+    if not seqs:
+        return _Deleted(0, has_more=False)
+    gone = tx.fetch_raw(DELETE, {"home": group, "seqs": array_param(tx, seqs)})
+    row = (group, 0, -sum(size for (size,) in gone))
+    insert_many(tx, schema.reception_size, ("group_id", "writer", "bytes"), [row], _ADD_SIZE)
+    return _Deleted(len(gone), has_more=len(seqs) < len(found) or len(found) == PRUNE_ROWS_MAX)
+
+
+def _select_step(found: Sequence[tuple[Any, ...]]) -> list[int]:
+    """The first of some rows with their sizes, together within what a step may delete."""
+    left = PRUNE_BYTES_MAX
+    seqs: list[int] = []
+    for seq, size in found:
+        left -= size
+        if seqs and left < 0:
+            break
+        seqs.append(seq)
+    return seqs

@@ -10,7 +10,10 @@ from longwire.store import archive_files, group_storage, slots
 from longwire.store.database import DialectSql, Tx
 from longwire.store.records import for_each_kind
 
-PRUNE_ROWS_MAX = 1_000
+# A step is short, because new records wait for it on the embedded database, and the rows may be
+# anywhere in the file.
+PRUNE_ROWS_MAX = 200
+PRUNE_DEVICES_MAX = 200
 
 DELETE_AT = for_each_kind(
     """
@@ -69,12 +72,12 @@ returning stay, length(body)
 """
 )
 
-GET_NEXT_DEVICE = """
+LIST_NEXT_DEVICES = """
 select number
 from device
 where number > :after
 order by number
-limit 1
+limit :most
 """
 
 
@@ -115,15 +118,18 @@ def delete_erased(tx: Tx) -> int:
 
 
 def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[int, int | None]:
-    """Delete some records older than a moment, of the next device.
+    """Delete some records older than a moment, of the next devices.
 
     Device by device, so that no index by time is needed and no step is large. Returns how many were
     deleted and the device to continue after; None at the end.
     """
-    following = tx.fetch_raw(GET_NEXT_DEVICE, {"after": after_device})
-    if not following:
-        return 0, None
-    device = following[0][0]
-    values = {**slots.key_of(tx, device), "before": before, "most": PRUNE_ROWS_MAX}
-    deleted = len(_delete(tx, DELETE_OLDER[kind], values))
-    return deleted, after_device if deleted == PRUNE_ROWS_MAX else device
+    devices = tx.fetch_raw(LIST_NEXT_DEVICES, {"after": after_device, "most": PRUNE_DEVICES_MAX})
+    deleted = 0
+    for (device,) in devices:
+        most = PRUNE_ROWS_MAX - deleted
+        values = {**slots.key_of(tx, device), "before": before, "most": most}
+        deleted += len(_delete(tx, DELETE_OLDER[kind], values))
+        if deleted == PRUNE_ROWS_MAX:
+            return deleted, after_device
+        after_device = device
+    return deleted, after_device if devices else None

@@ -3,6 +3,7 @@
 The list below has every column that is sealed, with the purpose that its owner seals it for.
 """
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,11 @@ from longwire.seal import UnsealError
 from longwire.store import instance, schema
 from longwire.store.database import Tx
 
-ROWS_PER_STEP = 200
+# Of a step, which the service waits for; one value may be larger.
+ROWS_PER_STEP = 50
+BYTES_PER_STEP = 4 * 1024 * 1024
 
+Key = tuple[Any, ...]  # of a row
 Purpose = Callable[[sa.Row[Any]], str]
 
 
@@ -34,7 +38,7 @@ class SealedColumn:
 
 @dataclass(frozen=True, slots=True)
 class ResealingStep:
-    last: tuple[Any, ...] | None  # the key of the last row; None behind the end
+    last: Key | None  # the key of the last row; None behind the end
     resealed: int
     unreadable: int  # by any key
 
@@ -113,10 +117,13 @@ def _mail_queue(number: int) -> SealedColumn:
     )
 
 
-def reseal_some(tx: Tx, sealed: SealedColumn, after: tuple[Any, ...] | None) -> ResealingStep:
+def reseal_some(tx: Tx, sealed: SealedColumn, after: Key | None) -> ResealingStep:
     """Seal the next rows behind `after` with the newest key, as far as an older one has."""
     keys = list(sealed.column.table.primary_key.columns)
-    rows = tx.rows(_select(sealed, keys, after))
+    last, has_more = _find_step(tx, sealed, keys, after)
+    if last is None:
+        return ResealingStep(None, 0, 0)
+    rows = tx.rows(_select(sealed, keys, after).where(_compare(keys, last, operator.le)))
     resealed = unreadable = 0
     for row in rows:
         purpose, value = sealed.purpose(row), row.value
@@ -131,8 +138,24 @@ def reseal_some(tx: Tx, sealed: SealedColumn, after: tuple[Any, ...] | None) -> 
             *(key == part for key, part in zip(keys, row, strict=False)), sealed.column == value
         )
         resealed += tx.execute(changed.values({sealed.column.name: new}))
-    last = tuple(rows[-1][: len(keys)]) if len(rows) == ROWS_PER_STEP else None
-    return ResealingStep(last, resealed, unreadable)
+    return ResealingStep(last if has_more else None, resealed, unreadable)
+
+
+def _find_step(
+    tx: Tx, sealed: SealedColumn, keys: Sequence[sa.Column[Any]], after: Key | None
+) -> tuple[Key | None, bool]:
+    """The key of the last row of a step, None if there is no row; and whether more may follow."""
+    size = sa.func.length(sealed.column)
+    statement = _select(sealed, keys, after).with_only_columns(*keys, size).limit(ROWS_PER_STEP)
+    found = tx.rows(statement)
+    left = BYTES_PER_STEP
+    last: Key | None = None
+    for row in found:
+        left -= row[-1]
+        if last is not None and left < 0:
+            return last, True
+        last = tuple(row[:-1])
+    return last, len(found) == ROWS_PER_STEP
 
 
 def _reseal(tx: Tx, value: str | bytes, purpose: str) -> str | bytes:
@@ -142,21 +165,25 @@ def _reseal(tx: Tx, value: str | bytes, purpose: str) -> str | bytes:
 
 
 def _select(
-    sealed: SealedColumn, keys: Sequence[sa.Column[Any]], after: tuple[Any, ...] | None
+    sealed: SealedColumn, keys: Sequence[sa.Column[Any]], after: Key | None
 ) -> sa.Select[Any]:
     statement = (
         sa.select(*keys, sealed.column.label("value"), *sealed.named)
         .where(sealed.column.is_not(None), *sealed.where)
         .order_by(*keys)
-        .limit(ROWS_PER_STEP)
     )
     if sealed.joined is not None:
         number = sealed.column.table.c.device_number
         statement = statement.join(sealed.joined, sealed.joined.c.number == number)
-    if after is not None:
-        values = [sa.literal(part, key.type) for key, part in zip(keys, after, strict=True)]
-        statement = statement.where(sa.tuple_(*keys) > sa.tuple_(*values))
-    return statement
+    return statement if after is None else statement.where(_compare(keys, after, operator.gt))
+
+
+def _compare(
+    keys: Sequence[sa.Column[Any]], with_key: Key, how: Callable[[Any, Any], Any]
+) -> sa.ColumnElement[bool]:
+    values = [sa.literal(part, key.type) for key, part in zip(keys, with_key, strict=True)]
+    compared: sa.ColumnElement[bool] = how(sa.tuple_(*keys), sa.tuple_(*values))
+    return compared
 
 
 def finish(tx: Tx) -> None:

@@ -16,6 +16,7 @@ class Quotas:
     push_tokens_per_user_max: int = 100
     passkeys_per_user_max: int = 20
     connectors_per_group_max: int = 1_000
+    connector_bytes_per_group_max: int = 8 * 1024 * 1024
     notifications_per_group_max: int = 200
     notification_bytes_per_group_max: int = 8 * 1024 * 1024
     jobs_per_group_max: int = 20

@@ -128,7 +128,7 @@ def test_an_id_can_be_chosen_unless_it_is_in_use(world: World) -> None:
     ok(ada.delete("/connector", **named(group, "a")))
     assert ok(eve.post("/connector", body(lair, id="a")))["id"] == "a"
     refused(ada.get("/connector", **named(group, "a")), 400, "connectorId")
-    # Of many who want the same one at once, one gets it, and the others hear why not.
+    # Of many who want the same one at once, one gets it, and the others are refused.
     with ThreadPoolExecutor(8) as people:
         bodies = [body(group, id="wanted")] * 8
         answers = list(people.map(lambda wanted: ada.post("/connector", wanted), bodies))
@@ -825,3 +825,27 @@ def test_the_number_of_connectors_of_a_group_is_limited(make_world: Callable[...
     ok(ada.post("/connector", body(ada.group(parent=group))))
     ok(ada.delete("/connector", **named(group, first)))
     ok(ada.post("/connector", body(group)))
+
+
+def test_the_size_of_all_connectors_of_a_group_is_limited(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(connector_bytes_per_group_max=3_500)
+    ada = world.person("ada")
+    group = ada.group()
+    devices = [ada.device(group) for _ in range(60)]
+    first = ok(ada.post("/connector", body(group, deviceIds=devices)))["id"]
+    with nothing_happens(world):
+        problem = refused(ada.post("/connector", body(group, deviceIds=devices)), 409)
+        assert problem["code"] == "limit_reached"
+        assert "connector_bytes_per_group_max to 3500" in problem["detail"]
+    second = ok(ada.post("/connector", body(group)))["id"]
+    long_filter = f"message.deviceName == '{'x' * 3_000}'"
+    with nothing_happens(world):
+        grown = {**named(group, second), "deviceIds": devices}
+        refused(ada.put("/connector", grown), 409)
+        refused(ada.put("/connector", {**named(group, second), "messageFilter": long_filter}), 409)
+    ok(ada.put("/connector", {**named(group, second), "name": "cellar"}))
+    ok(ada.put("/connector", {**named(group, first), "deviceIds": []}))
+    ok(ada.put("/connector", {**named(group, second), "deviceIds": devices}))
+    ok(ada.post("/connector", body(ada.group(parent=group), messageFilter=long_filter)))

@@ -217,10 +217,10 @@ def test_every_request_is_counted_under_its_route_and_never_under_its_path(world
 def test_a_service_without_its_database_is_live_but_not_ready(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(work: Callable[..., object]) -> object:
+    async def fail(work: Callable[..., object]) -> object:
         raise Unavailable
 
-    monkeypatch.setattr(world.database, "read", away)
+    monkeypatch.setattr(world.database, "read", fail)
     assert ok(world.nobody.get("/health/live")) == {"status": "ok"}
     response = world.nobody.get("/health/ready")
     assert response.status_code == 503

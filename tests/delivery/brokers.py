@@ -198,7 +198,7 @@ class StubServer:
 
 
 class Impostor(StubServer):
-    """Greets, answers to whatever it hears, and writes that down."""
+    """Greets, answers whatever it receives, and writes that down."""
 
     def __init__(
         self,

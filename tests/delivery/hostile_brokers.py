@@ -81,24 +81,24 @@ def read(connection: socket.socket, size: int) -> bytes:
 def send_heartbeats(connection: socket.socket) -> None:
     read(connection, 8)
     capabilities = {"publisher_confirms": True, "basic.nack": True}
-    _say(connection, commands.Connection.Start(server_properties={"capabilities": capabilities}))
-    _hear(connection)
-    _say(connection, commands.Connection.Tune(0, 131_072, 0))
-    _hear(connection)
-    _hear(connection)
-    _say(connection, commands.Connection.OpenOk())
-    _hear(connection)
-    _say(connection, commands.Channel.OpenOk(), 1)
-    _hear(connection)
-    _say(connection, commands.Confirm.SelectOk(), 1)
+    _send(connection, commands.Connection.Start(server_properties={"capabilities": capabilities}))
+    _receive(connection)
+    _send(connection, commands.Connection.Tune(0, 131_072, 0))
+    _receive(connection)
+    _receive(connection)
+    _send(connection, commands.Connection.OpenOk())
+    _receive(connection)
+    _send(connection, commands.Channel.OpenOk(), 1)
+    _receive(connection)
+    _send(connection, commands.Confirm.SelectOk(), 1)
     flood(connection, HEARTBEATS)
 
 
-def _say(connection: socket.socket, frame: Any, channel: int = 0) -> None:
+def _send(connection: socket.socket, frame: Any, channel: int = 0) -> None:
     connection.sendall(pamqp.frame.marshal(frame, channel))
 
 
-def _hear(connection: socket.socket) -> None:
+def _receive(connection: socket.socket) -> None:
     _, _, size = pamqp.frame.frame_parts(read(connection, 7))
     read(connection, (size or 0) + 1)
 
@@ -148,7 +148,7 @@ def describe_many_partitions(connection: socket.socket) -> None:
         [(1, "127.0.0.1", port, None)], 1, [(0, "readings", False, partitions)]
     ).encode()
     while True:
-        api, number = _hear_kafka(connection)
+        api, number = _receive_kafka(connection)
         apis = admin.ApiVersionResponse_v0(0, KAFKA_APIS).encode()
         answer = struct.pack(">i", number) + (apis if api == 18 else described)
         connection.sendall(struct.pack(">i", len(answer)) + answer)
@@ -158,7 +158,7 @@ def announce(size: int) -> Behaviour:
     """Announce a response of this size, of which one byte after the other follows."""
 
     def behave(connection: socket.socket) -> None:
-        _hear_kafka(connection)
+        _receive_kafka(connection)
         connection.sendall(struct.pack(">i", size))
         for _ in range(size):
             connection.sendall(b"x")
@@ -166,7 +166,7 @@ def announce(size: int) -> Behaviour:
     return behave
 
 
-def _hear_kafka(connection: socket.socket) -> tuple[int, int]:
+def _receive_kafka(connection: socket.socket) -> tuple[int, int]:
     (size,) = struct.unpack(">i", read(connection, 4))
     request = io.BytesIO(read(connection, size))
     api, _, number = struct.unpack(">hhi", request.read(8))

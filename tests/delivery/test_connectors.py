@@ -372,10 +372,10 @@ def test_events_show_the_state_of_each_message_and_stats_count_them_all(world: W
     group = ada.group()
     device = ada.device(group)
 
-    def judge(request: Received) -> int:
+    def respond(request: Received) -> int:
         return {"good": 200, "bad": 500}.get(request.json["data"], 503)
 
-    with Receiver(judge) as receiver:
+    with Receiver(respond) as receiver:
         connector = ada.connector(group, receiver.url, retryPolicy=ONCE)
         before = format_date(world.clock.now())
         for second, data in enumerate(["good", "bad", "good", "bad", "good"]):
@@ -824,6 +824,8 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
         ]
         assert "there is no " in reasons[2] and "celsius" in reasons[2]
         assert reasons[3:] == ["the filter is false", ""]
+        codes = ["device_id", "device_type", "filter_failed", "filter_false", None]
+        assert [each.get("code") for each in items] == codes
         request = items[-1]["request"]
         assert (request["method"], request["url"]) == ("POST", receiver.url)
         assert request["headers"]["Authorization"] == f"Bearer {MASK}"
@@ -852,6 +854,7 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
         newest = ok(ada.post("/connector/preview", {**which, "limit": 1}))["items"][0]
         assert newest["deviceId"] == deep
         assert newest["matches"] is False
+        assert newest["code"] == "invalid_message"
         assert newest["reason"].startswith("the message could not be formatted: ")
         assert "request" not in newest
         # Each protocol has its own fields.
@@ -902,7 +905,7 @@ def test_a_connector_has_one_running_replay_and_groups_take_turns(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replays, "QUEUED_MAX", 10)  # nothing is sent, so none of them ends
-    monkeypatch.setattr(replays, "STEPS_PER_ROUND_MAX", 1)
+    monkeypatch.setattr(replays, "REPLAYS_PER_ROUND_MAX", 1)
     ada = world.person("ada")
     running: set[str] = set()
     for connectors in (2, 1):

@@ -216,7 +216,7 @@ def answers(
     return asked
 
 
-def test_a_name_inside_the_network_is_not_told_from_an_unknown_one(
+def test_a_name_inside_the_network_fails_like_an_unknown_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers(monkeypatch, {"db.internal": ["10.0.0.5"]})
@@ -279,7 +279,7 @@ def test_a_name_without_addresses_does_not_resolve(
         run(Egress().resolve(host))
 
 
-def test_a_name_that_changes_its_mind_is_judged_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_revalidated_each_time_it_is_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = iter([["8.8.8.8"], ["127.0.0.1"]])
     answers(monkeypatch, {"rebind.example": lambda: next(turns)})
     egress = Egress()

@@ -25,7 +25,14 @@ from hypothesis.stateful import (
 
 from longwire import metrics
 from longwire.clock import DAY, SECOND, Clock, Moment
-from longwire.delivery import delivery_commands, leases, recovery, retry_policy, settlement
+from longwire.delivery import (
+    delivery_commands,
+    leases,
+    recovery,
+    resends,
+    retry_policy,
+    settlement,
+)
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
 from longwire.delivery.leases import RELEASED, AttemptRecord, LeasedDelivery, Released
 from longwire.errors import Conflict, NotFound
@@ -466,7 +473,13 @@ class Deliveries(RuleBasedStateMachine):
     @rule(most=st.integers(1, 3), after=st.sampled_from([0, 0, 4_000 * SECOND, DAY]))
     def resends_advance(self, most: int, after: Moment) -> None:
         self.clock.at += after
-        woken = self.write(lambda tx: settlement.advance_resends(tx, most))
+
+        def advance(tx: Tx) -> set[int]:
+            turns = list(resends.begin_turns(resends.find_states([], tx), most))
+            counts = resends.run_turns(turns, tx)
+            return {turn.number for turn, count in zip(turns, counts, strict=True) if count}
+
+        woken = self.write(advance)
         expected_woken = set()
         for number, about in self.model.channels.items():
             before = about.resend_before

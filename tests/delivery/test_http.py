@@ -74,7 +74,7 @@ def make_batch(
 def send(
     params: HttpParams, *batches: OutboundBatch, egress: Egress = LOOPBACK, at_once: bool = False
 ) -> list[Outcome]:
-    """Send one parcel after the other, or all at once, through one destination."""
+    """Send one batch after the other, or all at once, through one destination."""
 
     async def story() -> list[Outcome]:
         webhook = Http(params, egress)
@@ -183,7 +183,7 @@ def test_a_batch_of_one_is_an_array_too() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 1_000])
-def test_the_connector_says_how_many_share_a_parcel(batch: int) -> None:
+def test_the_connector_sets_the_size_of_a_batch(batch: int) -> None:
     assert Http(HttpParams(url="https://example.com", batch=batch), LOOPBACK).batch_max == batch
 
 
@@ -560,7 +560,7 @@ def test_connections_that_are_opened_at_once_go_through_all_addresses() -> None:
 # --- the engine gives up ---
 
 
-def test_whoever_gives_up_is_heard_and_the_next_parcel_goes_out() -> None:
+def test_a_cancelled_send_closes_its_connection_and_the_next_batch_is_sent() -> None:
     async def story(receiver: Receiver) -> Outcome:
         webhook = Http(HttpParams(url=receiver.url), LOOPBACK)
         giving_up = asyncio.create_task(webhook.send(make_batch()))
@@ -652,14 +652,14 @@ def test_a_destination_that_was_closed_opens_again_when_needed() -> None:
 # --- connections ---
 
 
-def test_one_connection_serves_many_parcels() -> None:
+def test_one_connection_serves_many_batches() -> None:
     with Receiver(200, 500, StubResponse(body=b"thanks")) as receiver:
         send(HttpParams(url=receiver.url), *[make_batch()] * 50)
         assert len(receiver.requests) == 50
         assert receiver.connections == 1
 
 
-def test_sixty_four_parcels_can_be_on_their_way() -> None:
+def test_sixty_four_batches_can_be_in_flight() -> None:
     with Receiver(StubResponse(held=True), release_after=64) as receiver:
         outcomes = send(HttpParams(url=receiver.url), *[make_batch()] * 64, at_once=True)
         assert receiver.connections == 64

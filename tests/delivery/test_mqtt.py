@@ -358,7 +358,7 @@ def test_a_confirmation_that_was_decrypted_together_with_something_else_is_seen(
         assert run_story(story()) == Delivered()
 
 
-def test_a_broker_without_encryption_hears_no_password() -> None:
+def test_a_broker_without_encryption_gets_no_password() -> None:
     async def story() -> tuple[Outcome, bytes]:
         async with Impostor(b"", b"\x20\x06\x00\x00\x03\x22\x00\x0a") as impostor:
             url = f"mqtts://localhost:{impostor.port}"

@@ -413,6 +413,7 @@ def update_connector(context: RequestContext, body: UpdateConnectorInput) -> Con
             connector_draft(body),
             params_parser(context),
             context.egress,
+            quotas=context.quotas,
         )
     )
 

@@ -17,17 +17,28 @@ from longwire.dates import format_date
 from longwire.delivery import previews
 from longwire.delivery.connectors import ConnectorDraft
 from longwire.delivery.egress import Egress
-from longwire.delivery.previews import PreviewedRecord, WantedRecords
+from longwire.delivery.previews import NOT_SENT, PreviewedRecord, WantedRecords
 from longwire.errors import invalid_field
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.model import Actor
 from longwire.store.database import Database
-from longwire.web.fields import Body, DateIn, DateText, Id, InputLimits, Reply
+from longwire.web.fields import Body, DateIn, DateText, Id, InputLimits, Reply, words
 from longwire.web.routing import RequestContext, Route
 from longwire.web.validation import decode_text
 
 PREVIEW_DEFAULT = 10
 PREVIEW_MAX = 100
+
+NotSent = Annotated[
+    str,
+    words("NotSent", NOT_SENT),
+    Meta(
+        description="Why it is not forwarded: `device_type`, `device_id`, `filter_false`,"
+        " `filter_failed` (it is neither true nor false), or `invalid_message` (it cannot be"
+        " written in the format). Absent if it is forwarded.",
+        examples=["filter_false"],
+    ),
+]
 
 
 # --- responses ---
@@ -50,6 +61,7 @@ class PreviewItem(Reply):
     timestamp: DateText
     matches: bool
     reason: str
+    code: NotSent | None = None
     request: PreviewRequest | None = None
     matched_before: (
         Annotated[
@@ -151,13 +163,14 @@ def preview_connector(
 
 
 def _wire(record: PreviewedRecord) -> PreviewItem:
-    request = record.request
+    request, not_sent = record.request, record.not_sent
     return PreviewItem(
         device_id=record.device_id,
         kind=record.kind,
         timestamp=format_date(record.ts),
-        matches=record.reason is None,
-        reason=record.reason or "",
+        matches=not_sent is None,
+        reason="" if not_sent is None else not_sent.reason,
+        code=None if not_sent is None else not_sent.code,
         request=None
         if request is None
         else PreviewRequest(

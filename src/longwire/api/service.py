@@ -216,7 +216,7 @@ class ServiceEndpoints:
             parts["standby"] = "stalled"
         status = self._database.standby_status
         if status is not None:
-            # While it is away, the primary serves its reads.
+            # While it is unreachable, the primary serves its reads.
             parts["readStandby"] = status.state
         if reason is None and self._database.slots > 1:
             lagging = list_lagging_slots(await self._get_stats(), self._database.context.clock)

@@ -29,7 +29,7 @@ from longwire.store import channels as store_channels
 from longwire.store import dead_letters as store_dead_letters
 from longwire.store import delivery_history, locks, overviews
 from longwire.store import groups as store_groups
-from longwire.store.connectors import CONNECTORS
+from longwire.store.connectors import CONNECTORS, sum_settings
 from longwire.store.database import Tx
 from longwire.store.delivery_history import DeliveryEvent
 from longwire.store.delivery_states import DeliveryState
@@ -132,6 +132,14 @@ def list_source_groups(tx: Tx, connector: Connector) -> frozenset[str]:
     return _list_source_groups(tx, connector.group_id, connector.subgroups)
 
 
+def list_source_groups_from(tx: Tx, connector: Connector, first: int, most: int) -> list[int]:
+    """Some of their numbers, in order from one on."""
+    if connector.subgroups:
+        return store_groups.list_subtree_from(tx, connector.group_id, first, most)
+    number = int(connector.group_id)
+    return [number] if number >= first else []
+
+
 def _list_source_groups(tx: Tx, group_id: str, subgroups: bool) -> frozenset[str]:
     return (
         frozenset(store_groups.list_subtree(tx, group_id)) if subgroups else frozenset([group_id])
@@ -163,7 +171,9 @@ def create_connector(
     rules = _draft_rules(parse, egress)
     connector = KIND.build(tx, actor, group_id, draft, rules, requested_id=requested_id)
     quotas.require_room("connectors_per_group_max", CONNECTORS.count_in_group(tx, group_id))
-    return _view(tx, actor, KIND.insert(tx, actor, connector))
+    connector = KIND.insert(tx, actor, connector)
+    _require_room_for_settings(tx, group_id, quotas)
+    return _view(tx, actor, connector)
 
 
 def update_connector(
@@ -174,10 +184,35 @@ def update_connector(
     draft: ConnectorDraft,
     parse: ParseParams,
     egress: Egress,
+    *,
+    quotas: Quotas,
 ) -> ConnectorView:
+    access.authorize(tx, actor, "connector.write", group_id)
+    sized = (draft.device_ids, draft.device_types, draft.message_filter, draft.params)
+    if any(sized):
+        locks.acquire_lock(tx, "connectors of group", group_id)  # for the limit below
     rules = _draft_rules(parse, egress)
-    _, connector = KIND.update(tx, actor, group_id, connector_id, draft, rules)
+    before, connector = KIND.update(tx, actor, group_id, connector_id, draft, rules)
+    if _estimate_size(connector) > _estimate_size(before):
+        _require_room_for_settings(tx, group_id, quotas)
     return _view(tx, actor, connector)
+
+
+def _estimate_size(connector: Connector) -> int:
+    """Whether it grows; how large all are, the database knows."""
+    texts = (
+        *connector.device_ids,
+        *connector.device_types,
+        connector.message_filter or "",
+        connector.channel.sealed_params or "",
+    )
+    return sum(len(each) + 3 for each in texts)  # with quotes and comma
+
+
+def _require_room_for_settings(tx: Tx, group_id: str, quotas: Quotas) -> None:
+    """Of what is stored in this transaction; a process keeps the most of it in memory."""
+    stored = sum_settings(tx, group_id)
+    quotas.require_room("connector_bytes_per_group_max", stored, wanted=0)
 
 
 def try_draft(

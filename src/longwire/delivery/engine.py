@@ -27,12 +27,9 @@ from longwire.delivery.egress import Egress
 from longwire.delivery.leases import LEASE_S, LeasedDelivery
 from longwire.delivery.pending_work import DueChannel, PendingWork, SlotPart
 from longwire.delivery.recovery import LeaseRecovery
+from longwire.delivery.resends import Resender
 from longwire.delivery.sending import STOP_TIMEOUT_S, BatchSender, OnAttempt
-from longwire.delivery.settlement import (
-    DEFAULT_HANDLERS,
-    ChannelHandlers,
-    advance_resends,
-)
+from longwire.delivery.settlement import DEFAULT_HANDLERS, ChannelHandlers
 from longwire.errors import LongwireError
 from longwire.spans import Tracer
 from longwire.store import channels as store_channels
@@ -81,7 +78,6 @@ class Engine:
         self._database = database
         self._writer = writer
         self._in_flight_max = in_flight_max
-        self._resend_per_s = resend_per_s
         self._is_busy = is_busy
         self._work = PendingWork(ChannelTurns(CHANNELS_MAX[database.engine_name]))
         self._sender = BatchSender(
@@ -98,6 +94,7 @@ class Engine:
         self._claimer = Claimer(
             database, writer, egress, handlers, in_flight_max, lambda: self._sender.is_stopping
         )
+        self._resender = Resender(database, resend_per_s)
         self._recovery = LeaseRecovery(database, writer, handlers, in_flight_max)
         self._workers: dict[int, ChannelWorker] = {}
         self._groups: dict[int, str] = {}  # of channels, also of those without a worker here
@@ -406,15 +403,24 @@ class Engine:
     # --- maintenance ---
 
     async def _run_maintenance(self) -> None:
+        """Until cancelled. Resends and replays take their time, and nothing waits for that."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._repeat(self._advance_resends))
+            tasks.create_task(self._repeat(self._advance_replays))
+            tasks.create_task(self._run_recovery())
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Each second; at once if it took longer, as it pauses by itself."""
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(max(0.0, began + MAINTENANCE_INTERVAL_S - time.monotonic()))
+            began = time.monotonic()
+            await self._run_safely(step)
+
+    async def _run_recovery(self) -> None:
         last_recovery = time.monotonic()
         while True:
             await asyncio.sleep(MAINTENANCE_INTERVAL_S)
-            await self._run_safely(self._advance_resends)
-            await self._run_safely(
-                lambda: replays.advance_replays(
-                    self._database, self._writer, self.wake, self._tracer
-                )
-            )
             await self._run_safely(self._recovery.recover_from_dead_nodes)
             if time.monotonic() - last_recovery >= RECOVERY_INTERVAL_S:
                 last_recovery = time.monotonic()
@@ -431,8 +437,8 @@ class Engine:
         self._work.discard_first(len(attempts))
         await self._recovery.recover_all()
 
+    async def _advance_replays(self) -> None:
+        await replays.advance_replays(self._database, self._writer, self.wake, self._tracer)
+
     async def _advance_resends(self) -> None:
-        if await self._database.read(store_channels.has_resends):
-            woken = await self._database.write(lambda tx: advance_resends(tx, self._resend_per_s))
-            if woken:
-                self.wake(woken)
+        await self._resender.advance(self.wake)

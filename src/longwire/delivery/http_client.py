@@ -30,11 +30,10 @@ from longwire.delivery.destinations.connections import (
     outcome_of_error,
 )
 from longwire.delivery.egress import CONNECT_TIMEOUT_S, NOT_RESOLVED, Egress, EgressDenied
-from longwire.delivery.http_limits import DNS_CACHE_TTL_S, KEEP_ALIVE_S
+from longwire.delivery.http_limits import DNS_CACHE_TTL_S, KEEP_ALIVE_S, TOTAL_TIMEOUT_S
 from longwire.delivery.http_responses import BoundedResponseHandler, ResponseLimitExceeded
 from longwire.delivery.open_connections import OpenConnections
 
-TOTAL_TIMEOUT_S = 15.0
 CONNECTIONS_MAX = 256
 # Of the response, buffered before flow control stops the peer.
 READ_AHEAD_BYTES = 16 * 1_024

@@ -36,10 +36,10 @@ from longwire.delivery.http_limits import (
     RESPONSE_BYTES_MAX,
     RESPONSE_TOO_LARGE,
     TOO_MANY_INTERIM,
+    TOTAL_TIMEOUT_S,
 )
 from longwire.delivery.open_connections import OpenConnections
 
-TOTAL_TIMEOUT_S = 15.0
 READ_BYTES = 16 * 1_024
 # A smaller body is sent with its head, at once.
 COPIED_BYTES_MAX = 64 * 1_024

@@ -1,5 +1,6 @@
 """Limits of one HTTP attempt, whichever client makes it."""
 
+TOTAL_TIMEOUT_S = 15.0  # from connecting to the end of the response
 INTERIM_HEADS_MAX = 8
 HEAD_BYTES_MAX = 64 * 1_024  # before the end of the final head
 HEADERS_MAX = 256

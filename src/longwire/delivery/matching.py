@@ -6,6 +6,7 @@ evaluated after the commit: what is deferred is stored with the records (see `de
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -31,10 +32,32 @@ from longwire.store.deliveries import NewDelivery
 from longwire.store.records import RecordRow
 from longwire.store.reporting_devices import ReportingDevice
 
-FILTER_IS_FALSE = "the filter is false"
 INDEXES_MAX = 1_000
+# Of a device's id in a set: the set's part of it, and with the string.
+SET_ENTRY_BYTES = 64
+ID_BYTES = 128
 READ_SINGLY_MAX = 100  # connectors, by their numbers
 US_PER_KIB = 50.0  # of data, to estimate what an evaluation costs
+
+
+class MismatchCode(StrEnum):
+    """Why a connector does not forward a record."""
+
+    DEVICE_TYPE = "device_type"
+    DEVICE_ID = "device_id"
+    FILTER_FALSE = "filter_false"
+    FILTER_FAILED = "filter_failed"  # neither true nor false
+
+
+class Mismatch(msgspec.Struct, frozen=True):
+    """Why a connector does not forward a record, in code and in words."""
+
+    code: MismatchCode
+    reason: str
+
+
+OTHER_DEVICE = Mismatch(MismatchCode.DEVICE_ID, "the device is not in deviceIds")
+FILTER_FALSE = Mismatch(MismatchCode.FILTER_FALSE, "the filter is false")
 
 
 class Matcher(msgspec.Struct, frozen=True):
@@ -47,13 +70,18 @@ class Matcher(msgspec.Struct, frozen=True):
     device_ids: frozenset[str]
     expression: StoredExpression | None
 
+    @property
+    def kept_bytes(self) -> int:
+        source = "" if self.expression is None else self.expression.source
+        return len(self.device_ids) * ID_BYTES + len(source)
+
     def matches_device(self, device_id: str, device_type: str) -> bool:
         return (not self.device_types or device_type in self.device_types) and (
             not self.device_ids or device_id in self.device_ids
         )
 
     def matches_record(self, record: Record, device: ReportingDevice) -> bool:
-        return self.explain_mismatch(record, device) is None
+        return self.find_mismatch(record, device) is None
 
     def prepare(self, record: Record, device: ReportingDevice) -> PreparedExpression | None:
         """The filter with the values of a record; None if it decides nothing or costs too much."""
@@ -64,19 +92,20 @@ class Matcher(msgspec.Struct, frozen=True):
         except EvaluationError:
             return None
 
-    def explain_mismatch(self, record: Record, device: ReportingDevice) -> str | None:
+    def find_mismatch(self, record: Record, device: ReportingDevice) -> Mismatch | None:
         """Why a record is not forwarded; None when it is."""
         if self.device_types and device.type not in self.device_types:
-            return f"the device type {device.type} is not in deviceTypes"
+            reason = f"the device type {device.type} is not in deviceTypes"
+            return Mismatch(MismatchCode.DEVICE_TYPE, reason)
         if self.device_ids and device.id not in self.device_ids:
-            return "the device is not in deviceIds"
+            return OTHER_DEVICE
         if self.expression is None:
             return None
         message = build_cel_message(record, build_device_context(device))
         try:
-            return None if self.expression.matches(message) else FILTER_IS_FALSE
+            return None if self.expression.matches(message) else FILTER_FALSE
         except EvaluationError as error:
-            return str(error)
+            return Mismatch(MismatchCode.FILTER_FAILED, str(error))
 
 
 class MatchResult(msgspec.Struct, frozen=True):
@@ -102,6 +131,12 @@ class GroupMatchers:
 
     def __len__(self) -> int:
         return len(self.matchers)
+
+    @property
+    def kept_bytes(self) -> int:
+        """With its matchers: they stay as long as it does, wherever else they are cached."""
+        own = len(self._named_devices) * SET_ENTRY_BYTES
+        return own + sum(each.kept_bytes for each in self.matchers)
 
     def for_device(self, device: ReportingDevice) -> Indexes:
         """Those that forward records of a device, if their filter is true."""

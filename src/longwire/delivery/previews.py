@@ -16,18 +16,28 @@ from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import ConnectorDraft, ParseParams
 from longwire.delivery.destinations.base import (
     Destination,
+    FailureCode,
     OutboundBatch,
     Refused,
     RequestPreview,
 )
 from longwire.delivery.egress import Egress
-from longwire.delivery.matching import Matcher, build_matcher, encode_device_context
+from longwire.delivery.matching import (
+    Matcher,
+    Mismatch,
+    MismatchCode,
+    build_matcher,
+    encode_device_context,
+)
 from longwire.errors import BadInput, TooManyRequests
 from longwire.identity import access
 from longwire.model import Actor, Connector
 from longwire.store import arrived_records
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
+
+# Why a record would not be forwarded.
+NOT_SENT: Sequence[str] = (*MismatchCode, FailureCode.INVALID_MESSAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,7 @@ class PreviewedRecord:
     device_id: str
     kind: str
     ts: Moment
-    reason: str | None  # why it would not be forwarded; None when it would
+    not_sent: Mismatch | Refused | None  # why it would not be forwarded; None when it would
     request: RequestPreview | None
     is_sent_now: bool | None = None  # by the saved connector, in the preview of a draft of it
 
@@ -160,12 +170,12 @@ def build_preview(
 def _preview_record(inputs: PreviewInputs, past: ArrivedRecord) -> PreviewedRecord:
     row, device = past.row, past.device
     record = row.encoded.record
-    reason = inputs.matcher.explain_mismatch(record, device)
+    not_sent: Mismatch | Refused | None = inputs.matcher.find_mismatch(record, device)
     message = inputs.builder.build(row.seq, row.encoded, encode_device_context(device))
     request = None
     if isinstance(message, Refused):
-        reason = reason or message.reason
+        not_sent = not_sent or message
     else:
         request = inputs.destination.describe(OutboundBatch(message.id, [message], inputs.at))
     is_sent_now = None if inputs.saved is None else inputs.saved.matches_record(record, device)
-    return PreviewedRecord(device.id, record.kind.label, row.ts, reason, request, is_sent_now)
+    return PreviewedRecord(device.id, record.kind.label, row.ts, not_sent, request, is_sent_now)

@@ -11,6 +11,7 @@ from longwire.delivery.settlement import (
     recover_orphans,
 )
 from longwire.store.database import Database, Tx
+from longwire.store.pacing import write_and_pause
 
 SETTLED_AFTER_S = 5.0
 FAR_FUTURE = 2**62
@@ -58,4 +59,4 @@ class LeaseRecovery:
         for slot in self._database.cluster.list_slots(0, self._in_flight_max, slots):
             found = ORPHANS_PER_STEP_MAX
             while found == ORPHANS_PER_STEP_MAX:
-                found = await self._database.write(partial(recover, slot))
+                found = await write_and_pause(self._database, partial(recover, slot))

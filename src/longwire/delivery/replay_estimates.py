@@ -15,7 +15,6 @@ from longwire.delivery import connectors
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.matching import Matcher, get_matcher
 from longwire.delivery.previews import PREVIEW_BUDGETS
-from longwire.delivery.replays import BEFORE_ANY_ARRIVAL
 from longwire.errors import TooManyRequests
 from longwire.model import Actor
 from longwire.store import arrival_numbers, arrivals, arrived_records
@@ -159,7 +158,7 @@ def _list_segments(
     now_seq = arrival_numbers.first_seq(now + 1)
     first = min(now_seq, arrival_numbers.first_seq(begin_at - CLOCK_SKEW))
     last = min(now_seq, arrival_numbers.first_seq(end_at + CLOCK_SKEW))
-    ranges = ((first - 1, last), (last - 1, now_seq), (BEFORE_ANY_ARRIVAL, first))
+    ranges = ((first - 1, last), (last - 1, now_seq), (arrival_numbers.BEFORE_ANY_ARRIVAL, first))
     for number, (after_seq, until_seq) in enumerate(ranges):
         for group in groups:
             yield _Segment(group, after_seq, until_seq, is_in_period=number == 0)

@@ -1,13 +1,16 @@
 """Replays: stored records are enqueued for a connector again, also from before it existed.
 
 A replay scans the arrivals of the connector's groups, one group after the other in bounded steps,
-and enqueues the records that match; the engine does the rest. A record that the connector has had
-before keeps its message id, so that a receiver can deduplicate. The connector's queue is bounded.
+and enqueues the records that match; the engine does the rest. A step is bounded by what it looks
+at, not only by what it finds. A record that the connector has had before keeps its message id, so
+that a receiver can deduplicate. The connector's queue is bounded.
 """
 
+import asyncio
+import time
 from collections import Counter
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
@@ -33,16 +36,24 @@ from longwire.store import replays as store
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Database, Tx
+from longwire.store.deliveries import NewDelivery
+from longwire.store.pacing import get_pause_s
 
+# With timestamps in the period.
 RECORDS_PER_STEP_MAX = 500
-# In a second, over all connectors; a step is a transaction of its own.
-STEPS_PER_ROUND_MAX = 4
+# Whether or not their timestamps are in the period.
+ARRIVALS_PER_STEP_MAX = 10_000
+# Whether or not anything arrived in them.
+GROUPS_PER_STEP_MAX = 200
+# In a second, over all connectors.
+REPLAYS_PER_ROUND_MAX = 4
+# A step is a transaction of its own. Those of a replay that finds little follow each other.
+STEPS_PER_ROUND_MAX = 20
 # Estimated CPU time of the filter in a step, in microseconds.
 US_PER_STEP_MAX = 20_000.0
 QUEUED_MAX = 2_000
 LISTED_MAX = 20
 BEFORE_ANY_GROUP = "0"
-BEFORE_ANY_ARRIVAL = -(2**63)
 
 
 def start_replay(
@@ -65,7 +76,7 @@ def start_replay(
         begin_at=begin_at,
         end_at=end_at,
         at_group=BEFORE_ANY_GROUP,
-        at_seq=BEFORE_ANY_ARRIVAL,
+        at_seq=arrival_numbers.BEFORE_ANY_ARRIVAL,
         # Records that arrive from now on are forwarded anyway.
         until_seq=arrival_numbers.first_seq(tx.now + 1),
         records_scanned=0,
@@ -77,7 +88,8 @@ def start_replay(
     )
     store.insert(tx, replay)
     connectors.KIND.log(tx, actor, "replay", connector, detail=replay.id)
-    return _advance(tx, connector, replay, writer)
+    replay, _ = _advance(tx, connector, replay, writer)
+    return replay
 
 
 def get_replay(tx: Tx, actor: Actor, group_id: str, connector_id: str, replay_id: str) -> Replay:
@@ -119,31 +131,68 @@ async def advance_replays(
     wake: Callable[[Collection[int]], None],
     tracer: Tracer | None = None,
 ) -> None:
-    """One step of some running replays, the groups in turns."""
-    for replay_id in await database.read(partial(store.list_next, most=STEPS_PER_ROUND_MAX)):
-        with step_span(tracer, "replay", {"longwire.replay.id": replay_id}) as find_traceparent:
-            step = partial(_advance_one, replay_id, writer, find_traceparent)
-            woken = await database.write(step)
-        if woken:
-            wake(woken)
+    """A turn of some running replays, the groups in turns."""
+    due = await database.read(partial(store.list_next, most=REPLAYS_PER_ROUND_MAX))
+    for replay_id in due:
+        run_step = partial(_run_step, database, replay_id, writer, tracer)
+        await _take_turn(run_step, STEPS_PER_ROUND_MAX // len(due), wake)
+
+
+async def _take_turn(
+    run_step: Callable[[], Awaitable["_StepResult | None"]],
+    steps_max: int,
+    wake: Callable[[Collection[int]], None],
+) -> None:
+    """Some steps of a replay, until one has to wait or they have found as much as one may."""
+    records_left = RECORDS_PER_STEP_MAX
+    for _ in range(steps_max):
+        began = time.monotonic()
+        step = await run_step()
+        if step is not None and step.queued:
+            wake({step.channel_number})
+        await asyncio.sleep(get_pause_s(time.monotonic() - began))
+        if step is None or not step.may_go_on:
+            return
+        records_left -= step.examined
+        if records_left <= 0:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _StepResult:
+    """What a step of a replay did, and whether another one may follow at once."""
+
+    channel_number: int
+    examined: int
+    queued: int
+    may_go_on: bool
+
+
+async def _run_step(
+    database: Database, replay_id: str, writer: int, tracer: Tracer | None
+) -> _StepResult | None:
+    with step_span(tracer, "replay", {"longwire.replay.id": replay_id}) as find_traceparent:
+        return await database.write(partial(_advance_one, replay_id, writer, find_traceparent))
 
 
 def _advance_one(
     replay_id: str, writer: int, find_traceparent: FindTraceparent | None, tx: Tx
-) -> set[int]:
+) -> _StepResult | None:
+    """One step of a replay; None if it has to wait or is over."""
     tx.find_traceparent = find_traceparent
     replay = store.lock_running(tx, replay_id)
     if replay is None:
-        return set()
-    owners = CONNECTORS.get_by_numbers(tx, [replay.channel_number])
-    connector = owners.get(replay.channel_number)
+        return None
+    connector = CONNECTORS.get_by_numbers(tx, [replay.channel_number]).get(replay.channel_number)
     if connector is None:
         store.save(tx, replace(replay, state="cancelled"))
-    elif store_backlogs.is_backlog_over(tx, connector.number, QUEUED_MAX):
+        return None
+    if store_backlogs.is_backlog_over(tx, connector.number, QUEUED_MAX):
         store.save(tx, replay)  # it had its turn
-    else:
-        _advance(tx, connector, replay, writer)
-    return set(owners)
+        return None
+    _, step = _advance(tx, connector, replay, writer)
+    may_go_on = not (step.is_done or step.is_over_budget)
+    return _StepResult(connector.number, step.examined, step.queued, may_go_on)
 
 
 class ScanPosition(msgspec.Struct, frozen=True):
@@ -157,7 +206,9 @@ class ScanPosition(msgspec.Struct, frozen=True):
 def begin_scan(now: Moment) -> ScanPosition:
     """The position of a new scan; records that arrive from now on are forwarded anyway."""
     return ScanPosition(
-        int(BEFORE_ANY_GROUP), BEFORE_ANY_ARRIVAL, arrival_numbers.first_seq(now + 1)
+        int(BEFORE_ANY_GROUP),
+        arrival_numbers.BEFORE_ANY_ARRIVAL,
+        arrival_numbers.first_seq(now + 1),
     )
 
 
@@ -165,47 +216,40 @@ def begin_scan(now: Moment) -> ScanPosition:
 SelectDevices = Callable[[Collection[str]], Collection[str]]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ScanResult:
-    """The position of a scan, and what it has enqueued."""
+    """Where a scan is after a step, and what that has done."""
 
-    group: int
-    seq: int
-    until_seq: int
-    records_left: int
+    position: ScanPosition
+    is_done: bool
+    examined: int
     inserted: int = 0
     requeued: int = 0
-    us_left: float = US_PER_STEP_MAX
+    is_over_budget: bool = False  # the filter took as long as it may
 
     @property
-    def is_done(self) -> bool:
-        return self.records_left > 0 and self.us_left > 0
-
-    @property
-    def examined(self) -> int:
-        return RECORDS_PER_STEP_MAX - self.records_left
-
-    @property
-    def position(self) -> ScanPosition:
-        return ScanPosition(self.group, self.seq, self.until_seq)
+    def queued(self) -> int:
+        return self.inserted + self.requeued
 
 
-def _advance(tx: Tx, connector: Connector, replay: Replay, writer: int) -> Replay:
+def _advance(
+    tx: Tx, connector: Connector, replay: Replay, writer: int
+) -> tuple[Replay, ScanResult]:
     """Scan some more records, and enqueue those that match."""
     position = ScanPosition(int(replay.at_group), replay.at_seq, replay.until_seq)
     step = scan(tx, connector, position, replay.begin_at, replay.end_at)
     replay = replace(
         replay,
-        at_group=str(step.group),
-        at_seq=step.seq,
+        at_group=str(step.position.group),
+        at_seq=step.position.seq,
         records_scanned=replay.records_scanned + step.examined,
-        queued=replay.queued + step.inserted + step.requeued,
+        queued=replay.queued + step.queued,
         state="done" if step.is_done else "running",
         updated_at=tx.now,
     )
     store.save(tx, replay)
     count_inserted(tx, connector, step.inserted, writer)
-    return replay
+    return replay, step
 
 
 def count_inserted(tx: Tx, connector: Connector, inserted: int, writer: int) -> None:
@@ -225,56 +269,114 @@ def scan(
     select: SelectDevices | None = None,
 ) -> ScanResult:
     """Scan some records of a period from a position on, and enqueue those that match."""
-    matcher = get_matcher(tx, connector)
-    step = ScanResult(position.group, position.seq, position.until_seq, RECORDS_PER_STEP_MAX)
-    for group in sorted(int(each) for each in connectors.list_source_groups(tx, connector)):
-        if group < step.group:
-            continue
-        if group > step.group:
-            step.group, step.seq = group, BEFORE_ANY_ARRIVAL
-        _scan_group(tx, matcher, (begin_at, end_at), step, select)
-        if not step.is_done:
-            break
-    return step
-
-
-def _scan_group(
-    tx: Tx,
-    matcher: Matcher,
-    period: tuple[Moment, Moment],
-    step: ScanResult,
-    select: SelectDevices | None,
-) -> None:
-    found = arrived_records.list_arrivals(
-        tx, step.group, step.seq, step.until_seq, *period, step.records_left
-    )
-    devices = {each.device.id for each in found if isinstance(each, ArrivedRecord)}
+    window = _read_window(tx, connector, position, begin_at, end_at)
+    devices = {each.record.device.id for each in window.found if each.record is not None}
     selected = devices if select is None or not devices else select(devices)
-    deliveries = []
-    for each in found:
-        if step.us_left <= 0:
-            break  # the rest is for the next step
-        step.records_left -= 1
-        step.seq = each.row.seq if isinstance(each, ArrivedRecord) else each
-        if (
-            isinstance(each, ArrivedRecord)
-            and each.device.id in selected
-            and _matches(matcher, each, step)
-        ):
-            context = encode_device_context(each.device)
-            deliveries.append(build_delivery(matcher.number, each.row, context))
-    if deliveries:
-        inserted, requeued = store_deliveries.requeue(tx, deliveries)
-        step.inserted += inserted
-        step.requeued += requeued
+    examined, matching = _find_matching(get_matcher(tx, connector), window.found, selected)
+    inserted, requeued = store_deliveries.requeue(tx, matching) if matching else (0, 0)
+    if examined == len(window.found):
+        return ScanResult(window.position, window.is_last, examined, inserted, requeued)
+    # The rest is for the next step.
+    last = window.found[examined - 1]
+    position = ScanPosition(last.group, last.seq, position.until_seq)
+    return ScanResult(position, False, examined, inserted, requeued, is_over_budget=True)
 
 
-def _matches(matcher: Matcher, record: ArrivedRecord, step: ScanResult) -> bool:
+@dataclass(frozen=True, slots=True)
+class _FoundArrival:
+    """An arrival in the period; the record is None if it was deleted meanwhile."""
+
+    group: int
+    seq: int
+    record: ArrivedRecord | None
+
+
+@dataclass(slots=True)
+class _Window:
+    """What a step looks at, and where the next one begins."""
+
+    position: ScanPosition
+    arrivals_left: int
+    found: list[_FoundArrival] = field(default_factory=list)
+    is_last: bool = False
+
+    @property
+    def records_left(self) -> int:
+        return RECORDS_PER_STEP_MAX - len(self.found)
+
+    @property
+    def is_full(self) -> bool:
+        return self.records_left <= 0 or self.arrivals_left <= 0
+
+
+def _read_window(
+    tx: Tx, connector: Connector, position: ScanPosition, begin_at: Moment, end_at: Moment
+) -> _Window:
+    window = _Window(position, ARRIVALS_PER_STEP_MAX)
+    most = GROUPS_PER_STEP_MAX
+    groups = connectors.list_source_groups_from(tx, connector, position.group, most + 1)
+    for number, group in enumerate(groups):
+        if group > position.group:
+            before_any = arrival_numbers.BEFORE_ANY_ARRIVAL
+            window.position = ScanPosition(group, before_any, position.until_seq)
+        if number == most:
+            return window  # this one is for the next step
+        _read_group(tx, window, begin_at, end_at)
+        if window.is_full:
+            return window
+    window.is_last = True
+    return window
+
+
+def _read_group(tx: Tx, window: _Window, begin_at: Moment, end_at: Moment) -> None:
+    """Read the next arrivals of one group."""
+    at = window.position
+    looked_at, last_seq = arrived_records.look_ahead(
+        tx, at.group, at.seq, at.until_seq, window.arrivals_left
+    )
+    if not looked_at:
+        return
+    found = arrived_records.list_arrivals(
+        tx, at.group, at.seq, last_seq + 1, begin_at, end_at, window.records_left
+    )
+    window.found += [_to_found(at.group, each) for each in found]
+    window.arrivals_left -= looked_at
+    end = window.found[-1].seq if window.records_left <= 0 else last_seq
+    window.position = ScanPosition(at.group, end, at.until_seq)
+
+
+def _to_found(group: int, arrival: ArrivedRecord | int) -> _FoundArrival:
+    if isinstance(arrival, ArrivedRecord):
+        return _FoundArrival(group, arrival.row.seq, arrival)
+    return _FoundArrival(group, arrival, None)
+
+
+def _find_matching(
+    matcher: Matcher, found: Sequence[_FoundArrival], selected: Collection[str]
+) -> tuple[int, list[NewDelivery]]:
+    """Deliveries of those that match, and how many were examined before the filter's time is up."""
+    matching: list[NewDelivery] = []
+    us_left = US_PER_STEP_MAX
+    for examined, each in enumerate(found):
+        if us_left <= 0:
+            return examined, matching
+        record = each.record
+        if record is None or record.device.id not in selected:
+            continue
+        is_match, cost_us = _matches(matcher, record)
+        us_left -= cost_us
+        if is_match:
+            context = encode_device_context(record.device)
+            matching.append(build_delivery(matcher.number, record.row, context))
+    return len(found), matching
+
+
+def _matches(matcher: Matcher, record: ArrivedRecord) -> tuple[bool, float]:
+    """Whether it matches, and the estimated CPU time of the filter."""
     prepared = matcher.prepare(record.row.encoded.record, record.device)
     if prepared is None:
-        return matcher.matches_record(record.row.encoded.record, record.device)
-    step.us_left -= prepared.cost_us
+        return matcher.matches_record(record.row.encoded.record, record.device), 0.0
     try:
-        return prepared.matches()
+        return prepared.matches(), prepared.cost_us
     except EvaluationError:
-        return False
+        return False, prepared.cost_us

@@ -1,4 +1,4 @@
-"""Settling attempts on an open transaction: delivered, retried or given up; also recovery, resends.
+"""Settling attempts on an open transaction: delivered, retried or given up; also recovery.
 
 Whoever settles shows the fencing token of the claim; with an expired lease nothing is changed.
 """
@@ -22,7 +22,6 @@ from longwire.delivery.leases import AttemptRecord, LeasedDelivery, Released
 from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store import audit, delivery_leases
 from longwire.store import channels as store_channels
-from longwire.store import dead_letters as store_dead_letters
 from longwire.store.database import Tx
 from longwire.store.delivery_leases import ClaimedDelivery, LeaseKey, OrphanedLease
 
@@ -305,14 +304,3 @@ def _lease_of_orphan(channel: Channel, orphan: OrphanedLease, slot: int) -> Leas
         attempt_log=orphan.attempt_log,
     )
     return LeasedDelivery(channel, claimed, orphan.token, 0, 0.0, slot)
-
-
-def advance_resends(tx: Tx, deliveries_max: int) -> set[int]:
-    """One step of every resend; returns the channels that have something due."""
-    woken: set[int] = set()
-    for each in store_channels.lock_resends(tx):
-        if store_dead_letters.resend(tx, each.number, each.before, deliveries_max):
-            woken.add(each.number)
-        elif not store_dead_letters.is_resending(tx, each.number, each.before):
-            store_channels.end_resend(tx, each.number)
-    return woken

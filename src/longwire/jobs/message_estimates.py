@@ -10,11 +10,12 @@ from functools import partial
 
 from longwire.delivery.replay_estimates import ReplayEstimator, RunForGroup
 from longwire.identity import access
-from longwire.jobs.messages import BEFORE_ANY, require_connector, select_devices
+from longwire.jobs.messages import require_connector, select_devices
 from longwire.jobs.selection import SAMPLE_MAX, DeviceSelection
 from longwire.jobs.tasks import MessageTask, ReplayTask, ResendTask
 from longwire.model import Actor
 from longwire.store import dead_letters as store_dead_letters
+from longwire.store.arrival_numbers import BEFORE_ANY_ARRIVAL
 from longwire.store.database import Database, Tx
 
 DEAD_LETTERS_PER_STEP_MAX = 500
@@ -62,7 +63,7 @@ async def _estimate_replay(
 async def _count_dead_letters(
     database: Database, actor: Actor, task: ResendTask, selection: DeviceSelection
 ) -> MessageEstimate:
-    total, looked_at, after = 0, 0, BEFORE_ANY
+    total, looked_at, after = 0, 0, BEFORE_ANY_ARRIVAL
     sample: list[int] = []
     deadline = time.monotonic() + SECONDS_MAX
     while True:

@@ -21,11 +21,11 @@ from longwire.model import Actor, Connector, Job, JobCounts, Scope
 from longwire.store import backlogs as store_backlogs
 from longwire.store import dead_letters as store_dead_letters
 from longwire.store import delivery_search, device_search
+from longwire.store.arrival_numbers import BEFORE_ANY_ARRIVAL
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 
 MESSAGES_PER_STEP_MAX = 200
-BEFORE_ANY = -(2**63)
 
 CONNECTOR_GONE = "connector_gone"
 
@@ -52,7 +52,7 @@ def _resend(tx: Tx, actor: Actor, job: Job, connector: Connector) -> StepResult:
     found = store_dead_letters.list_dead_letters(
         tx,
         connector.number,
-        BEFORE_ANY if after is None else after,
+        BEFORE_ANY_ARRIVAL if after is None else after,
         job.created_at,
         MESSAGES_PER_STEP_MAX,
     )
@@ -77,7 +77,7 @@ def _replay(
         lambda device_ids: _select(tx, actor, job, device_ids),
     )
     replays.count_inserted(tx, connector, scanned.inserted, writer)
-    queued = scanned.inserted + scanned.requeued
+    queued = scanned.queued
     counts = JobCounts(scanned.examined, queued, scanned.examined - queued)
     cursor = None if scanned.is_done else msgspec.json.encode(scanned.position).decode()
     return StepResult([], cursor, counts)

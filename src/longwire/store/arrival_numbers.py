@@ -3,6 +3,9 @@
 from longwire.clock import Moment
 
 WRITER_BITS = 10
+# What lists begin after and end before; no arrival has one of these.
+BEFORE_ANY_ARRIVAL = -(2**63)
+AFTER_ANY_ARRIVAL = 2**63 - 1
 
 
 def arrival_moment(seq: int) -> Moment:

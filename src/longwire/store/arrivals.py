@@ -23,8 +23,6 @@ from longwire.store.arrived_records import (
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, by_slot, dialect_sql, in_array, listed_in
 
-FIRST_SEQ = -(2**63)
-LAST_SEQ = 2**63 - 1
 # Bodies that are read before their size is known; a record can be as large as a request.
 BODIES_AT_ONCE_MAX = 100
 SEQS_MAX = 100_000

@@ -63,6 +63,19 @@ from (
 ) counted
 """
 
+LOOK_AHEAD = """
+select count(*), max(ahead.seq)
+from (
+    select a.seq
+    from arrival a
+    where a.group_id = :home
+        and a.seq > :after
+        and a.seq < :until
+    order by a.seq
+    limit :most
+) ahead
+"""
+
 LIST_LATEST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
 where a.group_id = :home
 order by a.seq desc
@@ -153,7 +166,8 @@ def list_arrivals(
 ) -> list[ArrivedRecord | int]:
     """Records that arrived in a group between two arrivals, with timestamps in a period.
 
-    In order of arrival. For a record that was deleted meanwhile, only its `seq`.
+    In order of arrival. For a record that was deleted meanwhile, only its `seq`. Arrivals between
+    the two are read until there are enough in the period: see `look_ahead`.
     """
     rows = tx.fetch_raw(
         LIST_ARRIVALS,
@@ -174,6 +188,15 @@ def count_arrivals(tx: Tx, group_number: int, after_seq: int, until_seq: int, mo
     """How many arrivals there are between two, at most so many."""
     values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
     return int(tx.fetch_raw(COUNT_ARRIVALS, values)[0][0])
+
+
+def look_ahead(
+    tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int
+) -> tuple[int, int]:
+    """How many arrivals there are between two, at most so many, and the last of these."""
+    values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
+    count, last_seq = tx.fetch_raw(LOOK_AHEAD, values)[0]
+    return count, after_seq if last_seq is None else last_seq
 
 
 def list_latest(

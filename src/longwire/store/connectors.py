@@ -22,6 +22,25 @@ CONNECTORS = OwnerTable(
 )
 
 
+SUM_SETTINGS = """
+select coalesce(sum(
+    length(w.device_ids)
+    + length(w.device_types)
+    + coalesce(length(w.message_filter), 0)
+    + coalesce(length(c.sealed_params), 0)
+), 0)
+from channel c
+join connector w on w.channel_number = c.number
+where c.group_id = :home
+    and c.deleted_at is null
+"""
+
+
+def sum_settings(tx: Tx, group_id: str) -> int:
+    """How large the settings of all connectors of a group are, disabled ones as well."""
+    return int(tx.fetch_raw(SUM_SETTINGS, {"home": schema.group_number(group_id)})[0][0])
+
+
 def list_numbers(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
     """The ids of the connectors of some groups, by number."""
     statement = (

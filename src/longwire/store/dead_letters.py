@@ -25,6 +25,7 @@ returning seq
         from delivery {{by_failed}}
         where channel_number = :channel
             and slot = :slot
+            and seq >= :first
             and changed_at <= :before
             and {IS_DEAD_LETTER}
         order by seq
@@ -33,6 +34,20 @@ returning seq
             )
         ),
     )
+)
+
+FIND_FIRST = dialect_sql(
+    f"""
+select seq
+from delivery {{by_failed}}
+where channel_number = :channel
+    and seq >= :first
+    and changed_at <= :before
+    and {IS_DEAD_LETTER}
+order by seq
+limit 1
+""",
+    by_failed=using_index("ix_delivery_failed"),
 )
 
 IS_RESENDING = dialect_sql(
@@ -96,11 +111,17 @@ returning seq
 )
 
 
-def resend(tx: Tx, number: int, before: Moment, most: int) -> int:
-    """Queue dead letters that failed before a moment, the oldest first; how many."""
-    return slots.change_in_slots(
-        tx, RESEND, {"channel": number, "before": before, "now": tx.now}, most
-    )
+def resend(tx: Tx, number: int, before: Moment, first_seq: int, most: int) -> int:
+    """Queue dead letters that failed before a moment, the oldest first from one on; how many."""
+    values = {"channel": number, "before": before, "first": first_seq, "now": tx.now}
+    return slots.change_in_slots(tx, RESEND, values, most)
+
+
+def find_first(tx: Tx, number: int, before: Moment, first_seq: int) -> int | None:
+    """The oldest of them from one on; None when there is none."""
+    values = {"channel": number, "before": before, "first": first_seq, "now": tx.now}
+    rows = tx.fetch_raw(FIND_FIRST, values)
+    return rows[0][0] if rows else None
 
 
 def is_resending(tx: Tx, number: int, before: Moment) -> bool:

@@ -11,7 +11,7 @@ from longwire.clock import Moment
 from longwire.model import Page, PageRequest
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.delivery_states import IS_OPEN, DeliveryState
+from longwire.store.delivery_states import IS_OPEN, LEASED, DeliveryState
 from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
 from longwire.store.paging import page
 
@@ -68,6 +68,27 @@ where channel_number {listed}
 LIST_PRESENT = dialect_sql(
     """
 select seq
+from delivery
+where channel_number = :channel
+    and seq {which}
+""",
+    which=_MANY,
+)
+
+LIST_LEASED = dialect_sql(
+    f"""
+select seq
+from delivery
+where channel_number = :channel
+    and seq {{which}}
+    and {LEASED}
+""",
+    which=_MANY,
+)
+
+LIST_DEVICE_IDS = dialect_sql(
+    """
+select seq, device_id
 from delivery
 where channel_number = :channel
     and seq {which}
@@ -206,6 +227,18 @@ def list_present(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
     """Those of the deliveries that exist."""
     values = {"channel": number, "seqs": array_param(tx, seqs)}
     return {row[0] for row in tx.fetch_raw(LIST_PRESENT, values)}
+
+
+def list_leased(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
+    """Those of the deliveries that are in flight."""
+    values = {"channel": number, "seqs": array_param(tx, seqs)}
+    return {row[0] for row in tx.fetch_raw(LIST_LEASED, values)}
+
+
+def list_device_ids(tx: Tx, number: int, seqs: Collection[int]) -> dict[int, str]:
+    """The ids of the devices of deliveries, as far as these exist."""
+    values = {"channel": number, "seqs": array_param(tx, seqs)}
+    return dict(tx.fetch_raw(LIST_DEVICE_IDS, values))
 
 
 def list_caused(tx: Tx, seq: int, limit: int) -> list[DeliveryDetail]:

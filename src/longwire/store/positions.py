@@ -39,7 +39,7 @@ where {home}
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _ReadPlan:
     """How the states of groups are read, and in which order."""
 
     group: str
@@ -51,7 +51,7 @@ class _Way:
 
 _OF_ONE = DialectSql("= :home", "= :home")
 _BY_GROUP = {
-    is_one_group: _Way(
+    is_one_group: _ReadPlan(
         group="s.group_id",
         index=using_index("ix_device_state_group_id_device_number"),
         home=DialectSql(*(f"s.group_id {each}" for each in among)),
@@ -70,7 +70,7 @@ _BY_GROUP = {
 }
 # On SQLite, where the devices of the groups lie side by side: as they lie there.
 _BY_NUMBER = {
-    is_one_group: _Way(
+    is_one_group: _ReadPlan(
         group="0",
         index=DialectSql("", ""),
         home=DialectSql(
@@ -168,10 +168,10 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
     }
     if numbers is not None:
         values |= {"first": max(numbers.first, after_number + 1), "last": numbers.last}
-    way = (_BY_GROUP if numbers is None else _BY_NUMBER)[len(homes) == 1]
+    plan = (_BY_GROUP if numbers is None else _BY_NUMBER)[len(homes) == 1]
     listed = values | {"most": request.limit + 1}
     rows = tx.fetch_raw(
-        _format(_LIST, way, wanted), listed, is_binary=True, is_planned_by_values=True
+        _format(_LIST, plan, wanted), listed, is_binary=True, is_planned_by_values=True
     )
     shown = rows[: request.limit]
     items = [
@@ -181,7 +181,7 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
     if len(rows) <= request.limit:
         return PositionPage(items, len(items) if is_first else total, None)
     if is_first:
-        counted = tx.fetch_raw(_format(_COUNT, way, wanted), values, is_planned_by_values=True)
+        counted = tx.fetch_raw(_format(_COUNT, plan, wanted), values, is_planned_by_values=True)
         total = int(counted[0][0])
     return PositionPage(items, total, (total, *shown[-1][:2]))
 
@@ -211,17 +211,17 @@ def _find_newest(tx: Tx, device_number: int, stay: int) -> Position | None:
     return None
 
 
-def _format(template: str, way: _Way, wanted: PositionFilter) -> DialectSql:
+def _format(template: str, plan: _ReadPlan, wanted: PositionFilter) -> DialectSql:
     box = ""
     if wanted.box is not None:
         box = _IN_BOX_ACROSS if wanted.box.west > wanted.box.east else _IN_BOX
     return dialect_sql(
         template,
-        group=_both(way.group),
-        index=way.index,
-        home=way.home,
-        after=_both(way.after),
-        order=_both(way.order),
+        group=_both(plan.group),
+        index=plan.index,
+        home=plan.home,
+        after=_both(plan.after),
+        order=_both(plan.order),
         box=_both(box),
     )
 

@@ -35,8 +35,8 @@ from longwire.delivery.destinations.base import (
 from longwire.delivery.egress import Egress, EgressDenied, parse_ip_literal
 from longwire.delivery.formats import FORMATS
 from longwire.delivery.http_exchange import HttpConnections
+from longwire.delivery.retry_policy import RETRY_AFTER_MAX_S
 
-RETRY_AFTER_MAX_S = 3_600
 RETRY_AFTER_CHARACTERS_MAX = 64
 BATCH_MAX = 1_000
 HEADERS_MAX = 50

@@ -9,7 +9,8 @@ import pytest
 
 from longwire.fleet import arrivals
 from longwire.store import arrivals as store_arrivals
-from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ, ArrivalStep, list_step
+from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL
+from longwire.store.arrivals import ArrivalStep, list_step
 from tests.world import World, ok, record_of, refused, walk
 
 Json = dict[str, Any]
@@ -133,8 +134,8 @@ def test_a_costly_filter_is_stopped_by_its_budget(
     for minute in range(3):
         report(world, device, minute)
     monkeypatch.setattr(arrivals, "CHARGED_AT_ONCE", 1)
-    monkeypatch.setattr(arrivals.LOOKING_BUDGETS, "_burst_us", 1.0)
-    monkeypatch.setattr(arrivals.LOOKING_BUDGETS, "_us_per_moment", 0.0)
+    monkeypatch.setattr(arrivals.SCAN_BUDGETS, "_burst_us", 1.0)
+    monkeypatch.setattr(arrivals.SCAN_BUDGETS, "_us_per_moment", 0.0)
     named = {"groupId": group, "filter": "message.data.n == 3"}
     first = ada.get("/group/records", **named)
     assert ok(first)["lookedAt"] == 1, "what was evaluated before the budget was used up"
@@ -160,7 +161,7 @@ def test_steps_of_any_size_cover_every_arrival_once(
         )
 
     def walk_steps(ascending: bool) -> list[int]:
-        after, before = FIRST_SEQ, LAST_SEQ
+        after, before = BEFORE_ANY_ARRIVAL, AFTER_ANY_ARRIVAL
         seqs: list[int] = []
         while True:
             step = step_between(after, before, ascending)
@@ -187,7 +188,9 @@ def test_a_group_with_most_of_the_arrivals_is_read_further_than_the_others(world
         ok(ada.post("/device/data/batch", {"items": items}))
     numbers = [int(each) for each in groups]
     step = world.read(
-        lambda tx: list_step(tx, numbers[10:], FIRST_SEQ, LAST_SEQ, 40, ascending=True)
+        lambda tx: list_step(
+            tx, numbers[10:], BEFORE_ANY_ARRIVAL, AFTER_ANY_ARRIVAL, 40, ascending=True
+        )
     )
     assert len(step.arrivals) == 40 and {each.row[0] for each in step.arrivals} == {numbers[10]}
 

@@ -9,11 +9,15 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from structlog.testing import capture_logs
 
-from longwire.fleet.devices import original_key
+from longwire.fleet.devices import delete_devices, original_key
+from longwire.model import Actor
 from longwire.store import schema
+from longwire.store.database import Tx
 from longwire.store.record_deletion import delete_erased
+from tests.tracing import traced
 from tests.world import (
     KINDS,
     Person,
@@ -195,7 +199,7 @@ def test_an_original_id_is_taken_once_in_its_network_whosever_it_is(world: World
             for taken, network in (("00AbC1", "vendor"), ("abc1", "vendor"), ("00aBc1", "mqtt"))
         ]
         problems = [refused(answer, 409, "originalId") for answer in answers]
-    # The one who owns it and the one who does not hear the same words.
+    # The one who owns it and the one who does not get the same response.
     assert len({problem["detail"] for problem in problems}) == 1
     for secret in (vendor, mine, ada.id, "ada@example.com"):
         assert secret not in answers[-1].text
@@ -291,7 +295,7 @@ def test_a_device_at_the_vendors_is_pending_and_its_pac_is_nowhere_to_be_seen(
 
 
 @pytest.mark.engine_free
-def test_what_is_told_to_the_vendor_must_fit_the_device(world: World) -> None:
+def test_what_is_sent_to_the_vendor_must_match_the_device(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     ada.invite(bob, group, "viewer")
@@ -729,6 +733,40 @@ def test_a_deleted_device_takes_everything_it_ever_said_along(world: World) -> N
     assert [left[f"record_{kind}"] for kind in KINDS] == [1] * len(KINDS)
     assert (left["device"], left["device_state"], left["erasure"]) == (1, 1, 0)
     assert left["device_stay"] == 2, "the one that stays was in two groups"
+
+
+def test_deleting_many_devices_of_many_groups_takes_no_more_statements_than_one(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    source, target = ada.group("source"), ada.group("target")
+    fleet = [ada.device(source) for _ in range(6)]
+    for here, there in [(source, target), (target, source)] * 2:
+        ok(ada.put("/devices/transfer", {"groupId": here, "toGroupId": there, "deviceIds": fleet}))
+    for device in fleet:
+        ada.reports(device)
+    kept, *gone = fleet
+
+    def delete(tx: Tx, ids: list[str]) -> int:
+        with traced(tx) as statements:
+            delete_devices(tx, Actor("user", ada.id), ids, source, "device_ids")
+        return len(set(statements))  # triggers repeat the one that they belong to
+
+    def list_stays(tx: Tx, table: sa.Table) -> set[Any]:
+        columns = (table.c.device_number, table.c.stay, table.c.group_id)
+        return {tuple(row) for row in tx.rows(sa.select(*columns))}
+
+    def delete_all(tx: Tx) -> tuple[set[Any], set[Any]]:
+        stays = list_stays(tx, schema.device_stay)
+        of_one = delete(tx, gone[:1])
+        assert delete(tx, gone[1:]) == of_one
+        return stays - list_stays(tx, schema.device_stay), list_stays(tx, schema.erasure)
+
+    taken, erased = world.write(delete_all)
+    assert (len(taken), taken) == (5 * len(gone), erased)
+    while world.write(delete_erased):
+        pass
+    assert len(world.everything()["record_data"]) == len(ada.records(kept)) == 1
 
 
 def test_the_same_original_id_again_is_another_device(world: World) -> None:

@@ -518,7 +518,7 @@ def test_a_device_gets_its_messages_in_the_order_they_were_asked_for(
 
 
 @on_sqlite
-def test_what_is_asked_for_and_what_is_told_of_it_leave_at_once(
+def test_downlinks_and_the_events_about_them_are_sent_at_once(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "SCAN_INTERVAL_S", 600.0)
@@ -536,7 +536,7 @@ def test_what_is_asked_for_and_what_is_told_of_it_leave_at_once(
 
 
 @on_sqlite
-def test_news_that_overtake_the_answer_are_waited_for(
+def test_updates_that_overtake_the_response_are_waited_for(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Any] = []

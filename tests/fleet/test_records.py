@@ -471,7 +471,7 @@ def test_deleting_an_instant_takes_all_of_one_kind_at_it_and_no_more(scene: Scen
 
 
 @pytest.mark.slow
-def test_deleting_all_records_counts_them_and_what_comes_again_is_stored_anew(
+def test_deleting_all_records_counts_them_and_what_comes_again_is_stored_again(
     world: World,
 ) -> None:
     ada = world.person("ada")

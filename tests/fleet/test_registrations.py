@@ -63,7 +63,7 @@ class Fleet:
 
 
 @pytest.mark.slow
-def test_a_device_is_registered_with_all_that_was_told_of_it(
+def test_a_device_is_registered_with_all_its_fields(
     make_world: Callable[..., World],
 ) -> None:
     with Receiver(503, HANG_UP, CREATED) as receiver, capture_logs() as logs:

@@ -12,7 +12,7 @@ from longwire.errors import invalid_field
 from longwire.fleet import arrivals
 from longwire.fleet.arrivals import (
     LOOKED_AT_MAX,
-    LOOKING_BUDGETS,
+    SCAN_BUDGETS,
     ArrivalSelection,
     LedgerScan,
 )
@@ -20,8 +20,12 @@ from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_record_id, parse_record_id
 from longwire.model import Actor
 from longwire.records import KIND_NAMES, SOURCE_NAMES
-from longwire.store.arrival_numbers import arrival_moment, first_seq
-from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ
+from longwire.store.arrival_numbers import (
+    AFTER_ANY_ARRIVAL,
+    BEFORE_ANY_ARRIVAL,
+    arrival_moment,
+    first_seq,
+)
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Database
 from longwire.web.fields import Count, DateText, InputLimits, Paged, Reply, words
@@ -148,7 +152,7 @@ def parse_cursor(field: str, text: str | None, default: int) -> int:
         return default
     seq = parse_record_id(text)
     if seq is not None:
-        return min(seq, LAST_SEQ)
+        return min(seq, AFTER_ANY_ARRIVAL)
     try:
         moment = parse_date(text)
     except ValueError as error:
@@ -164,8 +168,8 @@ def _selection(query: ArrivalsQuery) -> ArrivalSelection:
         query.device_id,
         frozenset(query.kinds or KIND_NAMES),
         arrivals.parse_filter(query.filter),
-        parse_cursor("after", query.after, FIRST_SEQ),
-        parse_cursor("before", query.before, LAST_SEQ),
+        parse_cursor("after", query.after, BEFORE_ANY_ARRIVAL),
+        parse_cursor("before", query.before, AFTER_ANY_ARRIVAL),
         query.ascending is True,
     )
 
@@ -195,7 +199,7 @@ async def find_arrivals(
         matched, evaluated = step.records, len(step.records)
         if selection.expression is not None and step.records:
             matched, evaluated = await CODEC_THREADS.run(
-                scope.group_id, arrivals.filter_step, scope, step.records, LOOKING_BUDGETS
+                scope.group_id, arrivals.filter_step, scope, step.records, SCAN_BUDGETS
             )
         scan.add(step, matched, evaluated)
         if evaluated < len(step.records):

@@ -19,7 +19,7 @@ from longwire.model import Actor
 from longwire.records import KIND_NAMES, RecordKind
 from longwire.store import arrivals as store
 from longwire.store import groups as store_groups
-from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ
+from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
 
@@ -31,7 +31,7 @@ CHARGED_AT_ONCE = 16
 # Of a page, and of what is kept of a step.
 CHARACTERS_MAX = 4 * 1024 * 1024
 # Of a process; a group's connectors have their own, so that nobody who looks holds them up.
-LOOKING_BUDGETS = ComputeBudgets(Clock(), ms_per_s=100, burst_ms=2_000)
+SCAN_BUDGETS = ComputeBudgets(Clock(), ms_per_s=100, burst_ms=2_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class ArrivalSelection:
     device_id: str | None = None
     kinds: frozenset[str] = frozenset(KIND_NAMES)
     expression: Expression | None = None
-    after: int = FIRST_SEQ
-    before: int = LAST_SEQ
+    after: int = BEFORE_ANY_ARRIVAL
+    before: int = AFTER_ANY_ARRIVAL
     ascending: bool = False
 
 

@@ -15,6 +15,7 @@ from longwire.delivery.api_client import (
 )
 from longwire.delivery.channel_handlers import (
     AttemptOutcome,
+    AttemptResult,
     BuildMessage,
     SettledChannels,
 )
@@ -31,6 +32,7 @@ from longwire.delivery.egress import UNRESTRICTED, Egress
 from longwire.errors import LongwireError
 from longwire.fleet import downlink_grants, downlink_links, downlink_states
 from longwire.fleet.downlink_apis import DOWNLINK_APIS, DownlinkApi
+from longwire.fleet.downlink_states import StateChanges
 from longwire.fleet.network_apis import (
     NetworkApi,
     NetworkApis,
@@ -40,12 +42,13 @@ from longwire.fleet.network_apis import (
     results_by_device,
     sanitize_reply,
 )
-from longwire.model import Channel
+from longwire.model import Channel, Downlink
 from longwire.networks import ttn
 from longwire.networks.base import DownlinkFrame
 from longwire.networks.lorawan import is_eui
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
+from longwire.store.reporting_devices import ReportingDevice
 
 
 class DownlinkHandler:
@@ -67,16 +70,27 @@ class DownlinkHandler:
         return build_message, NetworkSender(self._database, load, route)
 
     def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
-        results = [each for _, some in settled for each in some]
-        for device_id, each in results_by_device(tx, results):
-            seq = each.claimed.seq
-            if each.outcome is AttemptOutcome.DELIVERED:
-                attempts = 1 if each.is_duplicate else each.claimed.attempts
-                downlink_states.mark_sent(tx, self._dispatch, device_id, seq, each.answer, attempts)
-            elif each.outcome is AttemptOutcome.FAILED:
-                downlink_states.mark_failed(tx, self._dispatch, device_id, seq, each.reason)
-            else:
-                downlink_states.record_retry(tx, device_id, seq, each.reason)
+        results = results_by_device(tx, [each for _, some in settled for each in some])
+        found = downlink_states.lock_by_deliveries(
+            tx, [(device_id, each.claimed.seq) for device_id, each in results]
+        )
+        changes = StateChanges(tx, self._dispatch)
+        for _, each in results:
+            if each.claimed.seq in found:
+                _add_result(changes, *found[each.claimed.seq], each)
+        changes.store()
+
+
+def _add_result(
+    changes: StateChanges, device: ReportingDevice, downlink: Downlink, result: AttemptResult
+) -> None:
+    if result.outcome is AttemptOutcome.DELIVERED:
+        attempts = 1 if result.is_duplicate else result.claimed.attempts
+        changes.mark_sent(device, downlink, result.answer, attempts)
+    elif result.outcome is AttemptOutcome.FAILED:
+        changes.mark_failed(device, downlink, result.reason)
+    else:
+        changes.record_retry(downlink, result.reason)
 
 
 class PendingDownlinkRequest(msgspec.Struct, frozen=True):

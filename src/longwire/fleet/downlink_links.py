@@ -24,7 +24,7 @@ def needs_link_update(tx: Tx, device_id: str, url: str, key: str) -> bool:
         return True
     if current.url == url:
         return unseal_link_key(tx, device_id, current.sealed_key) != key
-    return tx.now - current.told_at >= LINK_KEPT_S * SECOND
+    return tx.now - current.updated_at >= LINK_KEPT_S * SECOND
 
 
 def unseal_link_key(tx: Tx, device_id: str, sealed: str) -> str:

@@ -3,7 +3,8 @@
 Each state is stored together with an event of the device, so that every event is stored once.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from longwire.delivery import channels
@@ -16,8 +17,9 @@ from longwire.model import (
     DownlinkState,
     ServiceEvent,
 )
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
-from longwire.store import delivery_history, reporting_devices
+from longwire.store import delivery_history, delivery_search, reporting_devices
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
 from longwire.store.delivery_states import DeliveryState
@@ -35,6 +37,79 @@ _PROGRESS: Mapping[DownlinkState, int] = {
     "acknowledged": 3,
 }
 _SEVERITIES: Mapping[DownlinkState, str] = {"failed": "error", "expired": "warning"}
+_EXPIRED = "it has expired"
+
+
+class StateChanges:
+    """Downlinks that change in a transaction, and the events of that, to be stored together."""
+
+    def __init__(self, tx: Tx, dispatch: DispatchContext) -> None:
+        self._tx = tx
+        self._dispatch = dispatch
+        self._changed: list[Downlink] = []
+        self._events: list[ServiceEvent] = []
+
+    def advance(
+        self,
+        device: Device | ReportingDevice,
+        downlink: Downlink,
+        state: DownlinkState,
+        detail: str,
+        *,
+        reference: str | None = None,
+        attempts: int = 1,
+    ) -> Downlink:
+        """Move a downlink to a later state, with its event; earlier states are ignored."""
+        if _PROGRESS[state] <= _PROGRESS[downlink.state]:
+            return downlink
+        advanced = replace(
+            downlink,
+            state=state,
+            detail=detail,
+            reference=reference or downlink.reference,
+            updated_at=self._tx.now,
+        )
+        self._changed.append(advanced)
+        if device.group_id == downlink.group_id:  # after a transfer, the new group gets no events
+            self._add_events(device.id, downlink, advanced, attempts)
+        return advanced
+
+    def _add_events(
+        self, device_id: str, before: Downlink, advanced: Downlink, attempts: int
+    ) -> None:
+        details = {} if attempts == 1 else {"tries": attempts}
+        if advanced.state == "acknowledged" and before.state == "queued":
+            # The update arrived before the response of the API.
+            sent = replace(advanced, state="sent")
+            self._events.append(build_event(self._tx, device_id, sent, details))
+            details = {}
+        self._events.append(build_event(self._tx, device_id, advanced, details))
+
+    def mark_sent(
+        self, device: ReportingDevice, downlink: Downlink, reference: str, attempts: int
+    ) -> None:
+        """The network has accepted it; `reference` is its id of the downlink."""
+        detail = "the network has taken it"
+        self.advance(
+            device, downlink, "sent", detail, reference=reference or None, attempts=attempts
+        )
+
+    def mark_failed(self, device: ReportingDevice, downlink: Downlink, reason: str) -> None:
+        """Its delivery has failed for good."""
+        if downlink.expires_at <= self._tx.now:
+            self.advance(device, downlink, "expired", _EXPIRED)
+        else:
+            self.advance(device, downlink, "failed", reason)
+
+    def record_retry(self, downlink: Downlink, reason: str) -> None:
+        """Its delivery is going to be retried; show the reason until then."""
+        if downlink.state == "queued" and downlink.detail != reason:
+            self._changed.append(replace(downlink, detail=reason))
+
+    def store(self) -> None:
+        store.update_states(self._tx, self._changed)
+        if self._events:
+            self._dispatch.store_events(self._tx, self._events)
 
 
 def advance(
@@ -49,27 +124,11 @@ def advance(
     attempts: int = 1,
 ) -> Downlink:
     """Move a downlink to a later state and store its event; earlier states are ignored."""
-    if _PROGRESS[state] <= _PROGRESS[downlink.state]:
-        return downlink
-    advanced = replace(
-        downlink,
-        state=state,
-        detail=detail,
-        reference=reference or downlink.reference,
-        updated_at=tx.now,
+    changes = StateChanges(tx, dispatch)
+    advanced = changes.advance(
+        device, downlink, state, detail, reference=reference, attempts=attempts
     )
-    store.update_state(tx, advanced)
-    details = {} if attempts == 1 else {"tries": attempts}
-    events = [build_event(tx, device.id, advanced, details)]
-    if state == "acknowledged" and downlink.state == "queued":
-        # The update arrived before the response of the API.
-        sent = replace(advanced, state="sent")
-        events = [
-            build_event(tx, device.id, sent, details),
-            build_event(tx, device.id, advanced, {}),
-        ]
-    if device.group_id == downlink.group_id:  # after a transfer, the new group gets no events
-        dispatch.store_events(tx, events)
+    changes.store()
     return advanced
 
 
@@ -111,57 +170,59 @@ def cancel_delivery(tx: Tx, network: str, downlink: Downlink, why: str) -> bool:
     return delivery is None or delivery.state != DeliveryState.LEASED
 
 
-def mark_sent(
-    tx: Tx, dispatch: DispatchContext, device_id: str, seq: int, reference: str, attempts: int
-) -> None:
-    """The network has accepted a delivery; `reference` is its id of the downlink."""
-    device = lock_device(tx, device_id)
-    downlink = device and store.get_by_delivery(tx, device.number, seq)
-    if device and downlink:
-        detail = "the network has taken it"
-        advance(
-            tx,
-            dispatch,
-            device,
-            downlink,
-            "sent",
-            detail,
-            reference=reference or None,
-            attempts=attempts,
-        )
-
-
-def mark_failed(tx: Tx, dispatch: DispatchContext, device_id: str, seq: int, reason: str) -> None:
-    """The delivery has failed for good."""
-    device = lock_device(tx, device_id)
-    downlink = device and store.get_by_delivery(tx, device.number, seq)
-    if device and downlink:
-        is_expired = downlink.expires_at <= tx.now
-        state: DownlinkState = "expired" if is_expired else "failed"
-        advance(tx, dispatch, device, downlink, state, "it has expired" if is_expired else reason)
-
-
-def record_retry(tx: Tx, device_id: str, seq: int, reason: str) -> None:
-    """The delivery is going to be retried; show the reason until then."""
-    device = lock_device(tx, device_id)
-    downlink = device and store.get_by_delivery(tx, device.number, seq)
-    if downlink and downlink.state == "queued":
-        store.update_state(tx, replace(downlink, detail=reason))
+def lock_by_deliveries(
+    tx: Tx, deliveries: Collection[tuple[str, int]]
+) -> dict[int, tuple[ReportingDevice, Downlink]]:
+    """The downlinks of (device id, delivery number), with their devices, by delivery number."""
+    if not deliveries:
+        return {}
+    devices = reporting_devices.get_reporting(tx, {device_id for device_id, _ in deliveries})
+    keys = {
+        (devices[device_id].number, seq): devices[device_id]
+        for device_id, seq in deliveries
+        if device_id in devices
+    }
+    found = store.lock_by_deliveries(tx, keys)
+    return {key[1]: (device, found[key]) for key, device in keys.items() if key in found}
 
 
 def expire_downlinks(tx: Tx, dispatch: DispatchContext, most: int) -> int:
     """Expire queued downlinks that are due; returns how many."""
     due = store.list_expired(tx, most)
+    if not due:
+        return 0
     # Lock devices before downlinks, as all writers do: no deadlocks.
-    devices = reporting_devices.get_reporting(tx, {each.device_id for each in due}) if due else {}
-    expired = 0
-    for each in due:
-        device = devices.get(each.device_id)
-        downlink = device and store.get(tx, device.number, each.downlink_id)
-        if not device or not downlink or downlink.state != "queued":
-            continue  # changed meanwhile
-        if cancel_delivery(tx, each.network, downlink, "it has expired"):
-            advance(tx, dispatch, device, downlink, "expired", "it has expired")
-            expired += 1
-        # Otherwise it is in flight, and the outcome of that decides.
-    return expired
+    devices = reporting_devices.get_reporting(tx, {each.device_id for each in due})
+    locked = store.lock_many(tx, [each.downlink_id for each in due])
+    queued = [
+        (devices[each.device_id], each.network, locked[each.downlink_id])
+        for each in due
+        # Unless changed meanwhile.
+        if each.device_id in devices
+        and each.downlink_id in locked
+        and locked[each.downlink_id].state == "queued"
+    ]
+    in_flight = _cancel_deliveries(tx, [(network, downlink) for _, network, downlink in queued])
+    expired = [
+        (device, downlink) for device, _, downlink in queued if downlink.seq not in in_flight
+    ]
+    changes = StateChanges(tx, dispatch)
+    for device, downlink in expired:
+        changes.advance(device, downlink, "expired", _EXPIRED)
+    changes.store()
+    return len(expired)
+
+
+def _cancel_deliveries(tx: Tx, queued: Sequence[tuple[str, Downlink]]) -> set[int]:
+    """Cancel the deliveries of (network, downlink); returns those in flight, which decide."""
+    seqs: dict[str, list[int]] = defaultdict(list)
+    for network, downlink in queued:
+        if downlink.seq is not None:
+            seqs[channel_id(network, downlink.group_id)].append(downlink.seq)
+    in_flight: set[int] = set()
+    for each, number in store_channels.get_numbers(tx, ChannelPurpose.DOWNLINK, seqs).items():
+        cancelled = delivery_search.cancel_many(tx, number, seqs[each], _EXPIRED)
+        left = [seq for seq in seqs[each] if seq not in cancelled]
+        if left:
+            in_flight |= delivery_history.list_leased(tx, number, left)
+    return in_flight

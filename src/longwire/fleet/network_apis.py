@@ -7,7 +7,8 @@ for the request.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -131,25 +132,26 @@ def build_message(claimed: ClaimedDelivery) -> OutboundMessage:
 # --- settling ---
 
 
-def results_by_device(
-    tx: Tx, results: Sequence[AttemptResult]
-) -> Iterator[tuple[str, AttemptResult]]:
-    """The results with the ids of their devices, as far as these exist.
+def results_by_device(tx: Tx, results: Sequence[AttemptResult]) -> list[tuple[str, AttemptResult]]:
+    """The results with the ids of their devices, as far as these exist; in order of requests."""
+    orphans: dict[int, list[int]] = defaultdict(list)  # of a process that died
+    for each in results:
+        if not each.claimed.device_id:
+            orphans[each.claimed.channel_number].append(each.claimed.seq)
+    found = {
+        number: delivery_history.list_device_ids(tx, number, seqs)
+        for number, seqs in orphans.items()
+    }
 
-    In the order of requests, so that new devices are locked in the order of their numbers.
-    """
-    for each in sorted(results, key=lambda result: result.claimed.seq):
-        device_id = _get_device_id(tx, each.claimed)
-        if device_id is not None:
-            yield device_id, each
+    def get_device_id(claimed: ClaimedDelivery) -> str | None:
+        return claimed.device_id or found[claimed.channel_number].get(claimed.seq)
 
-
-def _get_device_id(tx: Tx, claimed: ClaimedDelivery) -> str | None:
-    """The device of a delivery, also if the process that tried it died."""
-    if claimed.device_id:
-        return claimed.device_id
-    delivery = delivery_history.get(tx, claimed.channel_number, claimed.seq)
-    return delivery.device_id if delivery else None
+    in_order = sorted(results, key=lambda result: result.claimed.seq)
+    return [
+        (device_id, each)
+        for each in in_order
+        if (device_id := get_device_id(each.claimed)) is not None
+    ]
 
 
 def sanitize_reply(reply: str | None, hidden: Sequence[str]) -> str:

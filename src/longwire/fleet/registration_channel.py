@@ -12,6 +12,7 @@ from longwire.delivery.api_client import (
 )
 from longwire.delivery.channel_handlers import (
     AttemptOutcome,
+    AttemptResult,
     BuildMessage,
     SettledChannels,
 )
@@ -35,6 +36,7 @@ from longwire.fleet.registrations import PendingRegistrationRequest
 from longwire.model import Channel
 from longwire.networks import vendor
 from longwire.store.database import Database, Tx
+from longwire.store.registrations import Registration
 
 REGISTERED = "the network has taken it"
 ALREADY_REGISTERED = "the network knew the device already"
@@ -54,15 +56,23 @@ class RegistrationHandler:
         return build_message, NetworkSender(self._database, load, route)
 
     def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
-        results = [each for _, some in settled for each in some]
-        for device_id, each in results_by_device(tx, results):
-            if each.outcome is AttemptOutcome.DELIVERED:
-                registrations.set_state(tx, device_id, "registered", each.answer or REGISTERED)
-            elif each.outcome is AttemptOutcome.FAILED and each.code is FailureCode.NOT_CONFIGURED:
-                registrations.suspend(tx, device_id)
-            else:
-                state = "failed" if each.outcome is AttemptOutcome.FAILED else "pending"
-                registrations.set_state(tx, device_id, state, each.reason)
+        results = results_by_device(tx, [each for _, some in settled for each in some])
+        before = registrations.lock_many(tx, {device_id for device_id, _ in results})
+        after = dict(before)
+        for device_id, each in results:
+            if device_id in after:
+                after[device_id] = _with_result(after[device_id], each)
+        registrations.save_changes(tx, before, after)
+
+
+def _with_result(registration: Registration, result: AttemptResult) -> Registration:
+    if result.outcome is AttemptOutcome.DELIVERED:
+        return registrations.with_state(registration, "registered", result.answer or REGISTERED)
+    if result.outcome is AttemptOutcome.RETRY_SCHEDULED:
+        return registrations.with_state(registration, "pending", result.reason)
+    if result.code is FailureCode.NOT_CONFIGURED:
+        return registrations.suspended(registration)
+    return registrations.with_state(registration, "failed", result.reason)
 
 
 class _RegistrationRoute:

@@ -6,10 +6,11 @@ accepted it. The state of a registration is in the device's `information`.
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from longwire.delivery import channels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
@@ -18,6 +19,7 @@ from longwire.model import SYSTEM, Channel, ChannelPurpose, Device
 from longwire.networks.base import VENDOR
 from longwire.networks.vendor import registration_body
 from longwire.store import registrations as store
+from longwire.store import reporting_devices
 from longwire.store.database import Tx
 from longwire.store.registrations import Registration
 
@@ -77,18 +79,20 @@ def _pac_purpose(device_id: str) -> str:
 
 def send_waiting(tx: Tx, dispatch: DispatchContext, limit: int) -> int:
     """Queue registrations that were requested while no API was configured."""
-    waiting = store.lock_unsent(tx, limit)
+    unsent = store.lock_unsent(tx, limit)
+    before = lock_many(tx, [each.device_id for each in unsent])
     by_group: dict[str, list[Registration]] = defaultdict(list)
-    for each in waiting:
+    for each in before.values():
         by_group[each.group_id].append(each)
+    seqs: dict[int, int] = {}
     for group_id, group in by_group.items():
         devices = [(each.device_id, "") for each in group]
-        seqs = channels.enqueue(tx, _get_channel(tx, group_id), dispatch, devices)
-        numbers = [each.device_number for each in group]
-        store.set_deliveries(tx, list(zip(numbers, seqs, strict=True)))
-        for each in group:
-            _update_information(tx, each, "pending", reason=QUEUED)
-    return len(waiting)
+        queued = channels.enqueue(tx, _get_channel(tx, group_id), dispatch, devices)
+        seqs |= zip([each.device_number for each in group], queued, strict=True)
+    store.set_deliveries(tx, seqs)
+    after = {key: _with_information(each, reason=QUEUED) for key, each in before.items()}
+    save_changes(tx, before, after)
+    return len(before)
 
 
 class PendingRegistrationRequest(msgspec.Struct, frozen=True):
@@ -112,27 +116,60 @@ def get_pending_request(tx: Tx, message: OutboundMessage) -> PendingRegistration
     return PendingRegistrationRequest(request["id"], pac, registration_body(request, pac))
 
 
-def set_state(tx: Tx, device_id: str, state: str, detail: str) -> None:
-    """Update the state of a registration, if its device still exists."""
-    found = store.get(tx, device_id)
-    if found is None or found.state == "registered":
-        return
-    # Lock the device first, as deleting it does: no deadlocks.
+# --- results of attempts ---
+
+
+def lock_many(tx: Tx, device_ids: Collection[str]) -> dict[str, Registration]:
+    """The registrations of those devices that still exist, by their ids."""
+    if not device_ids:
+        return {}
+    # Lock the devices first, as deleting them does: no deadlocks.
+    devices = reporting_devices.get_reporting(tx, device_ids)
+    found = store.list_many(tx, [each.number for each in devices.values()])
+    return {each.device_id: each for each in found}
+
+
+def with_state(before: Registration, state: str, detail: str) -> Registration:
+    """With the state and what the network said; a registered one stays so."""
+    if before.state == "registered":
+        return before
+    changed = structs.replace(before, state=state, answer=detail)
     if state == "registered":
-        _update_information(tx, found, state, answer=detail)
-    else:
-        _update_information(tx, found, state, reason=detail)
-    store.update_state(tx, found.device_number, state, detail)
+        return _with_information(changed, answer=detail)
+    return _with_information(changed, reason=detail)
 
 
-def suspend(tx: Tx, device_id: str) -> None:
+def suspended(before: Registration) -> Registration:
     """No API is configured any more: wait until one is."""
-    found = store.get(tx, device_id)
-    if found is not None and found.state != "registered":
-        _update_information(tx, found, "pending", reason=NOT_CONFIGURED)
-        store.requeue(tx, found.device_number)
+    if before.state == "registered":
+        return before
+    changed = structs.replace(before, state="pending", seq=None)
+    return _with_information(changed, reason=NOT_CONFIGURED)
 
 
-def _update_information(tx: Tx, found: Registration, state: str, **detail: str) -> None:
-    information = _information(found.information, state, **detail)
-    store.update_device_information(tx, found.device_number, information, SYSTEM.id)
+def _with_information(registration: Registration, **detail: str) -> Registration:
+    information = _information(registration.information, registration.state, **detail)
+    return structs.replace(registration, information=information)
+
+
+def save_changes(
+    tx: Tx, before: Mapping[str, Registration], after: Mapping[str, Registration]
+) -> None:
+    """Store what has changed of locked registrations and in the information of their devices."""
+    pairs = [(before[key], each) for key, each in after.items() if each != before[key]]
+    store.update_device_information(
+        tx,
+        {
+            each.device_number: each.information
+            for old, each in pairs
+            if each.information != old.information
+        },
+        SYSTEM.id,
+    )
+    store.clear_deliveries(
+        tx, [each.device_number for old, each in pairs if each.seq is None and old.seq is not None]
+    )
+    store.update_states(
+        tx,
+        [each for old, each in pairs if (each.state, each.answer) != (old.state, old.answer)],
+    )

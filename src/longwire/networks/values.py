@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from longwire.clock import MILLISECOND, SECOND, Moment
+from longwire.dates import LATEST, MILLISECONDS_FROM
 from longwire.errors import FieldError
 from longwire.networks.base import InvalidMessage
 from longwire.networks.json_text import (
@@ -152,9 +153,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)?", re.ASCII
 )
-# As seconds this is the year 5138, as milliseconds 1973: the unit is unambiguous.
-_MILLISECONDS_FROM = 10**11
-_MOMENT_END: Moment = 253_402_300_800 * SECOND  # the year 10000
+_MOMENT_END: Moment = LATEST + 1
 
 
 def parse_moment(value: Any) -> Moment:
@@ -167,7 +166,7 @@ def parse_moment(value: Any) -> Moment:
             "is not a valid date; write it as seconds or milliseconds since 1970, or like "
             "2026-11-15T08:30:00Z"
         )
-    unit = MILLISECOND if number >= _MILLISECONDS_FROM else SECOND
+    unit = MILLISECOND if number >= MILLISECONDS_FROM else SECOND
     # Avoid float overflow.
     return _require_range(round(number * unit) if abs(number) < _MOMENT_END else _MOMENT_END)
 

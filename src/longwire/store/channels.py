@@ -11,7 +11,7 @@ from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store import schema
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
-from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.dialects import array_param, dialect_sql, in_array, on_postgres
 from longwire.store.locks import acquire_lock
 
 _table = schema.channel
@@ -28,6 +28,17 @@ where number {listed}
     and deleted_at is null
 """,
     listed=in_array("numbers"),
+)
+
+GET_NUMBERS = dialect_sql(
+    """
+select id, number
+from channel
+where id {listed}
+    and purpose = :purpose
+    and deleted_at is null
+""",
+    listed=in_array("ids"),
 )
 
 LIST_CONNECTOR_HEALTH = dialect_sql(
@@ -65,6 +76,49 @@ set error_at = :now,
 where number = :number
 """
 
+# Hides a channel and frees its id.
+_MARK_DELETED = """
+update channel
+set id = 'deleted:' || number,
+    deleted_at = :now,
+    version = version + 1,
+    is_enabled = false,
+    resend_before = null
+where deleted_at is null"""
+MARK_DELETED = f"""{_MARK_DELETED}
+    and number = :number
+"""
+MARK_GROUP_DELETED = f"""{_MARK_DELETED}
+    and group_id = :home
+"""
+
+LIST_RESENDS = """
+select number, resend_before
+from channel
+where resend_before is not null
+    and deleted_at is null
+order by number
+"""
+
+LOCK_RESENDS = dialect_sql(
+    """
+select number, resend_before
+from channel
+where number {listed}
+    and resend_before is not null
+    and deleted_at is null
+order by number {locked}
+""",
+    listed=in_array("numbers"),
+    locked=on_postgres("for update skip locked"),
+)
+
+END_RESEND = """
+update channel
+set resend_before = null
+where number = :number
+"""
+
 
 # --- create, update, delete ---
 
@@ -74,6 +128,14 @@ def get_by_purpose(tx: Tx, purpose: ChannelPurpose, channel_id: str) -> Channel 
         sa.select(_table).where(_table.c.id == channel_id, _table.c.purpose == purpose, IS_THERE)
     )
     return to_channel(row) if row else None
+
+
+def get_numbers(tx: Tx, purpose: ChannelPurpose, ids: Collection[str]) -> dict[str, int]:
+    """The numbers of channels, by their ids."""
+    if not ids:
+        return {}
+    values = {"ids": array_param(tx, ids), "purpose": purpose.value}
+    return dict(tx.fetch_raw(GET_NUMBERS, values))
 
 
 def id_exists(tx: Tx, channel_id: str) -> bool:
@@ -98,16 +160,13 @@ def save(tx: Tx, channel: Channel) -> None:
 
 def mark_deleted(tx: Tx, channel: Channel) -> None:
     """Hide it and free its id; its deliveries are deleted in small steps."""
-    _update(tx, channel.number, _deleted(tx, channel.number))
+    tx.execute_raw(MARK_DELETED, {"number": channel.number, "now": tx.now})
 
 
 def mark_group_deleted(tx: Tx, group_id: str) -> int:
     """The same for every channel of a group; how many there were."""
-    statement = sa.select(_table.c.number).where(_table.c.group_id == group_id, IS_THERE)
-    numbers = list(tx.connection.scalars(statement))
-    for number in numbers:
-        _update(tx, number, _deleted(tx, number))
-    return len(numbers)
+    values = {"home": schema.group_number(group_id), "now": tx.now}
+    return tx.execute_raw(MARK_GROUP_DELETED, values)
 
 
 def list_deleted(tx: Tx) -> list[int]:
@@ -123,16 +182,6 @@ def delete(tx: Tx, number: int) -> None:
     for table in (schema.replay, schema.connector, schema.notification):
         tx.execute(sa.delete(table).where(table.c.channel_number == number))
     tx.execute(sa.delete(_table).where(_table.c.number == number))
-
-
-def _deleted(tx: Tx, number: int) -> dict[str, Any]:
-    return {
-        "id": f"deleted:{number}",
-        "deleted_at": tx.now,
-        "version": _table.c.version + 1,
-        "is_enabled": False,
-        "resend_before": None,
-    }
 
 
 def _update(tx: Tx, number: int, values: dict[str, Any]) -> None:
@@ -166,13 +215,12 @@ def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
 
 def record_filter_errors(tx: Tx, errors: Mapping[int, str]) -> None:
     """Keep why filters could not be evaluated, by channel; the message did not match."""
-    record_errors(
-        tx,
-        {
-            number: f"the filter could not be evaluated: {reason}"
-            for number, reason in errors.items()
-        },
-    )
+    texts = {number: describe_filter_error(reason) for number, reason in errors.items()}
+    record_errors(tx, texts)
+
+
+def describe_filter_error(reason: str) -> str:
+    return f"the filter could not be evaluated: {reason}"
 
 
 def record_errors(tx: Tx, errors: Mapping[int, str]) -> None:
@@ -235,7 +283,6 @@ class Resend:
     """A running resend of the dead letters that failed before a moment."""
 
     number: int
-    group_id: str
     before: Moment
 
 
@@ -250,24 +297,19 @@ def begin_resend(tx: Tx, number: int) -> bool:
     )
 
 
-def lock_resends(tx: Tx) -> list[Resend]:
-    """Running resends that no other process has locked."""
-    statement = (
-        sa.select(_table.c.number, _table.c.group_id, _table.c.resend_before)
-        .where(_table.c.resend_before.is_not(None), IS_THERE)
-        .order_by(_table.c.number)
-        .with_for_update(skip_locked=True)
-    )
-    return [Resend(row.number, row.group_id, row.resend_before) for row in tx.rows(statement)]
+def list_resends(tx: Tx) -> list[Resend]:
+    """All that are running."""
+    return [Resend(*row) for row in tx.fetch_raw(LIST_RESENDS, {})]
 
 
-def has_resends(tx: Tx) -> bool:
-    statement = sa.select(_table.c.number).where(_table.c.resend_before.is_not(None), IS_THERE)
-    return tx.row(statement.limit(1)) is not None
+def lock_resends(tx: Tx, numbers: Collection[int]) -> set[Resend]:
+    """Those of these channels that are running, and that no other process has locked."""
+    rows = tx.fetch_raw(LOCK_RESENDS, {"numbers": array_param(tx, numbers)})
+    return {Resend(*row) for row in rows}
 
 
 def end_resend(tx: Tx, number: int) -> None:
-    _update(tx, number, {"resend_before": None})
+    tx.execute_raw(END_RESEND, {"number": number})
 
 
 # --- for the operator ---

@@ -4,7 +4,8 @@ A downlink is locked before it is changed: a network may report its outcome at t
 it expires or somebody cancels it.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,11 +13,12 @@ import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import Downlink, Page, PageRequest
+from longwire.model import Downlink, DownlinkState, Page, PageRequest
 from longwire.records import DataRecord, parse_data_record
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery_states import DeliveryState
+from longwire.store.dialects import array_param, dialect_sql, in_array, on_postgres
 from longwire.store.paging import page
 
 _table = schema.downlink
@@ -101,6 +103,44 @@ where w.device_number = :number
 limit 1
 """
 
+_LOCK = on_postgres("""
+order by id
+for update""")
+
+LOCK_MANY = dialect_sql(
+    f"""
+select {", ".join(_NAMES)}
+from downlink
+where id {{listed}}{{lock}}
+""",
+    listed=in_array("ids"),
+    lock=_LOCK,
+)
+
+LOCK_BY_DELIVERIES = dialect_sql(
+    f"""
+select {", ".join(_NAMES)}
+from downlink
+where device_number {{devices}}
+    and seq {{deliveries}}{{lock}}
+""",
+    devices=in_array("numbers"),
+    deliveries=in_array("seqs"),
+    lock=_LOCK,
+)
+
+UPDATE_STATES = dialect_sql(
+    """
+update downlink
+set state = :state,
+    detail = :detail,
+    reference = :reference,
+    updated_at = :now
+where id {listed}
+""",
+    listed=in_array("ids"),
+)
+
 GET_LINK = """
 select l.url, l.sealed_key, l.updated_at
 from network_link l
@@ -160,9 +200,24 @@ def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
     return _one(tx, number, _table.c.id == downlink_id)
 
 
-def get_by_delivery(tx: Tx, number: int, seq: int) -> Downlink | None:
-    """The downlink that a delivery sends."""
-    return _one(tx, number, _table.c.seq == seq)
+def lock_many(tx: Tx, downlink_ids: Collection[str]) -> dict[str, Downlink]:
+    """Downlinks of any device, by their ids."""
+    rows = tx.fetch_raw(LOCK_MANY, {"ids": array_param(tx, downlink_ids)})
+    return {each.id: each for each in map(_from_raw, rows)}
+
+
+def lock_by_deliveries(
+    tx: Tx, deliveries: Collection[tuple[int, int]]
+) -> dict[tuple[int, int], Downlink]:
+    """The downlinks that deliveries send, by device number and sequence number."""
+    if not deliveries:
+        return {}
+    values = {
+        "numbers": array_param(tx, {number for number, _ in deliveries}),
+        "seqs": array_param(tx, {seq for _, seq in deliveries}),
+    }
+    found = map(_from_raw, tx.fetch_raw(LOCK_BY_DELIVERIES, values))
+    return {(each.device_number, each.seq): each for each in found if each.seq is not None}
 
 
 def get_by_reference(tx: Tx, number: int, name: str) -> Downlink | None:
@@ -243,18 +298,14 @@ def has_expired(tx: Tx) -> bool:
     return bool(tx.fetch_raw(HAS_EXPIRED, {"now": tx.now}))
 
 
-def update_state(tx: Tx, downlink: Downlink) -> None:
-    """Update the state."""
-    tx.execute(
-        sa.update(_table)
-        .where(_table.c.id == downlink.id)
-        .values(
-            state=downlink.state,
-            detail=downlink.detail,
-            reference=downlink.reference,
-            updated_at=tx.now,
-        )
-    )
+def update_states(tx: Tx, changed: Iterable[Downlink]) -> None:
+    """Update the states, with one statement for all that are alike."""
+    alike: dict[tuple[DownlinkState, str | None, str | None], list[str]] = defaultdict(list)
+    for each in changed:
+        alike[each.state, each.detail, each.reference].append(each.id)
+    for (state, detail, reference), ids in alike.items():
+        values = {"state": state, "detail": detail, "reference": reference, "now": tx.now}
+        tx.execute_raw(UPDATE_STATES, {**values, "ids": array_param(tx, ids)})
 
 
 # --- checks without a lock ---
@@ -331,7 +382,7 @@ class NetworkLink(msgspec.Struct, frozen=True):
 
     url: str
     sealed_key: str
-    told_at: Moment = 0
+    updated_at: Moment = 0
 
 
 def get_link(tx: Tx, device_id: str) -> NetworkLink | None:
@@ -365,3 +416,11 @@ def prune(tx: Tx, before: Moment, most: int) -> int:
 
 def _downlink(row: sa.Row[Any]) -> Downlink:
     return Downlink(**{name: row._mapping[name] for name in _NAMES})
+
+
+def _from_raw(row: tuple[Any, ...]) -> Downlink:
+    """The same of a row of the driver, which knows no types of ours."""
+    values = dict(zip(_NAMES, row, strict=True))
+    values["group_id"] = str(values["group_id"])
+    values["is_confirmed"] = bool(values["is_confirmed"])
+    return Downlink(**values)

@@ -1,15 +1,98 @@
 """Registrations of devices at the vendor's network, and their states."""
 
-from collections.abc import Sequence
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
 from longwire.store import schema
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 
 _table = schema.registration
 _device = schema.device
+_MANY = in_array("numbers")
+
+LIST_MANY = dialect_sql(
+    """
+select
+    r.device_number, d.id, d.group_id, r.sealed_pac, r.request, r.state, d.information, r.answer,
+    r.seq
+from registration r
+join device d on d.number = r.device_number
+where r.device_number {listed}
+order by r.device_number
+""",
+    listed=_MANY,
+)
+
+SET_DELIVERIES = DialectSql(
+    """
+update registration
+set seq = json_extract(:each, '$."' || device_number || '"')
+where device_number in (select value from json_each(:numbers))
+""",
+    """
+update registration
+set seq = queued.seq
+from unnest(cast(:numbers as bigint[]), cast(:each as bigint[])) queued (number, seq)
+where device_number = queued.number
+""",
+)
+
+CLEAR_DELIVERIES = dialect_sql(
+    """
+update registration
+set seq = null,
+    updated_at = :now
+where device_number {listed}
+""",
+    listed=_MANY,
+)
+
+SET_STATE = dialect_sql(
+    """
+update registration
+set state = :state,
+    answer = :answer,
+    updated_at = :now
+where device_number {listed}
+""",
+    listed=_MANY,
+)
+
+SET_REGISTERED = dialect_sql(
+    """
+update registration
+set state = :state,
+    answer = :answer,
+    sealed_pac = '',
+    updated_at = :now
+where device_number {listed}
+""",
+    listed=_MANY,
+)
+
+SET_INFORMATION = DialectSql(
+    """
+update device
+set information = json_extract(:each, '$."' || number || '"'),
+    updated_at = :now,
+    updated_by = :by
+where number in (select value from json_each(:numbers))
+""",
+    """
+update device
+set information = shown.information,
+    updated_at = :now,
+    updated_by = :by
+from unnest(cast(:numbers as bigint[]), cast(:each as text[])) shown (device_number, information)
+where number = shown.device_number
+""",
+)
 
 
 class Registration(msgspec.Struct, frozen=True):
@@ -22,6 +105,8 @@ class Registration(msgspec.Struct, frozen=True):
     request: str
     state: str
     information: str  # of the device
+    answer: str | None = None  # of the network
+    seq: int | None = None  # of its delivery
 
 
 _SELECT = sa.select(
@@ -32,6 +117,8 @@ _SELECT = sa.select(
     _table.c.request,
     _table.c.state,
     _device.c.information,
+    _table.c.answer,
+    _table.c.seq,
 ).join(_device, _device.c.number == _table.c.device_number)
 
 
@@ -69,30 +156,50 @@ def lock_unsent(tx: Tx, most: int) -> list[Registration]:
     return [Registration(*tuple(row)) for row in tx.rows(statement)]
 
 
-def set_deliveries(tx: Tx, seqs: Sequence[tuple[int, int]]) -> None:
-    """Set the deliveries: (device number, delivery number)."""
-    for number, seq in seqs:
-        tx.execute(sa.update(_table).where(_table.c.device_number == number).values(seq=seq))
+def list_many(tx: Tx, device_numbers: Collection[int]) -> list[Registration]:
+    """The registrations of devices; lock the devices first, as deleting one does."""
+    if not device_numbers:
+        return []
+    rows = tx.fetch_raw(LIST_MANY, {"numbers": array_param(tx, device_numbers)})
+    return [Registration(number, id_, str(group), *row) for number, id_, group, *row in rows]
 
 
-def update_state(tx: Tx, number: int, state: str, answer: str) -> None:
-    """Update the state and the network's response; the code is dropped once registered."""
-    values = {"state": state, "answer": answer, "updated_at": tx.now}
-    if state == "registered":
-        values["sealed_pac"] = ""
-    tx.execute(sa.update(_table).where(_table.c.device_number == number).values(values))
+def set_deliveries(tx: Tx, seqs: Mapping[int, int]) -> None:
+    """Set the deliveries, by device number."""
+    _update_each(tx, SET_DELIVERIES, seqs)
 
 
-def requeue(tx: Tx, number: int) -> None:
-    """Make it pending again, without a delivery."""
-    values = {"state": "pending", "seq": None, "updated_at": tx.now}
-    tx.execute(sa.update(_table).where(_table.c.device_number == number).values(values))
+def clear_deliveries(tx: Tx, device_numbers: Collection[int]) -> None:
+    """Have them queued again, once there is an API."""
+    if device_numbers:
+        values = {"numbers": array_param(tx, device_numbers), "now": tx.now}
+        tx.execute_raw(CLEAR_DELIVERIES, values)
 
 
-def update_device_information(tx: Tx, number: int, information: str, by: str) -> None:
-    """Show the state in the device's information."""
-    tx.execute(
-        sa.update(_device)
-        .where(_device.c.number == number)
-        .values(information=information, updated_at=tx.now, updated_by=by)
-    )
+def update_states(tx: Tx, changed: Iterable[Registration]) -> None:
+    """Update the states and the network's responses; the code is dropped once registered.
+
+    With one statement for all that are alike.
+    """
+    alike: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+    for each in changed:
+        alike[each.state, each.answer].append(each.device_number)
+    for (state, answer), numbers in alike.items():
+        statement = SET_REGISTERED if state == "registered" else SET_STATE
+        values = {"state": state, "answer": answer, "now": tx.now}
+        tx.execute_raw(statement, {**values, "numbers": array_param(tx, numbers)})
+
+
+def update_device_information(tx: Tx, information: Mapping[int, str], by: str) -> None:
+    """Show the states in the information of locked devices, by device number."""
+    _update_each(tx, SET_INFORMATION, information, now=tx.now, by=by)
+
+
+def _update_each(
+    tx: Tx, statement: DialectSql, by_number: Mapping[int, int | str], **values: Any
+) -> None:
+    """Give each row a value of its own, with one statement."""
+    if by_number:
+        each: Any = list(by_number.values()) if tx.is_postgres else json.dumps(by_number)
+        numbers = array_param(tx, by_number)
+        tx.execute_raw(statement, {**values, "numbers": numbers, "each": each})

@@ -1,4 +1,4 @@
-"""Assembles the ways in: tokens, sessions, passwords, passkeys and an identity provider."""
+"""Assembles the sign-in methods: tokens, sessions, passwords, passkeys and an identity provider."""
 
 import importlib
 from typing import Any

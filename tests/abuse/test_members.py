@@ -32,3 +32,23 @@ def test_invitations_and_roles_changed_in_a_loop_slow_nobody(scene: Scene) -> No
             mallory.put("/group", {"groupId": child, "parent": parent})
 
     scene.assert_victim_unharmed(invite, move)
+
+
+def test_groups_and_app_clients_created_and_deleted_in_a_loop_slow_nobody(scene: Scene) -> None:
+    mallory = scene.mallory
+    home = mallory.group()
+
+    def create_and_delete_groups(stop: threading.Event) -> None:
+        group = mallory.group(parent=home)
+        ok(mallory.delete("/group", groupId=group))
+
+    def create_and_delete_clients(stop: threading.Event) -> None:
+        client = mallory.app_client(home, f"app {next(names)}")
+        ok(client.get("/group", groupId=home))
+        ok(mallory.delete("/appClient", name=home, appClientId=client.id))
+        assert client.get("/group", groupId=home).status_code == 401
+
+    names = itertools.count()
+    scene.assert_victim_unharmed(
+        create_and_delete_groups, create_and_delete_clients, create_and_delete_clients
+    )

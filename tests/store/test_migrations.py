@@ -296,6 +296,24 @@ def test_an_empty_database_gets_the_same_tables_without_the_steps(
         assert found == expected
 
 
+def test_every_reference_has_an_index() -> None:
+    """Deleting what it points to would else read the whole table for each row."""
+    missing = [
+        f"{table.name}.{column.name}"
+        for table in schema.metadata.sorted_tables
+        for column in (reference.parent for reference in table.foreign_keys)
+        if not any(
+            next(iter(each.columns)) is column
+            for each in (table.primary_key, *_list_uniques(table), *table.indexes)
+        )
+    ]
+    assert missing == []
+
+
+def _list_uniques(table: sa.Table) -> list[sa.UniqueConstraint]:
+    return [each for each in table.constraints if isinstance(each, sa.UniqueConstraint)]
+
+
 def test_the_names_of_the_files_are_the_steps_in_their_order() -> None:
     config = Config()
     config.set_main_option("script_location", str(upgrade.get_steps_folder()))

@@ -1,10 +1,10 @@
-"""`console`: the way in for people."""
+"""`console`: sign-in for people."""
 
 import click
 
 from longwire import startup
 from longwire.cli.base import database_flags, json_flag, print_result, run_write, setting_flags
-from longwire.identity import bootstrap, sign_in_links, ways_in
+from longwire.identity import bootstrap, sign_in_links, sign_in_methods
 from longwire.model import SYSTEM
 from longwire.settings import Settings
 
@@ -35,23 +35,23 @@ def console_link(email: str, chosen: Settings, as_json: bool) -> None:
     print_result({"url": url, "email": email}, as_json, url)
 
 
-@console_group.command("forget")
+@console_group.command("reset-sign-in")
 @click.option("--email", required=True, help="the user")
 @database_flags
 @json_flag
-def console_forget(email: str, chosen: Settings, as_json: bool) -> None:
+def console_reset_sign_in(email: str, chosen: Settings, as_json: bool) -> None:
     """Delete all that a user signs in with, and end their sessions.
 
     That is passkeys, password, authenticator app, links, and who they are at the identity provider.
     For lost devices, and for accounts of the provider that were replaced.
     """
-    forgotten = run_write(chosen, lambda tx: ways_in.forget(tx, SYSTEM, email))
+    deleted = run_write(chosen, lambda tx: sign_in_methods.delete_all(tx, SYSTEM, email))
     counts = {
-        "passkeys": forgotten.passkeys,
-        "subjects": forgotten.subjects,
-        "sessions": forgotten.sessions,
-        "passwords": int(forgotten.had_password),
-        "authenticatorApps": int(forgotten.had_totp),
+        "passkeys": deleted.passkeys,
+        "subjects": deleted.subjects,
+        "sessions": deleted.sessions,
+        "passwords": int(deleted.had_password),
+        "authenticatorApps": int(deleted.had_totp),
     }
     text = ", ".join(f"{name}: {count}" for name, count in counts.items())
-    print_result({"userId": forgotten.user.id, **counts}, as_json, text)
+    print_result({"userId": deleted.user.id, **counts}, as_json, text)

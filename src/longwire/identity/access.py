@@ -8,7 +8,7 @@ An actor without any permission in a group gets "not found"; one with some, but 
 permission, gets "not allowed" with its name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass, replace
 
 from longwire.errors import NotAllowed, not_found
@@ -22,6 +22,10 @@ from longwire.store.database import Tx
 
 # What a group token permits, in that group and below.
 NETWORK_PERMISSIONS = frozenset(["record.create"])
+
+# Of an actor with more, only the roles on the path of a group are loaded: any change of permissions
+# makes everybody's roles be loaded again, and somebody may be a member of 100,000 groups.
+ASSIGNMENTS_CACHED_MAX = 1_000
 
 RoleAssignments = dict[str, str]  # group id -> role id
 
@@ -58,7 +62,8 @@ def authorize_tree(
 
 def authorize_own_membership(tx: Tx, actor: Actor, group_id: str) -> Scope:
     """The scope of a group the actor is a member of, whatever their role; used to leave it."""
-    if group_id not in get_role_assignments(tx, actor) and not get_permissions(tx, actor, group_id):
+    is_member = bool(get_direct_roles(tx, actor, [group_id]))
+    if not is_member and not get_permissions(tx, actor, group_id):
         raise not_found("group_id", "group")
     return Scope("own membership", frozenset([group_id]))
 
@@ -101,20 +106,35 @@ def require_can_grant(tx: Tx, actor: Actor, group_id: str, role: Role) -> None:
         )
 
 
-def list_groups_with_permission(tx: Tx, actor: Actor, permission: str) -> list[str]:
-    """The groups with a direct role of the actor in which they have the permission."""
-    return [
-        group_id
-        for group_id in get_role_assignments(tx, actor)
-        if permission in get_permissions(tx, actor, group_id)
-    ]
+def has_in_one_group(tx: Tx, actor: Actor, permissions: Set[str]) -> bool:
+    """Whether there is a group with a direct role of the actor in which they have all of these.
+
+    They may have very many groups, but few roles. Permissions in a group are those of roles on its
+    path, so mostly the roles alone decide: one has all of these, or even together they lack one.
+    Otherwise the tree does, as far as one role of theirs is above another.
+    """
+    if actor.is_operator:
+        return True
+    if actor.kind == "client" and actor.group_id is not None:
+        return permissions <= get_permissions(tx, actor, actor.group_id)
+    role_ids = store_groups.list_role_ids(tx, actor.id)
+    held = {each: permissions & get_role_permissions(tx, each) for each in role_ids}
+    if permissions - frozenset().union(*held.values()):
+        return False
+    candidates = [role_id for role_id, some in held.items() if some == permissions]
+    if not candidates:
+        # Possibly more than what there is above one group; the last statement is exact.
+        for below, above in store_groups.list_role_pairs(tx, actor.id):
+            held[below] = held.get(below, frozenset()) | held.get(above, frozenset())
+        candidates = [role_id for role_id, some in held.items() if some == permissions]
+    if not candidates:
+        return False
+    group_id = store_groups.find_with_permissions(tx, actor.id, candidates, permissions)
+    return group_id is not None and permissions <= get_permissions(tx, actor, group_id)
 
 
 def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, int] | None:
     return tx.cached("tokens", digest, lambda: store_credentials.get_token_actor(tx, digest))
-
-
-MEMBERSHIPS_COMPARED_MAX = 1_000
 
 
 def holds_all_of(tx: Tx, actor: Actor, user: User) -> bool:
@@ -127,9 +147,9 @@ def holds_all_of(tx: Tx, actor: Actor, user: User) -> bool:
     if user.is_operator or store_groups.owns_any(tx, user.id):
         return False
     other = Actor("user", user.id)
-    group_ids = list(get_role_assignments(tx, other))
-    return len(group_ids) <= MEMBERSHIPS_COMPARED_MAX and all(
-        get_permissions(tx, other, each) <= get_permissions(tx, actor, each) for each in group_ids
+    assignments = _get_few_assignments(tx, other)
+    return assignments is not None and all(
+        get_permissions(tx, other, each) <= get_permissions(tx, actor, each) for each in assignments
     )
 
 
@@ -146,8 +166,7 @@ def _compute_effective_role(tx: Tx, actor: Actor, group_id: str) -> EffectiveRol
     path = get_group_path(tx, group_id)
     if actor.kind == "network":
         return EffectiveRole(NETWORK_PERMISSIONS if actor.group_id in path else frozenset(), None)
-    assignments = get_role_assignments(tx, actor)
-    role_ids = [assignments[each] for each in path if each in assignments]
+    role_ids = list(get_direct_roles(tx, actor, path).values())
     if actor.is_operator:
         permissions = get_all_permissions(tx) if path else frozenset()
     else:
@@ -159,10 +178,19 @@ def _compute_effective_role(tx: Tx, actor: Actor, group_id: str) -> EffectiveRol
     return EffectiveRole(permissions, role)
 
 
-def get_role_assignments(tx: Tx, actor: Actor) -> RoleAssignments:
-    """The actor's direct roles by group."""
+def get_direct_roles(tx: Tx, actor: Actor, group_ids: Collection[str]) -> RoleAssignments:
+    """The actor's direct roles in some groups, in the order of these."""
+    found = _get_few_assignments(tx, actor)
+    if found is None:
+        tx.require_coordinator()
+        found = store_groups.list_memberships_in(tx, actor.id, group_ids)
+    return {each: found[each] for each in group_ids if each in found}
+
+
+def _get_few_assignments(tx: Tx, actor: Actor) -> RoleAssignments | None:
+    """The actor's direct roles in all groups; None if there are too many."""
     return tx.cached(
-        "assignments", f"{actor.kind}:{actor.id}", lambda: _load_role_assignments(tx, actor)
+        "assignments", f"{actor.kind}:{actor.id}", lambda: _load_few_assignments(tx, actor)
     )
 
 
@@ -170,24 +198,27 @@ def get_group_path(tx: Tx, group_id: str) -> tuple[str, ...]:
     return tx.cached("paths", group_id, lambda: store_groups.get_path(tx, group_id))
 
 
+def load_group_paths(tx: Tx, group_ids: Collection[str]) -> None:
+    """Load the paths of many groups at once, for those who need each of them next."""
+    tx.load_missing("paths", group_ids, lambda missing: store_groups.list_paths(tx, missing))
+
+
 def get_role(tx: Tx, role_id: str) -> Role | None:
     return tx.cached("roles", role_id, lambda: store_roles.get(tx, role_id))
 
 
 def get_role_permissions(tx: Tx, role_id: str) -> frozenset[str]:
-    return tx.cached(
-        "role permissions", role_id, lambda: frozenset(store_roles.list_permissions(tx, role_id))
-    )
+    role = get_role(tx, role_id)
+    return frozenset(role.permissions) if role else frozenset()
 
 
 def get_all_permissions(tx: Tx) -> frozenset[str]:
-    return tx.cached(
-        "permissions", "", lambda: frozenset(each.id for each in store_permissions.list_all(tx))
-    )
+    return tx.cached("permissions", "", lambda: store_permissions.list_ids(tx))
 
 
-def _load_role_assignments(tx: Tx, actor: Actor) -> RoleAssignments:
+def _load_few_assignments(tx: Tx, actor: Actor) -> RoleAssignments | None:
     if actor.kind == "client" and actor.group_id is not None:
         role_id = store_groups.get_default_role_id(tx, actor.group_id)
         return {actor.group_id: role_id} if role_id else {}
-    return dict(store_groups.list_memberships(tx, actor.id))
+    found = store_groups.list_memberships(tx, actor.id, ASSIGNMENTS_CACHED_MAX + 1)
+    return found if len(found) <= ASSIGNMENTS_CACHED_MAX else None

@@ -80,7 +80,7 @@ def _sees(tx: Tx, actor: Actor, group_id: str, permission: str | None) -> bool:
 
 
 def _step(tx: Tx, actor: Actor, subject: Actor, group_id: str, permission: str) -> PathStep:
-    role_id = access.get_role_assignments(tx, subject).get(group_id)
+    role_id = access.get_direct_roles(tx, subject, [group_id]).get(group_id)
     role = access.get_role(tx, role_id) if role_id else None
     name = None
     if "group.read" in access.get_permissions(tx, actor, group_id):

@@ -1,7 +1,6 @@
 """Client credentials, and the access tokens issued for them and for app clients."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,6 +13,31 @@ _credential = schema.credential
 _client = schema.app_client
 _token = schema.access_token
 _user = schema.user
+
+# This runs for every token in use whenever permissions have changed.
+GET_TOKEN_ACTOR = """
+select
+    token.expires_at,
+    token.is_app_client,
+    credential.user_id,
+    user_account.is_operator,
+    app_client.id,
+    app_client.group_id,
+    exists (
+        select 1
+        from member
+        where member.user_id = credential.user_id
+            and member.accepted_at is null
+    )
+from access_token token
+left join credential
+    on credential.client_id = token.client_id
+left join user_account
+    on user_account.id = credential.user_id
+left join app_client
+    on app_client.id = token.client_id
+where token.digest = :digest
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +118,12 @@ def insert_token(tx: Tx, digest: bytes, owner: TokenClient, expires_at: Moment) 
 
 def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
     """Who acts with the token of this digest, and until when."""
-    statement = (
-        sa.select(
-            _token.c.expires_at,
-            _token.c.is_app_client,
-            _credential.c.user_id,
-            _user.c.is_operator,
-            _client.c.id.label("app_client_id"),
-            _client.c.group_id,
-            _has_invitations().label("has_invitations"),
-        )
-        .outerjoin(_credential, _credential.c.client_id == _token.c.client_id)
-        .outerjoin(_user, _user.c.id == _credential.c.user_id)
-        .outerjoin(_client, _client.c.id == _token.c.client_id)
-        .where(_token.c.digest == digest)
-    )
-    row = tx.row(statement)
-    actor = _actor(row) if row else None
-    return (actor, row.expires_at) if row and actor else None
+    rows = tx.fetch_raw(GET_TOKEN_ACTOR, {"digest": digest})
+    if not rows:
+        return None
+    expires_at, *found = rows[0]
+    actor = _actor(*found)
+    return (actor, expires_at) if actor else None
 
 
 def get_actor(tx: Tx, kind: str, actor_id: str) -> Actor | None:
@@ -123,15 +135,6 @@ def get_actor(tx: Tx, kind: str, actor_id: str) -> Actor | None:
         return Actor("client", actor_id, group_id=row.group_id)
     row = tx.row(sa.select(_user.c.is_operator).where(_user.c.id == actor_id))
     return Actor("user", actor_id, is_operator=row.is_operator) if row else None
-
-
-def _has_invitations() -> sa.ColumnElement[bool]:
-    member = schema.member
-    return (
-        sa.select(member.c.user_id)
-        .where(member.c.user_id == _credential.c.user_id, member.c.accepted_at.is_(None))
-        .exists()
-    )
 
 
 def get_token_period(tx: Tx, digest: bytes, client_id: str) -> TokenPeriod | None:
@@ -152,14 +155,21 @@ def delete_tokens(tx: Tx, client_id: str) -> None:
     tx.execute(sa.delete(_token).where(_token.c.client_id == client_id))
 
 
-def _actor(row: sa.Row[Any]) -> Actor | None:
-    if row.is_app_client and row.app_client_id is not None:
-        return Actor("client", row.app_client_id, group_id=row.group_id)
-    if not row.is_app_client and row.user_id is not None:
+def _actor(
+    is_app_client: bool,
+    user_id: str | None,
+    is_operator: bool | None,
+    app_client_id: str | None,
+    group_number: int | None,
+    has_invitations: bool,
+) -> Actor | None:
+    if is_app_client and app_client_id is not None:
+        return Actor("client", app_client_id, group_id=str(group_number))
+    if not is_app_client and user_id is not None:
         return Actor(
             "user",
-            row.user_id,
-            is_operator=row.is_operator,
-            has_invitations=bool(row.has_invitations),
+            user_id,
+            is_operator=bool(is_operator),
+            has_invitations=bool(has_invitations),
         )
     return None

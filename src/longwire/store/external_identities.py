@@ -31,7 +31,7 @@ def insert(tx: Tx, issuer: str, subject: str, user_id: str) -> None:
 
 
 def delete_of(tx: Tx, user_id: str) -> int:
-    """Forget who a user is at every provider; how many subjects that were."""
+    """Delete who a user is at every provider; how many subjects that were."""
     return tx.execute(sa.delete(_table).where(_table.c.user_id == user_id))
 
 

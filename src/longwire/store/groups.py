@@ -1,7 +1,7 @@
 """Groups, the tree they form, and their members."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,6 +10,7 @@ from longwire.model import Actor, Group, Membership, Page, PageRequest, Scope, U
 from longwire.store import schema
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
 from longwire.store.scopes import belongs, reaches, topmost, within
 from longwire.store.search_text import search_text
@@ -46,10 +47,96 @@ _NAMES = [column.name for column in _COLUMNS]
 _TAGS = _NAMES.index("tags")
 _GROUP_IDS = [_NAMES.index("id"), _NAMES.index("parent_id")]
 _BY_ID = f"select {', '.join(_NAMES)} from {_table.name} where id = :group_id"
-_PATH_UP = (
-    sa.select(_path.c.ancestor_id)
-    .where(_path.c.group_id == sa.bindparam("group_id", type_=schema.GroupNumber))
-    .order_by(_path.c.depth)
+LIST_SUBTREE_FROM = """
+select group_id
+from group_path
+where ancestor_id = :ancestor
+    and group_id >= :first
+order by group_id
+limit :most
+"""
+
+# These run for every caller and group whenever permissions have changed.
+GET_PATH = """
+select ancestor_id
+from group_path
+where group_id = :group_id
+order by depth
+"""
+LIST_PATHS = dialect_sql(
+    """
+select group_id, ancestor_id
+from group_path
+where group_id {listed}
+order by group_id, depth
+""",
+    listed=in_array("group_ids"),
+)
+GET_ID_BY_TOKEN = """
+select id
+from device_group
+where token_digest = :digest
+"""
+GET_DEFAULT_ROLE_ID = """
+select default_role_id
+from device_group
+where id = :group_id
+"""
+LIST_MEMBERSHIPS = """
+select group_id, role_id
+from member
+where user_id = :user_id
+limit :most
+"""
+LIST_MEMBERSHIPS_IN = dialect_sql(
+    """
+select group_id, role_id
+from member
+where user_id = :user_id
+    and group_id {listed}
+""",
+    listed=in_array("group_ids"),
+)
+LIST_ROLE_IDS = """
+select distinct role_id
+from member
+where user_id = :user_id
+"""
+# SQLite takes tables in the order of a cross join. Otherwise it reads all groups of somebody for
+# each of their groups.
+LIST_ROLE_PAIRS = """
+select distinct below.role_id, above.role_id
+from member below
+cross join group_path path
+cross join member above
+where below.user_id = :user_id
+    and path.group_id = below.group_id
+    and path.depth > 0
+    and above.group_id = path.ancestor_id
+    and above.user_id = :user_id
+    and above.role_id <> below.role_id
+"""
+FIND_WITH_PERMISSIONS = dialect_sql(
+    """
+select below.group_id
+from member below
+where below.user_id = :user_id
+    and below.role_id {in_roles}
+    and (
+        select count(distinct held.permission_id)
+        from group_path path
+        cross join member above
+        cross join role_permission held
+        where path.group_id = below.group_id
+            and above.group_id = path.ancestor_id
+            and above.user_id = :user_id
+            and held.role_id = above.role_id
+            and held.permission_id {in_permissions}
+    ) = :permission_count
+limit 1
+""",
+    in_roles=in_array("role_ids"),
+    in_permissions=in_array("permissions"),
 )
 
 
@@ -172,7 +259,17 @@ def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
 
 def get_path(tx: Tx, group_id: str) -> tuple[str, ...]:
     """The group and all above it, nearest first; empty when there is no such group."""
-    return tuple(tx.connection.scalars(_PATH_UP, {"group_id": group_id}))
+    rows = tx.fetch_raw(GET_PATH, {"group_id": schema.group_number(group_id)})
+    return tuple(str(row[0]) for row in rows)
+
+
+def list_paths(tx: Tx, group_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The paths of many groups."""
+    paths: dict[str, list[str]] = {each: [] for each in group_ids}
+    numbers = array_param(tx, [schema.group_number(each) for each in paths])
+    for number, ancestor in tx.fetch_raw(LIST_PATHS, {"group_ids": numbers}):
+        paths[str(number)].append(str(ancestor))
+    return {group_id: tuple(path) for group_id, path in paths.items()}
 
 
 def update_token(tx: Tx, group_id: str, digest: bytes, sealed: str) -> None:
@@ -183,8 +280,8 @@ def update_token(tx: Tx, group_id: str, digest: bytes, sealed: str) -> None:
 
 def get_id_by_token(tx: Tx, digest: bytes) -> str | None:
     """The group whose network token has this digest."""
-    row = tx.row(sa.select(_table.c.id).where(_table.c.token_digest == digest))
-    return str(row[0]) if row else None
+    rows = tx.fetch_raw(GET_ID_BY_TOKEN, {"digest": digest})
+    return str(rows[0][0]) if rows else None
 
 
 def list_reached(tx: Tx, scope: Scope, limit: int) -> list[str]:
@@ -197,6 +294,12 @@ def list_subtree(tx: Tx, group_id: str) -> list[str]:
     """The group and all below it."""
     statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
     return list(tx.connection.scalars(statement))
+
+
+def list_subtree_from(tx: Tx, group_id: str, first: int, most: int) -> list[int]:
+    """The numbers of the group and those below it, some of them in order from one on."""
+    values = {"ancestor": schema.group_number(group_id), "first": first, "most": most}
+    return [row[0] for row in tx.fetch_raw(LIST_SUBTREE_FROM, values)]
 
 
 def count_below(tx: Tx, group_id: str) -> int:
@@ -221,10 +324,42 @@ def are_within(tx: Tx, group_ids: Iterable[str], ancestor_id: str) -> bool:
 # --- members ---
 
 
-def list_memberships(tx: Tx, user_id: str) -> tuple[tuple[str, str], ...]:
-    """Where a person belongs: (group, role) pairs."""
-    statement = sa.select(_member.c.group_id, _member.c.role_id).where(_member.c.user_id == user_id)
-    return tuple((row.group_id, row.role_id) for row in tx.rows(statement))
+def list_memberships(tx: Tx, user_id: str, most: int) -> dict[str, str]:
+    """Where a person belongs: some or all groups, with the role in each."""
+    rows = tx.fetch_raw(LIST_MEMBERSHIPS, {"user_id": user_id, "most": most})
+    return {str(number): role_id for number, role_id in rows}
+
+
+def list_memberships_in(tx: Tx, user_id: str, group_ids: Iterable[str]) -> dict[str, str]:
+    """Those of these groups that a person belongs to, with the role in each."""
+    numbers = array_param(tx, [schema.group_number(each) for each in group_ids])
+    values = {"user_id": user_id, "group_ids": numbers}
+    rows = tx.fetch_raw(LIST_MEMBERSHIPS_IN, values, is_planned_by_values=True)
+    return {str(number): role_id for number, role_id in rows}
+
+
+def list_role_ids(tx: Tx, user_id: str) -> list[str]:
+    """The roles that a person has, in whatever group."""
+    return [row[0] for row in tx.fetch_raw(LIST_ROLE_IDS, {"user_id": user_id})]
+
+
+def list_role_pairs(tx: Tx, user_id: str) -> list[tuple[Any, ...]]:
+    """The different roles that a person has in a group and in one above it."""
+    return tx.fetch_raw(LIST_ROLE_PAIRS, {"user_id": user_id}, is_planned_by_values=True)
+
+
+def find_with_permissions(
+    tx: Tx, user_id: str, role_ids: Collection[str], permissions: Collection[str]
+) -> str | None:
+    """A group where a person has one of these roles, and all of these permissions on its path."""
+    values = {
+        "user_id": user_id,
+        "role_ids": array_param(tx, role_ids),
+        "permissions": array_param(tx, permissions),
+        "permission_count": len(permissions),
+    }
+    rows = tx.fetch_raw(FIND_WITH_PERMISSIONS, values, is_planned_by_values=True)
+    return str(rows[0][0]) if rows else None
 
 
 def owns_any(tx: Tx, user_id: str) -> bool:
@@ -234,8 +369,8 @@ def owns_any(tx: Tx, user_id: str) -> bool:
 
 
 def get_default_role_id(tx: Tx, group_id: str) -> str | None:
-    row = tx.row(sa.select(_table.c.default_role_id).where(_table.c.id == group_id))
-    return row[0] if row else None
+    rows = tx.fetch_raw(GET_DEFAULT_ROLE_ID, {"group_id": schema.group_number(group_id)})
+    return rows[0][0] if rows else None
 
 
 def get_member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership | None:

@@ -12,6 +12,11 @@ from longwire.store.paging import page
 
 _table = schema.permission
 
+LIST_IDS = """
+select id
+from permission
+"""
+
 
 def get(tx: Tx, permission_id: str) -> Permission | None:
     row = tx.row(sa.select(_table).where(_table.c.id == permission_id))
@@ -26,6 +31,10 @@ def list_existing_ids(tx: Tx, permission_ids: Iterable[str]) -> frozenset[str]:
 
 def list_all(tx: Tx) -> tuple[Permission, ...]:
     return tuple(_permission(row) for row in tx.rows(sa.select(_table).order_by(_table.c.id)))
+
+
+def list_ids(tx: Tx) -> frozenset[str]:
+    return frozenset(row[0] for row in tx.fetch_raw(LIST_IDS, {}))
 
 
 def list_page(tx: Tx, request: PageRequest) -> Page[Permission]:

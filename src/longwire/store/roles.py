@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from longwire.model import Actor, Page, PageRequest, Role, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
 from longwire.store.scopes import within
 
@@ -33,6 +34,28 @@ from role_permission
 where role_id = :role_id
 order by permission_id
 """
+
+LIST_UNUSED = dialect_sql(
+    """
+select id
+from role
+where id {listed}
+    and id not in (
+        select role_id
+        from member
+        where role_id {listed}
+        union
+        select default_role_id
+        from device_group
+        where default_role_id {listed}
+        union
+        select administrator_role_id
+        from device_group
+        where administrator_role_id {listed}
+    )
+""",
+    listed=in_array("ids"),
+)
 
 
 def get(tx: Tx, role_id: str) -> Role | None:
@@ -120,9 +143,16 @@ def insert_permissions(tx: Tx, role_id: str, permission_ids: Iterable[str]) -> N
         tx.execute(sa.insert(_held), rows)
 
 
-def delete(tx: Tx, role_id: str) -> None:
-    tx.execute(sa.delete(_held).where(_held.c.role_id == role_id))
-    tx.execute(sa.delete(_table).where(_table.c.id == role_id))
+def delete(tx: Tx, role_ids: Sequence[str]) -> None:
+    tx.execute(sa.delete(_held).where(_held.c.role_id.in_(role_ids)))
+    tx.execute(sa.delete(_table).where(_table.c.id.in_(role_ids)))
+
+
+def delete_unused(tx: Tx, role_ids: Sequence[str]) -> None:
+    """Delete those that nobody holds in any group, and no group falls back to."""
+    unused = tx.fetch_raw(LIST_UNUSED, {"ids": array_param(tx, role_ids)}) if role_ids else ()
+    if unused:
+        delete(tx, [role_id for (role_id,) in unused])
 
 
 def _visible(scope: Scope, actor: Actor) -> sa.ColumnElement[bool]:

@@ -9,8 +9,33 @@ from longwire.store import schema
 from longwire.store.database import Tx
 
 _table = schema.session
-_user = schema.user
-_member = schema.member
+
+# This runs for every session in use whenever permissions have changed.
+GET_WITH_ACTOR = """
+select
+    user_account.is_operator,
+    exists (
+        select 1
+        from member
+        where member.user_id = session.user_id
+            and member.accepted_at is null
+    ),
+    session.method,
+    session.id,
+    session.user_id,
+    session.address,
+    session.user_agent,
+    session.created_at,
+    session.seen_at,
+    session.expires_at,
+    session.ends_at,
+    session.client_id,
+    session.issued_by
+from session
+join user_account
+    on user_account.id = session.user_id
+where session.digest = :digest
+"""
 
 
 def insert(tx: Tx, digest: bytes, session: Session) -> None:
@@ -35,26 +60,15 @@ def insert(tx: Tx, digest: bytes, session: Session) -> None:
 
 def get_with_actor(tx: Tx, digest: bytes) -> tuple[Session, Actor] | None:
     """The session of this digest, and who acts with it."""
-    has_invitations = (
-        sa.select(_member.c.user_id)
-        .where(_member.c.user_id == _table.c.user_id, _member.c.accepted_at.is_(None))
-        .exists()
-    )
-    statement = (
-        sa.select(_table, _user.c.is_operator, has_invitations.label("has_invitations"))
-        .join(_user, _user.c.id == _table.c.user_id)
-        .where(_table.c.digest == digest)
-    )
-    row = tx.row(statement)
-    if row is None:
+    rows = tx.fetch_raw(GET_WITH_ACTOR, {"digest": digest})
+    if not rows:
         return None
+    is_operator, has_invitations, method, session_id, user_id, *rest = rows[0]
+    session = Session(session_id, user_id, SignInMethod(method), *rest)
     actor = Actor(
-        "user",
-        row.user_id,
-        is_operator=row.is_operator,
-        has_invitations=bool(row.has_invitations),
+        "user", user_id, is_operator=bool(is_operator), has_invitations=bool(has_invitations)
     )
-    return _session(row), actor
+    return session, actor
 
 
 def update_seen_at(tx: Tx, digest: bytes, session: Session) -> bool:

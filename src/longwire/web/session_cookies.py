@@ -112,9 +112,9 @@ def require_own_site(request: Request, public_origin: str) -> None:
 
 def is_own_form(request: Request, public_origin: str) -> bool:
     """Whether a form without script was sent by one of our own pages, as the browser says."""
-    is_told = b"origin" in request.headers or b"sec-fetch-site" in request.headers
+    has_origin_headers = b"origin" in request.headers or b"sec-fetch-site" in request.headers
     is_own = _has_own_origin(request, public_origin)
-    return is_told and is_own and _has_own_fetch_site(request, is_safe=False)
+    return has_origin_headers and is_own and _has_own_fetch_site(request, is_safe=False)
 
 
 def _has_own_origin(request: Request, public_origin: str) -> bool:

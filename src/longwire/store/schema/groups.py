@@ -53,7 +53,9 @@ group = sa.Table(
     sa.Column("tags", sa.Text, nullable=False),
     sa.Column("token_digest", sa.LargeBinary, nullable=False, unique=True),
     sa.Column("sealed_token", sa.Text, nullable=False),
-    sa.Column("administrator_role_id", sa.Text, sa.ForeignKey(role.c.id), nullable=False),
+    sa.Column(
+        "administrator_role_id", sa.Text, sa.ForeignKey(role.c.id), nullable=False, index=True
+    ),
     # Answers: which groups fall back to this role?
     sa.Column("default_role_id", sa.Text, sa.ForeignKey(role.c.id), nullable=False, index=True),
     # Kept in step by whoever adds or removes one: counting a large fleet on every read is not

@@ -1,4 +1,4 @@
-"""Tables of people, and of the ways in which they sign in."""
+"""Tables of users and their sign-in methods."""
 
 import sqlalchemy as sa
 

@@ -268,6 +268,9 @@ def _create_group_tables() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_device_group"),
         sa.UniqueConstraint("token_digest", name="uq_device_group_token_digest"),
     )
+    op.create_index(
+        "ix_device_group_administrator_role_id", "device_group", ["administrator_role_id"]
+    )
     op.create_index("ix_device_group_default_role_id", "device_group", ["default_role_id"])
     _create_index_of_present("device_group", "deletion_at")
     _create_index_of_present("device_group", "deleted_at")

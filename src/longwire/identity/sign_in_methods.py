@@ -1,4 +1,4 @@
-"""What somebody can sign in with, forgotten by the operator after a loss."""
+"""What a user can sign in with, deleted by the operator after a loss."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from longwire.store.database import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class WaysIn:
+class DeletedSignInMethods:
     """What was deleted and ended for a user."""
 
     user: User
@@ -26,7 +26,7 @@ class WaysIn:
     had_totp: bool
 
 
-def forget(tx: Tx, actor: Actor, email: str) -> WaysIn:
+def delete_all(tx: Tx, actor: Actor, email: str) -> DeletedSignInMethods:
     """For the operator, after a loss: delete what somebody else may sign in with by now.
 
     Whoever comes from the identity provider next with this address is bound again.
@@ -34,7 +34,7 @@ def forget(tx: Tx, actor: Actor, email: str) -> WaysIn:
     user = store_users.get_by_email(tx, email)
     if user is None:
         raise not_found("email", "user")
-    forgotten = WaysIn(
+    deleted = DeletedSignInMethods(
         user,
         store_passkeys.delete_of(tx, user.id),
         store_identities.delete_of(tx, user.id),
@@ -43,5 +43,5 @@ def forget(tx: Tx, actor: Actor, email: str) -> WaysIn:
         store_passwords.delete_totp(tx, user.id),
     )
     store_codes.delete_of(tx, user.id)
-    audit.log(tx, actor, "user.forgetWaysIn", user.id)
-    return forgotten
+    audit.log(tx, actor, "user.resetSignIn", user.id)
+    return deleted

@@ -1,3 +1,3 @@
-"""longwire: connected devices in groups, what they say, and who hears it."""
+"""longwire: connected devices in groups, what they send, and who receives it."""
 
 __version__ = "0.2.0"

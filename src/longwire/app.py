@@ -60,6 +60,7 @@ from longwire.app_config import (
 from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
+from longwire.delivery.egress import Egress
 from longwire.delivery_process import (
     DeliveryStack,
     build_otel_task,
@@ -68,6 +69,7 @@ from longwire.delivery_process import (
     open_otel,
 )
 from longwire.fleet.codec_guard import CODEC_GUARD
+from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
 from longwire.inbound.downlinks import DownlinkService
 from longwire.inbound.mqtt_listener import MqttListener, default_client_id
@@ -80,6 +82,7 @@ from longwire.live.hub import LiveHub
 from longwire.notifications import monitoring
 from longwire.settings import Settings
 from longwire.sign_in_stack import SignInStack
+from longwire.spans import Tracer
 from longwire.storage_quota import StorageQuota
 from longwire.store.database import Database, NodeRole
 from longwire.supervisor import BackgroundTask, Supervisor
@@ -96,12 +99,6 @@ from longwire.web.request_handler import RequestHandler, RequestHandlerSettings
 from longwire.web.routing import PlainRoute, Route
 
 REJECTIONS_LOG_INTERVAL_S = 60.0
-# Of one user: codes have six digits, and three of them are valid at a time.
-TOTP_CODES_BURST = 10
-TOTP_CODES_PER_MINUTE = 1
-# Of one user, or client id.
-SESSIONS_BURST = 200
-SESSIONS_PER_MINUTE = 60
 
 log = structlog.get_logger()
 
@@ -143,6 +140,7 @@ class App:
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
+        self._settings = settings  # of the start; see `reload`
         self._archive = ArchiveReader(settings.archive) if settings.archive else None
         database.archive = self._archive
         self.stop: Callable[[], None] = lambda: None  # set by `serve`
@@ -157,68 +155,92 @@ class App:
         self._otel = open_otel(settings, database)
         tracer = self._otel.tracer if self._otel is not None else None
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
-        role = NodeRole.SERVE if settings.delivery else NodeRole.API
-        stack = DeliveryStack(settings, database, prometheus, role, tracer, lambda: ingest.is_busy)
+        stack = self._build_delivery_stack(tracer)
+        self.engine, self._dispatch = stack.engine, stack.dispatch
+        self._sequencer = stack.sequencer
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
-        self.engine, self._dispatch = stack.engine, stack.dispatch
-        self._sequencer = stack.sequencer
         self._live_hub = LiveHub(
             database, stack.sequencer, on_listeners=prometheus.set_live_listeners
         )
-        self._delivers = settings.delivery
-        self._delivery_keep_days = settings.delivery_keep_days
-        self._connector_metrics_keep_days = settings.connector_metrics_keep_days
-        self._trace_retention = maintenance.TraceRetention(
-            settings.trace_keep_hours, settings.trace_bytes_max
-        )
-        self._audit_retention_days = settings.audit_retention_days
-        self._job_keep_days = settings.job_keep_days
-        self._job_runner = JobRunner(
-            database,
-            self._dispatch,
-            settings.jobs_running_per_group_max,
-            partial(exports.read_rows, self._retention_days),
-            settings.export_bytes_per_owner_max,
-            tracer,
-        )
-        self._ingest = ingest = Ingest(
-            database,
-            self._sequencer,
-            waiting_records_max=settings.ingest_waiting_records_max,
-            records_per_commit_max=settings.ingest_commit_records_max,
-            patience_s=settings.database_patience_s,
-            wake=self.engine.wake if settings.delivery else lambda channels, slot: None,
-            budgets=stack.budgets,
-            on_deferred=self._deferred_matching.notify,
-            storage_quota=StorageQuota(
-                settings.stored_records_per_group_max, settings.stored_bytes_per_group_max
-            ),
-        )
+        self._job_runner = self._build_job_runner(tracer)
+        self._ingest = _build_ingest(settings, database, stack, self._deferred_matching.notify)
         limits = build_input_limits(settings)
         rate_limiter = build_request_rate_limiter(settings, database)
-        downlink_service = DownlinkService(database, self._dispatch, stack.egress)
         CODEC_GUARD.set_budget(settings.codec_ms_per_group_per_s, settings.codec_burst_ms_per_group)
-        uplinks = self._uplinks = UplinkStore(database, ingest, prometheus)
-        networks = NetworkCallbacks(
+        self._uplinks = UplinkStore(database, self._ingest, prometheus)
+        networks = self._build_network_callbacks(stack.egress, rate_limiter)
+        mqtt_messages = MqttMessageHandler(
+            self._uplinks, limits, partial(records.parse_published_record, limits), tracer
+        )
+        self.listener = _build_listener(settings, database, mqtt_messages, prometheus)
+        service_endpoints = self._build_service_endpoints()
+        self._collect_metrics = service_endpoints.collect_metrics
+        self._sign_in = SignInStack(
+            settings, database, stack.sending_config.mail, limits, rate_limiter
+        )
+        self.routes: list[Route | PlainRoute] = [
+            *self._sign_in.routes,
+            *OPERATIONS,
+            *self._list_bound_routes(),
+            *networks.routes(),
+            *service_endpoints.routes(),
+        ]
+        self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
+        service_endpoints.set_openapi_builder(self.build_openapi)
+        self._request_handler = RequestHandler(
             database,
-            uplinks,
+            self._ingest,
+            self.routes,
+            _build_handler_settings(settings, stack, limits, rate_limiter),
             prometheus,
-            downlink_service,
+            self._sign_in.authenticator,
+            tracer,
+        )
+
+    def _build_delivery_stack(self, tracer: Tracer | None) -> DeliveryStack:
+        role = NodeRole.SERVE if self._settings.delivery else NodeRole.API
+        return DeliveryStack(
+            self._settings,
+            self.database,
+            self._prometheus,
+            role,
+            tracer,
+            is_busy=lambda: self._ingest.is_busy,
+        )
+
+    def _build_job_runner(self, tracer: Tracer | None) -> JobRunner:
+        return JobRunner(
+            self.database,
+            self._dispatch,
+            self._settings.jobs_running_per_group_max,
+            partial(exports.read_rows, self._retention_days),
+            self._settings.export_bytes_per_owner_max,
+            tracer,
+        )
+
+    def _build_network_callbacks(
+        self, egress: Egress, rate_limiter: RateLimiter | None
+    ) -> NetworkCallbacks:
+        settings = self._settings
+        return NetworkCallbacks(
+            self.database,
+            self._uplinks,
+            self._prometheus,
+            DownlinkService(self.database, self._dispatch, egress),
             rate_limiter,
             settings.trace_body_bytes_max if settings.trace_keep_hours else None,
         )
-        mqtt_messages = MqttMessageHandler(
-            uplinks, limits, partial(records.parse_published_record, limits), tracer
-        )
-        self.listener = _build_listener(settings, database, mqtt_messages, prometheus)
+
+    def _build_service_endpoints(self) -> ServiceEndpoints:
+        settings = self._settings
         base_path = startup.get_base_path(settings)
-        service_endpoints = ServiceEndpoints(
-            database,
-            ingest,
+        return ServiceEndpoints(
+            self.database,
+            self._ingest,
             self.engine if settings.delivery else None,
-            prometheus,
+            self._prometheus,
             self.listener.describe_state if self.listener is not None else None,
             failing_tasks=self.supervisor.list_failing_critical,
             data_folder=None if settings.database else settings.data,
@@ -230,46 +252,14 @@ class App:
             guide=GuidePage(guide_page.FOLDER),
             base_path=base_path,
         )
-        self._collect_metrics = service_endpoints.collect_metrics
-        sign_in = self._sign_in = SignInStack(
-            settings, database, stack.sending_config.mail, limits, rate_limiter
-        )
-        self.routes: list[Route | PlainRoute] = [
-            *sign_in.routes,
-            *OPERATIONS,
-            *LiveEndpoint(self._live_hub, settings.live_listeners_max).routes(),
-            *invitations.routes(database, sign_in.rules, sign_in.authenticator.public_origin),
-            *networks.routes(),
-            *service_endpoints.routes(),
+
+    def _list_bound_routes(self) -> list[Route | PlainRoute]:
+        """Operations whose handlers need a part of this process."""
+        sign_in = self._sign_in
+        return [
+            *LiveEndpoint(self._live_hub, self._settings.live_listeners_max).routes(),
+            *invitations.routes(self.database, sign_in.rules, sign_in.authenticator.public_origin),
         ]
-        self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
-        service_endpoints.set_openapi_builder(self.build_openapi)
-        self._request_handler = RequestHandler(
-            database,
-            ingest,
-            self.routes,
-            RequestHandlerSettings(
-                limits,
-                settings.trusted_proxies,
-                bool(settings.tls_cert),
-                settings.log_level == "debug",
-                rate_limiter,
-                self._retention_days,
-                stack.egress,
-                stack.writer,
-                dispatch=self._dispatch,
-                sending_config=stack.sending_config,
-                quotas=build_quotas(settings),
-                request_bytes_max=settings.request_bytes_max,
-                group_deletion_grace_hours=settings.group_deletion_grace_hours,
-                base_path=startup.get_base_path(settings),
-                cors_origins=parse_origins(settings.cors_origins),
-                compresses=settings.compression,
-            ),
-            prometheus,
-            sign_in.authenticator,
-            tracer,
-        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -327,23 +317,37 @@ class App:
                 await self._otel.close(self._collect_metrics)
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _list_background_tasks(self) -> list[BackgroundTask]:
-        database, engine, dispatch = self.database, self.engine, self._dispatch
-        tasks = [
-            *list_database_tasks(database),
+    def _list_deleting_tasks(self) -> list[BackgroundTask]:
+        settings = self._settings
+        return [
             BackgroundTask(
                 "cleanup",
                 partial(
                     maintenance.run_cleanup,
-                    database,
+                    self.database,
+                    settings.delivery_keep_days,
+                    settings.job_keep_days,
+                    maintenance.TraceRetention(settings.trace_keep_hours, settings.trace_bytes_max),
+                ),
+            ),
+            BackgroundTask(
+                "retention",
+                partial(
+                    maintenance.run_retention,
+                    self.database,
                     self._retention_days,
-                    self._delivery_keep_days,
-                    self._audit_retention_days,
-                    self._job_keep_days,
-                    self._trace_retention,
+                    settings.audit_retention_days,
                     self._archive.drop_expired if self._archive is not None else None,
                 ),
             ),
+        ]
+
+    def _list_background_tasks(self) -> list[BackgroundTask]:
+        database, engine, dispatch = self.database, self.engine, self._dispatch
+        keep_days = self._settings.connector_metrics_keep_days
+        tasks = [
+            *list_database_tasks(database),
+            *self._list_deleting_tasks(),
             BackgroundTask(
                 "silent devices",
                 partial(maintenance.watch_silent_devices, database, self._sequencer, engine.wake),
@@ -353,7 +357,7 @@ class App:
             ),
             BackgroundTask(
                 "connector metrics",
-                partial(maintenance.watch_connectors, database, self._connector_metrics_keep_days),
+                partial(maintenance.watch_connectors, database, keep_days),
             ),
             BackgroundTask("jobs", self._job_runner.run),
             BackgroundTask("deferred matching", self._deferred_matching.run, is_critical=True),
@@ -376,13 +380,57 @@ class App:
         watchdog_s = systemd.get_watchdog_interval_s()
         if watchdog_s is not None:
             tasks.append(BackgroundTask("watchdog", partial(notify_watchdog, watchdog_s)))
-        if self._delivers:
+        if self._settings.delivery:
             tasks.append(BackgroundTask("delivery engine", engine.run, is_critical=True))
         if self.listener is not None:
             tasks.append(BackgroundTask("mqtt listener", self.listener.run))
         if self._otel is not None:
             tasks.append(build_otel_task(self._otel, self._collect_metrics))
         return tasks
+
+
+def _build_ingest(
+    settings: Settings, database: Database, stack: DeliveryStack, on_deferred: Callable[[], None]
+) -> Ingest:
+    return Ingest(
+        database,
+        stack.sequencer,
+        waiting_records_max=settings.ingest_waiting_records_max,
+        records_per_commit_max=settings.ingest_commit_records_max,
+        patience_s=settings.database_patience_s,
+        wake=stack.engine.wake if settings.delivery else lambda channels, slot: None,
+        budgets=stack.budgets,
+        on_deferred=on_deferred,
+        storage_quota=StorageQuota(
+            settings.stored_records_per_group_max, settings.stored_bytes_per_group_max
+        ),
+    )
+
+
+def _build_handler_settings(
+    settings: Settings,
+    stack: DeliveryStack,
+    limits: InputLimits,
+    rate_limiter: RateLimiter | None,
+) -> RequestHandlerSettings:
+    return RequestHandlerSettings(
+        limits,
+        settings.trusted_proxies,
+        bool(settings.tls_cert),
+        settings.log_level == "debug",
+        rate_limiter,
+        get_retention_days(settings),
+        stack.egress,
+        stack.writer,
+        dispatch=stack.dispatch,
+        sending_config=stack.sending_config,
+        quotas=build_quotas(settings),
+        request_bytes_max=settings.request_bytes_max,
+        group_deletion_grace_hours=settings.group_deletion_grace_hours,
+        base_path=startup.get_base_path(settings),
+        cors_origins=parse_origins(settings.cors_origins),
+        compresses=settings.compression,
+    )
 
 
 def _build_listener(

@@ -41,7 +41,7 @@ _DATE_FORMATS = re.compile(
 _DIGITS = re.compile(r"-?\d{1,16}(?:\.\d{1,6})?", re.ASCII)
 _DATE_CHARACTERS = 10
 # As seconds this is the year 5138, as milliseconds 1973, so the unit is unambiguous.
-_MILLISECONDS_FROM = 10**11
+MILLISECONDS_FROM = 10**11
 _FIRST: Moment = -62_135_596_800 * SECOND  # the year 1
 _LAST: Moment = 253_402_300_800 * SECOND  # the year 10000
 LATEST: Moment = _LAST - 1
@@ -78,7 +78,7 @@ def parse_range_end(value: str | float) -> Moment:
 def _parse_number(number: float) -> Moment:
     if not -1e15 < number < 1e15:
         raise ValueError("is not a valid date: the number is too large")
-    unit = MILLISECOND if abs(number) >= _MILLISECONDS_FROM else SECOND
+    unit = MILLISECOND if abs(number) >= MILLISECONDS_FROM else SECOND
     moment = number * unit
     return _require_in_range(moment if isinstance(moment, int) else round(moment))
 

@@ -19,7 +19,7 @@ def describe_memory_bounds(connections_max: int, settings: Settings) -> dict[str
         "responses_mib": settings.response_bytes_max // MIB,
         "live_mib": settings.live_listeners_max * BOX_BYTES_MAX // MIB,
         "compiled_mib": compiled_bound.BYTES_MAX // MIB,
-        "geofences_mib": (cache.CONFIG_BYTES_MAX + cache.COMPILED_BYTES_MAX) // MIB,
+        "config_cache_mib": (cache.CONFIG_BYTES_MAX + cache.COMPILED_BYTES_MAX) // MIB,
         "response_cache_mib": 0 if settings.database else response_cache.BYTES_MAX // MIB,
         "database_cache_mib": 0 if settings.database else sqlite.CACHES_KIB // 1024,
     }

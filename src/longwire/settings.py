@@ -308,7 +308,8 @@ class Settings:
     )
     database_patience_s: float = _setting(
         10.0,
-        "how long records wait in the ingest queue while PostgreSQL is away, instead of a 503",
+        "how long records wait in the ingest queue while PostgreSQL is unreachable, instead of a"
+        " 503",
         minimum=0,
     )
     ingest_waiting_records_max: int = _setting(
@@ -448,6 +449,12 @@ class Settings:
     )
     # --- connectors and their expressions ---
     connectors_per_group_max: int = _setting(1_000, "maximum connectors of a group", minimum=1)
+    connector_bytes_per_group_max: int = _setting(
+        8 * 1024 * 1024,
+        "maximum size of the device ids, device types, filters and parameters of all connectors of"
+        " a group, as they are stored",
+        minimum=1,
+    )
     compute_ms_per_group_per_s: int = _setting(
         250,
         "CPU time that the filters, templates and conditions of a group may use in a process, in"

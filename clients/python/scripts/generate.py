@@ -74,8 +74,19 @@ def _inline(node: Any, words: Mapping[str, Json]) -> Any:
     plain = {key: _inline(value, words) for key, value in node.items()}
     if plain.get("$ref") in words:
         named = words[plain.pop("$ref")]
-        return {**plain, "type": named["type"], "enum": named["enum"]}
+        return {**plain, "type": named["type"], "enum": named["enum"], "title": named["title"]}
     return plain
+
+
+def list_words(node: Any) -> Iterator[tuple[str, list[str]]]:
+    """The named sets of words within a node."""
+    if isinstance(node, list):
+        for each in node:
+            yield from list_words(each)
+    elif isinstance(node, dict):
+        if "title" in node and "enum" in node:
+            yield node["title"], node["enum"]
+        yield from list_words(list(node.values()))
 
 
 # --- names and texts ---
@@ -211,6 +222,12 @@ class Models:
             received |= self._reachable(operation["responses"])
         return sent - received
 
+    @cached_property
+    def words(self) -> dict[str, list[str]]:
+        """What requests may say, by name; a response may have words of a newer service."""
+        parameters = [each.get("parameters", []) for _, each in operations(self.document)]
+        return dict(list_words([parameters, [self.schemas[name] for name in self.inputs]]))
+
     def _reachable(self, node: Any) -> set[str]:
         waiting, found = [node], set[str]()
         while waiting:
@@ -242,6 +259,7 @@ class Models:
             "from longwire_client._bases import Input, Model, OneOf\n"
             "from longwire_client.calls import JsonText, When\n\n"
         )
+        parts += [f"{name} = Literal{words!r}\n" for name, words in sorted(self.words.items())]
         parts += [self._model(name, self.schemas[name]) for name in sorted(self.schemas)]
         for name, (member, _, options) in ONE_OF.items():
             table = ", ".join(

@@ -2268,6 +2268,9 @@ export interface MessagesChanged {
 /** NoUndo */
 export type NoUndo = "is_undo" | "messages_sent" | "nothing_changed" | "values_replaced";
 
+/** NotSent */
+export type NotSent = "device_id" | "device_type" | "filter_failed" | "filter_false" | "invalid_message";
+
 /** NotTaken */
 export type NotTaken = "created_later" | "device_id" | "device_type" | "disabled" | "filter_failed" | "filter_false" | "matches_now" | "not_evaluated";
 
@@ -2595,8 +2598,14 @@ export interface PreviewItem {
   timestamp: string;
   /** Whether the connector forwards it. */
   matches: boolean;
-  /** Why not; empty if it does. */
+  /** Why not, in words; empty if it does. */
   reason: string;
+  /**
+   * Why it is not forwarded: `device_type`, `device_id`, `filter_false`, `filter_failed` (it is
+   * neither true nor false), or `invalid_message` (it cannot be written in the format). Absent if
+   * it is forwarded.
+   */
+  code?: NotSent;
   /** What would be sent. */
   request?: PreviewRequest;
   /** In the preview of a draft: whether the saved connector forwards it. */

@@ -53,7 +53,7 @@ export class Transport {
   constructor(url: string, options: ClientOptions) {
     if (options.token === undefined && !(options.clientId && options.clientSecret))
       throw new TypeError("a client needs clientId and clientSecret, or a token");
-    // "localhost:8080" would look like a service that is away.
+    // "localhost:8080" would look like a service that is unreachable.
     for (const each of [url, options.authUrl ?? url])
       if (!/^https?:\/\//i.test(each)) throw new TypeError(`a URL begins with http:// or https://, not ${each}`);
     this.#url = url.replace(/\/+$/, "");

@@ -121,7 +121,7 @@ class ArchiveReader:
         yield _run
 
 
-def _run(jobs: list[QueuedWork[Any]]) -> None:
+def _run(jobs: Iterable[QueuedWork[Any]]) -> None:
     for job in jobs:
         try:
             job.result = job.work()  # type: ignore[call-arg]

@@ -13,6 +13,7 @@ from longwire.seal import Keyring, new_key
 from longwire.settings import Settings
 from longwire.store import instance, resealing
 from longwire.store.database import Database
+from longwire.store.pacing import write_and_pause
 from longwire.store.resealing import SealedColumn
 
 PASSES_MAX = 10
@@ -122,7 +123,8 @@ async def reseal_all(database: Database) -> int:
 async def _reseal_column(database: Database, column: SealedColumn) -> int:
     changed, after = 0, None
     while True:
-        step = await database.write(partial(resealing.reseal_some, sealed=column, after=after))
+        reseal = partial(resealing.reseal_some, sealed=column, after=after)
+        step = await write_and_pause(database, reseal)
         if step.unreadable:
             raise RotationError(
                 f"{step.unreadable} values of {column.name} cannot be opened with any key at hand."

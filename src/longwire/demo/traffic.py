@@ -124,7 +124,7 @@ class Traffic:
 
 
 async def send_traffic(traffic: Traffic, fleet: Fleet, *, rate: float, seed: int) -> None:
-    """Send messages at this rate until cancelled; a service that is away for a while is retried."""
+    """Send messages at this rate until cancelled; an unreachable service is retried."""
     rng = random.Random(seed + 2)
     active = [each for each in fleet.devices if each.is_active]
     due = _due_moments(rate)
@@ -161,4 +161,4 @@ async def _send_downlinks(traffic: Traffic, fleet: Fleet, rng: random.Random) ->
         try:
             await traffic.queue_downlink(rng.choice(gauges))
         except DemoError:
-            continue  # its queue is full, or the service is away
+            continue  # its queue is full, or the service is unreachable

@@ -29,6 +29,7 @@ def build_rows(
     storage_quota: StorageQuota,
 ) -> tuple[IngestResults, list[list[RecordRow]]]:
     """The result of each request if all of its records are new, and its rows."""
+    access.load_group_paths(tx, {device.group_id for device in devices.values()})
     permissions = _PermissionCache(tx)
     results: IngestResults = []
     rows_by_request: list[list[RecordRow]] = []

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from longwire.errors import DatabaseAway, LongwireError, OutcomeUnknown
+from longwire.errors import DatabaseUnreachable, LongwireError, OutcomeUnknown
 from longwire.ingest.queue import IngestQueue
 from longwire.store.database import Database, Tx
 
@@ -31,7 +31,7 @@ BUSY_REQUESTS = 8
 PAUSE_S = {"sqlite": 0.0, "postgresql": 0.005}
 UNPAUSED_RECORDS = 64
 
-# While the database is away, it is tried so often.
+# While the database is unreachable, it is tried so often.
 RETRY_INTERVAL_S = 0.1
 
 log = structlog.get_logger()
@@ -62,7 +62,7 @@ class IngestCommitter(Generic[Request, Result]):
     ) -> None:
         """`slot` is that of all devices in it, None if a request may have devices of several.
 
-        `patience_s` is how long records wait for a database that is away.
+        `patience_s` is how long records wait for a database that is unreachable.
         """
         self.queue = queue
         self._database = database
@@ -75,7 +75,7 @@ class IngestCommitter(Generic[Request, Result]):
         self._busy_requests = max(1, BUSY_REQUESTS // committers)
         self._in_flight = 0
         self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
-        self._away_since: float | None = None
+        self._unreachable_since: float | None = None
         self._held: tuple[asyncio.TimerHandle, _Batch[Request, Result]] | None = None  # to retry
         self._pause_s = PAUSE_S[database.engine_name]
         self._pause: asyncio.TimerHandle | None = None
@@ -95,14 +95,14 @@ class IngestCommitter(Generic[Request, Result]):
         return True
 
     def stop_waiting(self) -> None:
-        """The service stops: whatever waits for a database that is away is refused."""
+        """The service stops: whatever waits for a database that is unreachable is refused."""
         self._patience_s = 0.0
         if self._held is not None:
             timer, batch = self._held
             timer.cancel()
             self._held = None
             self._in_flight -= 1
-            self._report([*batch, *self.queue.take_all()], DatabaseAway())
+            self._report([*batch, *self.queue.take_all()], DatabaseUnreachable())
 
     def _submit_commit(self, retried: "_Batch[Request, Result] | None" = None) -> None:
         """Queue a commit behind the one in flight, so that the disk is never idle.
@@ -135,13 +135,13 @@ class IngestCommitter(Generic[Request, Result]):
         self, batch: "_Batch[Request, Result]", commit: "asyncio.Future[Any]"
     ) -> None:
         error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
-        is_away = isinstance(error, DatabaseAway)
-        if is_away and self._hold(batch):
+        is_unreachable = isinstance(error, DatabaseUnreachable)
+        if is_unreachable and self._hold(batch):
             return
-        if not is_away:
-            self._away_since = None
+        if not is_unreachable:
+            self._unreachable_since = None
         self._in_flight -= 1
-        if is_away or (error is not None and not batch):
+        if is_unreachable or (error is not None and not batch):
             # It failed before it started, and so would the next.
             batch = [*batch, *self.queue.take_all()]
         if self._pause_s and self._is_worth_a_pause(batch):
@@ -177,9 +177,9 @@ class IngestCommitter(Generic[Request, Result]):
     def _hold(self, batch: "_Batch[Request, Result]") -> bool:
         """Whether a batch of which nothing was stored is retried, while all others wait."""
         now = time.monotonic()
-        if self._away_since is None:
-            self._away_since = now
-        if now - self._away_since >= self._patience_s:
+        if self._unreachable_since is None:
+            self._unreachable_since = now
+        if now - self._unreachable_since >= self._patience_s:
             return False
         loop = asyncio.get_running_loop()
         self._held = loop.call_later(RETRY_INTERVAL_S, self._retry), batch

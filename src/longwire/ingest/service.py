@@ -4,8 +4,8 @@ There is no timer. Whatever arrives while one commit is on its way to the disk g
 so an idle service responds at once and a busy one commits hundreds of records together. The queue
 is bounded. A response is sent only after the commit.
 
-While PostgreSQL is away, as during the promotion of a standby, what was not sent to it yet waits in
-the same queue, for a limited time.
+While PostgreSQL is unreachable, as during the promotion of a standby, what was not sent to it yet
+waits in the same queue, for a limited time.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Ingest:
         on_deferred: Callable[[], None] | None = None,
         storage_quota: StorageQuota = NO_STORAGE_QUOTA,
     ) -> None:
-        """`patience_s` is how long records wait for a database that is away."""
+        """`patience_s` is how long records wait for a database that is unreachable."""
         self._last_busy = 0.0
         self._slots = database.slots
         self._budget = RecordBudget(waiting_records_max)
@@ -124,7 +124,7 @@ class Ingest:
         return found.pop() if len(found) == 1 else -1
 
     def stop_waiting(self) -> None:
-        """The service stops: whatever waits for a database that is away is refused."""
+        """The service stops: whatever waits for a database that is unreachable is refused."""
         for committer in self.committers:
             committer.stop_waiting()
 

@@ -19,13 +19,13 @@ from operator import itemgetter
 
 import structlog
 
-from longwire.clock import SECOND, Moment
 from longwire.errors import LongwireError, TooManyRequests
 from longwire.fleet import arrivals
 from longwire.fleet.arrivals import ArrivalScope, LedgerScan
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ingest.sequencer import Sequencer
 from longwire.live.activity import (
+    OVERLAP,
     REPORTED,
     Activity,
     ActivityReader,
@@ -35,14 +35,13 @@ from longwire.live.activity import (
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun
 from longwire.store import arrival_horizon
 from longwire.store import arrivals as store
-from longwire.store.arrival_numbers import first_seq
+from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL, first_seq
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Database, Tx
 from longwire.store.fair_queue import SERVICE, current_caller
 from longwire.store.records import RecordRow
 from longwire.store.reporting_devices import ReportingDevice
 
-OVERLAP: Moment = 3 * SECOND
 POLL_INTERVAL_S = 0.5
 ACTIVITY_INTERVAL_S = 1.0
 # As many bodies as are read before their sizes are known.
@@ -87,7 +86,8 @@ class Listener:
 
     scope: ArrivalScope
     is_ordered: bool  # whether commits end in the order of their numbers
-    settled: int = store.LAST_SEQ  # what is older was there before; nothing counts until it is set
+    # What is older was there before; nothing counts until it is set.
+    settled: int = AFTER_ANY_ARRIVAL
     known: frozenset[int] = frozenset()  # of what is younger: was there before
     has_something: asyncio.Event = field(default_factory=asyncio.Event)
     _box: list[LiveRecord] = field(default_factory=list)
@@ -165,7 +165,7 @@ class Listener:
 
     def advance(self, sent: Sequence[int], settled: int) -> str:
         """After these were sent: where to go on from. Up to `settled` there is no more to come."""
-        waiting = min((each.seq for each in self._box), default=store.LAST_SEQ)
+        waiting = min((each.seq for each in self._box), default=AFTER_ANY_ARRIVAL)
         settled = min(settled, waiting - 1)
         if self.is_ordered:
             settled = max(settled, *sent[-1:], 0)
@@ -197,10 +197,10 @@ class LiveHub:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[Listener] = set()
         self._by_group: Mapping[int, tuple[Listener, ...]] = {}
-        self._newest = store.FIRST_SEQ  # of what was published
+        self._newest = BEFORE_ANY_ARRIVAL  # of what was published
         self._tasks: list[asyncio.Task[None]] = []
         self._polled: set[int] = set()  # younger than `_settled`
-        self._settled = store.FIRST_SEQ
+        self._settled = BEFORE_ANY_ARRIVAL
         self.is_ordered = database.engine_name == "sqlite"
         sequencer.publish = self.publish
 
@@ -217,7 +217,7 @@ class LiveHub:
             if row.group_number in by_group
         ]
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(self._give, wanted, rows[-1].seq)
+            loop.call_soon_threadsafe(self._dispatch, wanted, rows[-1].seq)
 
     # --- listening ---
 
@@ -284,7 +284,7 @@ class LiveHub:
     def _read_present(self, groups: Sequence[int], tx: Tx) -> tuple[int, set[int]]:
         if self.is_ordered:
             newest = store.list_step(
-                tx, groups, store.FIRST_SEQ, store.LAST_SEQ, 1, ascending=False
+                tx, groups, BEFORE_ANY_ARRIVAL, AFTER_ANY_ARRIVAL, 1, ascending=False
             )
             return max((each.seq for each in newest.arrivals), default=0), set()
         settled = arrival_horizon.get_settled_seq(tx, OVERLAP)
@@ -324,8 +324,9 @@ class LiveHub:
         self._by_group = {group: tuple(each) for group, each in by_group.items()}
         self._on_listeners(len(self._listeners))
         if self._listeners and not self._tasks:
-            self._settled = store.LAST_SEQ  # until the first poll, or somebody has joined
-            self._tasks = [asyncio.create_task(self._repeat(ACTIVITY_INTERVAL_S, self._look()))]
+            self._settled = AFTER_ANY_ARRIVAL  # until the first poll, or somebody has joined
+            activity = self._repeat(ACTIVITY_INTERVAL_S, self._make_activity_poll())
+            self._tasks = [asyncio.create_task(activity)]
             if not self.is_ordered:
                 polling = self._repeat(POLL_INTERVAL_S, self._poll_once)
                 self._tasks.append(asyncio.create_task(polling))
@@ -335,7 +336,7 @@ class LiveHub:
             self._tasks = []
             self._polled = set()
 
-    def _give(self, records: Sequence[ArrivedRecord], newest: int) -> None:
+    def _dispatch(self, records: Sequence[ArrivedRecord], newest: int) -> None:
         self._newest = max(self._newest, newest)
         by_group = self._by_group
         for each in records:
@@ -358,7 +359,7 @@ class LiveHub:
                 arrivals.filter_step,
                 scope,
                 left[:FILTERED_AT_ONCE_MAX],
-                arrivals.LOOKING_BUDGETS,
+                arrivals.SCAN_BUDGETS,
             )
             found += matched
             left = left[evaluated:]
@@ -375,13 +376,13 @@ class LiveHub:
             try:
                 await read()
             except LongwireError as error:
-                log.debug("what is new cannot be read", reason=str(error))
+                log.debug("live poll failed", reason=str(error))
             await asyncio.sleep(interval_s)
 
-    def _look(self) -> Callable[[], Awaitable[None]]:
+    def _make_activity_poll(self) -> Callable[[], Awaitable[None]]:
         reader = ActivityReader(self.database)
 
-        async def look() -> None:
+        async def poll() -> None:
             for change in await reader.read_changes(self._by_group):
                 for listener in self._by_group.get(change.group_number, ()):
                     listener.add_change(change)
@@ -390,7 +391,7 @@ class LiveHub:
                 for listener in self._by_group.get(connector.group_number, ()):
                     listener.add_deliveries(connector.id, counts)
 
-        return look
+        return poll
 
     def _list_groups_with(self, permission: str) -> list[int]:
         """The groups that somebody with the permission listens to."""
@@ -411,7 +412,7 @@ class LiveHub:
         new = sorted((each for each in found if each[1] not in self._polled), key=itemgetter(1))
         while new:
             some, new = new[:POLLED_AT_ONCE_MAX], new[POLLED_AT_ONCE_MAX:]
-            self._give(await self.database.read(partial(self._read, some)), store.FIRST_SEQ)
+            self._dispatch(await self.database.read(partial(self._read, some)), BEFORE_ANY_ARRIVAL)
             self._polled.update(seq for _, seq in some)
         self._settled = max(self._settled, settled)
         self._polled = {seq for seq in self._polled if seq > self._settled}

@@ -48,13 +48,13 @@ class Outages:
             log.info("otel export works again", endpoint=self._endpoint)
 
     def report_dropped(self) -> None:
-        """The queue is full. While nothing is exported at all, that is no news."""
+        """The queue is full. While nothing is exported at all, that is not logged."""
         now = time.monotonic()
         with self._lock:
-            is_news = not self._failing and now - self._drops_logged_at >= DROPS_LOG_INTERVAL_S
-            if is_news:
+            should_log = not self._failing and now - self._drops_logged_at >= DROPS_LOG_INTERVAL_S
+            if should_log:
                 self._drops_logged_at = now
-        if is_news:
+        if should_log:
             log.warning("otel spans dropped", reason="there are more than the collector takes")
 
 

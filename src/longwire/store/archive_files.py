@@ -18,6 +18,17 @@ from longwire.store.dialects import array_param, dialect_sql, in_array
 
 ARCHIVE_LOCK = 7_105_511_995  # any number, the same in every process
 
+
+class FileState(IntEnum):
+    WRITING = 0
+    PUBLISHED = 1  # some of its records may be in the tables as well
+    MOVED = 2
+    DROPPING = 3
+
+
+IS_WRITING = f"state = {FileState.WRITING:d}"
+IS_READABLE = f"state in ({FileState.PUBLISHED:d}, {FileState.MOVED:d})"
+
 # --- statements ---
 
 WAIT_FOR_DELETIONS = "select pg_advisory_xact_lock(:lock)"
@@ -32,7 +43,7 @@ values (:name, :kind, :state, :begin, :end_ts, :first, :last, 0, 0, '')
 returning id
 """
 
-PUBLISH_FILE = """
+PUBLISH_FILE = f"""
 update archive_file
 set state = :state,
     first_device = :first,
@@ -41,7 +52,7 @@ set state = :state,
     bytes = :bytes,
     digest = :digest
 where id = :id
-    and state = 0
+    and {IS_WRITING}
 """
 
 SET_STATE = """
@@ -66,7 +77,7 @@ LIST_FILES = f"""
 select {_COLUMNS}
 from archive_file
 where kind = :kind
-    and state in (1, 2)
+    and {IS_READABLE}
     and begin_ts < :end_ts
     and end_ts > :begin
     and first_device <= :last
@@ -85,23 +96,23 @@ LIST_EXPIRED = f"""
 select {_COLUMNS}
 from archive_file
 where kind = :kind
-    and state in (1, 2)
+    and {IS_READABLE}
     and end_ts <= :oldest
 order by id
 """
 
-SUM_MONTHS = """
+SUM_MONTHS = f"""
 select kind, begin_ts, count(*), sum(records), sum(bytes)
 from archive_file
-where state in (1, 2)
+where {IS_READABLE}
 group by kind, begin_ts
 order by begin_ts, kind
 """
 
-EXISTS_ANY = """
+EXISTS_ANY = f"""
 select 1
 from archive_file
-where state in (1, 2)
+where {IS_READABLE}
 limit 1
 """
 
@@ -151,13 +162,6 @@ delete from archive_tombstone
 where kind = :kind
     and ts < :oldest
 """
-
-
-class FileState(IntEnum):
-    WRITING = 0
-    PUBLISHED = 1  # some of its records may be in the tables as well
-    MOVED = 2
-    DROPPING = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ _EMPTY: dict[Hashable, Any] = {}
 
 
 def _get_kept_bytes(value: object) -> int:
-    """How much text a value keeps in memory, if it may be much."""
+    """How much memory a value takes, if it may be much."""
     return int(getattr(value, "kept_bytes", 0))
 
 

@@ -49,12 +49,12 @@ DISTRIBUTE = """
 select create_distributed_table(:name, 'slot', shard_count => :shards)
 """
 
-DISTRIBUTE_BESIDE = """
-select create_distributed_table(:name, 'slot', colocate_with => :beside)
+DISTRIBUTE_COLOCATED = """
+select create_distributed_table(:name, 'slot', colocate_with => :first_table)
 """
 
 
-FIRST_TABLE = "arrival"  # all others are beside it
+FIRST_TABLE = "arrival"  # all others are colocated with it
 
 
 class CitusMissing(OperatorError):
@@ -106,7 +106,7 @@ def _distribute_one(tx: Tx, name: str, shards: int) -> None:
     if name == FIRST_TABLE:
         tx.fetch_raw(DISTRIBUTE, {"name": name, "shards": shards})
     else:
-        tx.fetch_raw(DISTRIBUTE_BESIDE, {"name": name, "beside": FIRST_TABLE})
+        tx.fetch_raw(DISTRIBUTE_COLOCATED, {"name": name, "first_table": FIRST_TABLE})
 
 
 def get_layout(tx: Tx) -> Layout | None:

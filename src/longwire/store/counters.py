@@ -6,7 +6,7 @@ from typing import Any
 
 from longwire.clock import HOUR, SECOND, Moment
 from longwire.store import schema
-from longwire.store.arrival_numbers import arrival_moment, first_seq
+from longwire.store.arrival_numbers import BEFORE_ANY_ARRIVAL, arrival_moment, first_seq
 from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
@@ -15,7 +15,7 @@ PRUNE_ROWS_MAX = 1_000
 
 Activity = tuple[int, int, int]  # a group, an hour, and a device
 ArrivalPosition = tuple[int, int]  # in the ledger: a group, and an arrival in it
-BEFORE_ANY: ArrivalPosition = (0, -(2**63))
+BEFORE_ANY: ArrivalPosition = (0, BEFORE_ANY_ARRIVAL)
 
 _NEVER = -1  # no second, and no remainder
 
@@ -312,7 +312,7 @@ def delete_arrivals(
     if number == PRUNE_ROWS_MAX:
         return removed, (group, last)
     following = _next_group(tx, group)
-    return removed, None if following is None else (following, BEFORE_ANY[1])
+    return removed, None if following is None else (following, BEFORE_ANY_ARRIVAL)
 
 
 def _next_group(tx: Tx, after: int) -> int | None:

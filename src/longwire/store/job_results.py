@@ -53,7 +53,7 @@ where job_id = :job
     )
 """
 
-FORGET = """
+CLEAR_RESULT = """
 update job
 set result_until = null,
     result_bytes = 0
@@ -96,7 +96,7 @@ def prune(tx: Tx, most: int) -> int:
     (job_id,) = rows[0]
     deleted = delete_some(tx, job_id, most)
     if deleted < most:
-        tx.execute_raw(FORGET, {"job": job_id})
+        tx.execute_raw(CLEAR_RESULT, {"job": job_id})
     return deleted + 1
 
 

@@ -23,7 +23,7 @@ import structlog
 from psycopg.adapt import Dumper
 from psycopg.pq import Format, TransactionStatus
 
-from longwire.errors import DatabaseAway, OutcomeUnknown, Unavailable
+from longwire.errors import DatabaseUnreachable, OutcomeUnknown, Unavailable
 from longwire.store.archive_reads import ArchiveSource, run_with_archive
 from longwire.store.binary_arrays import BigintArray
 from longwire.store.database import (
@@ -329,7 +329,7 @@ class Postgres:
     def _require_node_lease(self) -> None:
         lease = self._node_lease
         if lease is not None and not lease.wait(LEASE_TIMEOUT_S) and not self.broken:
-            raise DatabaseAway
+            raise DatabaseUnreachable
         if self.broken:
             raise Unavailable("This process may not write any more; nothing was changed.")
 
@@ -337,7 +337,7 @@ class Postgres:
     def _open_worker(self) -> Iterator[RunJobs]:
         yield self._run
 
-    def _run(self, jobs: list[QueuedWork[Any]]) -> None:
+    def _run(self, jobs: Iterable[QueuedWork[Any]]) -> None:
         for job in jobs:
             timed = job.work
             assert isinstance(timed, _PrimaryWork)
@@ -358,7 +358,7 @@ class Postgres:
         lost_max = self._engine.pool.size() + 1  # type: ignore[attr-defined]
         while True:
             if time.monotonic() >= deadline:
-                raise DatabaseAway
+                raise DatabaseUnreachable
             try:
                 return attempt()
             except (sa.exc.DBAPIError, psycopg.Error) as error:

@@ -4,7 +4,7 @@ import psycopg
 import sqlalchemy as sa
 import structlog
 
-from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
+from longwire.errors import Conflict, DatabaseUnreachable, OutcomeUnknown, Unavailable
 from longwire.store.postgres_connections import RecentlyUnreachable
 
 # The server is unreachable, overloaded or read-only (a standby, a full disk).
@@ -17,7 +17,7 @@ UNAVAILABLE = (
 # The server has ended the session: by an administrator, or because this process stood still in the
 # middle of a transaction.
 ENDED = (psycopg.errors.AdminShutdown, psycopg.errors.IdleInTransactionSessionTimeout)
-# What the driver raises without a code of the server's is a connection that went away; it takes the
+# What the driver raises without a code of the server's is a connection that was lost; it takes the
 # reason and the end of the connection for two results, if it gets both at once.
 WITHOUT_CODE = (psycopg.OperationalError, psycopg.InternalError)
 
@@ -52,8 +52,8 @@ def is_lost(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether any write would fail now: the server is away, its disk is full, or it only reads."""
-    if isinstance(error, OutcomeUnknown | DatabaseAway):
+    """Whether any write would fail now: unreachable, disk full, or read-only."""
+    if isinstance(error, OutcomeUnknown | DatabaseUnreachable):
         return True
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
     if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction | sa.exc.TimeoutError):
@@ -86,7 +86,7 @@ def translate(error: Exception) -> Exception:
     if isinstance(cause, UNAVAILABLE) or (isinstance(cause, psycopg.Error) and is_lost(cause)):
         if not isinstance(cause, RecentlyUnreachable):  # which was logged by who tried
             log.warning("database unavailable", error=str(cause).strip())
-        return DatabaseAway() if is_outage(error) else Unavailable(TIMED_OUT)
+        return DatabaseUnreachable() if is_outage(error) else Unavailable(TIMED_OUT)
     return error
 
 

@@ -8,9 +8,9 @@ and with no lag allowed, those through any process.
 
 Authorization is as recent as that of the caches: a standby must know the epochs that they have.
 
-Whatever a standby cannot do, the primary does: it is away, behind, promoted or cut off from its
-primary, a statement was cancelled by its recovery, or it responds with an error, which may be one
-of the past.
+Whatever a standby cannot do, the primary does: it is unreachable, behind, promoted or cut off from
+its primary, a statement was cancelled by its recovery, or it responds with an error, which may be
+one of the past.
 
 How much was written is compared without the timeline, which only some roles may read on a standby.
 One that is ahead of a new primary is connected to it only for the moment of each attempt to stream,
@@ -92,7 +92,7 @@ log = structlog.get_logger()
 class StandbyState(StrEnum):
     OK = "ok"
     BEHIND = "behind"
-    AWAY = "away"
+    UNREACHABLE = "unreachable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class StandbyReads:
         self._closing = threading.Event()
         self._prober = threading.Thread(target=self._probe, name="standby-probe", daemon=True)
         self.slots = 1  # as the primary says
-        self._state = StandbyState.AWAY
+        self._state = StandbyState.UNREACHABLE
         self._replay_lag_s = 0.0
         self._no_waiting_until = -math.inf
         self._served = self._declined = 0
@@ -293,7 +293,7 @@ class StandbyReads:
 
     async def read(self, work: Work[T]) -> T:
         """Run a work on a standby; NotOnStandby if none can do it now."""
-        if self._state is StandbyState.AWAY:
+        if self._state is StandbyState.UNREACHABLE:
             self._declined += 1
             raise NotOnStandby
         try:
@@ -323,7 +323,7 @@ class StandbyReads:
     def _open_worker(self) -> Iterator[RunJobs]:
         yield self._run
 
-    def _run(self, jobs: list[QueuedWork[Any]]) -> None:
+    def _run(self, jobs: Iterable[QueuedWork[Any]]) -> None:
         for job in jobs:
             timed = job.work
             assert isinstance(timed, _StandbyWork)
@@ -341,7 +341,7 @@ class StandbyReads:
         if isinstance(cause, psycopg.OperationalError) and (
             cause.sqlstate is None or cause.sqlstate.startswith("57P")
         ):
-            self._set_away(str(cause).strip())
+            self._set_unreachable(str(cause).strip())
         elif isinstance(cause, psycopg.Error):
             log.info("read declined by a standby", error=str(cause).strip())
         return NotOnStandby()
@@ -370,7 +370,7 @@ class StandbyReads:
             rows = tx.fetch_raw(CHECK, {})
             is_standby, is_streaming, replayed, *_ = rows[0]
             if not is_standby:
-                self._set_away("it is a primary now")
+                self._set_unreachable("it is a primary now")
             if not (is_standby and is_streaming):
                 raise NotOnStandby
             is_recent = (replayed or 0) >= required.written
@@ -396,12 +396,12 @@ class StandbyReads:
     # --- whether it is there ---
 
     def _leave(self, address: Address) -> None:
-        self._set_away("it does not respond")
+        self._set_unreachable("it does not respond")
 
-    def _set_away(self, reason: str) -> None:
-        if self._state is not StandbyState.AWAY:
-            log.warning("standby is away; the primary serves its reads", reason=reason)
-        self._state = StandbyState.AWAY
+    def _set_unreachable(self, reason: str) -> None:
+        if self._state is not StandbyState.UNREACHABLE:
+            log.warning("standby unreachable; the primary serves its reads", reason=reason)
+        self._state = StandbyState.UNREACHABLE
         self._engine.dispose()  # those that are in use are closed when they are given back
 
     def _probe(self) -> None:
@@ -411,7 +411,7 @@ class StandbyReads:
                 session = session or self._connector.open(autocommit=True)
                 self._probe_once(session)
             except psycopg.Error as error:
-                self._set_away(str(error).strip())
+                self._set_unreachable(str(error).strip())
                 _close(session)
                 session = None
             self._closing.wait(PROBE_INTERVAL_S)

@@ -116,9 +116,9 @@ class ShardServers:
         self._lock = threading.Lock()  # for the above, and for who has which slot
         self._stale = threading.Event()
         self._closing = threading.Event()
-        self._failure = ""
+        self._failure: str | None = None
         self._usable: set[Address] = set()
-        self._refused: dict[Address, str] = {}
+        self._refused: dict[Address, str | None] = {}
         self._thread = threading.Thread(target=self._run, name="shard-servers", daemon=True)
 
     def start(self) -> None:
@@ -211,15 +211,15 @@ class ShardServers:
     def _run(self) -> None:
         while not self._closing.is_set():
             self._stale.clear()
+            failure: str | None = None
             try:
                 is_complete = self._refresh()
-                failure = ""
             except (psycopg.Error, OSError) as error:
                 with self._lock:
                     self._by_slot = {}
                 is_complete = False
-                failure = str(error).strip()
-            if failure and failure != self._failure:
+                failure = _describe(error)
+            if failure is not None and failure != self._failure:
                 log.warning("workers of the database not known", error=failure)
             self._failure = failure
             self._stale.wait(REFRESH_INTERVAL_S if is_complete else LEFT_FOR_S)
@@ -266,15 +266,15 @@ class ShardServers:
 
     def _may_use(self, address: Address, identity: str | None) -> bool:
         """Whether it responds, is what the coordinator knows by this name, and loses nothing."""
+        reason: str | None = None
         try:
             self._examine(address, identity)
-            reason = ""
         except (_NotUsable, psycopg.Error, OSError) as error:
-            reason = str(error).strip() or type(error).__name__
-        if reason and reason != self._refused.get(address):
+            reason = _describe(error)
+        if reason is not None and reason != self._refused.get(address):
             log.warning("worker not used", host=address[0], port=address[1], error=reason)
         self._refused[address] = reason
-        return not reason
+        return reason is None
 
     def _examine(self, address: Address, identity: str | None) -> None:
         if identity is None:
@@ -293,3 +293,7 @@ class ShardServers:
         options = {"autocommit": True, "connect_timeout": PROBE_TIMEOUT_S}
         with closing(connector.open(**options)) as session, cut_after(session, SESSION_MAX_S):
             yield session
+
+
+def _describe(error: Exception) -> str:
+    return str(error).strip() or type(error).__name__

@@ -70,7 +70,7 @@ class PrometheusMetrics:
         self._shares_counters = shares_counters
         self.registry = CollectorRegistry()
         self._snapshot = _Snapshot()
-        self._process: Collector = _WorkerProcesses() if shares_counters else _this_process()
+        self._process = _open_process_collector(shares_counters)
         counter = partial(Counter, registry=self.registry)
         histogram = partial(Histogram, buckets=_SECONDS, registry=self.registry)
         total = partial(Gauge, registry=self.registry, multiprocess_mode="livesum")
@@ -140,7 +140,7 @@ class PrometheusMetrics:
         self._children: dict[tuple[str, str, int], Histogram] = {}
         self._attempt_children: dict[tuple[str, str], tuple[Histogram, Counter]] = {}
         self._stored_by_kind = [self._records_stored.labels(kind) for kind in KIND_NAMES]
-        self._mqtt = _MqttMetrics(self.registry) if labels.mqtt_outcomes else None
+        self._mqtt = _open_mqtt_metrics(self.registry, labels)
         self._initialize(labels)
 
     def _initialize(self, labels: MetricLabels) -> None:
@@ -271,6 +271,10 @@ class _MqttMetrics:
         )
 
 
+def _open_mqtt_metrics(registry: CollectorRegistry, labels: MetricLabels) -> _MqttMetrics | None:
+    return _MqttMetrics(registry) if labels.mqtt_outcomes else None
+
+
 @dataclass(slots=True, eq=False)
 class _Snapshot(Collector):
     """What the process that is scraped has just read, about the whole service."""
@@ -318,7 +322,7 @@ def _describe_cluster(cluster: Cluster, has_lease: bool) -> Iterator[Metric]:
 def _describe_standby(status: StandbyStatus) -> Iterator[Metric]:
     yield _gauge(
         "longwire_read_standby_up",
-        "1 while reads go to a standby, 0 while it is away or behind; only with"
+        "1 while reads go to a standby, 0 while it is unreachable or behind; only with"
         " database_read_standbys",
         int(status.state == "ok"),
     )
@@ -341,8 +345,8 @@ def _describe_standby(status: StandbyStatus) -> Iterator[Metric]:
 def _describe_shards(status: ShardStatus) -> Iterator[Metric]:
     servers = GaugeMetricFamily(
         "longwire_citus_workers",
-        "Workers of Citus: used for commits, or left to the coordinator as they are away or not"
-        " what they should be; only with database_direct",
+        "Workers of Citus: used for commits, or left to the coordinator as they are unreachable or"
+        " not what they should be; only with database_direct",
         labels=("state",),
     )
     servers.add_metric(("used",), status.used)
@@ -430,6 +434,10 @@ def _gauge(name: str, documentation: str, value: float) -> Metric:
 
 
 # --- the process itself ---
+
+
+def _open_process_collector(shares_counters: bool) -> Collector:
+    return _WorkerProcesses() if shares_counters else _this_process()
 
 
 def _this_process() -> Collector:

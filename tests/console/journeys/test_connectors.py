@@ -68,6 +68,11 @@ def test_a_filter_is_tried_on_stored_records_before_it_is_saved(
         expect(page.get_by_role("button", name="Save filter")).to_be_disabled()
         assert fetch(ada, harbour, connector)["messageFilter"] == saved
 
+        # So is what it cannot be evaluated for.
+        filter_box(page).fill("message.data.kelvin > 6")
+        missing = "there is no message.data.kelvin"
+        expect(main).to_contain_text(f"For 3 the filter cannot be evaluated: {missing}.")
+
         # What would change is marked.
         filter_box(page).fill("message.data.celsius > 6")
         expect(main).to_contain_text("2 pass, 1 did with the saved one")

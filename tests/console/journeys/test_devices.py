@@ -234,7 +234,7 @@ def test_a_delete_can_be_called_off_and_leaving_deletes_nothing(
         assert total(ada, harbour) == 1
 
 
-def test_a_new_device_is_told_every_wrong_field_at_once(world: World, browse: OpenConsole) -> None:
+def test_a_new_device_shows_every_invalid_field_at_once(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
     with browse(world, ada) as console:

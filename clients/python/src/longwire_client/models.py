@@ -15,6 +15,23 @@ from msgspec import field
 from longwire_client._bases import Input, Model, OneOf
 from longwire_client.calls import JsonText, When
 
+ChirpstackEvent = Literal["ack", "integration", "join", "location", "log", "status", "txack", "up"]
+DecoderKind = Literal["bits", "cayenneLpp", "javascript"]
+DeliveryStatus = Literal["failed", "processing", "succeed"]
+DeviceOrder = Literal["battery", "created", "name", "seenAt"]
+ExportContent = Literal["audit", "devices", "messages", "records"]
+ExportFormat = Literal["csv", "ndjson"]
+GrantType = Literal["client_credentials"]
+JobOutcome = Literal["changed", "failed", "skipped", "undone"]
+JobState = Literal["cancelled", "failed", "running", "succeeded", "waiting"]
+MessageFormat = Literal["cloudevents", "custom", "json", "raw"]
+RecordExportFormat = Literal["csv", "ndjson", "parquet"]
+RecordKind = Literal["data", "event", "geoloc", "telemetry"]
+SeenWithin = Literal["day", "hour", "longer", "never", "silent", "week"]
+StartableJobKind = Literal[
+    "configuration", "delete", "export", "redecode", "replay", "resend", "tag", "transfer", "type"
+]
+
 
 class Access(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Whether a permission is held, and why."""
@@ -3462,7 +3479,13 @@ class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the connector forwards it."""
 
     reason: str
-    """Why not; empty if it does."""
+    """Why not, in words; empty if it does."""
+
+    code: str | None = None
+    """Why it is not forwarded: `device_type`, `device_id`, `filter_false`, `filter_failed` (it is
+    neither true nor false), or `invalid_message` (it cannot be written in the format). Absent
+    if it is forwarded.
+    """
 
     request: PreviewRequest | None = None
     """What would be sent."""

@@ -26,6 +26,6 @@ class Options:
 
 
 def check_url(url: str) -> None:
-    """Raise ValueError for `localhost:8080`, which would look like a service that is away."""
+    """Raise ValueError for `localhost:8080`, which would look like an unreachable service."""
     if not url.lower().startswith(("http://", "https://")):
         raise ValueError(f"a URL begins with http:// or https://, not {url!r}")

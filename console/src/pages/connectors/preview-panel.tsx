@@ -74,8 +74,7 @@ export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; 
       {counts.errors.slice(0, 2).map(([reason, count]) => (
         <span key={reason}>
           {" "}
-          For {count} {reason.replace(/(message[\w.[\]']*)$/, "")}
-          <code>{/(message[\w.[\]']*)$/.exec(reason)?.[0]}</code>: they do not pass.
+          For {count} the filter cannot be evaluated: {reason}.
         </span>
       ))}
     </p>

@@ -12,20 +12,37 @@ test.each([
   expect(verdictOf({ matches, matchedBefore }).label).toBe(label);
 });
 
-const item = (matches: boolean, reason: string, matchedBefore?: boolean): PreviewItem => ({
+const item = (code: PreviewItem["code"], reason: string, matchedBefore?: boolean): PreviewItem => ({
   deviceId: "dev_1",
   kind: "data",
   timestamp: "",
-  matches,
+  matches: code === undefined,
   reason,
+  ...(code === undefined ? {} : { code }),
   ...(matchedBefore === undefined ? {} : { matchedBefore }),
 });
 
 test("records that a filter fails for are counted by reason", () => {
   const missing = "there is no message.data.celsius";
-  const items = [item(true, "", false), item(false, "the filter is false", true), item(false, missing, false), item(false, missing, false)];
-  expect(countPreview(items)).toEqual({ total: 4, pass: 1, passedBefore: 1, errors: [[missing, 2]] });
-  expect(countPreview([item(true, "")]).passedBefore).toBeNull();
+  const items = [
+    item(undefined, "", false),
+    item("filter_false", "in any words", true),
+    item("device_type", "in any words", false),
+    item("invalid_message", missing, false),
+    item("filter_failed", "division by zero", false),
+    item("filter_failed", missing, false),
+    item("filter_failed", missing, false),
+  ];
+  expect(countPreview(items)).toEqual({
+    total: 7,
+    pass: 1,
+    passedBefore: 1,
+    errors: [
+      [missing, 2],
+      ["division by zero", 1],
+    ],
+  });
+  expect(countPreview([item(undefined, "")]).passedBefore).toBeNull();
 });
 
 test.each([

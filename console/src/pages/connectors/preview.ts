@@ -18,8 +18,6 @@ export function verdictOf(item: Pick<PreviewItem, "matches" | "matchedBefore">):
   return matches ? { tone: "good", label: "now" } : { tone: "warn", label: "no longer" };
 }
 
-const PLAIN_REASONS = new Set(["", "the filter is false"]);
-
 export interface PreviewCounts {
   readonly total: number;
   readonly pass: number;
@@ -32,8 +30,7 @@ export interface PreviewCounts {
 export function countPreview(items: readonly PreviewItem[]): PreviewCounts {
   const isCompared = items.some((each) => each.matchedBefore !== null && each.matchedBefore !== undefined);
   const errors = new Map<string, number>();
-  for (const { reason } of items)
-    if (!PLAIN_REASONS.has(reason) && reason.startsWith("there is no ")) errors.set(reason, (errors.get(reason) ?? 0) + 1);
+  for (const { code, reason } of items) if (code === "filter_failed") errors.set(reason, (errors.get(reason) ?? 0) + 1);
   return {
     total: items.length,
     pass: items.filter((each) => each.matches).length,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import click
 
@@ -10,6 +10,7 @@ from longwire.cli.remote.commands import command, list_command
 from longwire.cli.remote.output import confirm, yes_option
 from longwire.errors import OperatorError
 from longwire_client import Client, Model
+from longwire_client import models as m
 
 COLUMNS = ("id", "name", "type", "enabled", "format", "messageFilter", "error")
 MESSAGE_COLUMNS = ("id", "timestamp", "status", "deviceId", "kind", "attempts", "message")
@@ -18,9 +19,12 @@ group_option = click.option("--group", "group_id", required=True, help="the conn
 params_option = click.option(
     "--params", default=None, help="a JSON object, or @ and the name of a file with one"
 )
-Format = Literal["cloudevents", "custom", "json", "raw"]
 format_option = click.option(
-    "--format", "format_", type=click.Choice(get_args(Format)), default=None, help="of its messages"
+    "--format",
+    "format_",
+    type=click.Choice(get_args(m.MessageFormat)),
+    default=None,
+    help="of its messages",
 )
 filter_option = click.option("--filter", "message_filter", default=None, help="an expression")
 
@@ -55,7 +59,7 @@ def connector_create(
     params: str | None,
     name: str | None,
     message_filter: str | None,
-    format_: Format | None,
+    format_: m.MessageFormat | None,
     disabled: bool,
 ) -> Model:
     """Create a connector."""
@@ -85,7 +89,7 @@ def connector_update(
     params: str | None,
     name: str | None,
     message_filter: str | None,
-    format_: Format | None,
+    format_: m.MessageFormat | None,
     enabled: bool | None,
 ) -> Model:
     """Update what is given; params are replaced as a whole."""

@@ -1,7 +1,7 @@
 """`job`: work with many devices."""
 
 from collections.abc import Iterable
-from typing import Any, BinaryIO, Literal, TypeVar, get_args
+from typing import Any, BinaryIO, TypeVar, get_args
 
 import click
 import msgspec
@@ -14,17 +14,6 @@ from longwire_client import models as m
 
 T = TypeVar("T", m.JobFilter, m.JobParameters)
 
-Kind = Literal[
-    "configuration",
-    "delete",
-    "export",
-    "redecode",
-    "replay",
-    "resend",
-    "tag",
-    "transfer",
-    "type",
-]
 COLUMNS = ("jobId", "kind", "state", "total", "done", "changed", "failed", "createdAt", "reason")
 
 group_option = click.option("--group", "group_id", required=True, help="the job's group")
@@ -46,7 +35,7 @@ def job_get(client: Client, job_id: str, group_id: str) -> Model:
 
 
 @command("create", COLUMNS)
-@click.argument("kind", type=click.Choice(get_args(Kind)), metavar="KIND")
+@click.argument("kind", type=click.Choice(get_args(m.StartableJobKind)), metavar="KIND")
 @group_option
 @click.option("--device", "device_ids", multiple=True, help="a device; may be repeated")
 @click.option("--filter", "filter_", default=None, help="devices by a filter: a JSON object")
@@ -55,7 +44,7 @@ def job_get(client: Client, job_id: str, group_id: str) -> Model:
 @click.option("--dry-run", is_flag=True, help="only count the devices")
 def job_create(
     client: Client,
-    kind: Kind,
+    kind: m.StartableJobKind,
     group_id: str,
     device_ids: tuple[str, ...],
     filter_: str | None,

@@ -125,7 +125,7 @@ class AsyncClient(AsyncNouns):
         on_rejected: Callable[[Entry, ApiError], None] | None = None,
         on_failure: Callable[[LongwireError], None] | None = None,
     ) -> AsyncWriter:
-        """Write many records in batches; with a spool, none is lost while the service is away.
+        """Write many records in batches; with a spool, none is lost in an outage of the service.
 
         `queue_records` is how many may wait in memory without a spool. More than one batch
         `in_flight` is faster, but then the order is up to the service.

@@ -1,7 +1,7 @@
 # Made from _async/live.py by scripts/generate.py; do not edit.
 """Follows what arrives, also across interruptions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -34,6 +34,7 @@ class Live:
         self._transport = transport
         self._call = call
         self._parser = EventParser(last_id)
+        self._is_ended = False  # by the service, so that it can be opened again
 
     @property
     def last_id(self) -> str | None:
@@ -59,15 +60,24 @@ class Live:
         if self._parser.last_id is not None:
             headers["Last-Event-ID"] = self._parser.last_id
         self._parser.restart()
+        self._is_ended = False
         with self._transport.stream(self._call, headers, SILENCE_MAX_S) as chunks:
             for chunk in chunks:
-                for name, data in self._parser.feed(chunk):
-                    event = _parse(name, data)
-                    if isinstance(event, Expired):
-                        _check_end(event)
-                        return
-                    if event is not None:
-                        yield event
+                for event in self._parse_events(chunk):
+                    yield event
+                if self._is_ended:
+                    return
+
+    def _parse_events(self, chunk: bytes) -> Iterable[LiveEvent]:
+        """What a chunk has, up to the end of the stream; `last_id` goes with each event."""
+        for name, data in self._parser.feed(chunk):
+            event = _parse(name, data)
+            if isinstance(event, Expired):
+                _check_end(event)
+                self._is_ended = True
+                return
+            if event is not None:
+                yield event
 
 
 def _parse(name: str, data: bytes) -> LiveEvent | Expired | None:

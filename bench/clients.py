@@ -8,14 +8,14 @@ the same run: the writer shares the machine with the service, and encodes every 
 import itertools
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from bench.ingest import BATCH, Batches, fleet
 from bench.load import run
 from bench.service import Service, running
 from bench.table import Findings, Row
-from longwire_client import Client
+from longwire_client import Client, Writer
 from longwire_client import models as m
 
 DEVICES = 100
@@ -112,6 +112,11 @@ def _records(devices: list[str], times: Iterator[int]) -> Iterator[m.DeviceDataI
         )
 
 
+def _write_singly(writer: Writer, records: Iterable[m.DeviceDataInput]) -> None:
+    for record in records:
+        writer.write(record)
+
+
 def _writer(
     findings: Findings,
     client: Client,
@@ -124,14 +129,11 @@ def _writer(
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
         spool = Path(folder) / "spool.db" if has_spool else None
+        write = Writer.write_many if has_spool else _write_singly
         with client.writer(spool=spool, batch_records=BATCH, in_flight=in_flight) as writer:
             started, worked = time.perf_counter(), time.process_time()
             while time.perf_counter() < started + seconds:
-                if has_spool:
-                    writer.write_many(itertools.islice(records, BATCH))
-                    continue
-                for record in itertools.islice(records, BATCH):
-                    writer.write(record)
+                write(writer, itertools.islice(records, BATCH))
             writer.flush()
             stored = writer.status.stored
             rate = stored / (time.perf_counter() - started)

@@ -190,24 +190,28 @@ def _many_connectors(findings: Findings, receiver: Receiver, seconds: float) -> 
     rates: dict[int, list[float]] = {0: [], OTHERS: []}
     for _ in range(ALTERNATIONS):
         for others in rates:
-            with running(*LOOPBACK) as service:
-                devices = fleet(service)
-                group = get_group(service, devices[0])
-                connect(service, group, receiver.url(), {})
-                for number in range(others):
-                    connect(service, group, receiver.url(), {}, **_mismatch(number, devices))
-                result = run(
-                    service.host,
-                    service.port,
-                    Records(service, devices[1:]),
-                    connections=CONNECTIONS,
-                    seconds=seconds,
-                )
-                rates[others].append(result.rate)
+            rates[others].append(_measure_rate(receiver, others, seconds))
     alone, among = (statistics.median(each) for each in rates.values())
     for name, rate in (("one connector", alone), (f"{OTHERS} more that do not match", among)):
         findings.add(Row(f"POST /device/data with {name}", rate=rate))
     findings.add(_ratio_row(f"ingest with {OTHERS + 1} connectors", among / alone, 0.8))
+
+
+def _measure_rate(receiver: Receiver, others: int, seconds: float) -> float:
+    """Of ingest, with one connector that matches and so many that do not."""
+    with running(*LOOPBACK) as service:
+        devices = fleet(service)
+        group = get_group(service, devices[0])
+        connect(service, group, receiver.url(), {})
+        for number in range(others):
+            connect(service, group, receiver.url(), {}, **_mismatch(number, devices))
+        return run(
+            service.host,
+            service.port,
+            Records(service, devices[1:]),
+            connections=CONNECTIONS,
+            seconds=seconds,
+        ).rate
 
 
 def _mismatch(number: int, devices: list[str]) -> dict[str, object]:
@@ -286,14 +290,9 @@ def _large_backlog(findings: Findings, receiver: Receiver) -> None:
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
         data = Path(folder) / "data"
         _filled(receiver, data, BACKLOG, {"batch": BATCH})
-        most = 0.0
         with running(*LOOPBACK, data=data) as service:
             began = time.monotonic()
-            while receiver.count() < BACKLOG:
-                most = max(most, rss_mb(service.pid))
-                if time.monotonic() - began > 600:
-                    raise RuntimeError("the backlog does not drain")
-                time.sleep(0.2)
+            most = _watch_memory(service, receiver, deadline=began + 600)
     findings.add(
         Row(
             f"a backlog of {BACKLOG:,} drains",
@@ -303,3 +302,14 @@ def _large_backlog(findings: Findings, receiver: Receiver) -> None:
             met=most < MEMORY_MB_MAX,
         )
     )
+
+
+def _watch_memory(service: Service, receiver: Receiver, deadline: float) -> float:
+    """The most that the service takes until its backlog is drained, in MB."""
+    most = 0.0
+    while receiver.count() < BACKLOG:
+        most = max(most, rss_mb(service.pid))
+        if time.monotonic() > deadline:
+            raise RuntimeError("the backlog does not drain")
+        time.sleep(0.2)
+    return most

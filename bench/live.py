@@ -146,7 +146,11 @@ def _listen(host: str, port: int, requests: list[bytes], control: Connection) ->
             data = ready.recv(1 << 20)
             received += data.count(b'"arrivedAt"')
             if ready is clients[0]:
-                now = time.time()
-                for text in _ARRIVED_AT.findall(data):
-                    at = datetime.fromisoformat(text.decode().replace("Z", "+00:00"))
-                    latencies_ms.append((now - at.astimezone(UTC).timestamp()) * 1_000)
+                latencies_ms += _list_ages_ms(data)
+
+
+def _list_ages_ms(data: bytes) -> list[float]:
+    now = time.time()
+    found = [text.decode().replace("Z", "+00:00") for text in _ARRIVED_AT.findall(data)]
+    arrivals = [datetime.fromisoformat(each).astimezone(UTC).timestamp() for each in found]
+    return [(now - at) * 1_000 for at in arrivals]

@@ -1,7 +1,8 @@
 """The architecture's rules: who may import whom, and what belongs where.
 
 Each rule maps a module's name and syntax tree to its violations. Every rule runs over the whole of
-`src`, and over a few lines that violate it, to show that it can fail.
+`src`, and over a few lines that violate it, to show that it can fail. The rule on functions also
+runs over the Python client, the generators and the benchmarks.
 """
 
 import ast
@@ -15,6 +16,9 @@ import pytest
 import longwire
 
 SOURCE = Path(longwire.__file__).parent
+ROOT = Path(__file__).parent.parent
+# Outside of `src`, where only the rule on functions holds.
+PLAIN_FOLDERS = ("bench", "clients/python", "clients/typescript/scripts", "scripts")
 Rule = Callable[[str, ast.Module], Iterator[str]]
 
 
@@ -303,7 +307,7 @@ MODULE_LINES_MAX = 600
 BRANCHING_LINES_MAX = 60
 NESTING_MAX = 3
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
-BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
+BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
 # A step is one file, and a list of tables.
 MIGRATIONS = "store.migrations.versions"
 
@@ -407,6 +411,7 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
     modules_are_short: (("dates", "x = 1\n" * (MODULE_LINES_MAX + 1)),),
     functions_are_plain: (
         ("dates", "def f():\n    if x:\n" + "        y = 1\n" * BRANCHING_LINES_MAX),
+        ("dates", "def f():\n" + "    y = 1 if x else 2\n" * BRANCHING_LINES_MAX),
         ("dates", "def f():\n if a:\n  for b in c:\n   with d:\n    while e:\n     pass"),
     ),
 }
@@ -419,6 +424,17 @@ def test_the_source_keeps_to_every_rule() -> None:
         for name, path in MODULES.items()
         for rule in RULES
         for violation in check(rule, name, path.read_text())
+    ]
+    assert violations == []
+
+
+def test_the_functions_of_the_client_and_of_the_benchmarks_are_plain() -> None:
+    paths = [path for folder in PLAIN_FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert len(paths) > 40
+    violations = [
+        violation
+        for path in paths
+        for violation in check(functions_are_plain, str(path.relative_to(ROOT)), path.read_text())
     ]
     assert violations == []
 

@@ -371,7 +371,7 @@ def test_nothing_is_restored_with_a_key_that_is_none(
 
 @pytest.mark.engine_free
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/x", "postgresql://a:hunter2%zz@h/x"])
-def test_a_server_that_is_not_there_is_told_in_a_line(url: str, tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_in_a_line(url: str, tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, database=url)
     with pytest.raises(OperatorError) as refused:
         operations.make_backup(

@@ -732,7 +732,7 @@ def test_a_printed_link_signs_in(command: Command, world: World) -> None:
     assert "email" in error
 
 
-def test_what_a_user_signs_in_with_is_forgotten(command: Command, world: World) -> None:
+def test_the_sign_in_of_a_user_is_reset(command: Command, world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     passkey = Passkey("psk_1", b"1", ada.id, "Phone", b"", "localhost", 0, False, 0)
     world.write(lambda tx: passkeys.insert(tx, passkey))
@@ -742,10 +742,10 @@ def test_what_a_user_signs_in_with_is_forgotten(command: Command, world: World) 
         of_bob.sign_in_as(bob)
         ok(of_ada.http.put("/user/password", json={"new": "correct horse battery"}))
         ok(of_ada.http.post("/user/totp"))
-        forget = ("console", "forget", "--json", *where(world.settings), "--email")
-        printed = command(*forget, "Ada@example.com").json
+        reset = ("console", "reset-sign-in", "--json", *where(world.settings), "--email")
+        printed = command(*reset, "Ada@example.com").json
         counts = {"passkeys": 1, "subjects": 1, "sessions": 1, "passwords": 1}
         assert printed == {"userId": ada.id, **counts, "authenticatorApps": 1}
         eventually(lambda: not of_ada.is_signed_in())
         assert of_bob.is_signed_in()
-    assert "email" in command(*forget, "nobody@example.com").error
+    assert "email" in command(*reset, "nobody@example.com").error

@@ -16,15 +16,18 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from longwire import app, delivery_process, serve, settings
+from longwire import app, delivery_process, maintenance, serve, settings
 from longwire.api import service, tokens
+from longwire.delivery import http_limits
 from longwire.delivery.cel.expressions import Expression, build_cel_message
 from longwire.delivery.destinations import catalogue as destinations
+from longwire.delivery.destinations import connections, mqtt_connection, nats
 from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.destinations.parameters import schema_text
 from longwire.delivery.formats import FORMATS
 from longwire.descriptors import divide_descriptors
 from longwire.fleet import device_types
+from longwire.inbound import mqtt_session
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import Params as NotificationParams
 from longwire.quotas import Quotas
@@ -113,6 +116,44 @@ def test_limits_lists_every_limit():
     quotas = {each.name for each in dataclasses.fields(Quotas)}
     limits = {name for name in defaults if LIMIT_NAME.search(name)}
     assert quotas | limits <= set(listed)
+
+
+def in_kib(size: int) -> str:
+    return f"{size // 1024} KiB"
+
+
+# What a page says about limits that are no settings, with the numbers of the code.
+SENTENCES = (
+    (
+        "docs/guides/connectors.md",
+        f"beyond {in_kib(http_limits.RESPONSE_BYTES_MAX)} it is not even read. "
+        f"More than {http_limits.INTERIM_HEADS_MAX} interim responses (1xx), "
+        f"more than {in_kib(http_limits.HEAD_BYTES_MAX)} before the end of the final head, "
+        f"or more than {in_kib(http_limits.ATTEMPT_BYTES_MAX)} altogether abort the attempt. "
+        f"An idle connection is kept open for {http_limits.KEEP_ALIVE_S:.0f} seconds.",
+    ),
+    (
+        "docs/guides/connectors.md",
+        f"more than {in_kib(mqtt_connection.PACKET_IN_BYTES_MAX)} with MQTT, "
+        f"{in_kib(nats.UNPARSED_BYTES_MAX)} with NATS, "
+        f"{in_kib(connections.RESPONSE_BYTES_MAX)} with AMQP and Kafka",
+    ),
+    (
+        "docs/operate/networks.md",
+        "up to `mqtt_in_flight_max` messages, "
+        f"or {mqtt_session.IN_FLIGHT_BYTES_MAX >> 20} MiB, are in flight.",
+    ),
+    (
+        "docs/operate/retention.md",
+        f"every {'hour' if maintenance.RETENTION_INTERVAL_S == 3_600 else '…'} on SQLite and "
+        f"every {maintenance.POSTGRES_RETENTION_INTERVAL_FACTOR} hours on PostgreSQL",
+    ),
+)
+
+
+@pytest.mark.parametrize("page, sentence", SENTENCES)
+def test_a_page_has_the_limits_of_the_code(page, sentence):
+    assert sentence in " ".join((ROOT / page).read_text().split())
 
 
 def test_start_and_stop_lists_every_setting_that_can_be_reloaded():
@@ -317,17 +358,42 @@ def test_the_tour_is_short():
     assert len(section("README.md", "A tour in five minutes").splitlines()) <= 60
 
 
-# Words of our own that once stood for event, uplink, batch, channel, request, retry and invalid.
-PRIVATE_WORDS = re.compile(r"\b(told|heard|bite|outlet|errand|anew|nonsense|in vain)\b", re.I)
+# Words of our own that once stood for event, uplink, batch, channel, request, retry, invalid, cache
+# and worker.
+PRIVATE_WORDS = re.compile(
+    r"\b(told|heard|hears?|bites?|parcels?|outlets?|errands?|anew|nonsense|in vain|desk|glance"
+    r"|shelf|lanes?)\b"
+)
+OLD_NAMES = {ROOT / "CHANGELOG.md", Path(__file__)}
+
+
+def find_private_words(text: str) -> list[str]:
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)
+    return PRIVATE_WORDS.findall(" ".join(words).lower())
+
+
+def test_private_words_are_found_in_identifiers():
+    text = "is_told isTold TOLD_AT toldAt Told in_vain; HEARTBEAT plane unheard"
+    assert find_private_words(text) == ["told"] * 5 + ["in vain"]
 
 
 def test_the_words_are_those_of_the_field():
-    pages = [page for page in DOCUMENTS if page.name != "CHANGELOG.md"]  # it has old names
-    clients = [
-        path for kind in ("py", "ts") for path in (ROOT / "clients").rglob(f"src/**/*.{kind}")
-    ]
-    for path in [*pages, *clients, *SOURCE.rglob("*.py"), *SOURCE.rglob("*.toml")]:
-        found = PRIVATE_WORDS.findall(path.read_text())
+    folders = {
+        "src/longwire": ("*.py", "*.toml"),
+        "clients": ("src/**/*.py", "src/**/*.ts"),
+        "tests": ("*.py",),
+        "bench": ("*.py",),
+        "scripts": ("*.py",),
+    }
+    sources = {
+        path
+        for folder, patterns in folders.items()
+        for pattern in patterns
+        for path in (ROOT / folder).rglob(pattern)
+    }
+    assert all((ROOT / folder).is_dir() for folder in folders)
+    for path in {*DOCUMENTS, *sources} - OLD_NAMES:
+        found = find_private_words(path.read_text())
         assert not found, f"{path.relative_to(ROOT)}: {found}; docs/glossary.md has better ones"
 
 

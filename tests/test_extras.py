@@ -100,7 +100,7 @@ def test_the_core_stays_small() -> None:
 
 
 @on_sqlite
-def test_a_tenant_is_told_what_the_operator_has_not_installed(world: World, uninstall) -> None:
+def test_a_tenant_sees_what_the_operator_has_not_installed(world: World, uninstall) -> None:
     uninstall()
     ada = world.person("ada")
     group = ada.group()

@@ -181,8 +181,8 @@ def test_two_processes_tell_each_other(make_world: Callable[..., World]) -> None
     try:
         for turn in range(6):
             listening.wait_for(20)
-            last_id = listening.last_id
             listening.close()
+            last_id = listening.last_id
             got += listening.ids
             # Sometimes at the other process, which has published none of it itself.
             listening = Listening((ada, there)[turn % 2], last_id, groupId=group)
@@ -255,7 +255,7 @@ def test_a_commit_that_ends_long_after_others_is_neither_missed_live_nor_by_an_e
 
 
 @pytest.mark.engine_free
-def test_whoever_is_away_too_long_or_reads_too_slowly_is_told_what_is_lost(
+def test_a_client_disconnected_too_long_or_too_slow_gets_the_range_it_lost(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person()
@@ -389,7 +389,7 @@ def test_a_cursor_names_what_was_sent_behind_its_base() -> None:
 
 
 @pytest.mark.slow
-def test_changes_and_deliveries_are_told_to_those_who_may_see_them(world: World) -> None:
+def test_changes_and_deliveries_are_published_to_those_who_may_see_them(world: World) -> None:
     ada, bob, eve = world.person(), world.person("bob"), world.person("eve")
     group, foreign = ada.group(), eve.group("foreign")
     device = ada.device(group)

@@ -407,7 +407,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
         yield listening
 
 
-def test_systemd_is_told_of_start_reload_life_and_stop(
+def test_systemd_is_notified_of_start_reload_life_and_stop(
     serve: Callable[..., Service], supervisor: Supervisor, tmp_path: Path
 ) -> None:
     notified = {"NOTIFY_SOCKET": str(supervisor.path), "WATCHDOG_USEC": "200000"}

@@ -11,11 +11,12 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -284,10 +285,14 @@ class World:
     def write(self, work: Callable[[Tx], T]) -> T:
         return self._run(self.database.write(work))
 
-    def run_monitors_once(self) -> None:
+    def run_monitors_once(
+        self, places: Mapping[int, int] = MappingProxyType({})
+    ) -> monitoring.MonitoringRound:
         """Run one round of the notification monitor, instead of waiting for it."""
         take_seqs, wake = self.app._dispatch.take_sequence_numbers, self.app.engine.wake
-        self._run(monitoring.check_all(self.database, take_seqs, wake))
+        done = self._run(monitoring.check_all(self.database, take_seqs, wake, places))
+        assert isinstance(done, monitoring.MonitoringRound)
+        return done
 
     def _run(self, waiting: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=PATIENCE_S)

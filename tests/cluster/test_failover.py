@@ -93,7 +93,7 @@ def kill_primary(pair: Pair, node: World, ada: Person) -> None:
 def send_while_away(
     pool: ThreadPoolExecutor, node: World, ada: Person, device: str, number: int
 ) -> list["Future[httpx.Response]"]:
-    """Send records to a node whose database is away, one after the other; their responses."""
+    """Send records one by one to a node whose database is unreachable; their responses."""
     sent = []
     for each in range(number):
         body = record_of(device, timestamp="2026-03-01T13:00:00Z", data=f"{each}")

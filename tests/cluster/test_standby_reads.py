@@ -183,7 +183,7 @@ def test_nobody_notices_when_the_standby_is_killed_or_promoted(
     wait_until_served(node, lambda: bob.records(device))
     pair.standby.kill()
     assert values(bob, device) == ["1"]
-    eventually(lambda: state(node) == "away")
+    eventually(lambda: state(node) == "unreachable")
     assert values(bob, device) == ["1"]
     (pair.standby.folder / "postmaster.pid").unlink(missing_ok=True)
     pair.standby.start()
@@ -194,5 +194,5 @@ def test_nobody_notices_when_the_standby_is_killed_or_promoted(
     # It is a primary of its own now, which has nothing of what is written from here on.
     ada.reports(device, data="2")
     assert values(ada, device) == ["1", "2"]
-    eventually(lambda: state(node) == "away")
+    eventually(lambda: state(node) == "unreachable")
     assert values(bob, device) == ["1", "2"]

@@ -83,7 +83,7 @@ def test_a_wrong_name_is_noticed() -> None:
 
 @pytest.fixture
 def troubled(make_world) -> World:
-    """A service with a broker that is away, and a connector whose receiver is."""
+    """A service with a broker that is unreachable, and a connector whose receiver is."""
     world = make_world(metrics_token=TOKEN, mqtt_url="mqtt://127.0.0.1:9")
     ada = world.person("ada")
     group = ada.group()

@@ -53,7 +53,7 @@ from tests.world import KINDS, NOON, AdjustableClock, World, copy_data_folder, o
 MakeWorld = Callable[..., World]
 
 NUMBERS = itertools.count(1)
-STANDING = mqtt_session.SubscriberOptions(in_flight_max=10, packet_bytes_max=1_000)
+OPTIONS = mqtt_session.SubscriberOptions(in_flight_max=10, packet_bytes_max=1_000)
 
 needs_mosquitto = pytest.mark.skipif(
     brokers.MOSQUITTO is None, reason="mosquitto is not installed here; it is the broker for MQTT 5"
@@ -336,7 +336,7 @@ def test_in_mqtt_3_retained_messages_are_ignored_and_oversized_ones_dropped(
     assert [event["type"] for event in site.records("event")] == ["new"]
 
 
-# --- when something is away ---
+# --- when something is unreachable ---
 
 
 @on_sqlite
@@ -349,13 +349,13 @@ def test_a_message_that_cannot_be_stored_is_not_acknowledged_and_stored_later(
     site = Site(world)
     tries: list[MqttMessage] = []
 
-    async def away(published: MqttMessage) -> None:
+    async def fail(published: MqttMessage) -> None:
         tries.append(published)
         raise Unavailable
 
     assert world.app.listener is not None
     take = world.app.listener.handle
-    monkeypatch.setattr(world.app.listener, "handle", away)
+    monkeypatch.setattr(world.app.listener, "handle", fail)
     with place.publisher() as devices:
         for number in range(20):
             devices.says(site.token, "pump-7", "event", {"type": str(number)})
@@ -455,7 +455,7 @@ def test_a_denied_subscription_is_reported(answers: tuple[bytes, ...], reason: s
     async def story() -> None:
         async with Impostor(b"", *answers) as broker:
             there = parse_broker_url(
-                f"mqtt://127.0.0.1:{broker.port}", "3.1.1", "us", "in", STANDING
+                f"mqtt://127.0.0.1:{broker.port}", "3.1.1", "us", "in", OPTIONS
             )
             await MqttSession.open(there, anything, MqttArrivalTimes(1))
 
@@ -671,7 +671,7 @@ def test_a_lease_has_one_holder_until_it_expires_or_is_released(world: World) ->
 def test_the_login_is_parsed_from_the_broker_url(
     url: str, address: str, username: str | None, password: str | None
 ) -> None:
-    broker = parse_broker_url(url, "5", "us", "a/b", STANDING)
+    broker = parse_broker_url(url, "5", "us", "a/b", OPTIONS)
     assert str(broker.address) == address
     assert (broker.login.username, broker.login.password) == (username, password)
     assert broker.topics == "a/b/+/+/+"

@@ -1,4 +1,4 @@
-"""PostgreSQL alone: servers that cannot be trusted, that go away, that are in each other's way."""
+"""PostgreSQL alone: servers that cannot be trusted, lost connections, deadlocks, leases."""
 
 import contextlib
 import os
@@ -134,10 +134,10 @@ def shown(settings: Settings, name: str) -> str:
         return str(row[0])
 
 
-# --- a server that goes away ---
+# --- a server that closes connections ---
 
 
-def test_connections_that_were_cut_are_made_anew_without_anybody_noticing(
+def test_connections_that_were_cut_are_reopened_without_an_error(
     world: World,
 ) -> None:
     ada = world.person("ada")
@@ -173,7 +173,7 @@ def test_a_process_that_stood_still_in_a_transaction_tries_it_again(
     assert len(sessions) == 2
 
 
-def test_a_connection_whose_end_the_driver_takes_for_a_result_is_made_anew(world: World) -> None:
+def test_a_connection_whose_end_the_driver_takes_for_a_result_is_reopened(world: World) -> None:
     """Seen when the reason for its end and the end itself arrive at once."""
     attempts: list[Tx] = []
 
@@ -379,7 +379,7 @@ def test_of_two_works_that_cannot_both_have_been_first_one_is_tried_again(world:
     assert world.read(lambda tx: instance.get_fact(tx, "count")) == "2"
 
 
-def test_a_work_that_is_always_in_the_way_is_given_up(world: World) -> None:
+def test_a_work_that_always_fails_to_serialize_is_given_up(world: World) -> None:
     tries = []
 
     def unlucky(tx: Tx) -> None:
@@ -498,7 +498,7 @@ class Proxy:
         self._threads[0].start()
 
     def cut_at(self, word: bytes, *, behind: bytes = b"", after_handing_it_on: bool) -> None:
-        """Cut the next connection that says `word`: the server never hears it, or we no answer.
+        """Cut the next connection that says `word`: before the server gets it, or its response us.
 
         Of those that have said what it has to come behind: others are for work in the background.
         """
@@ -570,7 +570,7 @@ def behind_proxy(settings: Settings, proxy: Proxy) -> Iterator[World]:
     world.stop()
 
 
-def test_a_commit_whose_answer_was_lost_is_told_as_unknown_and_not_tried_again(
+def test_a_commit_whose_response_was_lost_is_reported_as_unknown_and_not_retried(
     behind_proxy: World, proxy: Proxy
 ) -> None:
     ada = behind_proxy.person("ada")
@@ -588,7 +588,7 @@ def test_a_commit_whose_answer_was_lost_is_told_as_unknown_and_not_tried_again(
     assert group_names(ada) == ["stored after all", "next"]
 
 
-def test_a_connection_lost_before_the_commit_is_mended_without_anybody_noticing(
+def test_a_connection_lost_before_the_commit_is_reopened_without_an_error(
     behind_proxy: World, proxy: Proxy
 ) -> None:
     ada = behind_proxy.person("ada")

@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from longwire.errors import Unavailable
 from longwire.settings import Settings
@@ -95,6 +96,27 @@ def test_a_database_without_workers_is_not_asked_for_them(world: World) -> None:
     shards = get_shards(world)
     assert shards.find(0) is None
     assert not shards._thread.is_alive()
+
+
+@not_on_citus("it is refreshed by its thread")
+def test_a_failure_without_words_is_logged_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards = get_shards(world)
+    failures = [OSError(), OSError(), OSError("in words")]
+
+    def fail() -> bool:
+        shards._stale.set()
+        failure = failures.pop(0)
+        if not failures:
+            shards._closing.set()
+        raise failure
+
+    monkeypatch.setattr(shards, "_refresh", fail)
+    monkeypatch.setattr("longwire.store.shard_servers.LEFT_FOR_S", 0.0)
+    with capture_logs() as logs:
+        shards._run()
+    assert [each["error"] for each in logs] == ["OSError", "in words"]
 
 
 def test_records_are_committed_on_the_server_of_their_slot(

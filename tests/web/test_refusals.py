@@ -20,8 +20,11 @@ import httpx
 import msgspec
 import pytest
 
+from longwire import maintenance
 from longwire.app import OPERATIONS
+from longwire.errors import BadInput, FieldError
 from longwire.inbound.callbacks import GROUP_TOKEN, VENDOR_METHODS
+from longwire.web.errors import build_error_response
 from longwire.web.fields import InputLimits
 from longwire.web.routing import PlainRoute, Route
 from tests.world import Person, World, ok, refused
@@ -41,7 +44,9 @@ BODY_BYTES_MAX = 20_000  # for these tests, so that a body need not be large to 
 
 
 @pytest.fixture
-def small_world(make_world: Callable[..., World]) -> World:
+def small_world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
+    # What expires while a test compares everything that is stored stays.
+    monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 10**6)
     return make_world(body_bytes_max=BODY_BYTES_MAX, bulk_body_bytes_max=BODY_BYTES_MAX)
 
 
@@ -572,3 +577,22 @@ def test_unusual_request_lines_reach_no_other_route(world: World) -> None:
     ):
         responses = exchange(world, head_of(world, line, "Connection: close"))
         assert [found for found, _ in responses] == [status], f"{line[:60]}: {responses}"
+
+
+@pytest.mark.parametrize(
+    "message, detail",
+    [
+        (None, "deviceName is taken."),
+        ("Choose another name.", "Choose another name."),
+        # Of its own, whatever it says.
+        ("device_name: is taken", "device_name: is taken"),
+    ],
+)
+def test_the_detail_names_the_fields_unless_the_error_has_a_message_of_its_own(
+    message: str | None, detail: str
+) -> None:
+    error = BadInput(message, field_errors=[FieldError("device_name", "is taken")])
+    response = build_error_response(error, "r", {"device_name": ("body", "deviceName")})
+    shown = json.loads(response.body)
+    assert (shown["detail"], shown["message"]) == (detail, detail)
+    assert shown["errors"][0]["field"] == "deviceName"

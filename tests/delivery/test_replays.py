@@ -163,3 +163,33 @@ def test_steps_that_find_little_follow_each_other_in_one_round(
     assert len(woken) == 2
     assert run_round()[1] == 6
     assert _wait_for_end(ada, which) == (6, 6)
+
+
+def test_a_replay_that_fails_does_not_hold_up_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replays, "REPLAYS_PER_ROUND_MAX", 1)
+    monkeypatch.setattr(replays, "ARRIVALS_PER_STEP_MAX", 1)
+    monkeypatch.setattr(engine, "MAINTENANCE_INTERVAL_S", 0.05)
+    ada = world.person("ada")
+    started = []
+    for _ in range(2):
+        group = ada.group()
+        reports_in_the_minute(ada, ada.device(group), *"abc")
+        which = {"groupId": group, "connectorId": ada.connector(group, NOBODY, enabled=False)}
+        started.append(which)
+    broken = int(started[0]["groupId"])
+    look_ahead = arrived_records.look_ahead
+    is_mended = False
+
+    def look_ahead_unless_broken(tx: Tx, group: int, *arguments: Any) -> tuple[int, int]:
+        if group == broken and not is_mended:
+            raise RuntimeError("a fault that stays")
+        return look_ahead(tx, group, *arguments)
+
+    for which in started:
+        ok(ada.post("/connector/replay", {**which, **MINUTE}))
+    monkeypatch.setattr(arrived_records, "look_ahead", look_ahead_unless_broken)
+    assert _wait_for_end(ada, started[1]) == (3, 3)
+    is_mended = True
+    assert _wait_for_end(ada, started[0]) == (3, 3)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
+import structlog
 
 from longwire import metrics
 from longwire.clock import Moment
@@ -54,6 +55,8 @@ US_PER_STEP_MAX = 20_000.0
 QUEUED_MAX = 2_000
 LISTED_MAX = 20
 BEFORE_ANY_GROUP = "0"
+
+log = structlog.get_logger()
 
 
 def start_replay(
@@ -135,7 +138,12 @@ async def advance_replays(
     due = await database.read(partial(store.list_next, most=REPLAYS_PER_ROUND_MAX))
     for replay_id in due:
         run_step = partial(_run_step, database, replay_id, writer, tracer)
-        await _take_turn(run_step, STEPS_PER_ROUND_MAX // len(due), wake)
+        try:
+            await _take_turn(run_step, STEPS_PER_ROUND_MAX // len(due), wake)
+        except Exception:
+            # It is tried again, after the others. Without a database there is nothing to say of it.
+            await database.write(partial(store.defer, replay_id))
+            log.exception("replay step failed", replay=replay_id)
 
 
 async def _take_turn(

@@ -72,6 +72,15 @@ def lock_running(tx: Tx, replay_id: str) -> Replay | None:
     return Replay(**row._mapping) if row else None
 
 
+def defer(replay_id: str, tx: Tx) -> None:
+    """Make a replay the last of those that have a turn."""
+    tx.execute(
+        sa.update(_table)
+        .where(_table.c.id == replay_id, _table.c.state == "running")
+        .values(updated_at=tx.now)
+    )
+
+
 def save(tx: Tx, replay: Replay) -> None:
     """Update the progress, unless it was cancelled."""
     tx.execute(

@@ -165,16 +165,20 @@ function useSamePerson(): void {
   }, [id, session]);
 }
 
-// Why there is nothing to show of the group in the address, or null. The group that was open last is
-// kept for screens that belong to none, as long as there is such a group.
+// Why there is nothing to show of the group in the address, or null. The group that was opened last is
+// kept for screens that belong to none, also if its page is left before the service has answered. If
+// there is no such group, the one before is kept.
 function useUnknownGroup(groupId: string | null, addressed: string | undefined): ApiProblem | null {
   const group = useQuery({ ...groupQuery(groupId ?? ""), enabled: groupId !== null });
   const problem = group.error instanceof ApiProblem && group.error.status === 404 ? group.error : null;
+  const known = useRef(preferences().lastGroup);
   const isKnown = group.data !== undefined;
   useEffect(() => {
-    if (addressed && isKnown) setPreference("lastGroup", addressed);
-    if (!addressed && problem) setPreference("lastGroup", "");
-  }, [addressed, isKnown, problem]);
+    if (isKnown && groupId) known.current = groupId;
+    if (problem && known.current === groupId) known.current = "";
+    if (problem) setPreference("lastGroup", known.current);
+    else if (addressed) setPreference("lastGroup", addressed);
+  }, [groupId, addressed, isKnown, problem]);
   return addressed ? problem : null;
 }
 

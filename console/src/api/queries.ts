@@ -13,7 +13,7 @@ export const queryClient = new QueryClient({
       networkMode: "always",
       staleTime: 10_000,
       refetchOnWindowFocus: false,
-      // Refusals are final. A service that is away is asked again by the query's own error view.
+      // Refusals are final. A service that is unreachable is asked again by the query's own error view.
       retry: (failures, error) => !(error instanceof ApiProblem) && failures < RETRIES_MAX,
     },
   },

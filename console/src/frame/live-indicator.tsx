@@ -38,16 +38,16 @@ export function LiveIndicator() {
   const state = useLiveState(mayListen ? groupId : null);
   const isPaused = usePaused();
   const [, setTick] = useState(0);
-  const isAway = state?.is === "reconnecting";
+  const isReconnecting = state?.is === "reconnecting";
   useEffect(() => {
-    if (!isAway) return;
+    if (!isReconnecting) return;
     const timer = setInterval(() => setTick((tick) => tick + 1), 1_000);
     return () => clearInterval(timer);
-  }, [isAway]);
+  }, [isReconnecting]);
   useShortcuts([{ key: "p", label: "Pause, or go on", run: () => setPaused(!paused()) }]);
   const { tone, sign, words, title } = appearanceOf(state, isPaused);
   const press = () => {
-    if (isAway || state?.is === "refused") retryLive();
+    if (isReconnecting || state?.is === "refused") retryLive();
     else setPaused(!isPaused);
   };
   return (

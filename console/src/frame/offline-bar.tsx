@@ -2,7 +2,7 @@
 // would change something.
 import { useEffect, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
-import { noteAway, noteReachable, useAwaySince } from "~/api/away";
+import { noteUnreachable, noteReachable, useUnreachableSince } from "~/api/reachability";
 import { Unreachable } from "~/api/client";
 import { BASE_PATH } from "~/base-path";
 import { duration } from "~/time";
@@ -19,18 +19,18 @@ async function isReachable(): Promise<boolean> {
 
 function useDetection(): void {
   const client = useQueryClient();
-  const since = useAwaySince();
+  const since = useUnreachableSince();
   useEffect(
     () =>
       client.getQueryCache().subscribe((event) => {
-        if (event.type === "updated" && event.action.type === "error" && event.action.error instanceof Unreachable) noteAway();
+        if (event.type === "updated" && event.action.type === "error" && event.action.error instanceof Unreachable) noteUnreachable();
       }),
     [client],
   );
   useEffect(() => {
-    window.addEventListener("offline", noteAway);
+    window.addEventListener("offline", noteUnreachable);
     return () => {
-      window.removeEventListener("offline", noteAway);
+      window.removeEventListener("offline", noteUnreachable);
       noteReachable(); // without a frame nobody would find out
     };
   }, []);
@@ -53,7 +53,7 @@ function useDetection(): void {
 
 export function OfflineBar() {
   useDetection();
-  const since = useAwaySince();
+  const since = useUnreachableSince();
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
     if (since === null) return;

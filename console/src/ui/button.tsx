@@ -1,5 +1,5 @@
 import type { ButtonHTMLAttributes, ReactNode } from "react";
-import { useAwayReason } from "~/api/away";
+import { useUnreachableReason } from "~/api/reachability";
 
 // A link is a button within a text; a plain one looks as its own class says.
 const CLASSES = {
@@ -15,13 +15,13 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   look?: keyof typeof CLASSES;
   // Why it cannot be pressed at the moment: shown as its title, and the button stays focusable.
   disabledReason?: string | undefined;
-  // Whether it changes something, which waits while the service is away.
+  // Whether it changes something, which waits while the service is unreachable.
   writes?: boolean;
   children: ReactNode;
 }
 
 export function Button({ look = "normal", writes = look === "primary" || look === "danger", disabledReason, onClick, className = "", ...rest }: ButtonProps) {
-  const reason = useAwayReason(writes) ?? disabledReason;
+  const reason = useUnreachableReason(writes) ?? disabledReason;
   const isDisabled = rest.disabled === true || reason !== undefined;
   return (
     <button

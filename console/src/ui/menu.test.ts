@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { offeredItems, type MenuItem } from "./menu";
 
 const item = (given: Partial<MenuItem>): MenuItem => ({ label: "Rename", writes: true, onSelect: () => {}, ...given });
-const reasons = (items: readonly MenuItem[], isAway: boolean) => offeredItems(items, isAway).map((each) => each.disabledReason);
+const reasons = (items: readonly MenuItem[], isUnreachable: boolean) => offeredItems(items, isUnreachable).map((each) => each.disabledReason);
 
 describe("a menu", () => {
-  it("offers nothing that writes while the service is away, whatever it looks like", () => {
+  it("offers nothing that writes while the service is unreachable, whatever it looks like", () => {
     const items = [item({}), item({ look: "danger" }), item({ writes: false })];
     expect(reasons(items, true)).toEqual(["The service cannot be reached", "The service cannot be reached", undefined]);
     expect(reasons(items, false)).toEqual([undefined, undefined, undefined]);

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { flushSync } from "react-dom";
-import { awayReason, useAwaySince } from "~/api/away";
+import { unreachableReason, useUnreachableSince } from "~/api/reachability";
 
 // A button with a popover below it. The browser closes it on Escape and on a press elsewhere.
 export function Popover({
@@ -66,18 +66,18 @@ export function Popover({
 export interface MenuItem {
   label: ReactNode;
   onSelect: () => void;
-  // Whether it changes something, or leads to what does: that waits while the service is away.
+  // Whether it changes something, or leads to what does: that waits while the service is unreachable.
   writes: boolean;
   look?: "danger";
   disabledReason?: string | undefined;
 }
 
-export function offeredItems(items: readonly MenuItem[], isAway: boolean): readonly MenuItem[] {
-  return items.map((item) => ({ ...item, disabledReason: awayReason(isAway, item.writes) ?? item.disabledReason }));
+export function offeredItems(items: readonly MenuItem[], isUnreachable: boolean): readonly MenuItem[] {
+  return items.map((item) => ({ ...item, disabledReason: unreachableReason(isUnreachable, item.writes) ?? item.disabledReason }));
 }
 
 export function Menu({ label, items: given, look = "normal" }: { label: ReactNode; items: readonly MenuItem[]; look?: "normal" | "quiet" }) {
-  const items = offeredItems(given, useAwaySince() !== null);
+  const items = offeredItems(given, useUnreachableSince() !== null);
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined) return;

@@ -219,7 +219,7 @@ def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
         expect(page.get_by_role("tabpanel").get_by_role("row")).to_have_count(2)
 
 
-def test_while_the_service_is_away_nothing_is_changed_and_nothing_typed_is_lost(
+def test_while_the_service_is_unreachable_nothing_is_changed_and_nothing_typed_is_lost(
     world: World, browse: OpenConsole
 ) -> None:
     ada = world.person("ada")

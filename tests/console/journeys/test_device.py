@@ -143,7 +143,7 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         expect(page.get_by_role("listitem").filter(has_text="moved the device")).to_be_visible()
 
 
-def test_while_the_service_is_away_a_menu_offers_nothing_that_changes_the_device(
+def test_while_the_service_is_unreachable_a_menu_offers_nothing_that_changes_the_device(
     world: World, browse: OpenConsole
 ) -> None:
     ada = world.person("ada")

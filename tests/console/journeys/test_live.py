@@ -221,7 +221,7 @@ def test_pause_holds_the_list_and_going_on_loses_nothing(world: World, browse: O
         expect(page.get_by_role("row").nth(1)).to_contain_text("n last")
 
 
-def test_after_the_service_was_away_the_list_has_what_came_meanwhile(
+def test_after_the_service_was_unreachable_the_list_has_what_came_meanwhile(
     world: World, browse: OpenConsole
 ) -> None:
     ada = world.person("ada")

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useAwaySince } from "~/api/away";
+import { useUnreachableSince } from "~/api/reachability";
 import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { Button } from "~/ui/button";
@@ -44,8 +44,8 @@ export function FilterEditor({ connector }: { connector: Connector }) {
   });
   const items = preview.items ?? [];
   const at = chosenIndex(items, chosen);
-  const isAway = useAwaySince() !== null;
-  const canSave = isChanged && !mistake && !save.isPending && !isAway;
+  const isUnreachable = useUnreachableSince() !== null;
+  const canSave = isChanged && !mistake && !save.isPending && !isUnreachable;
   return (
     <div className="connector-filter">
       <Card title="Filter" note={mayWrite ? `CEL · tried as you type · ${COMMAND} Enter saves` : "CEL"}>

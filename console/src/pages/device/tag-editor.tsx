@@ -1,6 +1,6 @@
 import { useState, type FormEvent } from "react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useAwaySince } from "~/api/away";
+import { useUnreachableSince } from "~/api/reachability";
 import { api, read } from "~/api/client";
 import { parseTags } from "~/pages/devices/bulk";
 import { Button } from "~/ui/button";
@@ -12,7 +12,7 @@ type TagChange = { addTags: string[] } | { removeTags: string[] };
 export function TagEditor({ device, mayChange, onChanged }: { device: Device; mayChange: boolean; onChanged: (device: Device) => void }) {
   const client = useQueryClient();
   const [text, setText] = useState<string | null>(null);
-  const isAway = useAwaySince() !== null;
+  const isUnreachable = useUnreachableSince() !== null;
   const tags = device.tags ?? [];
   // By name, not as a whole list: what others have tagged meanwhile stays, and is not undone either.
   const put = async (change: TagChange): Promise<Device> => {
@@ -35,7 +35,7 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
   });
   const add = (event: FormEvent) => {
     event.preventDefault();
-    if (isAway) return;
+    if (isUnreachable) return;
     const added = parseTags(text ?? "").filter((tag) => !tags.includes(tag));
     setText(null);
     if (added.length > 0) change.mutate({ tagged: { addTags: added }, undone: { removeTags: added }, text: `Added ${added.join(", ")} to ${device.name}` });

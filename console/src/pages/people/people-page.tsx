@@ -3,7 +3,7 @@ import "./people.css";
 import { useState } from "react";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { useAwayReason } from "~/api/away";
+import { useUnreachableReason } from "~/api/reachability";
 import { CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { groupQuery, queryClient, sessionQuery } from "~/api/queries";
@@ -119,7 +119,7 @@ function MemberRow({
   onAsk: (member: Member, what: "may" | "link") => void;
   onRemove: (member: Member) => void;
 }) {
-  const away = useAwayReason();
+  const unreachable = useUnreachableReason();
   const mayWrite = mayCall(rights, "PUT /group/user");
   const isHeldByMe = !member.role || roles.some((role) => role.id === member.role?.id);
   const reason = lock ?? (isHeldByMe ? undefined : "Their role holds more than yours.");
@@ -143,8 +143,8 @@ function MemberRow({
           <select
             className="input"
             aria-label={`Role of ${nameOf(member)}`}
-            disabled={away !== undefined}
-            title={away}
+            disabled={unreachable !== undefined}
+            title={unreachable}
             value={member.role?.id ?? ""}
             onChange={(event) => {
               const chosen = roles.find((role) => role.id === event.target.value);

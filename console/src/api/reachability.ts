@@ -1,8 +1,8 @@
-// Since when the service has been away, or null. One value for the page: the frame finds out, and
+// Since when the service has been unreachable, or null. One value for the page: the frame finds out, and
 // whatever would change something waits.
 import { useSyncExternalStore } from "react";
 
-const AWAY_REASON = "The service cannot be reached";
+const UNREACHABLE_REASON = "The service cannot be reached";
 
 let since: number | null = null;
 const listeners = new Set<() => void>();
@@ -18,7 +18,7 @@ function set(value: number | null): void {
   for (const listener of listeners) listener();
 }
 
-export function noteAway(): void {
+export function noteUnreachable(): void {
   set(since ?? Date.now());
 }
 
@@ -27,14 +27,14 @@ export function noteReachable(): void {
 }
 
 // Why something that writes waits, if it does.
-export function awayReason(isAway: boolean, writes: boolean): string | undefined {
-  return isAway && writes ? AWAY_REASON : undefined;
+export function unreachableReason(isUnreachable: boolean, writes: boolean): string | undefined {
+  return isUnreachable && writes ? UNREACHABLE_REASON : undefined;
 }
 
-export function useAwayReason(writes = true): string | undefined {
-  return awayReason(useAwaySince() !== null, writes);
+export function useUnreachableReason(writes = true): string | undefined {
+  return unreachableReason(useUnreachableSince() !== null, writes);
 }
 
-export function useAwaySince(): number | null {
+export function useUnreachableSince(): number | null {
   return useSyncExternalStore(subscribe, () => since);
 }

@@ -10,6 +10,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Locator,
     Page,
     Request,
     Response,
@@ -135,6 +136,24 @@ def open_console(
         console.check()
     finally:
         context.close()
+
+
+def drag(target: Locator, begin: tuple[float, float], end: tuple[float, float]) -> None:
+    """Press at a point of an element, move to another and release: as parts of width and height.
+
+    Not before the element has stopped moving: what is loaded above shifts it.
+    """
+    box = target.bounding_box()
+    assert box is not None
+
+    def hover(x: float, y: float) -> None:
+        target.hover(position={"x": box["width"] * x, "y": box["height"] * y})
+
+    hover(*begin)
+    target.page.mouse.down()
+    hover((begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2)
+    hover(*end)
+    target.page.mouse.up()
 
 
 def seed_devices(person: Person, group: str, count: int, **fields: Any) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.console.browser import PHONE
+from tests.console.browser import PHONE, drag
 from tests.console.conftest import OpenConsole
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
@@ -24,7 +24,7 @@ def warm(person: Person, device: str, *degrees: float) -> None:
     """Records of the last minutes, newest last."""
     now = datetime.now(UTC)
     for number, celsius in enumerate(degrees):
-        at = now - timedelta(seconds=len(degrees) - number)
+        at = now - timedelta(minutes=len(degrees) - number)
         person.reports(device, timestamp=at.isoformat(), data=json.dumps({"celsius": celsius}))
 
 
@@ -190,13 +190,7 @@ def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
         warm(ada, device, 9, 7, 3)
         before = {each.id for each in receiver.wait_for(3)}
         page = console.open(f"/g/{harbour}/connectors/{connector}?from=now-1h&to=now")
-        chart = page.locator(".u-over").bounding_box()
-        assert chart is not None
-        middle = chart["y"] + chart["height"] / 2
-        page.mouse.move(chart["x"] + chart["width"] * 0.5, middle)
-        page.mouse.down()
-        page.mouse.move(chart["x"] + chart["width"] - 1, middle, steps=3)
-        page.mouse.up()
+        drag(page.locator(".u-over"), (0.5, 0.5), (0.99, 0.5))
         main = page.get_by_role("main")
         expect(main).to_contain_text("5 records, 5 pass; 3 were sent before")
         assert "replayFrom=" in page.url

@@ -30,8 +30,10 @@ def test_a_group_is_chosen_and_things_are_found_by_the_palette(
         expect(page.get_by_role("heading", name="Devices")).to_be_visible()
         page.keyboard.press("/")
         field = page.get_by_role("combobox", name="Find a device")
+        place = field.bounding_box()
         field.fill("BEEF")
         expect(page.get_by_role("option", name="Crane 7")).to_be_visible()
+        assert field.bounding_box() == place, "nothing moves away from under a click"
         console.check_accessibility()
         page.keyboard.press("Enter")
         expect(page).to_have_url(f"{world.url}/console/d/{device}")

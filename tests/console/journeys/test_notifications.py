@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.console.browser import drag
 from tests.console.conftest import OpenConsole
 from tests.delivery.receiver import Receiver
 from tests.world import World, ok
@@ -30,21 +31,13 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         page.get_by_label("URL (required)").fill(receiver.url)
         page.get_by_role("radio", name="A device leaves an area").check()
         page.get_by_role("button", name="Draw a circle").click()
-        box = page.get_by_role("application", name="Area").bounding_box()
-        assert box
-        middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.move(*middle)
-        page.mouse.down()
-        page.mouse.move(middle[0] + 60, middle[1], steps=3)
-        page.mouse.up()
+        area = page.get_by_role("application", name="Area")
+        drag(area, (0.5, 0.5), (0.6, 0.5))
         expect(page.get_by_label("Latitude")).to_have_value(re.compile(r"^51\.9"))
         # What was drawn can be taken: by the mouse, and by keys.
         radius = page.get_by_label("Radius in metres")
         drawn = int(radius.input_value())
-        page.mouse.move(middle[0] + 60, middle[1])
-        page.mouse.down()
-        page.mouse.move(middle[0] + 90, middle[1], steps=3)
-        page.mouse.up()
+        drag(area, (0.6, 0.5), (0.65, 0.5))
         expect(radius).not_to_have_value(str(drawn))
         dragged = int(radius.input_value())
         assert dragged > drawn * 1.3
@@ -73,13 +66,7 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         page.get_by_role("button", name="Take theirs").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Gone")
         # A time of the week is drawn, from eight to five on a Tuesday; nobody keeps it.
-        week = page.locator(".week-ground-area").bounding_box()
-        assert week
-        tuesday = week["y"] + week["height"] * 1.5 / 7
-        page.mouse.move(week["x"] + week["width"] * 8 / 24, tuesday)
-        page.mouse.down()
-        page.mouse.move(week["x"] + week["width"] * 17 / 24, tuesday, steps=2)
-        page.mouse.up()
+        drag(page.locator(".week-ground-area"), (8 / 24, 1.5 / 7), (17 / 24, 1.5 / 7))
         expect(page.get_by_role("main")).to_contain_text("Tuesday 08:00 to 17:00")
         page.get_by_role("button", name="Discard").click()
         page.get_by_role("link", name="Notifications").last.click()

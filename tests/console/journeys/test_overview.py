@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.console.browser import drag
 from tests.console.conftest import OpenConsole
 from tests.delivery.receiver import Receiver
 from tests.world import World, ok, record_of
@@ -71,14 +72,9 @@ def test_figures_chart_and_attention_lead_to_what_is_behind_them(
         table = page.get_by_role("region", name="Messages by kind, as table")
         expect(table.get_by_role("cell", name="12", exact=True)).to_have_count(1)
         page.get_by_role("button", name="As chart").click()
-        box = chart.bounding_box()
-        assert box is not None
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 40)
-        page.mouse.down()
-        page.mouse.move(box["x"] + box["width"] - 30, box["y"] + 60, steps=4)
-        page.mouse.up()
+        drag(chart, (0.5, 0.3), (0.95, 0.4))
         expect(page).to_have_url(re.compile(r"from=20\d\d-"))
-        chart.dblclick(position={"x": box["width"] / 2, "y": 40})
+        chart.dblclick(position={"x": 400, "y": 40})
         expect(page).to_have_url(re.compile("from=now-15m"))
         chart.focus()
         page.keyboard.press("End")

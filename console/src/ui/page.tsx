@@ -1,26 +1,24 @@
 import { useEffect, type ReactNode } from "react";
 
-// The head of every screen: where it is, what it is, what can be done.
-export function PageHeader({
-  title,
-  above,
-  state,
-  below,
-  actions,
-}: {
+interface PageHead {
   title: string;
+  // There is room for it from the beginning, also while it is undefined.
   above?: ReactNode;
   state?: ReactNode;
   below?: ReactNode;
   actions?: ReactNode;
-}) {
+}
+
+// The head of every screen: where it is, what it is, what can be done.
+export function PageHeader(head: PageHead) {
+  const { title, above, state, below, actions } = head;
   useEffect(() => {
     document.title = `${title} · longwire`;
   }, [title]);
   return (
     <header className="page-head">
       <div className="page-head-text">
-        {above && <div className="page-above">{above}</div>}
+        {"above" in head && <div className="page-above">{above}</div>}
         <div className="page-title">
           <h1>{title}</h1>
           {state}

@@ -23,7 +23,7 @@ function useElapsed(ms: number): boolean {
 // What the page has asked for and has nothing of yet.
 const AWAITED = { type: "active", predicate: (query: Query) => query.state.data === undefined } as const;
 
-// Grey rows of the right height after 150 ms; after 5 s it says so and can be stopped.
+// Grey rows of the right height, which are seen after 150 ms; after 5 s it says so and can be stopped.
 export function Loading({ rows = 8 }: { rows?: number }) {
   const client = useQueryClient();
   const isVisible = useElapsed(QUIET_MS);
@@ -44,10 +44,9 @@ export function Loading({ rows = 8 }: { rows?: number }) {
         <Button onClick={goOn}>Try again</Button>
       </div>
     );
-  if (!isVisible) return <div className="loading" aria-busy="true" />;
   return (
-    <div className="loading" aria-busy="true" role="status">
-      <span className="visually-hidden">Loading</span>
+    <div className={isVisible ? "loading" : "loading loading-quiet"} aria-busy="true" role="status">
+      {isVisible && <span className="visually-hidden">Loading</span>}
       {Array.from({ length: rows }, (_, index) => (
         <div key={index} className="skeleton" />
       ))}

@@ -43,16 +43,19 @@ function ResendButton({ connector }: { connector: Connector }) {
     },
     onError: (error) => showToast(error.message, { tone: "bad" }),
   });
-  if (!mayResend || !health || health.deadLetters === 0) return null;
+  // How many there are comes later than that there are some; the button has its place from the beginning.
+  const isAny = health ? health.deadLetters > 0 : connector.dataFailurePolicy?.hasData === true;
+  if (!mayResend || !isAny) return null;
   const isResending = connector.dataFailurePolicy?.resending === true;
+  const waits = isResending ? "It is being done." : health ? undefined : "They are being counted.";
   return (
-    <Button writes onClick={() => resend.mutate()} disabledReason={isResending ? "It is being done." : undefined} disabled={resend.isPending}>
+    <Button writes onClick={() => resend.mutate()} disabledReason={waits} disabled={resend.isPending}>
       {isResending ? (
         "Resending…"
       ) : (
         <span>
-          Resend {countText(health.deadLetters)}
-          <span className="if-wide"> {health.deadLetters === 1 ? "dead letter" : "dead letters"}</span>
+          Resend {health ? countText(health.deadLetters) : "…"}
+          <span className="if-wide"> {health?.deadLetters === 1 ? "dead letter" : "dead letters"}</span>
         </span>
       )}
     </Button>

@@ -179,8 +179,8 @@ export function PlatformPage() {
     );
   return (
     <>
-      <PageHeader title="Platform" state={state} below={settings.data ? `longwire ${settings.data.version}, figures of the process that answered` : undefined} />
-      <QueryView query={metrics}>{(samples) => <Figures samples={samples} />}</QueryView>
+      <PageHeader title="Platform" state={state} below={settings.data ? `longwire ${settings.data.version}, figures of the process that answered` : " "} />
+      <QueryView query={metrics} skeletonRows={7}>{(samples) => <Figures samples={samples} />}</QueryView>
       <Users />
     </>
   );

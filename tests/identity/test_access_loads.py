@@ -21,6 +21,7 @@ from longwire.model import Actor, Membership, Role, SignInMethod
 from longwire.quotas import Quotas
 from longwire.settings import Settings
 from longwire.startup import build_database
+from longwire.store import cache_epochs
 from longwire.store import groups as store_groups
 from longwire.store import roles as store_roles
 from longwire.store.database import Database, Tx
@@ -300,7 +301,6 @@ def test_a_new_role_evicts_nothing_and_can_be_given_at_once(
     here = make_world()
     ada, bob = here.person("ada"), here.person("bob")
     group = ada.group()
-    cache = here.database.context.caches.auth
     there = World(here.settings, AdjustableClock()) if engine == "postgresql" else here
 
     def at_other_process(person: Person) -> Person:
@@ -309,9 +309,9 @@ def test_a_new_role_evicts_nothing_and_can_be_given_at_once(
 
     try:
         ok(at_other_process(ada).get("/group", groupId=group))
-        generation = cache.generation
+        epoch = here.read(cache_epochs.read_epochs).auth
         role = ada.role("group.read", "member.read")
-        assert cache.generation == generation
+        assert here.read(cache_epochs.read_epochs).auth == epoch
         # By a process that may have cached its creator as they were before.
         body = {"email": here.email_of(bob), "groupId": group, "roleId": role}
         ok(at_other_process(ada).put("/group/invite", body))

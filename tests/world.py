@@ -364,7 +364,8 @@ def nothing_happens(world: World) -> Iterator[None]:
     trail = world.audit()
     yield
     now = world.everything()
-    assert [name for name in rows if now[name] != rows[name]] == []
+    changed = {name: (rows[name], now[name]) for name in rows if now[name] != rows[name]}
+    assert not changed, changed
     assert world.audit() == trail
 
 

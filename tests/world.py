@@ -32,7 +32,7 @@ from longwire.model import SYSTEM, Actor
 from longwire.notifications import monitoring
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
-from longwire.store import citus
+from longwire.store import cache_epochs, citus
 from longwire.store.database import Database, Tx
 from longwire.store.schema import metadata
 from longwire.web.errors import encode_problem
@@ -284,6 +284,14 @@ class World:
 
     def write(self, work: Callable[[Tx], T]) -> T:
         return self._run(self.database.write(work))
+
+    def observe_own_changes(self) -> None:
+        """The watcher of epochs sees this process's own changes again, and evicts what it cached.
+
+        From here on there is nothing to see.
+        """
+        caches = self.database.context.caches
+        self.read(lambda tx: caches.observe(cache_epochs.read_epochs(tx)))
 
     def run_monitors_once(
         self, places: Mapping[int, int] = MappingProxyType({})

@@ -436,8 +436,7 @@ def test_a_connectors_new_name_evicts_nothing_and_its_filter_evicts_its_group_on
     caches = world.database.context.caches
     load_all(world, root, below, other)
     ok(ada.get("/group", groupId=root))
-    # The watcher sees this process's own changes once more; from here on there is nothing to see.
-    world.read(lambda tx: caches.observe(cache_epochs.read_epochs(tx)))
+    world.observe_own_changes()
     load_all(world, root, below, other)
     generation = caches.auth.generation
     entries = dict(caches.config._namespaces["matchers"])
@@ -454,7 +453,7 @@ def test_a_connectors_new_name_evicts_nothing_and_its_filter_evicts_its_group_on
     assert is_cached(world, other)
     assert world.read(lambda tx: [matcher_count(tx, each) for each in (below, other)]) == [1, 0]
     ok(ada.delete("/connector", **connector))
-    world.read(lambda tx: caches.observe(cache_epochs.read_epochs(tx)))  # as before
+    world.observe_own_changes()
     assert world.read(lambda tx: matcher_count(tx, below)) == 0
     ada.connector(other, "https://example.com/")
     assert is_cached(world, below) and not is_cached(world, other)
@@ -465,7 +464,7 @@ def test_a_connectors_new_name_evicts_nothing_and_its_filter_evicts_its_group_on
 def test_an_uncommitted_change_does_not_advance_the_observed_epoch(world: World) -> None:
     group = world.person("ada").group()
     caches = world.database.context.caches
-    world.read(lambda tx: caches.observe(cache_epochs.read_epochs(tx)))
+    world.observe_own_changes()
 
     def change_and_roll_back(tx: Tx) -> None:
         before = caches.config.epoch

@@ -189,6 +189,7 @@ def test_a_repeated_request_does_not_read_the_database_of_a_single_process(
         for number in range(3):
             ada.reports(device, kind, timestamp=1_700_000_000 + number, data=f"{kind} {number}")
     query = {"deviceId": device, "limit": 2, "beginDate": "2020-01-01"}
+    world.observe_own_changes()
     first = {kind: ada.get(f"/device/{kind}", **query) for kind in KINDS}
     with recorded_reads(world, monkeypatch) as reads:
         for kind in KINDS:
@@ -331,6 +332,7 @@ def test_a_page_is_cached_until_one_of_its_records_expires(
         )
 
     both = (["ten minutes left", "half an hour left"], ["half an hour left"], True)
+    world.observe_own_changes()
     assert fetch() == both
     world.clock.let_pass(seconds=5 * 60)
     with recorded_reads(world, monkeypatch) as reads:

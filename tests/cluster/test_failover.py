@@ -116,6 +116,8 @@ def test_records_wait_for_the_promotion_in_their_order(
         assert not any(each.done() for each in sent)
         pair.standby.promote()
         assert [each.result().status_code for each in sent] == [200] * 5
+    # Reads have connections of their own, which may be those to the old primary.
+    eventually(lambda: ada.get("/device/data", deviceId=device).status_code == 200)
     found = [each["data"] for each in ada.records(device)]
     assert found[1:] == [f"{each}" for each in range(5)]
 

@@ -33,6 +33,24 @@ PHONE = {"width": 375, "height": 800}
 # The only things that the console may keep in the browser.
 STORED = {"theme", "density", "zone", "keys", "lastGroup"}
 
+# Requests that are on their way.
+COUNT_REQUESTS = """
+window.pending = 0;
+window.quiet = 0;
+const send = window.fetch;
+window.fetch = (...request) => {
+    window.pending += 1;
+    return send(...request).finally(() => { window.pending -= 1; });
+};"""
+# For a few frames nothing was asked for, nothing is loading, and the screen before is gone.
+SETTLED = """() => {
+    const isBusy = window.pending > 0
+        || document.querySelector('main .skeleton, main [aria-busy=true], main > [data-before]')
+        || !document.querySelector('main > *');
+    window.quiet = isBusy ? 0 : window.quiet + 1;
+    return window.quiet > 3;
+}"""
+
 expect.set_options(timeout=PATIENCE_MS)
 
 

@@ -2,16 +2,39 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
+from longwire.demo.seeding import SeedOptions
 from tests.chromium import Driver
 from tests.console.browser import Console, open_console
-from tests.world import Person, World
+from tests.console.screens import list_screens
+from tests.demo_world import fill_world
+from tests.world import Person, World, ok
 
 OpenConsole = Callable[..., AbstractContextManager[Console]]
+NOWHERE = "http://127.0.0.1:9"
+
+
+@dataclass(frozen=True)
+class Company:
+    group: str
+    screens: dict[str, str]
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    """The company of the demo; whom it forwards to is not there."""
+    options = SeedOptions(NOWHERE, NOWHERE, devices=11, history_days=0.1)
+    group = fill_world(world, options).group_id
+
+    def get(path: str, parameters: dict[str, str]) -> object:
+        return ok(world.operator.get(path, **parameters))
+
+    return Company(group, list_screens(get, group))
 
 
 @pytest.fixture(scope="session")

@@ -16,16 +16,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Request, Response, Route, expect
 
-from longwire.demo.seeding import SeedOptions
-from tests.console.browser import Console
-from tests.console.conftest import OpenConsole
-from tests.console.screens import list_screens
-from tests.demo_world import fill_world
+from tests.console.browser import COUNT_REQUESTS, SETTLED, Console
+from tests.console.conftest import Company, OpenConsole
 from tests.world import Person, World, ok
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
-NOWHERE = "http://127.0.0.1:9"
 NARROW = ("group.read", "device.read", "device.update", "record.read")
 CALLERS = ("operator", "administrator", "manager", "narrow", "viewer", "nobody")
 # Leads out of the console, or says nothing to the service.
@@ -39,28 +35,11 @@ PAUSE_MS = 500  # after which what was typed is looked at
 DEPTH_MAX = 2
 ALIKE_MAX = 2  # of things that differ by a name only
 
-# Requests that are on their way, and things that stood on the screen before.
-COUNT_REQUESTS = """
-window.pending = 0;
-window.quiet = 0;
-const send = window.fetch;
-window.fetch = (...request) => {
-    window.pending += 1;
-    return send(...request).finally(() => { window.pending -= 1; });
-};"""
 MARK = """() => {
     for (const each of document.querySelectorAll('main > *')) each.dataset.before = '';
     window.quiet = 0;
 }"""
 GO = f"path => {{ ({MARK})(); history.pushState({{}}, '', '/console' + path); }}"
-# For a few frames nothing was asked for, nothing is loading, and the screen before is gone.
-SETTLED = """() => {
-    const isBusy = window.pending > 0
-        || document.querySelector('main .skeleton, main [aria-busy=true], main > [data-before]')
-        || !document.querySelector('main > *');
-    window.quiet = isBusy ? 0 : window.quiet + 1;
-    return window.quiet > 3;
-}"""
 # What can be used: of the dialog or menu that is open, else of the screen.
 OFFERS = """
 const opened = [...document.querySelectorAll('dialog[open], [popover]:popover-open')].at(-1);
@@ -123,29 +102,16 @@ class Caller:
         return self.is_operator or needs is None or needs in self.permissions
 
 
-@dataclass(frozen=True)
-class Company:
-    group: str
-    screens: dict[str, str]
-    needs: dict[str, str]  # the permission of each operation that needs one
-
-
 @pytest.fixture
-def company(world: World) -> Company:
-    options = SeedOptions(NOWHERE, NOWHERE, devices=11, history_days=0.1)
-    group = fill_world(world, options).group_id
-
-    def get(path: str, parameters: dict[str, str]) -> object:
-        return ok(world.operator.get(path, **parameters))
-
+def needs(world: World) -> dict[str, str]:
+    """The permission of each operation that needs one."""
     document = ok(world.operator.get("/openapi.json"))
-    needs = {
+    return {
         f"{method.upper()} {path}": operation["x-permission"]
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
         if "." in operation.get("x-permission", "")
     }
-    return Company(group, list_screens(get, group), needs)
 
 
 def create_caller(world: World, company: Company, name: str) -> Caller:
@@ -163,10 +129,13 @@ def create_caller(world: World, company: Company, name: str) -> Caller:
 class Walk:
     """One browser of a caller, at one screen after the other."""
 
-    def __init__(self, console: Console, company: Company, caller: Caller) -> None:
+    def __init__(
+        self, console: Console, company: Company, needs: dict[str, str], caller: Caller
+    ) -> None:
         self.page = console.page
         self._console = console
         self._company = company
+        self._needs = needs
         self._caller = caller
         self._refused: list[str] = []
         self._used: set[tuple[str, Offer]] = set()
@@ -196,7 +165,7 @@ class Walk:
         self._caller.tried.add(operation)
         if operation == "POST /group" and "parentId" not in address.query:
             operation = ""  # a group at the top is everybody's to create
-        if not self._caller.may(self._company.needs.get(operation)):
+        if not self._caller.may(self._needs.get(operation)):
             self._complain(f"is offered {operation}")
         body = {"code": "bad_input", "detail": "Nothing was changed.", "status": 400}
         route.fulfill(status=400, content_type="application/problem+json", body=json.dumps(body))
@@ -307,11 +276,11 @@ def may_change(caller: Caller) -> bool:
 
 
 def test_a_narrow_role_sees_every_screen_or_why_not(
-    world: World, company: Company, browse: OpenConsole
+    world: World, company: Company, needs: dict[str, str], browse: OpenConsole
 ) -> None:
     caller = create_caller(world, company, "narrow")
     with browse(world, caller.person) as console:
-        walk = Walk(console, company, caller)
+        walk = Walk(console, company, needs, caller)
         for path in company.screens.values():
             walk.go(path)
         walk.follow_sections()
@@ -320,11 +289,11 @@ def test_a_narrow_role_sees_every_screen_or_why_not(
 @pytest.mark.soak
 @pytest.mark.parametrize("name", CALLERS)
 def test_nobody_is_offered_what_is_refused(
-    world: World, company: Company, browse: OpenConsole, name: str
+    world: World, company: Company, needs: dict[str, str], browse: OpenConsole, name: str
 ) -> None:
     caller = create_caller(world, company, name)
     with browse(world, caller.person) as console:
-        walk = Walk(console, company, caller)
+        walk = Walk(console, company, needs, caller)
         for path in company.screens.values():
             walk.use_all(path)
         walk.follow_sections()

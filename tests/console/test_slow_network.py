@@ -5,16 +5,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from longwire.demo.seeding import SeedOptions
 from tests.console.browser import Console
-from tests.console.conftest import OpenConsole
-from tests.console.screens import list_screens
-from tests.demo_world import fill_world
-from tests.world import World, ok
+from tests.console.conftest import NOWHERE, Company, OpenConsole
+from tests.world import World
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
-NOWHERE = "http://127.0.0.1:9"
 ROUND_TRIP_MS = 400
 BYTES_PER_S = 50_000
 # As browsers count it: the share of the window that moved, times how far it did.
@@ -47,14 +43,8 @@ def slow_down(console: Console) -> None:
 
 
 @pytest.fixture
-def screens(world: World) -> dict[str, str]:
-    options = SeedOptions(NOWHERE, NOWHERE, devices=11, history_days=0.1)
-    group = fill_world(world, options).group_id
-
-    def get(path: str, parameters: dict[str, str]) -> Any:
-        return ok(world.operator.get(path, **parameters))
-
-    return list_screens(get, group)
+def screens(company: Company) -> dict[str, str]:
+    return company.screens
 
 
 @pytest.mark.soak

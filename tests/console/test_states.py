@@ -14,16 +14,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Request, Route, TimeoutError, expect
 
-from longwire.demo.seeding import SeedOptions
 from tests.console.browser import PHONE, Console
-from tests.console.conftest import OpenConsole
-from tests.console.screens import list_screens
-from tests.demo_world import fill_world
-from tests.world import World, ok
+from tests.console.conftest import Company, OpenConsole
+from tests.world import World
 
 pytestmark = [pytest.mark.parametrize("engine", ["sqlite"]), pytest.mark.slow]
 
-NOWHERE = "http://127.0.0.1:9"
 # Asked for by what stands around every screen.
 KEPT = {"/session", "/console/settings", "/group", "/health/live"}
 # One tab of a device is about something of its own once the device itself is there.
@@ -33,7 +29,7 @@ FORMS = {"import"}
 REQUEST_ID = "7776ddb92b00001ec"
 DETAIL = "This is what the service says."
 WAIT_S = 30
-AWAY = "The service cannot be reached"
+UNREACHABLE = "The service cannot be reached"
 
 GO = """path => {
     const marked = document.querySelectorAll('main > *, main [role=alert], main .refreshing');
@@ -62,24 +58,6 @@ STATES = (
     State(429, "too_many_requests", (DETAIL, "Trying again in")),
     State(503, "unavailable", (DETAIL, "Trying again in")),
 )
-
-
-@dataclass(frozen=True)
-class Company:
-    group: str
-    screens: dict[str, str]
-
-
-@pytest.fixture
-def company(world: World) -> Company:
-    """The company of the demo; whom it forwards to is not there."""
-    options = SeedOptions(NOWHERE, NOWHERE, devices=11, history_days=0.1)
-    group = fill_world(world, options).group_id
-
-    def get(path: str, parameters: dict[str, str]) -> object:
-        return ok(world.operator.get(path, **parameters))
-
-    return Company(group, list_screens(get, group))
 
 
 def go(page: Page, path: str) -> None:
@@ -227,12 +205,12 @@ def test_without_the_service_every_screen_stays_readable(
             show(page, screen, path)
             console.check_accessibility()
         console.context.set_offline(True)
-        expect(page.locator(".offline")).to_contain_text(AWAY)
+        expect(page.locator(".offline")).to_contain_text(UNREACHABLE)
         for screen, path in company.screens.items():
             go(page, path)
             expect(page).to_have_url(f"{world.url}/console{path}")
             expect(page.locator("main h1"), screen).to_be_visible()
-            other = page.locator(NEW_ALERT).filter(has_not_text=AWAY)
+            other = page.locator(NEW_ALERT).filter(has_not_text=UNREACHABLE)
             expect(other, screen).to_have_count(0)
             for places in ("main", OPENED):
                 page.evaluate(PRESS, places)

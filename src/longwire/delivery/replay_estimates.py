@@ -119,9 +119,10 @@ class ReplayEstimator:
             total = 0
             for each in segments:
                 if each.is_in_period and total < COUNTED_MAX:
-                    total += arrived_records.count_arrivals(
+                    found, _ = arrived_records.look_ahead(
                         tx, each.group, each.after_seq, each.until_seq, COUNTED_MAX - total
                     )
+                    total += found
             return total
 
         return self._result(rest=await self._database.read(count), is_all=False)

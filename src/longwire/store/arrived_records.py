@@ -51,18 +51,6 @@ order by a.seq
 limit :most
 """
 
-COUNT_ARRIVALS = """
-select count(*)
-from (
-    select a.seq
-    from arrival a
-    where a.group_id = :home
-        and a.seq > :after
-        and a.seq < :until
-    limit :most
-) counted
-"""
-
 LOOK_AHEAD = """
 select count(*), max(ahead.seq)
 from (
@@ -182,12 +170,6 @@ def list_arrivals(
     )
     found = _read_stored(tx, rows)
     return [found.get(row[_SEQ], row[_SEQ]) for row in rows]
-
-
-def count_arrivals(tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int) -> int:
-    """How many arrivals there are between two, at most so many."""
-    values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
-    return int(tx.fetch_raw(COUNT_ARRIVALS, values)[0][0])
 
 
 def look_ahead(

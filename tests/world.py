@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import sqlalchemy as sa
 import uvloop
 
 from longwire.app import App
@@ -32,9 +33,8 @@ from longwire.model import SYSTEM, Actor
 from longwire.notifications import monitoring
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
-from longwire.store import cache_epochs, citus
+from longwire.store import cache_epochs, citus, schema
 from longwire.store.database import Database, Tx
-from longwire.store.schema import metadata
 from longwire.web.errors import encode_problem
 from longwire.web.server import build_server
 from tests.waiting import PATIENCE_S, eventually
@@ -314,7 +314,7 @@ class World:
 
         def work(tx: Tx) -> dict[str, list[tuple[Any, ...]]]:
             found = {}
-            for table in metadata.sorted_tables:
+            for table in schema.metadata.sorted_tables:
                 if table.name not in left_out:
                     rows = [tuple(row) for row in tx.rows(table.select()) if not expired(tx, row)]
                     found[table.name] = sorted(rows, key=repr)
@@ -330,7 +330,7 @@ class World:
         """(actor, action, object) in order."""
 
         def work(tx: Tx) -> list[tuple[str, str, str]]:
-            table = metadata.tables["audit"]
+            table = schema.metadata.tables["audit"]
             rows = tx.rows(table.select().order_by(table.c.id))
             return [(row.actor_id, row.action, row.object_id) for row in rows]
 
@@ -457,6 +457,8 @@ def prepare_data_folder(folder: Path, database: str = "", slots: int = SLOTS) ->
     settings = Settings(data=folder, database=database, database_slots=slots if database else 0)
     created, save_key = build_database(settings, Clock())
     prepare(created, settings, save_key)
+    # It would expire in the middle of some test of a run that takes a quarter of an hour.
+    created.upgrade(lambda tx: tx.execute(sa.delete(schema.sign_in_code)))
     if is_distributed:
         created.upgrade(citus.distribute)
     created.close()

@@ -109,7 +109,10 @@ export function TypePage() {
             <QueryView query={decoder} noun="device type" skeletonRows={6}>
               {(present) => <Workbench key={present.updatedAt} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} />}
             </QueryView>
-            <Policy type={type} isEditable={rights.isOperator} />
+            {/* Shown with what is above it, which is as high as the decoder is long. */}
+            <div hidden={decoder.isPending}>
+              <Policy type={type} isEditable={rights.isOperator} />
+            </div>
           </>
         )}
       </QueryView>

@@ -960,7 +960,7 @@ def test_when_two_processes_move_or_delete_a_device_only_one_succeeds(
     for answer in late:
         refused(answer.result(120), 404, "deviceIds[0]", "deviceIds[1]")
     assert counts() == [1, 0]
-    assert len(world.everything()["device"]) == len(world.everything()["device_stay"]) == 1
+    assert len(world.list_rows("device")) == len(world.list_rows("device_stay")) == 1
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])

@@ -37,6 +37,7 @@ from longwire.store import cache_epochs, citus, schema
 from longwire.store.database import Database, Tx
 from longwire.web.errors import encode_problem
 from longwire.web.server import build_server
+from tests.plain_client import PlainClient
 from tests.waiting import PATIENCE_S, eventually
 
 T = TypeVar("T")
@@ -47,7 +48,10 @@ PAGES_MAX = 1_000  # of a list that a test walks
 
 # With surplus or expired idle connections the client closes one that it has just given to another
 # thread, whose request then fails with "Bad file descriptor".
-KEEP_IDLE = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=20)
+IDLE_S = 20
+KEEP_IDLE = httpx.Limits(
+    max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_S
+)
 
 # What each kind of record requires in addition to device and timestamp.
 _REQUIRED: dict[str, dict[str, str]] = {
@@ -81,6 +85,19 @@ class AdjustableClock(Clock):
         """The test decides what time it is, not the database."""
 
 
+def _select_all(table: sa.Table) -> str:
+    columns = ", ".join(f'"{column.name}"' for column in table.c)
+    condition = "expires_at is null or expires_at > :now" if "expires_at" in table.c else "true"
+    return f"select {columns} from {table.name} where {condition}"
+
+
+_EVERYTHING = {
+    table.name: _select_all(table)
+    for table in schema.metadata.sorted_tables
+    if table.name not in {"access_token", "audit", "cache_epoch", "config_change", "node"}
+}
+
+
 class Person:
     """A user or an app client with an access token, or an anonymous caller."""
 
@@ -94,7 +111,8 @@ class Person:
         headers = dict(kwargs.pop("headers", {}))
         if self.token is not None:
             headers.setdefault("Authorization", f"Bearer {self.token}")
-        return self.world.http.request(method, path, headers=headers, **kwargs)
+        client = self.world.choose_client(method, path, kwargs)
+        return client.request(method, path, headers=headers, **kwargs)
 
     def get(self, path: str, **params: Any) -> httpx.Response:
         return self.request("GET", path, params=params)
@@ -220,6 +238,13 @@ class World:
         self.http = httpx.Client(
             base_url=self.url, timeout=PATIENCE_S, verify=False, limits=KEEP_IDLE
         )
+        self._plain = PlainClient(self.port, self.http.headers, timeout_s=PATIENCE_S, idle_s=IDLE_S)
+
+    def choose_client(
+        self, method: str, path: str, options: Mapping[str, Any]
+    ) -> httpx.Client | PlainClient:
+        is_plain = not self.settings.tls_cert and self._plain.can_send(method, path, options)
+        return self._plain if is_plain else self.http
 
     def _serve(self, ready: "Future[asyncio.AbstractEventLoop]") -> None:
         async def run() -> None:
@@ -233,6 +258,7 @@ class World:
 
     def stop(self) -> None:
         self.http.close()
+        self._plain.close()
         self._server.should_exit = True
         self._thread.join(120)
         assert not self._thread.is_alive(), "the service did not stop"
@@ -308,21 +334,28 @@ class World:
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every table but tokens and the audit log, to see that nothing changed.
 
-        What has expired is left out: it is deleted some time later.
+        The rows are as the driver reads them: a test that takes every request of the API reads
+        all tables hundreds of times. What has expired is left out: it is deleted some time later.
         """
-        left_out = {"access_token", "audit", "cache_epoch", "config_change", "node"}
 
         def work(tx: Tx) -> dict[str, list[tuple[Any, ...]]]:
-            found = {}
-            for table in schema.metadata.sorted_tables:
-                if table.name not in left_out:
-                    rows = [tuple(row) for row in tx.rows(table.select()) if not expired(tx, row)]
-                    found[table.name] = sorted(rows, key=repr)
-            return found
+            return {
+                name: sorted(tx.fetch_raw(sql, {"now": tx.now}), key=repr)
+                for name, sql in _EVERYTHING.items()
+            }
 
-        def expired(tx: Tx, row: Any) -> bool:
-            expires_at = getattr(row, "expires_at", None)
-            return expires_at is not None and bool(expires_at <= tx.now)
+        return self.read(work)
+
+    def list_rows(self, name: str) -> list[tuple[Any, ...]]:
+        """The rows of one table that have not expired."""
+        table = schema.metadata.tables[name]
+
+        def work(tx: Tx) -> list[tuple[Any, ...]]:
+            statement = table.select()
+            if "expires_at" in table.c:
+                expires_at = table.c.expires_at
+                statement = statement.where(expires_at.is_(None) | (expires_at > tx.now))
+            return sorted((tuple(row) for row in tx.rows(statement)), key=repr)
 
         return self.read(work)
 

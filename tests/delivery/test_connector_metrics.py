@@ -90,10 +90,10 @@ def test_every_message_is_counted_where_it_was_made_and_where_it_ended(world: Wo
     # Old minutes are deleted, and those of a deleted connector.
     ok(ada.delete("/connector", connectorId=bad, groupId=group))
     run(world, maintenance.delete_old_deliveries(world.database, 30))
-    assert len({row[0] for row in world.everything()["connector_minute"]}) == 1
+    assert len({row[0] for row in world.list_rows("connector_minute")}) == 1
     world.clock.let_pass(days=31)
     run(world, maintenance.delete_old_connector_metrics(world.database, 30))
-    assert world.everything()["connector_minute"] == []
+    assert world.list_rows("connector_minute") == []
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -175,7 +175,7 @@ def _queued(world: World) -> int:
 def _attempted(world: World) -> int:
     """Messages with at least one settled attempt."""
     place = schema.delivery.c.keys().index("attempt_log")
-    return sum(row[place] is not None for row in world.everything()["delivery"])
+    return sum(row[place] is not None for row in world.list_rows("delivery"))
 
 
 @pytest.mark.engine_free

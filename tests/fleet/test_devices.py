@@ -766,7 +766,7 @@ def test_deleting_many_devices_of_many_groups_takes_no_more_statements_than_one(
     assert (len(taken), taken) == (5 * len(gone), erased)
     while world.write(delete_erased):
         pass
-    assert len(world.everything()["record_data"]) == len(ada.records(kept)) == 1
+    assert len(world.list_rows("record_data")) == len(ada.records(kept)) == 1
 
 
 def test_the_same_original_id_again_is_another_device(world: World) -> None:

@@ -123,7 +123,7 @@ def test_drift_follows_policies_devices_and_the_tree(world: World) -> None:
     assert drifting(ada, root) == {}
     report(ada, device, 3, unit="m3")
     ok(ada.delete("/device", deviceId=device, groupId=root))
-    assert world.everything()["device_report"] == []
+    assert world.list_rows("device_report") == []
 
 
 @pytest.mark.engine_free
@@ -136,7 +136,7 @@ def test_a_report_that_has_not_changed_is_not_stored_again(world: World) -> None
     compare(world)
 
     def reports() -> list[Any]:
-        return world.everything()["device_report"]
+        return world.list_rows("device_report")
 
     stored = reports()
     assert len(stored) == 3
@@ -197,4 +197,4 @@ def test_the_checks_of_a_large_tree_take_bounded_steps(world: World, monkeypatch
     compare(world)
     found = drifting(ada, root, subgroups=True)
     assert found == {each: [("/b", 1, None)] for each in devices}
-    assert world.everything()["configuration_check"] == []
+    assert world.list_rows("configuration_check") == []

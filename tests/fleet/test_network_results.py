@@ -254,7 +254,7 @@ def test_outcomes_of_one_moment_are_stored_each_with_its_event_in_order(
         known: ("sent", "the network has taken it"),
     }
     assert site.events(moved) == []
-    stored = {row[0]: row for row in world.everything()["downlink"]}
+    stored = {row[0]: row for row in world.list_rows("downlink")}
     assert "failed" in stored[left]
     assert "network-1" in stored[taken]
     assert "network-2" in stored[known]
@@ -315,7 +315,7 @@ def test_outcomes_for_devices_that_are_gone_change_nothing(
     site.queues(2)
     ok(site.ada.delete("/device", deviceId=site.devices[0], groupId=site.home))
     site.settles([DOWN, Refused("the device was deleted", is_final=True)])
-    assert world.everything()["downlink"] == []
+    assert world.list_rows("downlink") == []
 
 
 def test_outcomes_for_registrations_of_devices_that_are_gone_change_nothing(
@@ -326,7 +326,7 @@ def test_outcomes_for_registrations_of_devices_that_are_gone_change_nothing(
     (device,) = site.creates(1, 1)
     ok(site.ada.delete("/device", deviceId=device, groupId=site.home))
     site.settles([Refused("the device was deleted", is_final=True)])
-    assert world.everything()["registration"] == []
+    assert world.list_rows("registration") == []
 
 
 class RegistrationSite(Site):
@@ -390,7 +390,7 @@ def test_outcomes_of_registrations_of_one_moment_are_each_shown(
         {"state": "pending", "reason": registrations.NOT_CONFIGURED},
         taken,
     ]
-    stored = [row[1:6] for row in sorted(world.everything()["registration"])]
+    stored = [row[1:6] for row in sorted(world.list_rows("registration"))]
     assert [(bool(pac), state, answer) for pac, _, state, answer, _ in stored] == [
         (False, "registered", "the network has taken it"),
         (True, "failed", "bad code"),
@@ -430,5 +430,5 @@ def test_registrations_that_waited_for_an_api_take_no_more_statements_than_two(
     assert site.states(devices) == [queued] * (4 + MANY)
     claimed = site.claims(4 + MANY)
     assert [each.claimed.device_id for each in claimed] == devices
-    rows = sorted(world.everything()["registration"])
+    rows = sorted(world.list_rows("registration"))
     assert [row[5] for row in rows] == [each.claimed.seq for each in claimed]

@@ -95,7 +95,7 @@ def test_a_device_is_registered_with_all_its_fields(
         for secret in (PAC, "canary-password"):
             assert secret not in repr(world.everything())
             assert secret not in repr(logs)
-        (row,) = world.everything()["registration"]
+        (row,) = world.list_rows("registration")
         assert "" in row, "what was sealed is not kept any longer"
 
 

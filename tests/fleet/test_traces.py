@@ -184,7 +184,7 @@ def test_receptions_are_sealed_bounded_and_deleted_in_time(world: World) -> None
 
     def sizes() -> dict[str, int]:
         found = {small: 0, large: 0}
-        for group, _, size in world.everything()["reception_size"]:
+        for group, _, size in world.list_rows("reception_size"):
             found[str(group)] += size
         return found
 
@@ -203,7 +203,7 @@ def test_receptions_are_sealed_bounded_and_deleted_in_time(world: World) -> None
     assert "reception" in trace(ada, recordId=oldest[-1]["id"])
     world.clock.let_pass(days=3.1)
     clean(72, GIB)
-    assert world.everything()["reception"] == []
+    assert world.list_rows("reception") == []
     assert sizes() == {small: 0, large: 0}
     assert "reception" not in trace(ada, recordId=oldest[-1]["id"])
 
@@ -220,13 +220,13 @@ def test_large_receptions_are_deleted_a_few_at_a_time(
             network(ada, group, up(number))
 
     def count() -> int:
-        return len(world.everything()["reception"])
+        return len(world.list_rows("reception"))
 
     def prune(tx: Tx) -> int | None:
         return receptions.prune(tx, after_group=0, before=tx.now + HOUR)
 
     receive(*range(10, 15))
-    size = max(len(row[-1]) for row in world.everything()["reception"])
+    size = max(len(row[-1]) for row in world.list_rows("reception"))
     monkeypatch.setattr(receptions, "PRUNE_BYTES_MAX", 2 * size)
     for left in (3, 1):
         assert world.write(prune) == 0, "there is more of this group"
@@ -257,7 +257,7 @@ def test_the_operator_says_how_long_receptions_are_kept(
     network(ada, group, up())
     assert "body" in trace(ada, recordId=newest(ada, group, kinds="data")["id"])["reception"]
     world.clock.let_pass(seconds=3 * 3_600)
-    eventually(lambda: world.everything()["reception"] == [])
+    eventually(lambda: world.list_rows("reception") == [])
 
 
 @pytest.mark.engine_free
@@ -270,7 +270,7 @@ def test_the_operator_says_how_large_all_receptions_may_be(
     group = ada.group()
     ada.device(group, network="chirpstack", originalId=EUI)
     network(ada, group, up())
-    eventually(lambda: world.everything()["reception"] == [])
+    eventually(lambda: world.list_rows("reception") == [])
     assert "reception" not in trace(ada, recordId=newest(ada, group, kinds="data")["id"])
 
 
@@ -281,5 +281,5 @@ def test_without_hours_no_reception_is_kept(make_world: Callable[..., World]) ->
     group = ada.group()
     ada.device(group, network="chirpstack", originalId=EUI)
     network(ada, group, up())
-    assert world.everything()["reception"] == []
+    assert world.list_rows("reception") == []
     assert "reception" not in trace(ada, recordId=newest(ada, group, kinds="data")["id"])

@@ -534,7 +534,7 @@ def is_write_waiting(world: World) -> bool:
 
 
 def stored_parents(world: World) -> dict[str, str | None]:
-    return {row[0]: row[1] for row in world.everything()["device_group"]}
+    return {row[0]: row[1] for row in world.list_rows("device_group")}
 
 
 def paths_of(parents: dict[str, str | None]) -> set[tuple[str, str, int]]:
@@ -551,7 +551,7 @@ def paths_of(parents: dict[str, str | None]) -> set[tuple[str, str, int]]:
 
 
 def assert_paths_follow_from_parents(world: World) -> None:
-    stored = world.everything()["group_path"]
+    stored = world.list_rows("group_path")
     assert set(stored) == paths_of(stored_parents(world))
     assert len(set(stored)) == len(stored)
 

@@ -200,7 +200,7 @@ def test_the_push_token_registered_last_is_the_one_shown(world: World) -> None:
     assert registered["createdAt"] > browser["createdAt"] > phone["createdAt"]
     assert "deviceName" not in registered  # registering again replaces it
     assert ok(ada.get("/user/me"))["devices"] == registered
-    assert len(world.everything()["push_token"]) == 2
+    assert len(world.list_rows("push_token")) == 2
 
     removed = ok(ada.delete("/user/vendorToken", token="phone-token"))
     assert removed["value"] is True and removed["message"]

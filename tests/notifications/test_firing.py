@@ -291,7 +291,7 @@ def test_a_notification_that_is_deleted_sends_nothing_any_more(world: World) -> 
         assert [each.json["reason"] for each in alarm.receiver.wait_for(1)] == ["last"]
         assert other.queued == 1
         assert ok(alarm.person.get("/group", groupId=alarm.group))[0]["numberOfNotifications"] == 1
-        assert len(world.everything()["notification_state"]) == 1
+        assert len(world.list_rows("notification_state")) == 1
         world._run(maintenance.delete_old_deliveries(world.database, 30))
         rows = world.everything()
         assert rows["notification_state"] == []
@@ -313,7 +313,7 @@ def test_a_device_that_moves_takes_what_was_remembered_of_it_along(world: World)
         alarm.fix(50.0, 2.5)
         assert alarm.queued == 1
         ok(ada.delete("/device", deviceId=alarm.device, groupId=alarm.group))
-        assert world.everything()["notification_state"] == []
+        assert world.list_rows("notification_state") == []
 
 
 def test_a_test_is_sent_at_once_whatever_schedule_and_throttle_say(world: World) -> None:

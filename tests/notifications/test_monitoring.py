@@ -120,7 +120,7 @@ def test_of_many_monitoring_processes_one_fires(world: World) -> None:
     with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
         devices = [alarm.device, *(alarm.person.device(alarm.group) for _ in range(4))]
         rule = world.read(partial(only_rule, group=alarm.group))
-        numbers = [each[0] for each in world.everything()["device"]]
+        numbers = [each[0] for each in world.list_rows("device")]
         world.clock.let_pass(seconds=601)
 
         async def all_at_once() -> None:
@@ -180,7 +180,7 @@ def test_a_fleet_that_falls_silent_does_not_hold_up_other_notifications(
     with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
         for _ in range(4):
             alarm.person.device(alarm.group)
-        numbers = sorted(each[0] for each in world.everything()["device"])
+        numbers = sorted(each[0] for each in world.list_rows("device"))
         rule = world.read(partial(only_rule, group=alarm.group))
         other = Alarm(
             alarm.person,
@@ -207,7 +207,7 @@ def test_a_second_process_waits_for_the_first_and_does_not_fire(world: World) ->
     """The same on purpose: the second one begins while the first has not committed yet."""
     with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
         rule = world.read(partial(only_rule, group=alarm.group))
-        numbers = [each[0] for each in world.everything()["device"]]
+        numbers = [each[0] for each in world.list_rows("device")]
         notify = partial(
             monitoring.notify_changes,
             rule=rule,

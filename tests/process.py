@@ -21,8 +21,9 @@ import httpx
 import psutil
 
 from tests.preloaded import RunningCommand, launcher
+from tests.socket_client import SocketClient
 from tests.waiting import PATIENCE_S, eventually
-from tests.world import KEEP_IDLE, ok
+from tests.world import ok
 
 START_S = PATIENCE_S
 STOP_S = 120
@@ -125,9 +126,7 @@ class Service:
         found = re.search(r" serves (https?://\S+) ", self.out)
         assert found, f"it did not start: {self.out}\n{self.err}"
         self.url = found[1]
-        self.http = httpx.Client(
-            base_url=self.url, timeout=PATIENCE_S, verify=False, limits=KEEP_IDLE
-        )
+        self.http = SocketClient(self.url)
         eventually(lambda: self.has_exited or self.is_live(), START_S)
         assert not self.has_exited, self.err
         return self

@@ -37,7 +37,7 @@ from longwire.store import cache_epochs, citus, schema
 from longwire.store.database import Database, Tx
 from longwire.web.errors import encode_problem
 from longwire.web.server import build_server
-from tests.plain_client import PlainClient
+from tests.socket_client import SocketClient
 from tests.waiting import PATIENCE_S, eventually
 
 T = TypeVar("T")
@@ -45,13 +45,6 @@ T = TypeVar("T")
 KINDS = ("data", "event", "geoloc", "telemetry")
 NOON = "2026-03-01T12:00:00.000Z"
 PAGES_MAX = 1_000  # of a list that a test walks
-
-# With surplus or expired idle connections the client closes one that it has just given to another
-# thread, whose request then fails with "Bad file descriptor".
-IDLE_S = 20
-KEEP_IDLE = httpx.Limits(
-    max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_S
-)
 
 # What each kind of record requires in addition to device and timestamp.
 _REQUIRED: dict[str, dict[str, str]] = {
@@ -111,8 +104,7 @@ class Person:
         headers = dict(kwargs.pop("headers", {}))
         if self.token is not None:
             headers.setdefault("Authorization", f"Bearer {self.token}")
-        client = self.world.choose_client(method, path, kwargs)
-        return client.request(method, path, headers=headers, **kwargs)
+        return self.world.http.request(method, path, headers=headers, **kwargs)
 
     def get(self, path: str, **params: Any) -> httpx.Response:
         return self.request("GET", path, params=params)
@@ -235,16 +227,7 @@ class World:
         self._loop = ready.result(timeout=PATIENCE_S)
         scheme = "https" if self.settings.tls_cert else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
-        self.http = httpx.Client(
-            base_url=self.url, timeout=PATIENCE_S, verify=False, limits=KEEP_IDLE
-        )
-        self._plain = PlainClient(self.port, self.http.headers, timeout_s=PATIENCE_S, idle_s=IDLE_S)
-
-    def choose_client(
-        self, method: str, path: str, options: Mapping[str, Any]
-    ) -> httpx.Client | PlainClient:
-        is_plain = not self.settings.tls_cert and self._plain.can_send(method, path, options)
-        return self._plain if is_plain else self.http
+        self.http = SocketClient(self.url)
 
     def _serve(self, ready: "Future[asyncio.AbstractEventLoop]") -> None:
         async def run() -> None:
@@ -258,7 +241,6 @@ class World:
 
     def stop(self) -> None:
         self.http.close()
-        self._plain.close()
         self._server.should_exit = True
         self._thread.join(120)
         assert not self._thread.is_alive(), "the service did not stop"

@@ -22,8 +22,9 @@ import httpx
 from longwire.clock import SECOND, Clock
 from tests.process import Service
 from tests.reports import KINDS, Body, counted, devices, list_records, metrics, report
+from tests.socket_client import KEEP_IDLE
 from tests.waiting import eventually
-from tests.world import KEEP_IDLE, ok
+from tests.world import ok
 
 SENDERS = 4
 FLEET = 5

@@ -1,6 +1,6 @@
 // The group that is looked at. Choosing another one keeps the section.
 import { useState } from "react";
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useLocation, useNavigate } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
 import { childGroupsQuery, groupQuery, groupSearchQuery } from "~/api/queries";
@@ -47,12 +47,14 @@ function Twig({ group, depth, onChoose }: { group: TreeGroup; depth: number; onC
 
 export function GroupTree({ onChoose }: { onChoose: (id: string) => void }) {
   const [q, setQ] = useState("");
-  const found = useQuery(groupSearchQuery(q.trim()));
+  // The tree, or what was found before, stays until there is something else.
+  const found = useQuery({ ...groupSearchQuery(q.trim()), placeholderData: keepPreviousData });
   return (
     <div className="group-tree">
       <input className="input" type="search" placeholder="Find a group" aria-label="Find a group" value={q} onChange={(event) => setQ(event.target.value)} />
-      {q.trim() ? (
+      {q.trim() && !found.isPending ? (
         <ul className="tree">
+          {found.isError && <li className="ink-3">{found.error.message}</li>}
           {found.data?.items.map((group) => (
             <li key={group.id}>
               <button type="button" className="menu-item" onClick={() => onChoose(group.id)}>

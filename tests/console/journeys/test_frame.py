@@ -11,6 +11,7 @@ from tests.world import World
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
 GROUP = re.compile(r"/group\?")
+SEARCH = re.compile(r"[?&]q=")
 
 
 def test_a_group_is_chosen_and_things_are_found_by_the_palette(
@@ -82,3 +83,60 @@ def test_a_group_that_is_not_there_does_not_replace_the_last_one(
         console.open("/account")
         expect(page.get_by_role("button", name="Choose a group")).to_be_visible()
         assert page.evaluate("localStorage.getItem('longwire.lastGroup')") == ""
+
+
+def test_a_list_to_choose_from_stays_until_what_was_typed_is_found(
+    world: World, browse: OpenConsole
+) -> None:
+    """It would shrink otherwise, and a click where something stood would close it."""
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    quay = ada.group("Quay 3", parent=harbour)
+    ada.device(harbour, name="Crane 7")
+    room = ada.device(harbour, name="Cold room")
+    with browse(world, ada) as console:
+        held: list[Route] = []
+        page = console.open(f"/g/{harbour}/messages")
+
+        def type_slowly(field: str, text: str) -> None:
+            console.context.route(SEARCH, lambda route: held.append(route))
+            with page.expect_request(SEARCH):
+                page.get_by_role("searchbox", name=field).fill(text)
+
+        page.get_by_role("button", name="Any device").click()
+        crane = page.get_by_role("button", name="Crane 7")
+        expect(crane).to_be_visible()
+        type_slowly("Find a device", "cold")
+        expect(crane).to_be_visible()
+        console.context.unroute(SEARCH)  # what is held is sent
+        expect(crane).to_have_count(0)
+        page.get_by_role("button", name="Cold room").click()
+        expect(page).to_have_url(re.compile(room))
+
+        page.get_by_role("button", name="Harbour").click()
+        tree = page.get_by_role("button", name="Groups below Harbour")
+        expect(tree).to_be_visible()
+        type_slowly("Find a group", "quay")
+        expect(tree).to_be_visible()
+        console.context.unroute(SEARCH)
+        expect(tree).to_have_count(0)
+        page.get_by_role("button", name="Quay 3").click()
+        expect(page).to_have_url(re.compile(f"/g/{quay}/messages"))
+
+
+def test_a_list_to_choose_from_says_why_nothing_is_found(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    with browse(world, ada) as console:
+        console.expected_statuses |= {403}
+        page = console.open(f"/g/{harbour}/messages")
+        problem = {"code": "forbidden", "detail": "Searching is not allowed.", "status": 403}
+        console.context.route(SEARCH, lambda route: route.fulfill(status=403, json=problem))
+        page.get_by_role("button", name="Any device").click()
+        expect(page.get_by_text("No device matches.")).to_be_visible()
+        page.get_by_role("searchbox", name="Find a device").fill("cold")
+        expect(page.get_by_text("Searching is not allowed.")).to_be_visible()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Harbour").click()
+        page.get_by_role("searchbox", name="Find a group").fill("quay")
+        expect(page.get_by_text("Searching is not allowed.")).to_be_visible()

@@ -1,6 +1,6 @@
 // Devices are chosen by name: one for a filter, or several for what applies to some only.
 import { useId, useState } from "react";
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { TextField } from "~/ui/field";
@@ -20,6 +20,8 @@ function DeviceSearch({ groupId, leftOut = [], onChoose }: { groupId: string; le
     queryKey: ["devices", "choice", groupId, q],
     queryFn: ({ signal }) =>
       read(api.GET("/devices", { params: { query: { groupId, subgroups: true, limit: FOUND_MAX, sort: "name", ascending: true, ...(q ? { q } : {}) } }, signal })),
+    // What was found before stays until there is something else: a press where it stood would close the popover.
+    placeholderData: keepPreviousData,
   });
   const found = devices.data?.items.filter((each) => !leftOut.includes(each.deviceId));
   return (
@@ -31,7 +33,8 @@ function DeviceSearch({ groupId, leftOut = [], onChoose }: { groupId: string; le
             <span className="device-search-name">{each.name}</span> <span className="ink-3">{each.originalId}</span>
           </button>
         ))}
-        {found?.length === 0 && <p className="ink-2 device-search-none">{devices.isError ? devices.error.message : "No device matches."}</p>}
+        {devices.isError && <p className="ink-2 device-search-none">{devices.error.message}</p>}
+        {found?.length === 0 && <p className="ink-2 device-search-none">No device matches.</p>}
       </div>
     </div>
   );

@@ -5,9 +5,10 @@ A fifth of the time that tests spent in Python went into sending requests.
 
 import json
 import re
+import select
 import socket
 from collections.abc import Mapping
-from select import select
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,26 +28,8 @@ KEEP_IDLE = httpx.Limits(
 _PLAIN_PATH = re.compile(r"[/\w.-]+", re.ASCII)
 
 
-class _Response:
-    """What the parser has seen of a response."""
-
-    def __init__(self) -> None:
-        self.headers: list[tuple[bytes, bytes]] = []
-        self.body: list[bytes] = []
-        self.is_complete = False
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name, value))
-
-    def on_body(self, body: bytes) -> None:
-        self.body.append(body)
-
-    def on_message_complete(self) -> None:
-        self.is_complete = True
-
-
 class SocketClient(httpx.Client):
-    """A client whose plain requests go over a socket; it sends and fails as httpx does."""
+    """A client of httpx whose plain requests go over a socket."""
 
     def __init__(self, url: str) -> None:
         super().__init__(base_url=url, timeout=PATIENCE_S, verify=False, limits=KEEP_IDLE)
@@ -54,42 +37,56 @@ class SocketClient(httpx.Client):
         self._is_direct = address.scheme == "http" and address.path in {"", "/"}
         self._address = (address.hostname, address.port)
         self._idle: list[tuple[socket.socket, float]] = []
-        self._head = f" HTTP/1.1\r\nHost: {address.netloc}\r\n{_format_fields(self.headers)}"
+        self._defaults = {"host": address.netloc, **self.headers}
 
     def request(self, method: str, url: httpx.URL | str, **options: Any) -> httpx.Response:
-        if not self._is_direct or not _is_plain(method, url, options):
+        is_usable = self._is_direct and not self.is_closed and not self.cookies
+        if not is_usable or not _is_plain(method, url, options):
             return super().request(method, url, **options)
         query = f"?{httpx.QueryParams(options['params'])}" if options.get("params") else ""
-        fields, body = _format_fields(options.get("headers") or {}), b""
+        fields, body = dict(self._defaults), b""
         if options.get("json") is not None:
             body = _encode(options["json"])
-            fields += f"Content-Length: {len(body)}\r\nContent-Type: application/json\r\n"
+            fields |= {"content-length": str(len(body)), "content-type": "application/json"}
         elif method in {"POST", "PUT"}:
-            fields += "Content-Length: 0\r\n"
-        head = f"{method} {url}{query}{self._head}{fields}\r\n"
-        return self._exchange(head.encode("ascii") + body)
+            fields["content-length"] = "0"
+        fields |= {name.lower(): value for name, value in (options.get("headers") or {}).items()}
+        lines = [f"{method} {url}{query} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in fields.items()]
+        return self._exchange("\r\n".join([*lines, "\r\n"]).encode("ascii") + body)
 
     def close(self) -> None:
         super().close()
-        while self._idle:
-            self._idle.pop()[0].close()
+        self._close_idle()
 
     def _exchange(self, request: bytes) -> httpx.Response:
         connection = self._take_idle() or self._connect()
+        received = _ReceivedResponse()
         try:
-            connection.sendall(request)
-            return self._receive(connection)
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.sendall(request)  # whoever refuses it may respond before it is sent
+            received.read_from(connection)
+        except TimeoutError as error:
+            raise httpx.ReadTimeout(str(error)) from error
         except OSError as error:
-            connection.close()
             raise httpx.ReadError(str(error)) from error
+        finally:
+            if received.is_kept_alive:
+                self._idle.append((connection, monotonic()))
+            else:
+                connection.close()
+        if self.is_closed:  # meanwhile
+            self._close_idle()
+        return received.build()
 
     def _take_idle(self) -> socket.socket | None:
         while self._idle:
             connection, since = self._idle.pop()
-            is_closed = select([connection], [], [], 0)[0]
-            if not is_closed and monotonic() - since < IDLE_S:
+            events = select.poll()
+            events.register(connection, select.POLLIN)
+            if not events.poll(0) and monotonic() - since < IDLE_S:
                 return connection
-            connection.close()
+            connection.close()  # the service has closed it, or is about to
         return None
 
     def _connect(self) -> socket.socket:
@@ -98,33 +95,63 @@ class SocketClient(httpx.Client):
         except OSError as error:
             raise httpx.ConnectError(str(error)) from error
 
-    def _receive(self, connection: socket.socket) -> httpx.Response:
-        seen = _Response()
-        parser = httptools.HttpResponseParser(seen)
-        while not seen.is_complete:
-            received = connection.recv(65_536)
-            if not received:
-                connection.close()
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop()[0].close()
+
+
+class _ReceivedResponse:
+    """A response as the parser reports it."""
+
+    def __init__(self) -> None:
+        self.is_kept_alive = False
+        self._parser = httptools.HttpResponseParser(self)
+        self._status = 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body: list[bytes] = []
+        self._messages = 0
+        self._is_complete = False
+
+    def read_from(self, connection: socket.socket) -> None:
+        while not self._is_complete:
+            content = connection.recv(65_536)
+            if not content:
                 raise httpx.RemoteProtocolError("The response is incomplete.")
-            parser.feed_data(received)
-        if parser.should_keep_alive():
-            self._idle.append((connection, monotonic()))
-        else:
-            connection.close()
-        body = httpx.ByteStream(b"".join(seen.body))
-        response = httpx.Response(parser.get_status_code(), headers=seen.headers, stream=body)
+            try:
+                self._parser.feed_data(content)
+            except httptools.HttpParserError as error:
+                raise httpx.RemoteProtocolError(str(error)) from error
+        if self._messages > 1:
+            self.is_kept_alive = False
+            raise httpx.RemoteProtocolError("There is more than one response.")
+
+    def build(self) -> httpx.Response:
+        body = httpx.ByteStream(b"".join(self._body))
+        response = httpx.Response(self._status, headers=self._headers, stream=body)
         response.read()
         return response
+
+    # --- what the parser calls ---
+
+    def on_message_begin(self) -> None:
+        self._messages += 1
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name, value))
+
+    def on_body(self, body: bytes) -> None:
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self._is_complete = True
+        self._status = self._parser.get_status_code()
+        self.is_kept_alive = self._parser.should_keep_alive()
 
 
 def _is_plain(method: str, url: httpx.URL | str, options: Mapping[str, Any]) -> bool:
     """Whether nothing is asked for that only httpx can do."""
     is_known = method in METHODS and options.keys() <= {"headers", "params", "json"}
     return is_known and isinstance(url, str) and _PLAIN_PATH.fullmatch(url) is not None
-
-
-def _format_fields(headers: Mapping[str, str]) -> str:
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 
 def _encode(body: Any) -> bytes:

@@ -33,6 +33,9 @@ def load(page: Page, url: str) -> list[dict[str, Any]]:
     page.goto(url)
     expect(page.locator("main h1")).to_be_visible()
     page.wait_for_function(SETTLED, polling="raf")
+    # The stream is a worker's, which is not among the requests of the page.
+    expect(page.get_by_role("button", name="Live updates: live")).to_be_visible()
+    page.wait_for_function(SETTLED, polling="raf")
     return list(page.evaluate("window.shifts"))
 
 

@@ -45,28 +45,39 @@ function Twig({ group, depth, onChoose }: { group: TreeGroup; depth: number; onC
   );
 }
 
+// It says nothing until there is an answer, and keeps one until there is the next.
+function FoundGroups({ q, onChoose }: { q: string; onChoose: (id: string) => void }) {
+  const found = useQuery({ ...groupSearchQuery(q), placeholderData: keepPreviousData });
+  if (found.isPending) return null;
+  const isNone = found.data?.items.length === 0 && !found.isPlaceholderData;
+  return (
+    <div className="tree-found">
+      <ul className="tree">
+        {found.data?.items.map((group) => (
+          <li key={group.id}>
+            <button type="button" className="menu-item" onClick={() => onChoose(group.id)}>
+              {nameOr(group.name, group.id)}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <p role="status" className="ink-3">
+        {found.isError ? found.error.message : isNone ? "No group has this name." : ""}
+      </p>
+    </div>
+  );
+}
+
 export function GroupTree({ onChoose }: { onChoose: (id: string) => void }) {
-  const [q, setQ] = useState("");
-  // The tree, or what was found before, stays until there is something else.
-  const found = useQuery({ ...groupSearchQuery(q.trim()), placeholderData: keepPreviousData });
+  const [text, setText] = useState("");
+  const q = text.trim();
   return (
     <div className="group-tree">
-      <input className="input" type="search" placeholder="Find a group" aria-label="Find a group" value={q} onChange={(event) => setQ(event.target.value)} />
-      {q.trim() && !found.isPending ? (
-        <ul className="tree">
-          {found.isError && <li className="ink-3">{found.error.message}</li>}
-          {found.data?.items.map((group) => (
-            <li key={group.id}>
-              <button type="button" className="menu-item" onClick={() => onChoose(group.id)}>
-                {nameOr(group.name, group.id)}
-              </button>
-            </li>
-          ))}
-          {found.data?.items.length === 0 && <li className="ink-3">No group has this name.</li>}
-        </ul>
-      ) : (
+      <input className="input" type="search" placeholder="Find a group" aria-label="Find a group" value={text} onChange={(event) => setText(event.target.value)} />
+      {q && <FoundGroups q={q} onChoose={onChoose} />}
+      <div className="tree-all">
         <Branch parentId={null} depth={0} onChoose={onChoose} />
-      )}
+      </div>
     </div>
   );
 }

@@ -120,7 +120,16 @@ def test_a_list_to_choose_from_stays_until_what_was_typed_is_found(
         expect(tree).to_be_visible()
         console.context.unroute(SEARCH)
         expect(tree).to_have_count(0)
-        page.get_by_role("button", name="Quay 3").click()
+        quay_3 = page.get_by_role("button", name="Quay 3")
+        expect(quay_3).to_be_visible()
+        # From the beginning: nothing of the search before.
+        page.get_by_role("searchbox", name="Find a group").fill("")
+        expect(tree).to_be_visible()
+        type_slowly("Find a group", "qua")
+        expect(tree).to_be_visible()
+        expect(quay_3).to_have_count(0)
+        console.context.unroute(SEARCH)
+        quay_3.click()
         expect(page).to_have_url(re.compile(f"/g/{quay}/messages"))
 
 

@@ -24,6 +24,7 @@ function DeviceSearch({ groupId, leftOut = [], onChoose }: { groupId: string; le
     placeholderData: keepPreviousData,
   });
   const found = devices.data?.items.filter((each) => !leftOut.includes(each.deviceId));
+  const isNone = found?.length === 0 && !devices.isPlaceholderData;
   return (
     <div className="device-search">
       <input className="input" type="search" aria-label="Find a device" placeholder="Name, id or tag" value={text} onChange={(event) => setText(event.target.value)} />
@@ -33,8 +34,9 @@ function DeviceSearch({ groupId, leftOut = [], onChoose }: { groupId: string; le
             <span className="device-search-name">{each.name}</span> <span className="ink-3">{each.originalId}</span>
           </button>
         ))}
-        {devices.isError && <p className="ink-2 device-search-none">{devices.error.message}</p>}
-        {found?.length === 0 && <p className="ink-2 device-search-none">No device matches.</p>}
+        <p role="status" className="ink-2 device-search-none">
+          {devices.isError ? devices.error.message : isNone ? "No device matches." : ""}
+        </p>
       </div>
     </div>
   );

@@ -110,7 +110,7 @@ export function TypePage() {
               {(present) => <Workbench key={present.updatedAt} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} />}
             </QueryView>
             {/* Shown with what is above it, which is as high as the decoder is long. */}
-            <div hidden={decoder.isPending}>
+            <div hidden={decoder.isLoading}>
               <Policy type={type} isEditable={rights.isOperator} />
             </div>
           </>

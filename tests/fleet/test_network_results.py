@@ -209,8 +209,9 @@ def test_deliveries_of_a_process_that_died_are_taken_over_in_steps_with_pauses(
 
 
 def test_outcomes_of_one_moment_are_stored_each_with_its_event_in_order(
-    make_world: Callable[..., World],
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(maintenance, "DOWNLINKS_POLL_INTERVAL_S", 3_600)  # the test looks by itself
     world = make_world(**APIS, delivery=False)
     site = DownlinkSite(world, devices=3)
     device, moved, deleted = site.devices

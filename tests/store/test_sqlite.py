@@ -19,7 +19,7 @@ from longwire import startup
 from longwire.clock import Clock
 from longwire.errors import Conflict, OutcomeUnknown
 from longwire.settings import Settings
-from longwire.store import instance, schema, sqlite
+from longwire.store import instance, schema, sqlite, workers
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite
@@ -128,8 +128,11 @@ class Gate:
         self._open.set()
 
 
-def test_works_that_waited_together_are_stored_together(database: SQLite) -> None:
+def test_works_that_waited_together_are_stored_together(
+    database: SQLite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first gate makes them wait, the second one, as the last of them, delays the commit."""
+    monkeypatch.setattr(workers, "COMMIT_AFTER_S", PATIENCE_S)
     before, last = Gate(), Gate()
     facts = {f"fact {number}" for number in range(20)}
 

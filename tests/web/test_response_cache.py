@@ -398,6 +398,7 @@ def test_a_reader_that_began_before_a_commit_caches_nothing_stale(world: World) 
     stored.set()
     reading.join(120)
     assert cache.get(KEY, 0) is None
+    world.observe_own_changes()
     world.read(lambda tx: put(tx, b"one record stored"))
     found = cache.get(KEY, 0)
     assert (found is not None) == caches_responses(world)

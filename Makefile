@@ -9,6 +9,9 @@ PYTEST_ARGS ?= --forks 6
 # What is run once more on a PostgreSQL with several slots.
 SLOTTED_TESTS := tests/test_ingest.py tests/test_records.py tests/test_live.py tests/test_metrics.py \
 	tests/test_backup.py tests/delivery/test_engine.py tests/delivery/test_connectors.py tests/jobs
+# What is run once more with background tasks that run all the time.
+HURRIED_TESTS := tests/api tests/delivery tests/fleet tests/identity tests/jobs tests/notifications \
+	tests/store tests/web tests/test_ingest.py tests/test_live.py tests/test_metrics.py tests/test_retention.py
 LOCK_ARGS ?=
 
 # Bytecode is cached, whatever the environment says: the tests start some hundred processes, each of
@@ -122,6 +125,7 @@ bench: .venv/.dev-installed ## Measure the service
 soak: .venv/.dev-installed ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
 	LONGWIRE_TEST_SLOTS=4 $(BIN)/python -m pytest -m "not soak" -k postgresql $(PYTEST_ARGS) $(SLOTTED_TESTS)
+	$(BIN)/python -m pytest -m "not soak" -p tests.hurry $(PYTEST_ARGS) $(HURRIED_TESTS)
 
 # dev is resolved first and holds run to its versions, so that we test what we ship.
 lock: $(BIN)/python ## Write requirements/ from pyproject.toml

@@ -1,7 +1,9 @@
 """Device types: a decoder is tried on what is stored, saved, and applied to the past."""
 
+import re
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.console.conftest import OpenConsole
 from tests.world import World, ok
@@ -44,3 +46,21 @@ def test_a_decoder_is_tried_on_stored_payloads_and_then_saved(
         expect(page.get_by_text("succeeded")).to_be_visible()
         expect(page.get_by_text("1 of 1 · 1 changed")).to_be_visible()
     assert '"celsius":5' in operator.records(device)[0]["data"]
+
+
+def test_a_policy_is_shown_with_the_decoder_above_it(world: World, browse: OpenConsole) -> None:
+    """It would be pushed down otherwise, away from under a click."""
+    harbour = world.operator.group("Harbour")
+    with browse(world, world.operator) as console:
+        held: list[Route] = []
+        decoder = re.compile(r"/device/type/decoder\?")
+        console.open(f"/g/{harbour}/devices")
+        console.context.route(decoder, lambda route: held.append(route))
+        with console.page.expect_response(re.compile(r"/device/type/configuration\?")):
+            page = console.open("/types/generic")
+        policy = page.get_by_role("heading", name="Configuration policy")
+        expect(page.get_by_role("heading", name="Generic device")).to_be_visible()
+        expect(policy).to_have_count(0)
+        page.get_by_role("button", name="Stop").click()
+        expect(policy).to_be_visible()
+        assert held

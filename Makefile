@@ -5,7 +5,7 @@
 
 PYTHON ?= python3
 ARGS ?=
-PYTEST_ARGS ?= --forks 6
+PYTEST_ARGS ?= --forks 8
 # What is run once more on a PostgreSQL with several slots.
 SLOTTED_TESTS := tests/test_ingest.py tests/test_records.py tests/test_live.py tests/test_metrics.py \
 	tests/test_backup.py tests/delivery/test_engine.py tests/delivery/test_connectors.py tests/jobs

@@ -1,4 +1,4 @@
-"""`pytest --forks 6` runs the tests in forks of the process that has collected them.
+"""`pytest --forks 8` runs the tests in forks of the process that has collected them.
 
 Loading the service and collecting thousands of tests takes seconds of processor time, which
 pytest-xdist spends in each of its workers. Here they are spent once.

@@ -11,6 +11,7 @@ import os
 import shutil
 import socket
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -271,10 +272,14 @@ class World:
         return str(ok(self.ask_token(client_id, secret))["access_token"])
 
     def ask_token(self, client_id: str, secret: str) -> httpx.Response:
+        given = b64encode(f"{client_id}:{secret}".encode()).decode()
         return self.http.post(
-            "/oauth2/token?grant_type=client_credentials",
-            auth=(client_id, secret),
-            headers={"Content-Type": "application/x-www-form-urlencoded"},
+            "/oauth2/token",
+            params={"grant_type": "client_credentials"},
+            headers={
+                "Authorization": f"Basic {given}",
+                "Content-Type": "application/x-www-form-urlencoded",
+            },
         )
 
     def _operator(self) -> Person:

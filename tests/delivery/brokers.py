@@ -127,7 +127,9 @@ class KafkaBroker(Broker):
             "transaction.state.log.min.isr=1\n"
             "message.max.bytes=100000\n"
         )
-        java = ["java", "-Xmx256m", "-cp", f"{KAFKA_JARS}/*"]
+        # It lives for seconds: code is compiled once, and garbage needs no threads of its own.
+        java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        java += ["-cp", f"{KAFKA_JARS}/*"]
         cluster_id = "A" * 22
         subprocess.run(
             [*java, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config)],

@@ -1,0 +1,42 @@
+"""What a starved process sees, on any machine: `pytest -p tests.stalls`.
+
+Every process that runs tests stands still for seconds, again and again, while databases, brokers
+and browsers go on: what is limited by time in the service or in a test then ends where nobody
+expects it. It takes little processor time, so many processes may run: `--forks 14`.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+STALL_S = 3.5
+PAUSE_MAX_S = 4.0
+
+_stallers: dict[int, subprocess.Popen[bytes]] = {}  # by the process that is stalled
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    pid = os.getpid()
+    if pid not in _stallers:
+        _stallers[pid] = subprocess.Popen([sys.executable, __file__, str(pid)])
+
+
+def stall(pid: int) -> None:
+    """Stop a process and let it go on, until it has ended."""
+    choose = random.Random(pid)
+    while os.getppid() == pid:
+        time.sleep(choose.uniform(0.05, PAUSE_MAX_S))
+        if os.getppid() == pid:
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(STALL_S)
+            os.kill(pid, signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    stall(int(sys.argv[1]))

@@ -20,11 +20,15 @@ import psycopg
 import pytest
 import structlog
 
+from longwire.api import jobs as jobs_api
 from longwire.decoders import sandbox_pool
-from longwire.delivery import claiming, http_exchange, leases, sending
+from longwire.delivery import claiming, http_exchange, leases, replay_estimates, sending
 from longwire.delivery import engine as engine_module
+from longwire.fleet import decoder_previews
 from longwire.identity import passwords
+from longwire.jobs import message_estimates
 from longwire.settings import Settings
+from longwire.store import postgres_connections
 from longwire.store.postgres import Postgres
 from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.sqlite import SQLite
@@ -286,6 +290,14 @@ def world(make_world: Callable[..., World]) -> World:
 sandbox_pool.CALL_TIMEOUT_S = PATIENCE_S
 sandbox_pool.CHECKOUT_TIMEOUT_S = PATIENCE_S
 sandbox_pool.WAITING_TIMEOUT_S = PATIENCE_S
+# Nor is it one of a preview or a count, which end in time with what they have.
+decoder_previews.TOTAL_S_MAX = PATIENCE_S
+jobs_api.COUNTING_SECONDS_MAX = PATIENCE_S
+message_estimates.SECONDS_MAX = PATIENCE_S
+replay_estimates.SECONDS_MAX = PATIENCE_S
+# And a server that is there is reached at last.
+postgres_connections.CONNECT_TIMEOUT_S = int(PATIENCE_S)
+postgres_connections.PROBE_TIMEOUT_S = int(PATIENCE_S)
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ from tests.delivery.brokers import (
 )
 from tests.delivery.stories import story
 from tests.ports import free_port
+from tests.waiting import PATIENCE_S
 
 HERE = ("127.0.0.1/32", "::1/128")
 LOST = Unreachable("the connection was lost")
@@ -367,6 +368,7 @@ def test_no_answer_for_too_long_is_said_and_does_not_last(
             batches = [make_batch(id=f"msg_{number}") for number in range(8)]
             outcomes = await asyncio.gather(*map(destination.send, batches))
             assert outcomes == [Unreachable("timed out", code=FailureCode.TIMED_OUT)] * 8
+            monkeypatch.setattr(amqp, "SEND_TIMEOUT_S", PATIENCE_S)
             relay.speak()
             assert await sent_once(destination, id="last") == Delivered()
 

@@ -124,7 +124,6 @@ def test_an_estimate_of_a_long_range_extrapolates(
 ) -> None:
     monkeypatch.setattr(replay_estimates, "ARRIVALS_PER_STEP_MAX", 10)
     monkeypatch.setattr(replay_estimates, "ARRIVALS_MAX", 20)
-    monkeypatch.setattr(replay_estimates, "SECONDS_MAX", 10**6)
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)

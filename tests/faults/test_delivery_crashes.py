@@ -221,6 +221,8 @@ def test_a_message_that_crashes_the_process_fails_and_the_others_are_sent(
 
     def poisoned(request: Received) -> int:
         if "poison" in request.json["data"]:
+            # One that has just started sends before the test knows of it.
+            eventually(lambda: not service.has_exited)
             crashes.append(request.id)
             os.kill(service.pid, signal.SIGKILL)
         return 200

@@ -61,6 +61,18 @@ def test_a_draft_is_compared_with_what_is_stored_and_then_becomes_the_decoder(
     refused(ada.post("/device/type/preview", {"type": "temperature", "groupId": group}), 409)
 
 
+@pytest.mark.engine_free
+def test_a_preview_that_takes_long_ends_with_what_it_has(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    group = ada.group("Harbour")
+    monkeypatch.setattr(decoder_previews, "TOTAL_S_MAX", -1.0)
+    payloads = [{"payload": "05"}, {"payload": "06"}]
+    items = preview(ada, group, decoder="javascript", decoderSource=DRAFT, payloads=payloads)
+    assert [each["error"] for each in items] == [decoder_previews.NOT_TRIED] * 2
+
+
 def test_what_is_wrong_is_named_and_nobody_else_may_look(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group, foreign = ada.group("Harbour"), eve.group("foreign")

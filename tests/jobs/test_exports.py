@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from longwire import maintenance
+from longwire.api import jobs as jobs_api
 from longwire.jobs import exporting, steps
 from longwire.jobs.results import StepPostponed
 from longwire.store import job_results
@@ -94,7 +95,9 @@ def test_the_file_of_a_job_is_the_streamed_export(world: World) -> None:
 
 
 @pytest.mark.engine_free
-def test_wrong_parameters_are_named_and_a_dry_run_counts(world: World) -> None:
+def test_wrong_parameters_are_named_and_a_dry_run_counts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     home = ada.group("home")
     device = ada.device(home)
@@ -132,6 +135,9 @@ def test_wrong_parameters_are_named_and_a_dry_run_counts(world: World) -> None:
         tried = ok(ada.post("/job", {**body, **parameters}))
     assert (tried["total"], tried["message"]) == (7, "It would take 7 rows.")
     assert "sample" not in tried
+    monkeypatch.setattr(jobs_api, "COUNTING_SECONDS_MAX", -1.0)
+    tried = ok(ada.post("/job", {**body, **parameters}))
+    assert tried["message"].startswith("It would take more than "), "as far as it came in time"
     tried = ok(ada.post("/job", {**body, "parameters": {"content": "devices"}, "dryRun": True}))
     assert [each["deviceId"] for each in tried["sample"]] == [device]
 

@@ -340,6 +340,9 @@ def test_only_messages_of_the_chosen_devices_are_resent_and_replayed(
             monkeypatch.setattr(message_estimates, "DEAD_LETTERS_MAX", 6)
             tried = ok(ada.post("/job", {**body, "parameters": parameters, "dryRun": True}))
             assert (tried["messages"], tried["messagesIsMore"]) == (3, True)
+            monkeypatch.setattr(message_estimates, "SECONDS_MAX", -1.0)
+            tried = ok(ada.post("/job", {**body, "parameters": parameters, "dryRun": True}))
+            assert tried["messagesIsMore"] is True and tried["messages"] < 3
         job = start(ada, home, "resend", filter=body["filter"], parameters=parameters)
         assert counts(succeeded(ada, job)) == (10, 5, 5, 0)
         receiver.wait_for(5)

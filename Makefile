@@ -9,10 +9,11 @@ PYTEST_ARGS ?= --forks 8
 # What is run once more on a PostgreSQL with several slots.
 SLOTTED_TESTS := tests/test_ingest.py tests/test_records.py tests/test_live.py tests/test_metrics.py \
 	tests/test_backup.py tests/delivery/test_engine.py tests/delivery/test_connectors.py tests/jobs
-# What is run once more with background tasks that run all the time, and once more with processes
-# that stand still again and again.
+# What is run once more with background tasks that run all the time.
 HURRIED_TESTS := tests/api tests/delivery tests/fleet tests/identity tests/jobs tests/notifications \
 	tests/store tests/web tests/test_ingest.py tests/test_live.py tests/test_metrics.py tests/test_retention.py
+# What is run once more with processes that stand still again and again.
+STALLED_TESTS := $(HURRIED_TESTS) tests/cluster tests/faults tests/inbound
 LOCK_ARGS ?=
 
 # Bytecode is cached, whatever the environment says: the tests start some hundred processes, each of
@@ -127,7 +128,7 @@ soak: .venv/.dev-installed ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
 	LONGWIRE_TEST_SLOTS=4 $(BIN)/python -m pytest -m "not soak" -k postgresql $(PYTEST_ARGS) $(SLOTTED_TESTS)
 	$(BIN)/python -m pytest -m "not soak" -p tests.hurry $(PYTEST_ARGS) $(HURRIED_TESTS)
-	$(BIN)/python -m pytest -m "not soak" -p tests.stalls --forks 14 $(HURRIED_TESTS)
+	$(BIN)/python -m pytest -m "not soak" -p tests.stalls --forks 14 $(STALLED_TESTS)
 
 # dev is resolved first and holds run to its versions, so that we test what we ship.
 lock: $(BIN)/python ## Write requirements/ from pyproject.toml

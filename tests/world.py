@@ -272,12 +272,11 @@ class World:
         return str(ok(self.ask_token(client_id, secret))["access_token"])
 
     def ask_token(self, client_id: str, secret: str) -> httpx.Response:
-        given = b64encode(f"{client_id}:{secret}".encode()).decode()
         return self.http.post(
             "/oauth2/token",
             params={"grant_type": "client_credentials"},
             headers={
-                "Authorization": f"Basic {given}",
+                "Authorization": basic(client_id, secret),
                 "Content-Type": "application/x-www-form-urlencoded",
             },
         )
@@ -355,6 +354,11 @@ class World:
             return [(row.actor_id, row.action, row.object_id) for row in rows]
 
         return self.read(work)
+
+
+def basic(client_id: str, secret: str) -> str:
+    """The header field of a client that authenticates itself."""
+    return "Basic " + b64encode(f"{client_id}:{secret}".encode()).decode()
 
 
 def ok(response: httpx.Response) -> Any:

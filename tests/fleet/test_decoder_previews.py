@@ -62,7 +62,7 @@ def test_a_draft_is_compared_with_what_is_stored_and_then_becomes_the_decoder(
 
 
 @pytest.mark.engine_free
-def test_a_preview_that_takes_long_ends_with_what_it_has(
+def test_a_preview_says_which_payloads_it_had_no_time_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person("ada")

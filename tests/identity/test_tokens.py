@@ -26,17 +26,13 @@ from longwire.store.database import Tx
 from longwire.store.schema import metadata
 from tests.certificates import write_certificate
 from tests.waiting import eventually
-from tests.world import Person, World, ok, refused
+from tests.world import Person, World, basic, ok, refused
 
 FORM = "application/x-www-form-urlencoded"
 GRANT = "grant_type=client_credentials"
 REVOKE, INTROSPECT = "/oauth2/revoke", "/oauth2/introspect"
 
 MakeWorld = Callable[..., World]
-
-
-def basic(client_id: str, secret: str) -> str:
-    return "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
 
 
 def ask(

@@ -21,6 +21,7 @@ import pytest
 import structlog
 
 from longwire.api import jobs as jobs_api
+from longwire.api import service
 from longwire.decoders import sandbox_pool
 from longwire.delivery import claiming, http_exchange, leases, replay_estimates, sending
 from longwire.delivery import engine as engine_module
@@ -298,6 +299,7 @@ replay_estimates.SECONDS_MAX = PATIENCE_S
 # And a server that is there is reached at last.
 postgres_connections.CONNECT_TIMEOUT_S = int(PATIENCE_S)
 postgres_connections.PROBE_TIMEOUT_S = int(PATIENCE_S)
+service.READY_TIMEOUT_S = PATIENCE_S
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Health and metrics endpoints, which need no token."""
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -230,6 +231,26 @@ def test_a_service_without_its_database_is_live_but_not_ready(
     assert ok(world.nobody.get("/health/ready")) == {"status": "ok"}
     assert counters(world)["longwire_healthy",] == 1
     assert counters(world)["longwire_ingest_queued_records",] == 0
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_database_that_takes_too_long_is_not_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_ended = threading.Event()
+
+    async def hang(work: Callable[..., object]) -> object:
+        await asyncio.to_thread(has_ended.wait)
+        raise Unavailable
+
+    with monkeypatch.context() as hung:
+        hung.setattr(service, "READY_TIMEOUT_S", 0.1)
+        hung.setattr(world.database, "read", hang)
+        response = world.nobody.get("/health/ready")
+        has_ended.set()
+    assert response.status_code == 503
+    assert response.json()["reason"] == "the database does not respond"
+    eventually(lambda: world.nobody.get("/health/ready").status_code == 200)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

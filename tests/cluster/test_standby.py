@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from longwire.api import service
 from longwire.store import node_lease
 from longwire.store.database import COMMIT_STALLED_S
 from tests.cluster.pair import Pair
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import eventually
 from tests.world import World, ok, record_of
 
 
@@ -52,9 +51,8 @@ def test_a_node_without_enough_standbys_or_without_its_lease_is_not_ready_and_sa
 
 
 def test_reads_go_on_while_commits_wait_for_a_stalled_standby(
-    pair: Pair, make_node: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+    pair: Pair, make_node: Callable[..., World]
 ) -> None:
-    monkeypatch.setattr(service, "READY_TIMEOUT_S", PATIENCE_S)
     node = make_node()
     ada = node.person()
     device = ada.device(ada.group())

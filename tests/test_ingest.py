@@ -784,18 +784,13 @@ def two_worlds(make_world: Callable[..., World], engine: str) -> tuple[World, Wo
     return make_world(), make_world()
 
 
-def also_at(world: World, person: Person) -> Person:
-    """The same person, as a client of another process."""
-    return Person(world, person.token, person.id, (person.client_id, person.client_secret))
-
-
 @pytest.mark.parametrize("engine", ["postgresql"])
 def test_two_processes_store_the_same_and_other_records_exactly_once(
     two_worlds: tuple[World, World],
 ) -> None:
     world, other = two_worlds
     ada = world.person("ada")
-    ada_there = also_at(other, ada)
+    ada_there = ada.at(other)
     group = ada.group()
     sensors, now = devices(ada, group, 8), world.clock.now()
     shared = [
@@ -861,7 +856,7 @@ def test_a_record_sent_to_two_processes_around_a_transfer_is_stored_once(
 ) -> None:
     world, other = two_worlds
     ada = world.person("ada")
-    ada_there = also_at(other, ada)
+    ada_there = ada.at(other)
     north, south = ada.group("north"), ada.group("south")
     sensor, now = device(ada, north), world.clock.now()
     commits = Commits(world)
@@ -884,7 +879,7 @@ def test_a_record_stored_while_its_device_is_deleted_leaves_nothing_behind(
 ) -> None:
     world, other = two_worlds
     ada = world.person("ada")
-    ada_there = also_at(other, ada)
+    ada_there = ada.at(other)
     group = ada.group()
     sensor, now = device(ada, group), world.clock.now()
     commits = Commits(world)
@@ -927,7 +922,7 @@ def test_when_two_processes_move_or_delete_a_device_only_one_succeeds(
 ) -> None:
     world, other = two_worlds
     ada = world.person("ada")
-    ada_there = also_at(other, ada)
+    ada_there = ada.at(other)
     north, south = ada.group("north"), ada.group("south")
     sensors = devices(ada, north, 3)
     transfer = {"deviceIds": sensors[:2], "groupId": north, "toGroupId": south}
@@ -969,7 +964,7 @@ def test_two_processes_agree_on_the_group_of_a_device_that_moves(
 ) -> None:
     world, other = two_worlds
     fleeting = Fleeting(world)
-    there = also_at(other, fleeting.owner)
+    there = fleeting.owner.at(other)
     fleeting.live([fleeting.owner, there] * 2, transfers=40)
     assert len(fleeting.sent) > 40
     assert_every_record_is_where_it_was_said(world, fleeting)

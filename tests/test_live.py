@@ -140,7 +140,7 @@ def test_a_record_stored_by_one_process_is_seen_by_those_who_listen_to_another(
     service = Service(settings.data, "--database", settings.database)
     try:
         # It has an address and a client, which is all that a person needs of a world.
-        there = Person(cast(World, service.started()), ada.token, ada.id, ("", ""))
+        there = ada.at(cast(World, service.started()))
         with Listening(there, groupId=group) as far, Listening(ada, groupId=group) as near:
             for _ in range(3):
                 store(ada, device, numbers)
@@ -158,7 +158,7 @@ def test_two_processes_tell_each_other(make_world: Callable[..., World]) -> None
     world = make_world()
     second = make_world()
     ada = world.person()
-    there = Person(second, ada.token, ada.id, (ada.client_id, ada.client_secret))
+    there = ada.at(second)
     group = ada.group()
     device, other = ada.device(group), ada.device(group)
     numbers = itertools.count()
@@ -204,7 +204,7 @@ def test_a_commit_that_ends_long_after_others_is_neither_missed_live_nor_by_an_e
 ) -> None:
     world, second = make_world(), make_world()
     ada = world.person()
-    there = Person(second, ada.token, ada.id, (ada.client_id, ada.client_secret))
+    there = ada.at(second)
     group = ada.group()
     slow, other = ada.device(group), ada.device(group)
     is_held, may_go_on = threading.Event(), threading.Event()

@@ -101,6 +101,10 @@ class Person:
         self.id = user_id
         self.client_id, self.client_secret = client
 
+    def at(self, world: "World") -> "Person":
+        """The same caller, as a client of another process."""
+        return Person(world, self.token, self.id, (self.client_id, self.client_secret))
+
     def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
         headers = dict(kwargs.pop("headers", {}))
         if self.token is not None:

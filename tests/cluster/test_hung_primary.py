@@ -10,7 +10,7 @@ import pytest
 from longwire.store import postgres_connections
 from tests.cluster.pair import Pair
 from tests.waiting import eventually
-from tests.world import Person, World, ok, record_of, refused
+from tests.world import World, ok, record_of, refused
 
 
 @pytest.fixture(autouse=True)
@@ -75,9 +75,7 @@ def test_a_commit_that_takes_longer_than_the_deadline_has_an_unknown_outcome(
     ada = make_node().person()
     device = ada.device(ada.group())
     body = record_of(device)
-    hurried = Person(
-        make_node(database_timeout_s=3.0), ada.token, ada.id, (ada.client_id, ada.client_secret)
-    )
+    hurried = ada.at(make_node(database_timeout_s=3.0))
 
     def outcome_is_unknown() -> bool:
         # What takes as long before the commit has changed nothing, and says so.

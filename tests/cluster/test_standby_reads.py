@@ -42,10 +42,6 @@ def served(node: World, outcome: str = "served") -> float:
     return float(found[0])
 
 
-def at_node(person: Person, node: World) -> Person:
-    return Person(node, person.token, person.id, (person.client_id, person.client_secret))
-
-
 def values(person: Person, device: str) -> list[str]:
     return [each["data"] for each in person.records(device)]
 
@@ -77,17 +73,17 @@ def test_with_a_lag_only_the_writer_sees_at_once_what_a_paused_standby_does_not_
     ada, bob, group, device = share_group(node)
     ada.reports(device, timestamp="2026-03-01T12:00:00Z", data="1")
     wait_until_served(node, lambda: ada.records(device))
-    wait_until_served(strict, lambda: at_node(bob, strict).records(device))
+    wait_until_served(strict, lambda: bob.at(strict).records(device))
     assert values(bob, device) == ["1"]
     with paused_replay(pair):
         ada.reports(device, timestamp="2026-03-01T12:00:01Z", data="2")
         assert values(ada, device) == ["1", "2"]
         assert values(bob, device) == ["1"]
-        assert values(at_node(bob, strict), device) == ["1", "2"], "a standby that lags is left"
+        assert values(bob.at(strict), device) == ["1", "2"], "a standby that lags is left"
         # Through whichever process it was written.
-        assert values(at_node(ada, strict), device) == ["1", "2"]
-        at_node(ada, strict).reports(device, timestamp="2026-03-01T12:00:02Z", data="3")
-        assert values(at_node(ada, strict), device) == ["1", "2", "3"]
+        assert values(ada.at(strict), device) == ["1", "2"]
+        ada.at(strict).reports(device, timestamp="2026-03-01T12:00:02Z", data="3")
+        assert values(ada.at(strict), device) == ["1", "2", "3"]
         assert values(bob, device) == ["1"]
         # What a standby does not know is asked at the primary before it is denied.
         new = ada.device(group)
@@ -95,8 +91,8 @@ def test_with_a_lag_only_the_writer_sees_at_once_what_a_paused_standby_does_not_
         # Nor does it give back what was taken.
         ok(ada.delete("/group/user", groupId=group, userId=bob.id))
         refused(bob.get("/device/data", deviceId=device), 404)
-        eventually(lambda: _is_refused(at_node(bob, strict), device))
-    wait_until_served(strict, lambda: at_node(ada, strict).records(device))
+        eventually(lambda: _is_refused(bob.at(strict), device))
+    wait_until_served(strict, lambda: ada.at(strict).records(device))
     eventually(lambda: values(ada, device) == ["1", "2", "3"])
 
 

@@ -26,7 +26,7 @@ from longwire.store import groups as store_groups
 from longwire.store import roles as store_roles
 from longwire.store.database import Database, Tx
 from tests.store.test_tree import IDS, forests, in_a_trial, paths_of, plant, way_up
-from tests.world import AdjustableClock, Person, World, ok, record_of, refused
+from tests.world import AdjustableClock, World, ok, record_of, refused
 
 PERMISSIONS = ["role.write", "device.read", "device.update", "record.read"]
 permission_sets = st.frozensets(st.sampled_from(PERMISSIONS), min_size=1)
@@ -303,20 +303,16 @@ def test_a_new_role_evicts_nothing_and_can_be_given_at_once(
     group = ada.group()
     there = World(here.settings, AdjustableClock()) if engine == "postgresql" else here
 
-    def at_other_process(person: Person) -> Person:
-        client = (person.client_id, person.client_secret)
-        return Person(there, person.token, person.id, client)
-
     try:
-        ok(at_other_process(ada).get("/group", groupId=group))
+        ok(ada.at(there).get("/group", groupId=group))
         epoch = here.read(cache_epochs.read_epochs).auth
         role = ada.role("group.read", "member.read")
         assert here.read(cache_epochs.read_epochs).auth == epoch
         # By a process that may have cached its creator as they were before.
         body = {"email": here.email_of(bob), "groupId": group, "roleId": role}
-        ok(at_other_process(ada).put("/group/invite", body))
-        ok(at_other_process(bob).get("/group/users", groupId=group))
-        refused(at_other_process(bob).get("/group/devices", groupId=group), 403)
+        ok(ada.at(there).put("/group/invite", body))
+        ok(bob.at(there).get("/group/users", groupId=group))
+        refused(bob.at(there).get("/group/devices", groupId=group), 403)
     finally:
         if there is not here:
             there.stop()

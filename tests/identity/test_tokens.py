@@ -859,11 +859,11 @@ def test_permissions_revoked_by_one_process_are_soon_refused_by_all_others(
     app = ada.app_client(group)
 
     def members(world: World, person: Person) -> Callable[[], httpx.Response]:
-        seen = Person(world, person.token, person.id, ("", ""))
+        seen = person.at(world)
         return lambda: seen.get("/group/users", groupId=group)
 
     def me(world: World, person: Person) -> Callable[[], httpx.Response]:
-        return lambda: Person(world, person.token, person.id, ("", "")).get("/user/me")
+        return lambda: person.at(world).get("/user/me")
 
     def cases(world: World) -> dict[str, tuple[Callable[[], httpx.Response], int]]:
         return {

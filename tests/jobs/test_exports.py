@@ -251,7 +251,7 @@ def test_a_restart_continues_the_file_after_the_last_step(
 def test_another_process_serves_the_file(make_world: Callable[..., World]) -> None:
     world, second = make_world(), make_world()
     ada = world.person("ada")
-    there = Person(second, ada.token, ada.id, (ada.client_id, ada.client_secret))
+    there = ada.at(second)
     home = ada.group("home")
     devices = {ada.device(home) for _ in range(5)}
     job = succeeded(ada, export(ada, home, "devices"))

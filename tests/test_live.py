@@ -15,6 +15,7 @@ from longwire.api import live
 from longwire.fleet import arrivals
 from longwire.ingest import storing
 from longwire.live import hub
+from longwire.live.activity import ActivityReader, ReportedChange
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
 from longwire.settings import Settings
 from longwire.store.database import Tx
@@ -386,6 +387,22 @@ def test_a_cursor_names_what_was_sent_behind_its_base() -> None:
         "rec_5-4.1*fffff",
     ):
         assert parse_cursor(wrong) is None
+
+
+@pytest.mark.engine_free
+def test_a_change_in_a_new_group_is_reported_by_a_process_that_stood_still(world: World) -> None:
+    """What it reads is old then, before anybody is known to listen to the group."""
+    ada = world.person()
+    ada.group("before")
+    reader = ActivityReader(world.database)
+    world._run(reader.begin())
+    under = ada.group("under")
+    world.clock.let_pass(seconds=60)
+    assert world._run(reader.read_changes({})) == []
+    listened = {int(under): None}
+    (reported,) = world._run(reader.read_changes(listened))
+    assert reported == ReportedChange("group", int(under), under)
+    assert world._run(reader.read_changes(listened)) == [], "once"
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ Read once a second while somebody listens, for all listeners at once: changes fr
 audit log, deliveries by the moment of their last change.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,12 @@ from longwire.store.delivery_states import DeliveryState
 # A transaction becomes visible some time after the moment that its rows carry.
 OVERLAP: Moment = 3 * SECOND
 DELAY: Moment = SECOND
+# A process that stood still counts what came meanwhile.
+COUNTED_MAX: Moment = 60 * SECOND
 CONNECTORS_REFRESHED_AFTER: Moment = 10 * SECOND
+# A new group is listened to once the permissions of a listener were looked at again: also in a
+# process that stood still, for which everything is old when it goes on.
+READINGS_MIN = 3
 # Kinds of objects that are reported, with the permission to see them.
 REPORTED = {"device": "device.read", "connector": "connector.read", "group": "group.read"}
 IDS_MAX = 1_000
@@ -64,26 +70,33 @@ class ActivityReader:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._settled_id: int | None = None  # there are no more changes up to this one to come
-        self._reported: set[int] = set()  # behind it
+        self._readings: Counter[int] = Counter()  # how often those behind it were read
+        self._reported: set[int] = set()
         self._counted_to: Moment = 0
         self._connectors: Sequence[WatchedConnector] = ()
         self._connectors_of: tuple[Sequence[int], int, Moment] = ((), -1, 0)
 
+    async def begin(self) -> None:
+        """What was there before, or before an earlier call, is not reported."""
+        if self._settled_id is not None:
+            return
+        last = await self._database.read(store.get_last_change_id)
+        settled = max(0, last - store.CHANGES_MAX // 2)
+        found = await self._read_after(settled)
+        if self._settled_id is None:
+            self._settled_id = settled
+            self._reported = {each.id for each in found}
+
     async def read_changes(self, groups: Mapping[int, object]) -> list[ReportedChange]:
         """The changes in these groups since the last time."""
-        if self._settled_id is None:
-            last = await self._database.read(store.get_last_change_id)
-            found = await self._read_after(max(0, last - store.CHANGES_MAX // 2))
-            self._reported = {each.id for each in found}
-            self._settle(found)
-            return []
+        await self.begin()
+        assert self._settled_id is not None
         found = await self._read_after(self._settled_id)
-        # A group may be listened to in a moment, when its permissions are looked at.
         new = [
             each for each in found if each.id not in self._reported and each.group_number in groups
         ]
         self._reported.update(each.id for each in new)
-        self._settle(found)
+        self._settled_id = self._settle(found, self._settled_id)
         return [
             ReportedChange(kind, each.group_number, each.object_id)
             for each in new
@@ -93,21 +106,28 @@ class ActivityReader:
     async def _read_after(self, after: int) -> list[Change]:
         return await self._database.read(partial(store.list_changes, after=after))
 
-    def _settle(self, found: Sequence[Change]) -> None:
+    def _settle(self, found: Sequence[Change], settled: int) -> int:
+        """Up to where there are no more changes to come."""
         old = self._database.context.clock.now() - OVERLAP
-        settled = [each.id for each in found if each.at < old]
-        self._settled_id = max(settled, default=self._settled_id or 0)
+        self._readings.update(each.id for each in found)
+        for each in found:
+            if each.at < old and self._readings[each.id] >= READINGS_MIN:
+                settled = each.id
         if len(found) == store.CHANGES_MAX:
-            self._settled_id = found[-1].id
-        self._reported = {each for each in self._reported if each > self._settled_id}
+            settled = found[-1].id
+        self._readings = Counter({id: n for id, n in self._readings.items() if id > settled})
+        self._reported = {each for each in self._reported if each > settled}
+        return settled
 
     async def read_deliveries(
         self, groups: Sequence[int]
     ) -> list[tuple[WatchedConnector, DeliveryCounts]]:
         """The connectors of these groups whose deliveries have changed since the last time."""
         end = self._database.context.clock.now() - DELAY
-        begin = max(self._counted_to, end - OVERLAP)
+        begin = max(self._counted_to or end - OVERLAP, end - COUNTED_MAX)
         self._counted_to = end
+        if not groups:
+            return []
         return await self._database.read(partial(self._count, groups, begin, end))
 
     def _count(

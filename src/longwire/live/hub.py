@@ -199,6 +199,7 @@ class LiveHub:
         self._by_group: Mapping[int, tuple[Listener, ...]] = {}
         self._newest = BEFORE_ANY_ARRIVAL  # of what was published
         self._tasks: list[asyncio.Task[None]] = []
+        self._activity = ActivityReader(database)  # for those who listen now
         self._polled: set[int] = set()  # younger than `_settled`
         self._settled = BEFORE_ANY_ARRIVAL
         self.is_ordered = database.engine_name == "sqlite"
@@ -236,6 +237,7 @@ class LiveHub:
         listener = Listener(scope, self.is_ordered)
         self.add(listener)
         try:
+            await self._activity.begin()
             return listener, *await self._join(listener, cursor)
         except BaseException:
             self.remove(listener)
@@ -325,7 +327,8 @@ class LiveHub:
         self._on_listeners(len(self._listeners))
         if self._listeners and not self._tasks:
             self._settled = AFTER_ANY_ARRIVAL  # until the first poll, or somebody has joined
-            activity = self._repeat(ACTIVITY_INTERVAL_S, self._make_activity_poll())
+            self._activity = ActivityReader(self.database)
+            activity = self._repeat(ACTIVITY_INTERVAL_S, self._poll_activity)
             self._tasks = [asyncio.create_task(activity)]
             if not self.is_ordered:
                 polling = self._repeat(POLL_INTERVAL_S, self._poll_once)
@@ -379,19 +382,14 @@ class LiveHub:
                 log.debug("live poll failed", reason=str(error))
             await asyncio.sleep(interval_s)
 
-    def _make_activity_poll(self) -> Callable[[], Awaitable[None]]:
-        reader = ActivityReader(self.database)
-
-        async def poll() -> None:
-            for change in await reader.read_changes(self._by_group):
-                for listener in self._by_group.get(change.group_number, ()):
-                    listener.add_change(change)
-            groups = self._list_groups_with("connector.read")
-            for connector, counts in await reader.read_deliveries(groups) if groups else ():
-                for listener in self._by_group.get(connector.group_number, ()):
-                    listener.add_deliveries(connector.id, counts)
-
-        return poll
+    async def _poll_activity(self) -> None:
+        for change in await self._activity.read_changes(self._by_group):
+            for listener in self._by_group.get(change.group_number, ()):
+                listener.add_change(change)
+        groups = self._list_groups_with("connector.read")
+        for connector, counts in await self._activity.read_deliveries(groups):
+            for listener in self._by_group.get(connector.group_number, ()):
+                listener.add_deliveries(connector.id, counts)
 
     def _list_groups_with(self, permission: str) -> list[int]:
         """The groups that somebody with the permission listens to."""

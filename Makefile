@@ -12,8 +12,6 @@ SLOTTED_TESTS := tests/test_ingest.py tests/test_records.py tests/test_live.py t
 # What is run once more with background tasks that run all the time.
 HURRIED_TESTS := tests/api tests/delivery tests/fleet tests/identity tests/jobs tests/notifications \
 	tests/store tests/web tests/test_ingest.py tests/test_live.py tests/test_metrics.py tests/test_retention.py
-# What is run once more with processes that stand still again and again.
-STALLED_TESTS := $(HURRIED_TESTS) tests/cluster tests/faults tests/inbound
 LOCK_ARGS ?=
 
 # Bytecode is cached, whatever the environment says: the tests start some hundred processes, each of
@@ -128,7 +126,7 @@ soak: .venv/.dev-installed ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
 	LONGWIRE_TEST_SLOTS=4 $(BIN)/python -m pytest -m "not soak" -k postgresql $(PYTEST_ARGS) $(SLOTTED_TESTS)
 	$(BIN)/python -m pytest -m "not soak" -p tests.hurry $(PYTEST_ARGS) $(HURRIED_TESTS)
-	$(BIN)/python -m pytest -m "not soak" -p tests.stalls --forks 14 $(STALLED_TESTS)
+	$(BIN)/python -m pytest -m "not soak" -p tests.stalls --forks 14
 
 # dev is resolved first and holds run to its versions, so that we test what we ship.
 lock: $(BIN)/python ## Write requirements/ from pyproject.toml

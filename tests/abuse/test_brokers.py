@@ -31,6 +31,8 @@ def test_a_broker_that_floods_slows_nobody(
     with HostileBroker(behaves) as broker:
         address = f"127.0.0.1:{broker.port}"
         params |= {"brokers": address} if type == "kafka" else {"url": f"{type}://{address}"}
-        connectors = create_connectors(mallory, group, 10, type, params)
+        # Soon again, should an attempt end for another reason before there was too much.
+        policy = {"retryDelay": 1, "maxRetry": 100}
+        connectors = create_connectors(mallory, group, 10, type, params, retryPolicy=policy)
         scene.assert_victim_unharmed(post_records(scene, device, 16))
         eventually(lambda: FLOODING.reason in get_errors(mallory, group, connectors))

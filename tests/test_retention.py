@@ -401,4 +401,4 @@ def test_a_step_leaves_the_database_to_others_for_three_times_as_long(world: Wor
 
     began = time.monotonic()
     assert world._run(pacing.write_and_pause(world.database, step)) == "done"
-    assert time.monotonic() - began >= 0.2
+    assert time.monotonic() - began >= 0.19, "a timer counts in milliseconds, and may be early"

@@ -726,7 +726,7 @@ def test_a_deleted_device_takes_everything_it_ever_said_along(world: World) -> N
         refused(ada.post(f"/device/{kind}", record_of(gone, kind)), 404, "deviceId")
         assert len(ada.records(stays, kind)) == 1
     assert (counted(ada, source), counted(ada, target)) == (0, 1)
-    # Not only out of sight: after the janitor has been there, nothing is left.
+    # Not only out of sight: after the cleanup nothing is left.
     while world.write(delete_erased):
         pass
     left = {name: len(rows) for name, rows in world.everything().items()}

@@ -470,6 +470,11 @@ def test_deleting_an_instant_takes_all_of_one_kind_at_it_and_no_more(scene: Scen
     assert scene.list_data() == ["before", "two", "after"], "what is sent again is stored again"
 
 
+def clean_up(world: World) -> None:
+    while world.write(delete_erased):
+        pass
+
+
 @pytest.mark.slow
 def test_deleting_all_records_counts_them_and_what_comes_again_is_stored_again(
     world: World,
@@ -499,13 +504,13 @@ def test_deleting_all_records_counts_them_and_what_comes_again_is_stored_again(
         assert (again["stored"], again["duplicates"]) == (1, 1)
         assert len(ada.records(device, kind)) == 2
     assert ok(ada.get("/device", deviceId=device))["seenAt"] == seen, "never back"
-    while world.write(delete_erased):
-        pass
+    clean_up(world)
     left = {name: len(rows) for name, rows in world.everything().items()}
-    assert [left[f"record_{kind}"] for kind in KINDS] == [3] * 4, "the janitor takes no more"
+    assert [left[f"record_{kind}"] for kind in KINDS] == [3] * 4, "the cleanup takes no more"
     assert [len(ada.records(device, kind)) for kind in KINDS] == [2] * 4
     assert "2 event" in ok(delete_all(ada, device))["message"]
     assert "0 event" in ok(delete_all(ada, device))["message"]
+    clean_up(world)
     with nothing_happens(world):
         refused(delete_all(ada, "dev_none"), 404, "deviceId")
         refused(ada.request("DELETE", "/device/data", json={}), 400, "deviceId")

@@ -3,6 +3,7 @@
 import itertools
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,14 +13,17 @@ from typing import Any, cast
 import pytest
 
 from longwire.api import live
+from longwire.errors import Unavailable
 from longwire.fleet import arrivals
 from longwire.ingest import storing
 from longwire.live import hub
-from longwire.live.activity import ActivityReader, ReportedChange
+from longwire.live.activity import READINGS_KEPT, Activity, ActivityReader, DeliveryCounts
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
 from longwire.settings import Settings
+from longwire.store import activity as activity_store
 from longwire.store.database import Tx
 from tests.browser import Browser
+from tests.delivery.receiver import Receiver
 from tests.listening import Listening
 from tests.process import Service
 from tests.waiting import eventually
@@ -389,20 +393,8 @@ def test_a_cursor_names_what_was_sent_behind_its_base() -> None:
         assert parse_cursor(wrong) is None
 
 
-@pytest.mark.engine_free
-def test_a_change_in_a_new_group_is_reported_by_a_process_that_stood_still(world: World) -> None:
-    """What it reads is old then, before anybody is known to listen to the group."""
-    ada = world.person()
-    ada.group("before")
-    reader = ActivityReader(world.database)
-    world._run(reader.begin())
-    under = ada.group("under")
-    world.clock.let_pass(seconds=60)
-    assert world._run(reader.read_changes({})) == []
-    listened = {int(under): None}
-    (reported,) = world._run(reader.read_changes(listened))
-    assert reported == ReportedChange("group", int(under), under)
-    assert world._run(reader.read_changes(listened)) == [], "once"
+def changed(listener: Listening, kind: str) -> set[str]:
+    return {each for data in listener.named("changed") for each in data.get(kind, ())}
 
 
 @pytest.mark.slow
@@ -421,9 +413,6 @@ def test_changes_and_deliveries_are_published_to_those_who_may_see_them(world: W
         under = ada.group("under", group)
         ada.reports(device)
 
-        def changed(listener: Listening, kind: str) -> set[str]:
-            return {each for data in listener.named("changed") for each in data.get(kind, ())}
-
         eventually(lambda: changed(listening, "devices") == {device})
         eventually(lambda: changed(listening, "connectors") == {connector})
         eventually(lambda: under in changed(listening, "groups"))
@@ -438,3 +427,119 @@ def test_changes_and_deliveries_are_published_to_those_who_may_see_them(world: W
         assert not changed(other, "connectors") | changed(other, "groups")
         assert not other.named("deliveries")
         assert changed(listening, "devices") == {device}, "and nothing of others"
+
+
+@pytest.mark.slow
+@pytest.mark.engine_free
+def test_a_new_group_is_reported_to_all_who_may_see_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also to those who are known to listen to it only after that was read."""
+    monkeypatch.setattr(hub, "ACTIVITY_INTERVAL_S", 0.2)
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    numbers = itertools.count()
+    with (
+        Listening(ada, groupId=group, subgroups=True) as busy,
+        Listening(ada, groupId=group, subgroups=True, kinds=["event"]) as idle,
+    ):
+        for number in range(5):
+            under = ada.group(f"{number}", group)
+            store(ada, device, numbers)
+            eventually(lambda under=under: under in changed(busy, "groups"))
+            eventually(lambda under=under: under in changed(idle, "groups"))
+
+
+@pytest.mark.engine_free
+def test_a_change_is_read_once_and_kept_for_those_who_listen_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity_store, "CHANGES_MAX", 20)
+    ada = world.person()
+    before = [ada.group(f"before {number}") for number in range(15)]
+    reader = ActivityReader(world.database)
+    world._run(reader.start())
+
+    def read() -> list[str]:
+        return [
+            each.object_id for each in world._run(reader.read_changes()) if each.kind == "group"
+        ]
+
+    assert read() == []
+    young = ada.group("young")
+    assert (read(), read()) == ([young], [])
+    old = ada.group("old")
+    world.clock.let_pass(seconds=60)  # as for a process that stands still
+    assert (read(), read()) == ([old], [])
+    many = [ada.group(f"{number}") for number in range(30)]
+    assert (read() + read() + read(), read()) == (many, [])
+    kept = {int(young), int(old), int(before[-1])}
+    assert [each.object_id for each in reader.list_recent(kept)] == [young, old]
+    for _ in range(READINGS_KEPT):
+        assert read() == []
+    assert reader.list_recent({int(each) for each in many}) == []
+
+
+def test_what_was_there_is_read_before_the_stream_begins(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change after `hello` must not be part of it."""
+    order = []
+    get_last_change_id, event = activity_store.get_last_change_id, live._event
+
+    def read_slowly(tx: Tx) -> int:
+        time.sleep(0.3)
+        order.append("read")
+        return get_last_change_id(tx)
+
+    def note_event(name: str, *arguments: Any) -> bytes:
+        order.append(name)
+        return event(name, *arguments)
+
+    monkeypatch.setattr(activity_store, "get_last_change_id", read_slowly)
+    monkeypatch.setattr(live, "_event", note_event)
+    ada = world.person()
+    with Listening(ada, groupId=ada.group()):
+        assert "hello" not in order[: order.index("read")]
+
+
+@pytest.mark.engine_free
+def test_deliveries_are_counted_after_a_pause_and_a_failure(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    reader = ActivityReader(world.database)
+    world._run(reader.start())
+
+    def count() -> list[tuple[str, DeliveryCounts]]:
+        found = world._run(reader.read_deliveries([int(group)]))
+        return [(each.id, counts) for each, counts in found]
+
+    def delivered() -> int:
+        found = ok(ada.get("/connector/messages", groupId=group, status="succeed"))
+        return len(found["items"])
+
+    def fail(*arguments: object) -> None:
+        raise Unavailable
+
+    with Receiver() as receiver:
+        connector = ada.connector(group, receiver.url)
+        ada.reports(device)
+        eventually(lambda: delivered() == 1)
+    world.clock.let_pass(seconds=30)
+    with monkeypatch.context() as failing:
+        failing.setattr(activity_store, "list_connectors", fail)
+        with pytest.raises(Unavailable):
+            count()
+    assert count() == [(connector, DeliveryCounts(1, 0, 0))]
+    assert count() == []
+
+
+def test_counts_of_deliveries_add_up_until_a_listener_takes_them() -> None:
+    activity = Activity()
+    activity.add_deliveries("one", DeliveryCounts(3, 1, 7))
+    activity.add_deliveries("one", DeliveryCounts(2, 0, 5))
+    assert activity.deliveries == {"one": DeliveryCounts(5, 1, 5)}

@@ -4,8 +4,8 @@ Read once a second while somebody listens, for all listeners at once: changes fr
 audit log, deliveries by the moment of their last change.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,12 +18,12 @@ from longwire.store.delivery_states import DeliveryState
 # A transaction becomes visible some time after the moment that its rows carry.
 OVERLAP: Moment = 3 * SECOND
 DELAY: Moment = SECOND
-# A process that stood still counts what came meanwhile.
+# A process that stood still counts what came meanwhile, up to here.
 COUNTED_MAX: Moment = 60 * SECOND
 CONNECTORS_REFRESHED_AFTER: Moment = 10 * SECOND
-# A new group is listened to once the permissions of a listener were looked at again: also in a
-# process that stood still, for which everything is old when it goes on.
-READINGS_MIN = 3
+# Changes are kept for so many readings: a new group is listened to once the permissions of a
+# listener were looked at again, which is after its first changes were read.
+READINGS_KEPT = 10
 # Kinds of objects that are reported, with the permission to see them.
 REPORTED = {"device": "device.read", "connector": "connector.read", "group": "group.read"}
 IDS_MAX = 1_000
@@ -33,7 +33,7 @@ _FAILED = (DeliveryState.FAILED, DeliveryState.EXPIRED)
 
 @dataclass(frozen=True, slots=True)
 class DeliveryCounts:
-    """What became of a connector's messages in the last second, and what waits."""
+    """What became of a connector's messages since the last time, and what waits."""
 
     succeeded: int
     failed: int
@@ -56,6 +56,12 @@ class Activity:
         if len(ids) < IDS_MAX:
             ids.add(object_id)
 
+    def add_deliveries(self, connector_id: str, counts: DeliveryCounts) -> None:
+        earlier = self.deliveries.get(connector_id, DeliveryCounts(0, 0, 0))
+        self.deliveries[connector_id] = DeliveryCounts(
+            earlier.succeeded + counts.succeeded, earlier.failed + counts.failed, counts.waiting
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedChange:
@@ -70,65 +76,65 @@ class ActivityReader:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._settled_id: int | None = None  # there are no more changes up to this one to come
-        self._readings: Counter[int] = Counter()  # how often those behind it were read
-        self._reported: set[int] = set()
+        self._read_ids: set[int] = set()  # greater than that
+        self._recent: deque[list[ReportedChange]] = deque(maxlen=READINGS_KEPT)
         self._counted_to: Moment = 0
         self._connectors: Sequence[WatchedConnector] = ()
         self._connectors_of: tuple[Sequence[int], int, Moment] = ((), -1, 0)
 
-    async def begin(self) -> None:
-        """What was there before, or before an earlier call, is not reported."""
+    async def start(self) -> None:
+        """What was there before the first call is not reported."""
         if self._settled_id is not None:
             return
         last = await self._database.read(store.get_last_change_id)
         settled = max(0, last - store.CHANGES_MAX // 2)
         found = await self._read_after(settled)
         if self._settled_id is None:
-            self._settled_id = settled
-            self._reported = {each.id for each in found}
+            self._settle(found, settled)
+            self._counted_to = self._database.context.clock.now() - DELAY
 
-    async def read_changes(self, groups: Mapping[int, object]) -> list[ReportedChange]:
-        """The changes in these groups since the last time."""
-        await self.begin()
+    async def read_changes(self) -> list[ReportedChange]:
+        """The changes since the last time."""
+        await self.start()
         assert self._settled_id is not None
         found = await self._read_after(self._settled_id)
         new = [
-            each for each in found if each.id not in self._reported and each.group_number in groups
-        ]
-        self._reported.update(each.id for each in new)
-        self._settled_id = self._settle(found, self._settled_id)
-        return [
             ReportedChange(kind, each.group_number, each.object_id)
-            for each in new
-            if (kind := each.action.partition(".")[0]) in REPORTED and each.group_number is not None
+            for each in found
+            if each.id not in self._read_ids
+            and (kind := each.action.partition(".")[0]) in REPORTED
+            and each.group_number is not None
         ]
+        self._settle(found, self._settled_id)
+        self._recent.append(new)
+        return new
+
+    def list_recent(self, groups: Collection[int]) -> list[ReportedChange]:
+        """The last changes in these groups, for somebody who only now listens to them."""
+        return [each for new in self._recent for each in new if each.group_number in groups]
 
     async def _read_after(self, after: int) -> list[Change]:
         return await self._database.read(partial(store.list_changes, after=after))
 
-    def _settle(self, found: Sequence[Change], settled: int) -> int:
-        """Up to where there are no more changes to come."""
+    def _settle(self, found: Sequence[Change], settled: int) -> None:
         old = self._database.context.clock.now() - OVERLAP
-        self._readings.update(each.id for each in found)
-        for each in found:
-            if each.at < old and self._readings[each.id] >= READINGS_MIN:
-                settled = each.id
+        settled = max([each.id for each in found if each.at < old], default=settled)
         if len(found) == store.CHANGES_MAX:
             settled = found[-1].id
-        self._readings = Counter({id: n for id, n in self._readings.items() if id > settled})
-        self._reported = {each for each in self._reported if each > settled}
-        return settled
+        self._settled_id = settled
+        self._read_ids = {each.id for each in found if each.id > settled}
 
     async def read_deliveries(
         self, groups: Sequence[int]
     ) -> list[tuple[WatchedConnector, DeliveryCounts]]:
         """The connectors of these groups whose deliveries have changed since the last time."""
         end = self._database.context.clock.now() - DELAY
-        begin = max(self._counted_to or end - OVERLAP, end - COUNTED_MAX)
+        begin = max(self._counted_to, end - COUNTED_MAX)
+        found = []
+        if groups:
+            found = await self._database.read(partial(self._count, groups, begin, end))
         self._counted_to = end
-        if not groups:
-            return []
-        return await self._database.read(partial(self._count, groups, begin, end))
+        return found
 
     def _count(
         self, groups: Sequence[int], begin: Moment, end: Moment, tx: Tx

@@ -150,7 +150,7 @@ class Listener:
 
     def add_deliveries(self, connector_id: str, counts: DeliveryCounts) -> None:
         if "connector.read" in self.scope.permissions:
-            self._activity.deliveries[connector_id] = counts
+            self._activity.add_deliveries(connector_id, counts)
             self.has_something.set()
 
     def take_activity(self) -> Activity:
@@ -237,7 +237,7 @@ class LiveHub:
         listener = Listener(scope, self.is_ordered)
         self.add(listener)
         try:
-            await self._activity.begin()
+            await self._activity.start()
             return listener, *await self._join(listener, cursor)
         except BaseException:
             self.remove(listener)
@@ -315,8 +315,11 @@ class LiveHub:
 
     def change_scope(self, listener: Listener, scope: ArrivalScope) -> None:
         """Somebody may now see more or less."""
+        added = set(scope.groups).difference(listener.scope.groups)
         listener.scope = scope
         self._index()
+        for change in self._activity.list_recent(added) if added else ():
+            listener.add_change(change)
 
     def _index(self) -> None:
         by_group: dict[int, list[Listener]] = defaultdict(list)
@@ -380,10 +383,12 @@ class LiveHub:
                 await read()
             except LongwireError as error:
                 log.debug("live poll failed", reason=str(error))
+            except Exception:
+                log.exception("live poll failed")
             await asyncio.sleep(interval_s)
 
     async def _poll_activity(self) -> None:
-        for change in await self._activity.read_changes(self._by_group):
+        for change in await self._activity.read_changes():
             for listener in self._by_group.get(change.group_number, ()):
                 listener.add_change(change)
         groups = self._list_groups_with("connector.read")

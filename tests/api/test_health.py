@@ -246,8 +246,10 @@ def test_a_database_that_takes_too_long_is_not_waited_for(
     with monkeypatch.context() as hung:
         hung.setattr(service, "READY_TIMEOUT_S", 0.1)
         hung.setattr(world.database, "read", hang)
-        response = world.nobody.get("/health/ready")
-        has_ended.set()
+        try:
+            response = world.nobody.get("/health/ready")
+        finally:
+            has_ended.set()
     assert response.status_code == 503
     assert response.json()["reason"] == "the database does not respond"
     eventually(lambda: world.nobody.get("/health/ready").status_code == 200)

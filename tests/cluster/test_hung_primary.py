@@ -13,13 +13,14 @@ from tests.waiting import eventually
 from tests.world import World, ok, record_of, refused
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def shorter_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_connections, "SLOW_S", 0.5)
     monkeypatch.setattr(postgres_connections, "CONNECT_TIMEOUT_S", 2)
     monkeypatch.setattr(postgres_connections, "PROBE_TIMEOUT_S", 2)
 
 
+@pytest.mark.usefixtures("shorter_waits")
 def test_a_hung_primary_is_left_and_the_standby_serves_once_it_is_promoted(
     pair: Pair, make_node: Callable[..., World]
 ) -> None:
@@ -48,6 +49,7 @@ def test_a_hung_primary_is_left_and_the_standby_serves_once_it_is_promoted(
     eventually(lambda: node.http.get("/health/ready").status_code == 200)
 
 
+@pytest.mark.usefixtures("shorter_waits")
 def test_a_commit_that_a_server_hangs_in_has_an_unknown_outcome(
     pair: Pair, make_node: Callable[..., World]
 ) -> None:

@@ -23,7 +23,7 @@ from longwire.decoders.sandbox_pool import (
 )
 from longwire.errors import Unavailable
 from tests.decoders.codecs import PULSE_METER, PULSE_METER_TURNED, ROOM_SENSOR, SOIL_PROBE
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 NOON = 1_767_268_800_000_000
 
@@ -448,7 +448,10 @@ def test_an_event_loop_replaces_a_process_that_died():
 
     async def decode_after_kill(pool):
         await decoder.decode_on_loop(b"", 1, NOON, pool)
-        os.kill(pool._idle[0]._sandbox._process.pid, 9)
+        (connection,) = pool._idle
+        os.kill(connection._sandbox._process.pid, 9)
+        # A call before that might be the cause.
+        await asyncio.to_thread(eventually, lambda: connection._transport is None)
         return await decoder.decode_on_loop(b"", 1, NOON, pool)
 
     with loop_pool() as (runner, pool):

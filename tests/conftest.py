@@ -20,6 +20,7 @@ import psycopg
 import pytest
 import structlog
 
+from longwire import maintenance
 from longwire.api import jobs as jobs_api
 from longwire.api import service
 from longwire.decoders import sandbox_pool
@@ -300,6 +301,7 @@ replay_estimates.SECONDS_MAX = PATIENCE_S
 postgres_connections.CONNECT_TIMEOUT_S = int(PATIENCE_S)
 postgres_connections.PROBE_TIMEOUT_S = int(PATIENCE_S)
 service.READY_TIMEOUT_S = PATIENCE_S
+maintenance.EPOCH_MAX_AGE_S = PATIENCE_S
 
 
 @pytest.fixture

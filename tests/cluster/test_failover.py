@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from longwire import maintenance
 from longwire.settings import Settings
 from longwire.store import cache_epochs
 from tests.cluster.pair import Pair
@@ -77,12 +76,6 @@ def test_the_next_acknowledgement_comes_within_two_seconds_of_a_promotion(
     assert fail_over(pair, node) < 2
 
 
-@pytest.fixture
-def trusted_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is, callers are known from the caches during the test."""
-    monkeypatch.setattr(maintenance, "EPOCH_MAX_AGE_S", 600.0)
-
-
 def kill_primary(pair: Pair, node: World, ada: Person) -> None:
     """Kill it once the caches of the node have seen their own changes, and have the caller."""
     node.database.context.caches.observe(node.read(cache_epochs.read_epochs))
@@ -103,7 +96,7 @@ def send_while_away(
 
 
 def test_records_wait_for_the_promotion_in_their_order(
-    pair: Pair, make_node: Callable[..., World], trusted_caches: None
+    pair: Pair, make_node: Callable[..., World]
 ) -> None:
     node = make_node(database_patience_s=60.0, ingest_waiting_records_max=10)
     ada = node.person()
@@ -123,7 +116,7 @@ def test_records_wait_for_the_promotion_in_their_order(
 
 
 def test_a_node_that_stops_refuses_what_waits_for_its_database(
-    pair: Pair, make_node: Callable[..., World], trusted_caches: None
+    pair: Pair, make_node: Callable[..., World]
 ) -> None:
     node = make_node(database_patience_s=3_600.0)
     ada = node.person()
@@ -139,7 +132,7 @@ def test_a_node_that_stops_refuses_what_waits_for_its_database(
 
 
 def test_records_are_refused_when_the_patience_ends(
-    pair: Pair, make_node: Callable[..., World], trusted_caches: None
+    pair: Pair, make_node: Callable[..., World]
 ) -> None:
     node = make_node(database_patience_s=0.2)
     ada = node.person()

@@ -198,10 +198,12 @@ class ConfigCache(_NamespaceCache):
     def observe_epoch(self, epochs: CacheEpochs) -> None:
         """Evict what other processes have changed.
 
-        Two observers may overtake each other: an epoch that went back, or a gap before the changes
-        that are known, clears everything.
+        Two observers may overtake each other: what was read before the last one has nothing new. An
+        epoch that went back since then, or a gap before the changes that are known, clears
+        everything.
         """
-        if epochs.config != self.epoch:
+        is_late = epochs.config_since <= epochs.config < self.epoch != epochs.config_since
+        if epochs.config != self.epoch and not is_late:
             is_gap = epochs.config_since > self.epoch or epochs.config < self.epoch
             if epochs.changed_groups is None or is_gap:
                 self.clear()

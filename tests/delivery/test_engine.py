@@ -336,9 +336,12 @@ def test_a_clock_that_jumps_repeats_only_messages_in_flight(
         line = Line(ada, receiver.url)
         line.reports(1_000)
         receiver.wait_for(300)
+        _, settled, _ = line.stats()
         world.clock.let_pass(seconds=leases.LEASE_S + 10)
+        # Those that were received and not settled yet, and those that were on their way.
+        in_flight_max = len(receiver.ids) - settled + IN_FLIGHT_MAX
         line.settles(succeed=1_000)
-        assert 1_000 == len(set(receiver.ids)) <= len(receiver.ids) <= 1_000 + IN_FLIGHT_MAX
+        assert 1_000 == len(set(receiver.ids)) <= len(receiver.ids) <= 1_000 + in_flight_max
 
 
 def test_batches_are_settled_together_and_each_message_keeps_its_id(world: World) -> None:

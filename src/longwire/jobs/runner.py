@@ -188,7 +188,7 @@ class JobRunner:
         except Unavailable:
             raise
         except StepPostponed:
-            await self._database.write(partial(store.touch, job_id=job_id))
+            await self._database.write(partial(store.touch, job_id=job_id, fence=fence))
             return False
         except Exception as error:
             return await self._handle_failure(job_id, fence, error)

@@ -62,6 +62,7 @@ TOUCH = """
 update job
 set updated_at = :now
 where id = :id
+    and fence = :fence
 """
 
 RELEASE = """
@@ -274,9 +275,9 @@ def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
     return _job(row) if row else None
 
 
-def touch(tx: Tx, job_id: str) -> None:
-    """It had its turn."""
-    tx.execute_raw(TOUCH, {"id": job_id, "now": tx.now})
+def touch(tx: Tx, job_id: str, fence: int) -> None:
+    """It had its turn, unless it is leased by another process."""
+    tx.execute_raw(TOUCH, {"id": job_id, "fence": fence, "now": tx.now})
 
 
 def release(tx: Tx, leases: Mapping[str, int]) -> None:

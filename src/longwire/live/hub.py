@@ -237,8 +237,9 @@ class LiveHub:
         listener = Listener(scope, self.is_ordered)
         self.add(listener)
         try:
+            missed, lost = await self._join(listener, cursor)
             await self._activity.start()
-            return listener, *await self._join(listener, cursor)
+            return listener, missed, lost
         except BaseException:
             self.remove(listener)
             raise

@@ -452,6 +452,27 @@ def test_a_new_group_is_reported_to_all_who_may_see_it(
 
 
 @pytest.mark.engine_free
+def test_an_unexpected_error_does_not_end_the_reports(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "ACTIVITY_INTERVAL_S", 0.05)
+    ada = world.person()
+    group = ada.group()
+    errors = []
+
+    def fail(tx: Tx, after: int) -> None:
+        errors.append(after)
+        raise ValueError
+
+    with Listening(ada, groupId=group) as listening:
+        with monkeypatch.context() as failing:
+            failing.setattr(activity_store, "list_changes", fail)
+            eventually(lambda: len(errors) > 1)
+        device = ada.device(group)
+        eventually(lambda: changed(listening, "devices") == {device})
+
+
+@pytest.mark.engine_free
 def test_a_change_is_read_once_and_kept_for_those_who_listen_later(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

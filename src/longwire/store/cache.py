@@ -202,7 +202,7 @@ class ConfigCache(_NamespaceCache):
         epoch that went back since then, or a gap before the changes that are known, clears
         everything.
         """
-        is_late = epochs.config_since <= epochs.config < self.epoch != epochs.config_since
+        is_late = epochs.config_since <= epochs.config < self.epoch
         if epochs.config != self.epoch and not is_late:
             is_gap = epochs.config_since > self.epoch or epochs.config < self.epoch
             if epochs.changed_groups is None or is_gap:

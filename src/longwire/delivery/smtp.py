@@ -13,6 +13,7 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as SMTP_POLICY
 from email.utils import format_datetime, parseaddr
+from typing import cast
 
 import aiosmtplib
 
@@ -109,9 +110,11 @@ class SmtpClient:
             use_tls=config.smtp_security == "tls",
             start_tls=config.smtp_security == "starttls",
         )
+        transport: asyncio.WriteTransport | None = None
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await server.connect()
+                transport = cast(asyncio.WriteTransport, server.transport)
                 await server.send_message(message, sender=sender)
             # The server has accepted it, so errors of QUIT do not matter.
             with contextlib.suppress(Exception):
@@ -121,6 +124,9 @@ class SmtpClient:
             return outcome_of_smtp_error(error)
         finally:
             server.close()
+            # With TLS, closing waits half a minute for the server to close too, outside the limit.
+            if transport is not None:
+                transport.abort()
 
 
 def build_mime_message(mail: OutboundMail, sender: str) -> EmailMessage:

@@ -67,29 +67,41 @@ def test_a_value_read_before_a_clear_is_not_cached_after_it() -> None:
     assert cache.lookup("namespace", "key") is MISSING
 
 
-def test_an_epoch_that_moved_clears_and_one_that_stayed_does_not() -> None:
+@pytest.mark.parametrize(
+    "epoch, since, is_found, observed",
+    [
+        (7, 7, True, 7),
+        (8, 7, False, 8),
+        # another observer was faster
+        (8, 6, False, 8),
+        (6, 6, True, 7),
+        (6, -1, True, 7),
+        # restored from a backup
+        (6, 7, False, 6),
+        (5, 6, False, 5),
+    ],
+)
+def test_an_epoch_that_moved_clears_and_a_late_reading_does_not(
+    epoch: int, since: int, is_found: bool, observed: int
+) -> None:
     cache = AuthCache()
-    cache.observe_epoch(7)
+    cache.observe_epoch(7, -1)
     put(cache, 1)
-    cache.observe_epoch(7)
-    assert cache.lookup("namespace", "key") == 1
-    cache.observe_epoch(8)
-    assert cache.lookup("namespace", "key") is MISSING
-    put(cache, 1)
-    cache.observe_epoch(7)  # a database restored from a backup
-    assert cache.lookup("namespace", "key") is MISSING
+    cache.observe_epoch(epoch, since)
+    assert (cache.lookup("namespace", "key") == 1) is is_found
+    assert cache.epoch == observed
 
 
 def test_a_distrusted_cache_is_not_used() -> None:
     caches = Caches()
-    caches.observe(CacheEpochs(7, 0, 0, -1, None))
+    caches.observe(CacheEpochs(7, 0, 0, -1, -1, None))
     put(caches.auth, 1)
     caches.config.put("namespace", "key", 1, ["1"], since=caches.config.generation)
     caches.distrust()
     assert caches.auth.get("namespace", "key") is caches.config.get("namespace", "key") is None
     put(caches.auth, 2)
     assert caches.auth.lookup("namespace", "key") is MISSING
-    caches.observe(CacheEpochs(8, 0, 0, 0, frozenset()))
+    caches.observe(CacheEpochs(8, 0, 0, 7, 0, frozenset()))
     put(caches.auth, 3)
     assert caches.auth.lookup("namespace", "key") == 3, "trusted again"
 
@@ -216,26 +228,26 @@ def test_a_change_of_one_group_evicts_nothing_of_another() -> None:
 @pytest.mark.parametrize(
     "epochs, is_found, epoch",
     [
-        (CacheEpochs(0, 5, 0, 5, frozenset()), (True, True), 5),
-        (CacheEpochs(0, 6, 0, 5, frozenset({"a"})), (False, True), 6),
+        (CacheEpochs(0, 5, 0, 0, 5, frozenset()), (True, True), 5),
+        (CacheEpochs(0, 6, 0, 0, 5, frozenset({"a"})), (False, True), 6),
         # another observer was faster
-        (CacheEpochs(0, 6, 0, 4, frozenset({"a"})), (False, True), 6),
-        (CacheEpochs(0, 4, 0, 4, frozenset()), (True, True), 5),
-        (CacheEpochs(0, 4, 0, 3, frozenset({"a"})), (True, True), 5),
-        (CacheEpochs(0, 4, 0, -1, None), (True, True), 5),
+        (CacheEpochs(0, 6, 0, 0, 4, frozenset({"a"})), (False, True), 6),
+        (CacheEpochs(0, 4, 0, 0, 4, frozenset()), (True, True), 5),
+        (CacheEpochs(0, 4, 0, 0, 3, frozenset({"a"})), (True, True), 5),
+        (CacheEpochs(0, 4, 0, 0, -1, None), (True, True), 5),
         # what 6 changed is not known
-        (CacheEpochs(0, 7, 0, 6, frozenset({"a"})), (False, False), 7),
-        (CacheEpochs(0, 6, 0, -1, None), (False, False), 6),
+        (CacheEpochs(0, 7, 0, 0, 6, frozenset({"a"})), (False, False), 7),
+        (CacheEpochs(0, 6, 0, 0, -1, None), (False, False), 6),
         # restored from a backup
-        (CacheEpochs(0, 4, 0, 5, frozenset()), (False, False), 4),
-        (CacheEpochs(0, 3, 0, 4, frozenset()), (False, False), 3),
+        (CacheEpochs(0, 4, 0, 0, 5, frozenset()), (False, False), 4),
+        (CacheEpochs(0, 3, 0, 0, 4, frozenset()), (False, False), 3),
     ],
 )
 def test_the_changes_of_another_process_evict_its_groups_or_everything_if_unknown(
     epochs: CacheEpochs, is_found: tuple[bool, bool], epoch: int
 ) -> None:
     cache = ConfigCache()
-    cache.observe_epoch(CacheEpochs(0, 5, 0, -1, None))
+    cache.observe_epoch(CacheEpochs(0, 5, 0, 0, -1, None))
     for group in ("a", "b"):
         cache.put("matchers", group, group, [group], since=cache.generation)
     cache.observe_epoch(epochs)

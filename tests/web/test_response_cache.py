@@ -93,7 +93,8 @@ def test_a_response_is_served_while_the_auth_cache_is_unchanged_and_trusted() ->
     assert response.get() == b"page"
     response.caches.distrust()
     assert response.get() is None
-    response.caches.auth.observe_epoch(response.caches.auth.epoch)
+    epoch = response.caches.auth.epoch
+    response.caches.auth.observe_epoch(epoch, epoch)
     assert response.get() == b"page"
     response.caches.auth.clear()
     assert response.get() is None

@@ -54,10 +54,11 @@ def announce_arrivals(tx: Tx) -> None:
     values = {"locks": ANNOUNCEMENTS, "moment_ms": tx.now // MILLISECOND % _PERIOD_MS}
     tx = tx.coordinator
     if cache_epochs.may_refresh(tx):
+        since = tx.caches.observed_epochs
         tx.queue_raw(
             ANNOUNCE_AND_SELECT_EPOCHS,
             values,
-            lambda rows: tx.caches.observe(cache_epochs.build_epochs(tx, rows)),
+            lambda rows: tx.caches.observe(cache_epochs.build_epochs(tx, since, rows)),
         )
     else:
         tx.queue_raw(ANNOUNCE, values, lambda rows: None)

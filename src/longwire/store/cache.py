@@ -33,13 +33,22 @@ def _get_kept_bytes(value: object) -> int:
 
 
 class CacheEpochs(NamedTuple):
-    """The epochs as read from the database."""
+    """The epochs as read from the database, and those observed last when the reading began."""
 
     auth: int
     config: int
     records: int
-    config_since: int  # `changed_groups` has the changes after this epoch
-    changed_groups: frozenset[str] | None  # None when they are not known
+    auth_since: int
+    config_since: int
+    changed_groups: frozenset[str] | None  # after `config_since`; None when they are not known
+
+
+def _is_late(epoch: int, since: int, observed: int) -> bool:
+    """Whether another reading overtook this one, which has nothing new then.
+
+    Else an epoch that is lower than the observed one has gone back, as with a restored backup.
+    """
+    return since <= epoch < observed
 
 
 class _NamespaceCache:
@@ -92,8 +101,8 @@ class AuthCache(_NamespaceCache):
             self.generation += 1
             self._namespaces = {}
 
-    def observe_epoch(self, epoch: int) -> None:
-        if epoch != self.epoch:
+    def observe_epoch(self, epoch: int, since: int) -> None:
+        if epoch != self.epoch and not _is_late(epoch, since, self.epoch):
             self.epoch = epoch
             self.clear()
         self.is_trusted = True
@@ -198,11 +207,9 @@ class ConfigCache(_NamespaceCache):
     def observe_epoch(self, epochs: CacheEpochs) -> None:
         """Evict what other processes have changed.
 
-        Two observers may overtake each other: what was read before the last one has nothing new. An
-        epoch that went back since then, or a gap before the changes that are known, clears
-        everything.
+        An epoch that went back, or a gap before the changes that are known, clears everything.
         """
-        is_late = epochs.config_since <= epochs.config < self.epoch
+        is_late = _is_late(epochs.config, epochs.config_since, self.epoch)
         if epochs.config != self.epoch and not is_late:
             is_gap = epochs.config_since > self.epoch or epochs.config < self.epoch
             if epochs.changed_groups is None or is_gap:
@@ -387,8 +394,13 @@ class Caches:
         self.devices = DeviceCache()
         self.overviews = ExpiringCache()
 
+    @property
+    def observed_epochs(self) -> tuple[int, int]:
+        """Those of authorization and configuration; taken before the database is read again."""
+        return self.auth.epoch, self.config.epoch
+
     def observe(self, epochs: CacheEpochs) -> None:
-        self.auth.observe_epoch(epochs.auth)
+        self.auth.observe_epoch(epochs.auth, epochs.auth_since)
         self.config.observe_epoch(epochs)
         self.device_changes.observe_epoch(epochs.records)
 

@@ -86,20 +86,23 @@ def may_refresh(tx: Tx) -> bool:
 
 def read_epochs(tx: Tx) -> CacheEpochs:
     """One statement, and another one when a configuration has changed."""
-    return build_epochs(tx, tx.fetch_raw(SELECT_EPOCHS, {}))
+    since = tx.caches.observed_epochs
+    return build_epochs(tx, since, tx.fetch_raw(SELECT_EPOCHS, {}))
 
 
-def build_epochs(tx: Tx, rows: Iterable[tuple[Any, ...]]) -> CacheEpochs:
-    """From all rows of the table: name and epoch."""
+def build_epochs(tx: Tx, since: tuple[int, int], rows: Iterable[tuple[Any, ...]]) -> CacheEpochs:
+    """From all rows of the table, and what was observed before they were read."""
     epochs: dict[str, int] = dict(rows)
-    since = tx.caches.config.epoch
+    auth_since, config_since = since
     changed: frozenset[str] | None = None
-    if since == epochs[CONFIG]:
+    if config_since == epochs[CONFIG]:
         changed = frozenset()
-    elif since >= 0:
-        rows = tx.fetch_raw(SELECT_CHANGED_GROUPS, {"epoch": since})
+    elif config_since >= 0:
+        rows = tx.fetch_raw(SELECT_CHANGED_GROUPS, {"epoch": config_since})
         changed = frozenset(str(row[0]) for row in rows)
-    return CacheEpochs(epochs[AUTH], epochs[CONFIG], epochs[RECORDS], since, changed)
+    return CacheEpochs(
+        epochs[AUTH], epochs[CONFIG], epochs[RECORDS], auth_since, config_since, changed
+    )
 
 
 def read_epochs_and_time(tx: Tx) -> tuple[CacheEpochs, Moment]:

@@ -1,18 +1,30 @@
 """Mail, handed to a real server."""
 
+import asyncio
+import contextlib
+import os
 import socket
+import threading
+from pathlib import Path
 
 import pytest
 
 from longwire.delivery import smtp
-from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
+from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
+    Outcome,
+    Refused,
+    Unreachable,
+)
 from longwire.delivery.email_addresses import parse_domains
 from longwire.delivery.smtp import LOGIN_FAILED, MAIL_NOT_CONFIGURED, MailConfig
 from longwire.notifications.types.base import NotificationMessage, SendingConfig
 from longwire.notifications.types.email import EmailParams, EmailSender
 from tests.certificates import create_tls_context
-from tests.notifications.messages import LOOPBACK, MESSAGE, batch, send_all, sender_context
+from tests.notifications.messages import LOOPBACK, MESSAGE, batch, run, send_all, sender_context
 from tests.notifications.standins import MailServer
+from tests.waiting import PATIENCE_S
 
 ADA = EmailParams(to=["ada@example.com"])
 
@@ -94,6 +106,68 @@ def test_what_is_to_be_encrypted_is_never_sent_in_the_clear(tmp_path, monkeypatc
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
         assert send_mails(config, message) == [Delivered()]
     assert [mail.was_encrypted for mail in server.mails] == [True]
+
+
+def list_connections_to(port: int) -> list[int]:
+    """The descriptors of this process for connections to a port."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as copy:
+            if copy.family == socket.AF_INET and copy.getpeername()[1] == port:
+                found.append(int(name))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # which would keep the loop from ending
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc here")
+@pytest.mark.parametrize(
+    "reply, expected", [(b"235 welcome", Delivered()), (b"535 go away", LOGIN_FAILED)]
+)
+def test_a_connection_ends_with_its_mail_though_the_server_keeps_it(
+    tmp_path, monkeypatch, reply, expected
+):
+    context, certificate = create_tls_context("127.0.0.1")
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    replies = {
+        b"EHLO": b"250-me\r\n250 AUTH PLAIN",
+        b"AUTH": reply,
+        b"DATA": b"354 go on",
+        b"QUIT": b"221 ",
+    }
+
+    def serve(listener: socket.socket) -> None:
+        server = context.wrap_socket(listener.accept()[0], server_side=True)
+        kept.enter_context(server)  # and not closed before the end
+        with contextlib.suppress(OSError), server.makefile("rb") as lines:
+            server.sendall(b"220 hello\r\n")
+            for line in lines:
+                server.sendall(replies.get(line[:4], b"250 ") + b"\r\n")
+                if line == b"DATA\r\n":
+                    list(iter(lines.readline, b".\r\n"))
+                    server.sendall(b"250 \r\n")
+
+    async def send(config: MailConfig) -> tuple[Outcome, list[int]]:
+        sender = EmailSender(ADA, sender_context(SendingConfig(mail=config)))
+        outcome = await sender.send(batch(to="ada@example.com"))
+        for _ in range(3):  # the loop closes what was aborted
+            await asyncio.sleep(0)
+        return outcome, list_connections_to(config.smtp_port)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, contextlib.ExitStack() as kept:
+        serving = threading.Thread(target=serve, args=(listener,), daemon=True)
+        serving.start()
+        config = MailConfig(
+            smtp_host="127.0.0.1",
+            smtp_port=listener.getsockname()[1],
+            smtp_user="longwire",
+            smtp_password="secret",
+            smtp_from="longwire@example.com",
+            smtp_security="tls",
+        )
+        assert run(send(config)) == (expected, [])
+        serving.join(PATIENCE_S)
 
 
 def test_a_server_that_is_away_or_no_mail_server_is_unreachable(monkeypatch):

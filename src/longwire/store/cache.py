@@ -65,6 +65,11 @@ class _NamespaceCache:
         found = self.lookup(namespace, key)
         return None if found is MISSING else found
 
+    def distrust(self) -> None:
+        """Use nothing until an epoch is observed, which clears: it may be one read before this."""
+        self.is_trusted = False
+        self.epoch = -1
+
     def lookup(self, namespace: str, key: Hashable) -> Any:
         """The cached value, which may be None, or MISSING."""
         if not self.is_trusted:
@@ -406,5 +411,5 @@ class Caches:
 
     def distrust(self) -> None:
         """The epochs could not be read for too long: use nothing until they are."""
-        self.auth.is_trusted = False
-        self.config.is_trusted = False
+        self.auth.distrust()
+        self.config.distrust()

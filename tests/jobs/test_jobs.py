@@ -583,7 +583,7 @@ def test_a_process_that_has_lost_its_lease_changes_nothing(
     before = world.everything()
     assert world.write(lambda tx: jobs.advance(tx, job_id, fence, tx.now, context)) is None
     assert world.write(lambda tx: jobs.fail(tx, job_id, fence, "internal")) is None
-    world.write(lambda tx: store.touch(tx, job_id, fence))
+    assert not world.write(lambda tx: store.touch(tx, job_id, fence))
     assert world.everything() == before
     done = world.write(lambda tx: jobs.advance(tx, job_id, fence + 1, tx.now, context))
     assert done is not None

@@ -188,7 +188,8 @@ class JobRunner:
         except Unavailable:
             raise
         except StepPostponed:
-            await self._database.write(partial(store.touch, job_id=job_id, fence=fence))
+            if not await self._database.write(partial(store.touch, job_id=job_id, fence=fence)):
+                self._forget(job_id)
             return False
         except Exception as error:
             return await self._handle_failure(job_id, fence, error)
@@ -208,8 +209,11 @@ class JobRunner:
 
     def _forget_ended(self, job_id: str, job: Job | None) -> None:
         if job is None or not job.state.is_open:
-            self._leases.pop(job_id, None)
-            self._failures.pop(job_id, None)
+            self._forget(job_id)
+
+    def _forget(self, job_id: str) -> None:
+        self._leases.pop(job_id, None)
+        self._failures.pop(job_id, None)
 
 
 def _run_traced(

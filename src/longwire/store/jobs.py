@@ -63,6 +63,7 @@ update job
 set updated_at = :now
 where id = :id
     and fence = :fence
+    and state in ('waiting', 'running')
 """
 
 RELEASE = """
@@ -275,9 +276,9 @@ def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
     return _job(row) if row else None
 
 
-def touch(tx: Tx, job_id: str, fence: int) -> None:
-    """It had its turn, unless it is leased by another process."""
-    tx.execute_raw(TOUCH, {"id": job_id, "fence": fence, "now": tx.now})
+def touch(tx: Tx, job_id: str, fence: int) -> bool:
+    """It had its turn; whether it is still open, and leased by this process."""
+    return tx.execute_raw(TOUCH, {"id": job_id, "fence": fence, "now": tx.now}) == 1
 
 
 def release(tx: Tx, leases: Mapping[str, int]) -> None:

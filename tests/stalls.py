@@ -40,8 +40,8 @@ def stall(pid: int) -> None:
     while os.getppid() == pid:
         time.sleep(choose.uniform(0.05, PAUSE_MAX_S))
         if os.getppid() == pid:
-            os.kill(pid, signal.SIGSTOP)
             try:
+                os.kill(pid, signal.SIGSTOP)
                 time.sleep(STALL_S)
             finally:
                 os.kill(pid, signal.SIGCONT)

@@ -13,10 +13,11 @@ from typing import Any, cast
 import pytest
 
 from longwire.api import live
+from longwire.clock import HOUR
 from longwire.errors import Unavailable
 from longwire.fleet import arrivals
 from longwire.ingest import storing
-from longwire.live import hub
+from longwire.live import activity, hub
 from longwire.live.activity import READINGS_KEPT, Activity, ActivityReader, DeliveryCounts
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
 from longwire.settings import Settings
@@ -431,11 +432,13 @@ def test_changes_and_deliveries_are_published_to_those_who_may_see_them(world: W
 
 @pytest.mark.slow
 @pytest.mark.engine_free
+@pytest.mark.parametrize("readings_kept", [1, 10_000])
 def test_a_new_group_is_reported_to_all_who_may_see_it(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, readings_kept: int
 ) -> None:
-    """Also to those who are known to listen to it only after that was read."""
+    """Also to those who are known to listen to it only after that was read, or much later."""
     monkeypatch.setattr(hub, "ACTIVITY_INTERVAL_S", 0.2)
+    monkeypatch.setattr(activity, "READINGS_KEPT", readings_kept)
     ada = world.person()
     group = ada.group()
     device = ada.device(group)
@@ -446,9 +449,12 @@ def test_a_new_group_is_reported_to_all_who_may_see_it(
     ):
         for number in range(5):
             under = ada.group(f"{number}", group)
+            below = ada.device(under)
             store(ada, device, numbers)
-            eventually(lambda under=under: under in changed(busy, "groups"))
-            eventually(lambda under=under: under in changed(idle, "groups"))
+            for listening in (busy, idle):
+                eventually(lambda one=listening, id=under: id in changed(one, "groups"))
+                if readings_kept > 1:
+                    eventually(lambda one=listening, id=below: id in changed(one, "devices"))
 
 
 @pytest.mark.engine_free
@@ -550,6 +556,7 @@ def test_deliveries_are_counted_after_a_pause_and_a_failure(
         connector = ada.connector(group, receiver.url)
         ada.reports(device)
         eventually(lambda: delivered() == 1)
+    monkeypatch.setattr(activity, "COUNTED_MAX", HOUR)  # however slow this machine is
     world.clock.let_pass(seconds=30)
     with monkeypatch.context() as failing:
         failing.setattr(activity_store, "list_connectors", fail)

@@ -2099,7 +2099,7 @@ export interface LiveChanged {
   groups?: string[];
 }
 
-/** An item of `deliveries`: what became of a connector's messages in about a second. */
+/** An item of `deliveries`: what became of messages since the last one, usually a second ago. */
 export interface LiveDeliveries {
   /** The connector. */
   connectorId: string;

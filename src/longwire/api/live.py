@@ -98,7 +98,7 @@ class LiveChanged(Reply, kw_only=True):
 
 
 class LiveDeliveries(Reply, kw_only=True):
-    """An item of `deliveries`: what became of a connector's messages in about a second."""
+    """An item of `deliveries`: what became of messages since the last one, usually a second ago."""
 
     connector_id: Annotated[str, Meta(description="The connector.")]
     succeeded: Annotated[int, Meta(description="Messages that were delivered.", examples=[12])]

@@ -319,7 +319,11 @@ class LiveHub:
         added = set(scope.groups).difference(listener.scope.groups)
         listener.scope = scope
         self._index()
-        for change in self._activity.list_recent(added) if added else ():
+        if not added:
+            return
+        # Beyond the recent changes, the group stands for all that is in it.
+        groups = [ReportedChange("group", each, str(each)) for each in sorted(added)]
+        for change in [*groups, *self._activity.list_recent(added)]:
             listener.add_change(change)
 
     def _index(self) -> None:

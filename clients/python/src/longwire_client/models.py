@@ -2845,7 +2845,7 @@ class LiveChanged(Model, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LiveDeliveries(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """An item of `deliveries`: what became of a connector's messages in about a second."""
+    """An item of `deliveries`: what became of messages since the last one, usually a second ago."""
 
     connector_id: str = field(name="connectorId")
     """The connector."""

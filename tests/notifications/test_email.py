@@ -112,9 +112,13 @@ def list_connections_to(port: int) -> list[int]:
     """The descriptors of this process for connections to a port."""
     found = []
     for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as copy:
-            if copy.family == socket.AF_INET and copy.getpeername()[1] == port:
-                found.append(int(name))
+        with contextlib.suppress(OSError):  # closed meanwhile, not a socket, or not connected
+            one = socket.socket(fileno=int(name))
+            try:
+                if one.family == socket.AF_INET and one.getpeername()[1] == port:
+                    found.append(int(name))
+            finally:
+                one.detach()  # it belongs to somebody else
     return found
 
 

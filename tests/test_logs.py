@@ -62,6 +62,24 @@ def test_people_get_lines_and_machines_get_json(
         assert line["timestamp"].endswith("Z")
 
 
+def test_a_line_is_one_write_so_that_those_of_several_workers_do_not_mix() -> None:
+    writes: list[bytes] = []
+
+    class Standard(io.RawIOBase):
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any) -> int:
+            writes.append(bytes(data))
+            return len(data)
+
+    # As Python opens the standard error stream.
+    out = io.TextIOWrapper(Standard(), line_buffering=True, write_through=True)  # type: ignore[type-var]
+    logs.configure_logging("info", "json", out)
+    structlog.get_logger().info("a boat came in", boat="Anna" * 10_000)
+    assert [line.endswith(b"\n") for line in writes] == [True]
+
+
 @pytest.mark.parametrize(
     "level, logged_levels",
     [

@@ -45,7 +45,8 @@ def configure_logging(level: str, form: str, stream: TextIO | None = None) -> No
             *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(out),
+        # Each line is one write, so that those of several processes do not mix.
+        logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=False,
     )
     # Forward the standard library's logging, so that libraries log in the same format.

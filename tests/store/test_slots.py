@@ -39,7 +39,7 @@ from longwire.store.slot_count import COUNTS, SlotsFixed
 from tests.conftest import LOOPBACK, PostgresServer
 from tests.delivery.receiver import Receiver, StubResponse
 from tests.process import longwire
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import (
     CITUS_URL,
     KINDS,
@@ -269,6 +269,7 @@ def test_each_process_sends_what_is_in_its_slots_and_another_one_takes_them_over
     make_settings: MakeSettings, start: MakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    monkeypatch.setattr(node_lease, "LEASE_S", PATIENCE_S)  # nobody is slower than that
     settings = make_settings()
     first, second = start(settings), start(settings)
     for world in (first, second):

@@ -88,13 +88,16 @@ def test_a_response_is_served_until_one_of_its_records_expires() -> None:
 
 def test_a_response_is_served_while_the_auth_cache_is_unchanged_and_trusted() -> None:
     response = Response()
+    response.caches.auth.observe_epoch(7, -1)
     before = response.begin()
     response.put(tx=before)
+    response.caches.auth.observe_epoch(7, 7)
     assert response.get() == b"page"
     response.caches.distrust()
     assert response.get() is None
-    epoch = response.caches.auth.epoch
-    response.caches.auth.observe_epoch(epoch, epoch)
+    response.caches.auth.observe_epoch(7, 7)
+    assert response.get() is None, "nobody knows what changed meanwhile"
+    response.put()
     assert response.get() == b"page"
     response.caches.auth.clear()
     assert response.get() is None

@@ -1,6 +1,8 @@
 """Export jobs: the rows of the streamed export, kept for a day, for those who may read them."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -8,9 +10,11 @@ import pytest
 
 from longwire import maintenance
 from longwire.api import jobs as jobs_api
-from longwire.jobs import exporting, steps
+from longwire.jobs import exporting, jobs, runner, steps
 from longwire.jobs.results import StepPostponed
 from longwire.store import job_results
+from longwire.store import jobs as store
+from longwire.store.database import Tx
 from tests.jobs.test_jobs import ended, job_of, start, succeeded
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, record_of, refused
@@ -257,3 +261,137 @@ def test_another_process_serves_the_file(make_world: Callable[..., World]) -> No
     job = succeeded(ada, export(ada, home, "devices"))
     lines = result_of(there, job).text.splitlines()
     assert {json.loads(line)["deviceId"] for line in lines} == devices
+
+
+class HeldExports:
+    """Steps of exports that are read, and then held up until `release`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._released = threading.Event()
+        self._jobs: set[str] = set()
+        self._export_step = exporting.export_step
+        monkeypatch.setattr(runner, "export_step", self._run)
+
+    async def _run(self, database: Any, job: Any, read: Any) -> Any:
+        rows = await self._export_step(database, job, read)
+        self._jobs.add(job.id)
+        try:
+            while not self._released.is_set():  # noqa: ASYNC110 (set by another thread)
+                await asyncio.sleep(0.01)
+        finally:
+            self._jobs.discard(job.id)
+        return rows
+
+    def wait_for(self, *started: Values) -> None:
+        eventually(lambda: self._jobs == {job["jobId"] for job in started})
+
+    def release(self) -> None:
+        self._released.set()
+
+
+def renew_every(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(runner, "RENEW_INTERVAL_S", seconds)
+
+
+def lease_of(world: World, job: Values) -> tuple[int, bool]:
+    """Its fencing token, and whether it is leased now."""
+
+    def read(tx: Tx) -> tuple[int, bool]:
+        statement = "select fence, lease_until from job where id = :id"
+        fence, until = tx.fetch_raw(statement, {"id": job["jobId"]})[0]
+        return fence, until > tx.now
+
+    return world.read(read)
+
+
+def take_over(world: World, job: Values) -> int:
+    """As another process does when the lease of the first has expired."""
+
+    taken: list[int] = []
+
+    def take() -> bool:
+        world.clock.let_pass(seconds=60)
+        fence = world.write(lambda tx: store.lease(tx, job["jobId"], tx.now + 3_600_000_000))
+        taken.extend([] if fence is None else [fence])
+        return fence is not None
+
+    eventually(take)
+    return taken[0]
+
+
+def test_exports_that_are_cancelled_make_room_for_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renew_every(monkeypatch, 0)
+    held = HeldExports(monkeypatch)
+    ada = world.person("ada")
+    groups = [ada.group(f"g{number}") for number in range(runner.PREPARING_MAX)]
+    started = [export(ada, group, "devices") for group in groups]
+    held.wait_for(*started)
+    another = export(ada, ada.group("another"), "devices")
+    for job in started:
+        ok(ada.post("/job/cancel", {"groupId": job["groupId"], "jobId": job["jobId"]}))
+    held.wait_for(another)
+    held.release()
+    succeeded(ada, another)
+
+
+def test_a_lease_is_renewed_while_a_step_is_prepared(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renew_every(monkeypatch, 0)
+    held = HeldExports(monkeypatch)
+    ada = world.person("ada")
+    job = export(ada, ada.group("home"), "devices")
+    held.wait_for(job)
+    fence, _ = lease_of(world, job)
+    world.clock.let_pass(seconds=60)
+    eventually(lambda: lease_of(world, job) == (fence, True))
+    held.release()
+    succeeded(ada, job)
+
+
+def test_what_was_prepared_under_a_lost_lease_is_not_stored(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "list_lost", lambda tx, leases: [])  # not noticed yet
+    held = HeldExports(monkeypatch)
+    ada = world.person("ada")
+    home = ada.group("home")
+    for _ in range(9):
+        ada.device(home)
+    job = export(ada, home, "devices", format="csv")
+    held.wait_for(job)
+    fence = take_over(world, job)
+    leased = world.read(lambda tx: store.get_leased(tx, job["jobId"], fence))
+    assert leased is not None
+    read_rows = world.app._job_runner._read_rows
+    rows = world._run(exporting.export_step(world.app.database, leased, read_rows))
+    context = steps.StepContext(world.app._dispatch, rows, 1_000_000)
+    world.write(lambda tx: jobs.advance(tx, leased.id, fence, tx.now, context))
+    held.release()
+    world.write(lambda tx: store.release(tx, {leased.id: fence}))
+    ada.token = world.token(ada.client_id, ada.client_secret)
+    job = succeeded(ada, job)
+    streamed = ada.get("/devices/export", groupId=home, format="csv")
+    assert (result_of(ada, job).text, job["done"]) == (streamed.text, 9)
+
+
+def test_a_step_that_is_prepared_does_not_wait_for_one_that_has_no_room(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renew_every(monkeypatch, 0)
+    monkeypatch.setattr(runner, "PREPARING_MAX", 1)
+    held = HeldExports(monkeypatch)
+    ada = world.person("ada")
+    first = export(ada, ada.group("home"), "devices")
+    held.wait_for(first)
+    second = export(ada, ada.group("other"), "devices")
+    fence = take_over(world, first)
+    held.wait_for(second)
+    # The other process stops. What it leaves is older than what is prepared here.
+    world.write(lambda tx: store.release(tx, {first["jobId"]: fence}))
+    held.release()
+    ada.token = world.token(ada.client_id, ada.client_secret)
+    for job in (first, second):
+        succeeded(ada, job)

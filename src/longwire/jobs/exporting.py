@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from longwire.identity import access
-from longwire.jobs.results import JobFailed, StepPostponed, StepResult
+from longwire.jobs.results import JobFailed, StepResult
 from longwire.jobs.tasks import ExportTask, decode_task, permission_of
 from longwire.model import Actor, Job, JobCounts
 from longwire.store import credentials, job_results
@@ -31,7 +31,6 @@ class ExportedRows:
     content: bytes
     count: int
     cursor: str | None
-    since: str = ""  # the cursor before them
 
 
 # From a transaction, the starter as they are now, what to export, and a cursor as JSON.
@@ -56,7 +55,7 @@ async def export_step(database: Database, job: Job, read: ReadRows) -> ExportedR
         size += len(rows.content)
         count += rows.count
         cursor = rows.cursor
-    return ExportedRows(b"".join(contents), count, cursor, job.cursor)
+    return ExportedRows(b"".join(contents), count, cursor)
 
 
 def _read(job: Job, task: ExportTask, cursor: str, read: ReadRows, tx: Tx) -> ExportedRows:
@@ -70,8 +69,6 @@ def _read(job: Job, task: ExportTask, cursor: str, read: ReadRows, tx: Tx) -> Ex
 def store_rows(tx: Tx, actor: Actor, job: Job, rows: ExportedRows, bytes_max: int) -> StepResult:
     """Add what was read to the file."""
     access.authorize(tx, actor, permission_of(decode_task(job)), job.group_id)
-    if rows.since != job.cursor:  # read before another process had the job for a while
-        raise StepPostponed
     size = len(rows.content)
     if job_results.count_bytes(tx, job.owner_id) + size > bytes_max:
         raise JobFailed(TOO_LARGE)

@@ -30,8 +30,9 @@ from longwire.store.fair_queue import current_caller
 from longwire.store.jobs import PickedJob
 
 POLL_INTERVAL_S = 0.5
-# Renewed by every step, which takes a fraction of a second.
+# Renewed by every step, and while one is prepared, which may have to wait for its turn.
 LEASED_FOR = 10 * SECOND
+RENEW_INTERVAL_S = 2.5
 OWNERS_PER_ROUND_MAX = 50
 # Steps that are prepared at once, outside of transactions; each may hold some megabytes.
 PREPARING_MAX = 4
@@ -65,8 +66,10 @@ class JobRunner:
         self._running_max = running_per_group_max
         self._leases: dict[str, int] = {}  # fencing tokens
         self._failures: Counter[str] = Counter()
+        # Under the leases that we hold: a step that was prepared under another one is dropped.
         self._preparing: dict[str, asyncio.Task[PreparedStep | None]] = {}
         self._prepared = asyncio.Event()
+        self._renew_at = 0.0
         self._after = store.BEFORE_ANY_OWNER
 
     async def run(self) -> None:
@@ -105,6 +108,7 @@ class JobRunner:
 
     async def _run_round(self) -> bool:
         """A step for each user with open jobs; whether there was any."""
+        await self._renew_leases()
         most = OWNERS_PER_ROUND_MAX
         owners = await self._database.read(lambda tx: store.list_owners(tx, self._after, most))
         self._after = owners[-1] if len(owners) == most else store.BEFORE_ANY_OWNER
@@ -119,9 +123,8 @@ class JobRunner:
 
     async def _run_step(self, owner: str) -> bool:
         """One step for a user; whether there may be another one at once."""
-        busy = {job_id for job_id, task in self._preparing.items() if not task.done()}
         picked = await self._database.read(
-            lambda tx: store.pick_next(tx, owner, self._running_max, self._leases, busy)
+            lambda tx: store.pick_next(tx, owner, self._running_max, self._leases, self._can_run)
         )
         fence = await self._lease(picked) if picked is not None else None
         if picked is None or fence is None:
@@ -138,6 +141,13 @@ class JobRunner:
         await asyncio.sleep(time.monotonic() - began_at)
         return is_busy
 
+    def _can_run(self, job_id: str, kind: str) -> bool:
+        """Neither while its step is prepared, nor while too many of others are."""
+        preparing = self._preparing.get(job_id)
+        if preparing is not None:
+            return preparing.done()
+        return kind not in PREPARED or len(self._preparing) < PREPARING_MAX
+
     async def _lease(self, picked: PickedJob) -> int | None:
         """The fencing token of our lease."""
         if picked.is_mine:
@@ -145,19 +155,35 @@ class JobRunner:
         lease = partial(store.lease, job_id=picked.id, until=self._lease_until())
         fence = await self._database.write(lease)
         if fence is not None:
+            self._forget(picked.id)  # what is left of an earlier lease
             self._leases[picked.id] = fence
         return fence
+
+    async def _renew_leases(self) -> None:
+        """Those of the steps that are prepared; forget the jobs that are not ours any more."""
+        if not self._leases or time.monotonic() < self._renew_at:
+            return
+        self._renew_at = time.monotonic() + RENEW_INTERVAL_S
+        leases = {job_id: self._leases[job_id] for job_id in self._preparing}
+        if leases:
+            renew = partial(store.renew, leases=leases, until=self._lease_until())
+            await self._database.write(renew)
+        for job_id in await self._database.read(partial(store.list_lost, leases=self._leases)):
+            self._forget(job_id)
 
     def _lease_until(self) -> Moment:
         return self._database.context.clock.now() + LEASED_FOR
 
     def _start_preparing(self, job_id: str, fence: int) -> None:
-        """Read and decode beside the steps of others, if not too many do."""
-        if len(self._preparing) >= PREPARING_MAX:
-            return
+        """Read and decode beside the steps of others."""
         task = asyncio.create_task(self._prepare(job_id, fence), name=f"step of {job_id}")
-        task.add_done_callback(lambda _: self._prepared.set())
+        task.add_done_callback(self._on_prepared)
         self._preparing[job_id] = task
+
+    def _on_prepared(self, task: "asyncio.Task[PreparedStep | None]") -> None:
+        self._prepared.set()
+        if not task.cancelled():
+            task.exception()  # retrieved even if the step is dropped
 
     async def _prepare(self, job_id: str, fence: int) -> PreparedStep | None:
         job = await self._database.read(partial(store.get_leased, job_id=job_id, fence=fence))
@@ -214,6 +240,9 @@ class JobRunner:
     def _forget(self, job_id: str) -> None:
         self._leases.pop(job_id, None)
         self._failures.pop(job_id, None)
+        preparing = self._preparing.pop(job_id, None)
+        if preparing is not None:
+            preparing.cancel()
 
 
 def _run_traced(

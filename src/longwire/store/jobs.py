@@ -1,7 +1,7 @@
 """Jobs, their leases, and the results for single devices."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -61,6 +61,22 @@ returning fence
 TOUCH = """
 update job
 set updated_at = :now
+where id = :id
+    and fence = :fence
+    and state in ('waiting', 'running')
+"""
+
+RENEW = """
+update job
+set lease_until = :until
+where id = :id
+    and fence = :fence
+    and state in ('waiting', 'running')
+"""
+
+IS_LEASED = """
+select 1
+from job
 where id = :id
     and fence = :fence
     and state in ('waiting', 'running')
@@ -235,12 +251,16 @@ def list_owners(tx: Tx, after: str, most: int) -> list[str]:
 
 
 def pick_next(
-    tx: Tx, owner_id: str, running_max: int, mine: Mapping[str, int], busy: Collection[str]
+    tx: Tx,
+    owner_id: str,
+    running_max: int,
+    mine: Mapping[str, int],
+    can_run: Callable[[str, str], bool],
 ) -> PickedJob | None:
     """The job of a user whose last step is longest ago; None if there is none to run.
 
     Of each group only the oldest run, `running_max` of them. `mine` has the fencing tokens of the
-    leases that this process holds; those in `busy` are not picked.
+    leases that this process holds; `can_run` says by id and kind whether it could run a job now.
     """
     by_group: Counter[int] = Counter()
     runnable = []
@@ -248,8 +268,8 @@ def pick_next(
     for job_id, kind, group, updated_at, lease_until, fence in tx.fetch_raw(LIST_OPEN, values):
         by_group[group] += 1
         is_mine = mine.get(job_id) == fence
-        is_free = job_id not in busy and (is_mine or lease_until <= tx.now)
-        if by_group[group] <= running_max and is_free:
+        is_free = is_mine or lease_until <= tx.now
+        if by_group[group] <= running_max and is_free and can_run(job_id, kind):
             runnable.append((updated_at, PickedJob(job_id, kind, fence, is_mine)))
     return min(runnable)[1] if runnable else None
 
@@ -279,6 +299,21 @@ def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
 def touch(tx: Tx, job_id: str, fence: int) -> bool:
     """It had its turn; whether it is still open, and leased by this process."""
     return tx.execute_raw(TOUCH, {"id": job_id, "fence": fence, "now": tx.now}) == 1
+
+
+def renew(tx: Tx, leases: Mapping[str, int], until: Moment) -> None:
+    """Prolong leases, as far as this process still holds them."""
+    for job_id, fence in leases.items():
+        tx.execute_raw(RENEW, {"id": job_id, "fence": fence, "until": until})
+
+
+def list_lost(tx: Tx, leases: Mapping[str, int]) -> list[str]:
+    """Those of the jobs that have ended, or that another process has leased."""
+    return [
+        job_id
+        for job_id, fence in leases.items()
+        if not tx.fetch_raw(IS_LEASED, {"id": job_id, "fence": fence})
+    ]
 
 
 def release(tx: Tx, leases: Mapping[str, int]) -> None:

@@ -1,6 +1,7 @@
 """The caches: a stale value is never served after a commit, and nothing is evicted needlessly."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from longwire.store.cache import (
     ConfigCache,
 )
 from longwire.store.database import Tx
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import AdjustableClock, World, ok, refused
 
 # --- the auth cache alone ---
@@ -105,6 +106,34 @@ def test_a_distrusted_cache_is_not_used() -> None:
     assert caches.auth.get("namespace", "key") is caches.config.get("namespace", "key") is None
     put(caches.auth, 3)
     assert caches.auth.lookup("namespace", "key") == 3, "trusted again"
+
+
+@pytest.mark.parametrize("name", ["auth", "config"])
+def test_whoever_has_observed_an_epoch_finds_nothing_older(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    caches = Caches()
+    caches.observe(CacheEpochs(7, 7, 0, -1, -1, None))
+    put(caches.auth, 1)
+    caches.config.put("namespace", "key", 1, ["1"], since=caches.config.generation)
+    cache: Any = getattr(caches, name)
+    clear, found = cache.clear, []
+
+    def observe() -> None:
+        caches.observe(CacheEpochs(8, 8, 0, 7, 7, None))
+        found.append(cache.lookup("namespace", "key"))
+
+    def clear_slowly() -> None:
+        if not other.is_alive():
+            other.start()
+            other.join(0.2)  # it has to wait
+        clear()
+
+    other = threading.Thread(target=observe)
+    monkeypatch.setattr(cache, "clear", clear_slowly)
+    observe()
+    other.join(PATIENCE_S)
+    assert found == [MISSING, MISSING]
 
 
 @pytest.mark.parametrize("name", ["auth", "config"])
@@ -549,11 +578,12 @@ def test_a_named_lock_serialises_those_who_take_it(world: World) -> None:
     def take(tx: Tx) -> None:
         locks.acquire_lock(tx, "test", "name")
         inside.append("begin")
+        time.sleep(0.01)  # for the others
         inside.append("end")
 
     threads = [threading.Thread(target=world.write, args=(take,)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE_S)
     assert inside == ["begin", "end"] * 8

@@ -58,7 +58,8 @@ class _NamespaceCache:
         self.epoch = -1
         self.is_trusted = True
         self._namespaces: dict[str, dict[Hashable, Any]] = {}
-        self._lock = threading.Lock()
+        # Epochs are observed by several threads: one that returns finds the cache up to date.
+        self._lock = threading.RLock()
 
     def get(self, namespace: str, key: Hashable) -> Any | None:
         """The cached value; None when there is none."""
@@ -67,8 +68,9 @@ class _NamespaceCache:
 
     def distrust(self) -> None:
         """Use nothing until an epoch is observed, which clears: it may be one read before this."""
-        self.is_trusted = False
-        self.epoch = -1
+        with self._lock:
+            self.is_trusted = False
+            self.epoch = -1
 
     def lookup(self, namespace: str, key: Hashable) -> Any:
         """The cached value, which may be None, or MISSING."""
@@ -107,10 +109,11 @@ class AuthCache(_NamespaceCache):
             self._namespaces = {}
 
     def observe_epoch(self, epoch: int, since: int) -> None:
-        if epoch != self.epoch and not _is_late(epoch, since, self.epoch):
-            self.epoch = epoch
-            self.clear()
-        self.is_trusted = True
+        with self._lock:
+            if epoch != self.epoch and not _is_late(epoch, since, self.epoch):
+                self.clear()
+                self.epoch = epoch
+            self.is_trusted = True
 
 
 class ChangeTracker:
@@ -214,15 +217,16 @@ class ConfigCache(_NamespaceCache):
 
         An epoch that went back, or a gap before the changes that are known, clears everything.
         """
-        is_late = _is_late(epochs.config, epochs.config_since, self.epoch)
-        if epochs.config != self.epoch and not is_late:
-            is_gap = epochs.config_since > self.epoch or epochs.config < self.epoch
-            if epochs.changed_groups is None or is_gap:
-                self.clear()
-            else:
-                self.invalidate(epochs.changed_groups)
-            self.epoch = epochs.config
-        self.is_trusted = True
+        with self._lock:
+            is_late = _is_late(epochs.config, epochs.config_since, self.epoch)
+            if epochs.config != self.epoch and not is_late:
+                is_gap = epochs.config_since > self.epoch or epochs.config < self.epoch
+                if epochs.changed_groups is None or is_gap:
+                    self.clear()
+                else:
+                    self.invalidate(epochs.changed_groups)
+                self.epoch = epochs.config
+            self.is_trusted = True
 
 
 class DeviceChanges:
@@ -251,10 +255,10 @@ class DeviceChanges:
 
     def observe_epoch(self, epoch: int) -> None:
         """Another process has changed stored records: those of any device."""
-        if epoch != self._epoch:
-            self._epoch = epoch
-            with self._lock:
+        with self._lock:
+            if epoch != self._epoch:
                 self._changes.add_all()
+                self._epoch = epoch
 
 
 class WrittenRows:

@@ -45,7 +45,8 @@ def configure_logging(level: str, form: str, stream: TextIO | None = None) -> No
             *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        # Each line is one write, so that those of several processes do not mix.
+        # Each line is one write, so that those of several processes do not mix; in a pipe that is
+        # full, lines of more than 4 KiB still can.
         logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=False,
     )

@@ -188,8 +188,11 @@ class Service:
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """The log, line by line; every line must be JSON."""
-        return [json.loads(line) for line in self.err.splitlines()]
+        """The log, line by line; every line must be JSON, but one that is being written."""
+        has_ended = self.process.poll() is not None
+        text = self.err
+        whole = text if has_ended else text[: text.rfind("\n") + 1]
+        return [json.loads(line) for line in whole.splitlines()]
 
     # --- requests ---
 

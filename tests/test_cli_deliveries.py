@@ -40,6 +40,7 @@ class Line:
         eventually(lambda: sorted(self.statuses()) == sorted(statuses))
 
 
+@pytest.mark.usefixtures("patient_sender")
 def test_connectors_are_listed_with_queued_and_failed_counts_and_the_error(
     world: World, command: Command
 ) -> None:

@@ -22,7 +22,7 @@ from tests.delivery.receiver import Receiver
 from tests.demo_world import fill_world
 from tests.process import STOP_S, start_command
 from tests.test_cli import Command
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import World, ok, walk
 
 pytestmark = pytest.mark.engine_free
@@ -94,7 +94,12 @@ def sign_in(url: str, link: str) -> httpx.Response:
     """Follow a link, as the page does."""
     page, _, secret = link.partition("#link=")
     assert page.startswith(url)
-    return httpx.post(f"{url}/session", json={"link": secret}, headers={**OWN_PAGE, "Origin": url})
+    return httpx.post(
+        f"{url}/session",
+        json={"link": secret},
+        headers={**OWN_PAGE, "Origin": url},
+        timeout=PATIENCE_S,
+    )
 
 
 def test_a_demo_is_alive_stops_clean_and_continues(tmp_path: Path) -> None:

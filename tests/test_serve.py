@@ -135,7 +135,7 @@ def run_as_printed(out: str) -> str:
     found = re.fullmatch(r"curl -s -X POST -u '(.+):(.+)' -H '(.+): (.+)' '(.+)'", line)
     assert found, line
     client_id, secret, name, value, url = found.groups()
-    return httpx.post(url, auth=(client_id, secret), headers={name: value}).text
+    return httpx.post(url, auth=(client_id, secret), headers={name: value}, timeout=PATIENCE_S).text
 
 
 def test_a_port_in_use_is_a_one_line_error(tmp_path: Path) -> None:
@@ -213,12 +213,12 @@ def test_with_a_certificate_everything_is_https(
     assert service.operator["baseUrl"] == service.url
     default_tls_context = ssl.create_default_context(cafile=str(cert))
     at = service.url.replace("127.0.0.1", "localhost")
-    with httpx.Client(base_url=at, verify=default_tls_context) as http:
+    with httpx.Client(base_url=at, verify=default_tls_context, timeout=PATIENCE_S) as http:
         response = http.get("/user/me", headers=service.bearer)
     assert ok(response)["id"] == service.operator["userId"]
     assert "max-age=" in response.headers["strict-transport-security"]
     with pytest.raises(httpx.TransportError):
-        httpx.get(service.url.replace("https", "http") + "/health/live")
+        httpx.get(service.url.replace("https", "http") + "/health/live", timeout=PATIENCE_S)
     service.http.close()
     assert service.stop() == 0
 
@@ -561,7 +561,7 @@ def test_several_workers_share_one_port_are_replaced_and_stop_together(
     assert not any(psutil.pid_exists(pid) for pid in last)
     assert "longwire serves" not in service.err
     with pytest.raises(httpx.ConnectError):
-        httpx.get(service.url + "/health/live")
+        httpx.get(service.url + "/health/live", timeout=PATIENCE_S)
 
 
 def test_workers_do_not_outlive_the_process_that_supervises_them(

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.socket_client import SocketClient
+from tests.waiting import PATIENCE_S
 
 NOWHERE = "http://127.0.0.1:9"  # a closed port
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -97,7 +98,7 @@ def test_it_sends_what_httpx_sends(
     server: ScriptedServer, client: SocketClient, method: str, options: dict[str, Any]
 ) -> None:
     assert client.request(method, "/device/data", **options).text == "hi"
-    with httpx.Client(base_url=server.url) as stock:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE_S) as stock:
         stock.request(method, "/device/data", **options)
     ours, theirs = server.requests
     assert split(ours) == split(theirs)

@@ -18,7 +18,7 @@ from longwire.store.node_lease import LEASE_S
 from tests.delivery.receiver import HANG, Receiver, StubResponse
 from tests.faults.test_delivery_crashes import LOOPBACK, Line
 from tests.process import Service
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import ONE_SLOT, World
 
 LEASED = "select count(*) from delivery where state = 1"
@@ -105,6 +105,12 @@ def make_two_nodes(make_world: Callable[..., World], **changes: Any) -> tuple[Wo
     return nodes
 
 
+def settle_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They find each other soon, and neither loses its lease because it is slow."""
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    monkeypatch.setattr(node_lease, "LEASE_S", PATIENCE_S)
+
+
 def wait_for_scans(*nodes: World) -> None:
     """Until each has looked for due messages since now."""
     for engine in [node.app.engine for node in nodes]:
@@ -118,7 +124,7 @@ def wait_for_scans(*nodes: World) -> None:
 def test_a_receiver_sees_the_limit_of_all_processes_together(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    settle_nodes(monkeypatch)
     with Receiver() as receiver:
         receiver.respond_with(StubResponse(held=True))
         nodes = make_two_nodes(make_world, delivery_in_flight_max=3)
@@ -144,7 +150,7 @@ def test_nothing_is_sent_that_could_not_be_settled(
     make_world: Callable[..., World], settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process would send it again."""
-    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    settle_nodes(monkeypatch)
     with Receiver() as receiver:
         receiver.respond_with(StubResponse(held=True))
         nodes = make_two_nodes(make_world, delivery_in_flight_max=2)
@@ -173,7 +179,7 @@ def test_nothing_is_sent_that_could_not_be_settled(
 def test_one_process_finds_out_whether_a_receiver_responds_again(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    settle_nodes(monkeypatch)
     with Receiver() as receiver:
         nodes = make_two_nodes(make_world)
         ada = nodes[0].person()
@@ -200,7 +206,7 @@ def test_one_process_finds_out_whether_a_receiver_responds_again(
 def test_the_rate_limits_are_divided_among_the_processes(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    settle_nodes(monkeypatch)
     nodes = make_two_nodes(make_world, token_failures_per_client_max=4)
     for node in nodes:
         node.clock.freeze()

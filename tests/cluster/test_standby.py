@@ -32,7 +32,6 @@ def reason(node: World) -> str | None:
 def test_a_node_without_enough_standbys_or_without_its_lease_is_not_ready_and_says_why(
     pair: Pair, make_node: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_lease, "LEASE_S", 0.5)
     node = make_node(database_standbys_min=1)
     eventually(lambda: reason(node) is None)
     assert metric(node, "longwire_standbys") == 1
@@ -40,6 +39,7 @@ def test_a_node_without_enough_standbys_or_without_its_lease_is_not_ready_and_sa
     eventually(lambda: reason(node) == "synchronous standbys: 0 of 1")
     pair.primary.reload(synchronous_standby_names="*")
     eventually(lambda: reason(node) is None)
+    monkeypatch.setattr(node_lease, "LEASE_S", 0.5)
     with psycopg.connect(pair.primary.url) as other:
         other.execute("lock table node in access exclusive mode")
         eventually(lambda: reason(node) == "the node lease is lost")

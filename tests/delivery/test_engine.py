@@ -485,7 +485,6 @@ def test_retry_after_is_honoured_up_to_a_limit(world: World) -> None:
 def test_a_reason_never_repeats_what_the_receiver_sent(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "SEND_TIMEOUT_S", 1.0)
     ada = world.person("ada")
     cut = "the connection was closed before the response was complete"
     body = CANARY.encode()
@@ -495,9 +494,6 @@ def test_a_reason_never_repeats_what_the_receiver_sent(
         (StubResponse(status=503, headers={"X-Why": CANARY}), "answered with status 503"),
         (redirect("http://127.0.0.1:1/"), "answered with a redirect (302), which is not followed"),
         (redirect("/hook", 307), "answered with a redirect (307), which is not followed"),
-        (HANG, sending.TIMED_OUT.reason),
-        (StubResponse(body=body, drip_s=0.2), sending.TIMED_OUT.reason),
-        (StubResponse(body=body, delay_s=3), sending.TIMED_OUT.reason),
         (HANG_UP, cut),
         (StubResponse(body=body, reset_at=0), cut),
         (StubResponse(body=body, reset_at=20), cut),
@@ -515,13 +511,39 @@ def test_a_reason_never_repeats_what_the_receiver_sent(
         for line in lines:
             line.reports()
         for line, (answer, reason) in zip(lines, badly, strict=True):
-            line.settles(failed=1)
-            [event] = line.events()
-            assert (event["message"], line.error) == (reason, reason), answer
-            assert CANARY not in json.dumps([event, line.shown()])
-            assert line.kept["hasData"] is True
+            assert_fails(line, reason, answer)
         assert [len(each.requests) for each in receivers] == [1] * len(receivers)
         assert secure.requests == []
+
+
+def assert_fails(line: Line, reason: str, answer: Any) -> None:
+    line.settles(failed=1)
+    [event] = line.events()
+    assert (event["message"], line.error) == (reason, reason), answer
+    assert CANARY not in json.dumps([event, line.shown()])
+    assert line.kept["hasData"] is True
+
+
+@pytest.mark.engine_free
+def test_neither_does_the_reason_of_an_attempt_that_timed_out(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "SEND_TIMEOUT_S", 1.0)
+    ada = world.person("ada")
+    body = CANARY.encode()
+    badly: list[Any] = [
+        HANG,
+        StubResponse(body=body, drip_s=0.2),
+        StubResponse(body=body, delay_s=PATIENCE_S),
+    ]
+    with ExitStack() as stack:
+        lines = []
+        for answer in badly:
+            receiver = stack.enter_context(Receiver(answer))
+            lines.append(Line(ada, receiver.url, retryPolicy=ONCE))
+            lines[-1].reports()
+        for line, answer in zip(lines, badly, strict=True):
+            assert_fails(line, sending.TIMED_OUT.reason, answer)
 
 
 @pytest.mark.engine_free
@@ -1078,6 +1100,7 @@ def test_an_engine_that_hangs_makes_the_service_unready(
         assert ok(ada.get("/health/ready")) == {"status": "ok"}
 
 
+@pytest.mark.usefixtures("patient_sender")
 def test_metrics_count_queued_and_failed_deliveries_and_attempts_by_outcome(world: World) -> None:
     ada = world.person("ada")
     with Receiver() as receiver, Receiver(500) as failing, Receiver(HANG) as hanging:
@@ -1096,7 +1119,7 @@ def test_metrics_count_queued_and_failed_deliveries_and_attempts_by_outcome(worl
         assert found['longwire_deliveries{state="queued"}'] == 4
         assert found['longwire_deliveries{state="sending"}'] == 2
         assert found['longwire_deliveries{state="failed"}'] == 4
-        assert 20 <= found["longwire_delivery_oldest_seconds"] < 50
+        assert found["longwire_delivery_oldest_seconds"] >= 20
         attempts = 'longwire_delivery_attempt_seconds_count{outcome="%s",type="http"}'
         assert found[attempts % "delivered"] == 4
         assert found[attempts % "refused"] == 8

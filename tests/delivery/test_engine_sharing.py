@@ -26,6 +26,7 @@ def params(receiver: Receiver, template: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("patient_sender")
 def test_many_slow_destinations_of_a_group_leave_slots_for_others(
     make_world: Callable[..., World],
 ) -> None:

@@ -32,6 +32,7 @@ from tests.delivery.brokers import Relay, a_message, make_batch
 from tests.delivery.kafka_standin import KafkaStandin
 from tests.delivery.stories import story
 from tests.ports import free_port
+from tests.waiting import PATIENCE_S
 
 HERE = ("127.0.0.1/32", "::1/128")
 LOST = Unreachable("the connection was lost")
@@ -453,17 +454,17 @@ def test_a_broker_that_leads_to_where_nobody_is_is_said_to_be_away() -> None:
 
 
 def test_no_answer_for_too_long_is_said_and_does_not_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "SEND_TIMEOUT_S", 2.0)
-
     async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
             await destination.send(make_batch())
             broker.is_silent = True
+            monkeypatch.setattr(kafka, "SEND_TIMEOUT_S", 2.0)
             batches = [make_batch(id=f"msg_{number}") for number in range(8)]
             outcomes = await asyncio.gather(*map(destination.send, batches))
             assert outcomes == [Unreachable("timed out", code=FailureCode.TIMED_OUT)] * 8
             broker.is_silent = False
+            monkeypatch.setattr(kafka, "SEND_TIMEOUT_S", PATIENCE_S)
             assert await sent_once(destination, id="last") == Delivered()
 
     story(run)

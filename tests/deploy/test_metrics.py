@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.ports import free_port
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import World
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
@@ -96,7 +96,9 @@ def troubled(make_world) -> World:
 
 def scrape(world: World) -> str:
     world.clock.let_pass(seconds=60)  # metrics of the database are cached
-    response = httpx.get(f"{world.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    response = httpx.get(
+        f"{world.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=PATIENCE_S
+    )
     assert response.status_code == 200
     return response.text
 
@@ -199,7 +201,7 @@ def prometheus(world: World, folder: Path) -> Iterator[httpx.Client]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as http:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as http:
 
             def is_ready() -> bool:
                 try:

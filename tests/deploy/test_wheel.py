@@ -15,7 +15,7 @@ import pytest
 
 from longwire import __version__, extras
 from tests.process import environment
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 ROOT = Path(__file__).parent.parent.parent
 CORE_MB_MAX = 120
@@ -188,7 +188,7 @@ def serving(command: list[str], folder: Path, **variables: str) -> Iterator[str]
 
 
 def check_service(url: str) -> None:
-    with httpx.Client(base_url=url) as http:
+    with httpx.Client(base_url=url, timeout=PATIENCE_S) as http:
         eventually(lambda: http.get("/health/ready").status_code == 200)
         page = http.get("/console/")
         assert page.status_code == 200 and "<script" in page.text

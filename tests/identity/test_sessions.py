@@ -14,7 +14,7 @@ from longwire.settings import Settings
 from longwire.store import expiry, schema
 from longwire.store.schema import metadata
 from tests.browser import OWN_PAGE, Browser
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import AdjustableClock, World, nothing_happens, ok, record_of, refused
 
 MakeWorld = Callable[..., World]
@@ -85,7 +85,7 @@ def test_over_https_the_cookie_is_bound_to_the_host(make_world: MakeWorld) -> No
     cookie = response.headers["set-cookie"]
     assert cookie.startswith("__Host-longwire=lwb_") and cookie.endswith("; Secure")
     secret = cookie.partition("=")[2].partition(";")[0]
-    with httpx.Client(base_url=world.url) as http:
+    with httpx.Client(base_url=world.url, timeout=PATIENCE_S) as http:
 
         def is_accepted(name: str, **headers: str) -> bool:
             sent = {**OWN_PAGE, **headers, "Cookie": f"{name}={secret}"}
@@ -199,7 +199,7 @@ def test_each_check_refuses_another_site_by_itself(
     browser.sign_in_as(ada)
     right = {**OWN_PAGE, "Origin": world.url}
     sent = {key: each for key, each in {**right, name: value}.items() if each is not None}
-    with httpx.Client(base_url=world.url, cookies=browser.http.cookies) as http:
+    with httpx.Client(base_url=world.url, cookies=browser.http.cookies, timeout=PATIENCE_S) as http:
         with nothing_happens(world):
             for method, path, body in (
                 ("POST", "/group", {"name": "forged"}),
@@ -246,7 +246,7 @@ def test_two_cookies_of_one_name_are_none(world: World, browsers: Callable[[], B
     other = f'other="a=b"; longwire={browser.cookie};'
     ok(browser.http.get("/session", headers={"Cookie": other}))
     lines = [("Cookie", f"longwire={browser.cookie}"), ("Cookie", "other=1")]
-    with httpx.Client(base_url=world.url) as http:
+    with httpx.Client(base_url=world.url, timeout=PATIENCE_S) as http:
         refused(http.get("/session", headers=lines), 400)
 
 

@@ -25,7 +25,7 @@ from longwire.store import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
 from tests.certificates import write_certificate
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import Person, World, basic, ok, refused
 
 FORM = "application/x-www-form-urlencoded"
@@ -794,7 +794,7 @@ def request_token_from(
 
     async def request() -> httpx.Response:
         transport = httpx.ASGITransport(app=world.app, client=(url.host, 50_000))
-        async with httpx.AsyncClient(transport=transport) as client:
+        async with httpx.AsyncClient(transport=transport, timeout=PATIENCE_S) as client:
             headers = {"Authorization": authorization, "Content-Type": FORM, **forwarded}
             return await client.post(
                 f"{url.scheme}://longwire/oauth2/token?{GRANT}", headers=headers
@@ -811,7 +811,9 @@ def test_the_service_speaks_tls_with_a_certificate_of_its_own(
     world = make_world(tls_cert=cert, tls_key=key)
     ada = world.person("ada")
     trust = ssl.create_default_context(cafile=cert)
-    with httpx.Client(base_url=f"https://127.0.0.1:{world.port}", verify=trust) as client:
+    with httpx.Client(
+        base_url=f"https://127.0.0.1:{world.port}", verify=trust, timeout=PATIENCE_S
+    ) as client:
         response = client.post(
             f"/oauth2/token?{GRANT}",
             auth=(ada.client_id, ada.client_secret),
@@ -822,12 +824,12 @@ def test_the_service_speaks_tls_with_a_certificate_of_its_own(
         me = client.get("/user/me", headers={"Authorization": f"Bearer {token}"})
         assert ok(me)["id"] == ada.id
     with (
-        httpx.Client(base_url=f"https://127.0.0.1:{world.port}") as suspicious,
+        httpx.Client(base_url=f"https://127.0.0.1:{world.port}", timeout=PATIENCE_S) as suspicious,
         pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"),
     ):
         suspicious.get("/health/live")
     with (
-        httpx.Client(base_url=f"http://127.0.0.1:{world.port}") as plain,
+        httpx.Client(base_url=f"http://127.0.0.1:{world.port}", timeout=PATIENCE_S) as plain,
         pytest.raises(httpx.TransportError),
     ):
         plain.get("/health/live")

@@ -15,6 +15,7 @@ from longwire.notifications.types.base import NotificationMessage, SendingConfig
 from longwire.notifications.types.chat import SERVICES, ChatParams, ChatSender
 from tests.delivery.receiver import Receiver, StubResponse, redirect
 from tests.notifications.messages import LOOPBACK, batch, run, send_all, sender_context
+from tests.waiting import PATIENCE_S
 
 TELEGRAM = "tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"
 SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#general"
@@ -87,7 +88,7 @@ def test_a_service_that_hangs_holds_up_nobody_who_writes_to_another(telegram, mo
 
     def hang(self, subject, body):
         begun.append(subject)
-        return is_released.wait(60)
+        return is_released.wait(PATIENCE_S)
 
     notify = ChatSender._notify
     with Receiver(StubResponse(body=b"ok")) as slack:
@@ -97,7 +98,10 @@ def test_a_service_that_hangs_holds_up_nobody_who_writes_to_another(telegram, mo
             hanging = [ChatSender(ChatParams(url=TELEGRAM), sender_context()) for _ in range(3)]
             for each in hanging:
                 monkeypatch.setattr(each, "_notify", partial(hang, each))
-            stuck = [each.send(batch()) for each in hanging for _ in range(3)]
+            stuck = [asyncio.ensure_future(each.send(batch())) for each in hanging * 3]
+            while len(begun) < 4 and not all(map(asyncio.Future.done, stuck)):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            monkeypatch.setattr(chat, "TIMEOUT_S", PATIENCE_S)
             other = ChatSender(ChatParams(url=SLACK), sender_context())
             found = await asyncio.gather(*stuck, other.send(batch()))
             # What was not begun in time is never sent; a place is free once its thread is.

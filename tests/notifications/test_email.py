@@ -175,7 +175,6 @@ def test_a_connection_ends_with_its_mail_though_the_server_keeps_it(
 
 
 def test_a_server_that_is_away_or_no_mail_server_is_unreachable(monkeypatch):
-    monkeypatch.setattr(smtp, "TIMEOUT_S", 0.3)
     message = batch(to="ada@example.com")
 
     def config(port: int) -> MailConfig:
@@ -183,7 +182,8 @@ def test_a_server_that_is_away_or_no_mail_server_is_unreachable(monkeypatch):
             smtp_host="127.0.0.1", smtp_port=port, smtp_from="a@b.example", smtp_security="none"
         )
 
-    with socket.create_server(("127.0.0.1", 0)) as silent:
+    with socket.create_server(("127.0.0.1", 0)) as silent, monkeypatch.context() as short:
+        short.setattr(smtp, "TIMEOUT_S", 0.3)
         port = silent.getsockname()[1]
         (outcome,) = send_mails(config(port), message)
         assert outcome == Unreachable("the mail server timed out", code=FailureCode.TIMED_OUT)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import httpx
 import pytest
 
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 # Where `make sign-in` puts it.
@@ -63,14 +64,16 @@ class IdentityProvider:
 
     def account(self, login: str, **claims: Any) -> None:
         """Set what the provider says about a person."""
-        httpx.put(f"{self.issuer}/test/account", json={"login": login, **claims}).raise_for_status()
+        httpx.put(
+            f"{self.issuer}/test/account", json={"login": login, **claims}, timeout=PATIENCE_S
+        ).raise_for_status()
 
     def rotate_keys(self) -> None:
-        httpx.post(f"{self.issuer}/test/rotate").raise_for_status()
+        httpx.post(f"{self.issuer}/test/rotate", timeout=PATIENCE_S).raise_for_status()
 
     def log_in(self, url: str, login: str) -> str:
         """A person follows the redirect to the provider, logs in and consents; where that leads."""
-        with httpx.Client() as agent:
+        with httpx.Client(timeout=PATIENCE_S) as agent:
             response = agent.get(url)
             while not response.headers.get("location", "").startswith(CALLBACK):
                 if response.is_redirect:
@@ -85,7 +88,7 @@ class IdentityProvider:
 
     def refuse(self, url: str) -> str:
         """A person follows the redirect to the provider and cancels there."""
-        with httpx.Client() as agent:
+        with httpx.Client(timeout=PATIENCE_S) as agent:
             response = agent.get(url, follow_redirects=True)
             abort = re.search(r'href="([^"]+/abort)"', response.text)
             assert abort is not None
@@ -99,7 +102,7 @@ class Browser:
     """A browser of a person, with its cookies."""
 
     def __init__(self, world: World) -> None:
-        self.http = httpx.Client(base_url=world.url)
+        self.http = httpx.Client(base_url=world.url, timeout=PATIENCE_S)
 
     def begin(self, **params: str) -> str:
         """Start to sign in; where the provider is."""

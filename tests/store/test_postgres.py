@@ -283,9 +283,10 @@ def test_a_lock_that_is_held_too_long_is_an_answer_and_not_a_silence(
 
 
 def test_a_work_is_ended_at_its_deadline_unless_that_is_lifted(
-    make_world: Callable[..., World],
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = make_world(database_timeout_s=1.0)
+    world = make_world()
+    monkeypatch.setattr(world.database, "_timeout_s", 1.0)
 
     def take_long(tx: Tx) -> None:
         tx.execute(sa.text("set local statement_timeout = 0"))

@@ -286,8 +286,8 @@ def test_endless_chunks_are_cut_off_as_well(short_limits):
     assert refusal_in(received) == (408, "request_timeout")
 
 
-def test_a_second_request_has_its_own_deadline_from_its_first_byte(short_limits):
-    with short_limits.client(GET) as sock:
+def test_a_second_request_has_its_own_deadline_from_its_first_byte():
+    with serving(replace(LIMITS, keep_alive_s=60)) as service, service.client(GET) as sock:
         read_until(sock, b"GET:")
         received = dribble(sock, b"GET /echo HTTP/1.1\r\nhost: x\r\nx: " + b"y" * 500)
     assert refusal_in(received) == (408, "request_timeout")
@@ -380,7 +380,9 @@ def test_slow_clients_do_not_affect_others(short_limits):
             stack.enter_context(short_limits.client(b"GET /echo HTTP/1.1\r\nhost: x\r\nx: y"))
             for _ in range(200)
         ]
-        with httpx.Client(base_url=f"http://127.0.0.1:{short_limits.port}") as healthy:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{short_limits.port}", timeout=PATIENCE_S
+        ) as healthy:
             for _ in range(20):
                 assert healthy.post("/echo", content=b"hi").text == "POST:hi"
         for sock in slow:
@@ -580,7 +582,7 @@ def test_waiting_for_100_continue_does_not_time_out(service):
 def test_a_body_that_the_application_reads_slowly_does_not_time_out(service):
     # More than uvicorn buffers, so that it stops reading until the application does.
     body = b"x" * 2_000_000
-    with httpx.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{service.port}", timeout=PATIENCE_S) as client:
         assert client.post("/delayed_echo", content=body).content == b"POST:" + body
 
 
@@ -611,7 +613,9 @@ def tls_service(tmp_path_factory) -> Iterator[Service]:
 
 def test_requests_are_served_over_tls(tls_service):
     with httpx.Client(
-        base_url=f"https://127.0.0.1:{tls_service.port}", verify=tls_service.tls
+        base_url=f"https://127.0.0.1:{tls_service.port}",
+        verify=tls_service.tls,
+        timeout=PATIENCE_S,
     ) as client:
         for _ in range(2):
             assert client.post("/echo", content=b"hi").text == "POST:hi"

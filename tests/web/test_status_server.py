@@ -12,7 +12,7 @@ from tests.delivery.receiver import Receiver
 from tests.faults.test_delivery_crashes import Delivering
 from tests.ports import free_port
 from tests.process import longwire
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import World
 
 
@@ -49,7 +49,7 @@ def check_status_server(world: World, receiver: Receiver) -> None:
     port = free_port()
     delivering = Delivering(world.settings, "--metrics-port", str(port))
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
             eventually(lambda: client.get("/health/ready").status_code == 200)
             eventually(lambda: len(receiver.requests) == 1)
 

@@ -14,6 +14,7 @@ from tests.console.browser import Console, open_console
 from tests.console.conftest import OpenConsole
 from tests.ports import free_port
 from tests.proxies import NGINX, run_nginx, wait_for
+from tests.waiting import PATIENCE_S
 from tests.world import Person, World
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
@@ -95,7 +96,7 @@ def test_a_path_that_nginx_removes(make_world, driver: Driver, tmp_path: Path) -
     ada = world.person("ada")
     harbour = ada.group("Harbour")
     with run_nginx(tmp_path, world.port, port=port, base_path=BELOW) as (_, trust):
-        with httpx.Client(base_url=url, verify=trust) as http:
+        with httpx.Client(base_url=url, verify=trust, timeout=PATIENCE_S) as http:
             wait_for(http, tmp_path)
         with driver.awake():
             chromium = driver.launch("--ignore-certificate-errors")

@@ -347,33 +347,43 @@ class Posting(threading.Thread):
         super().__init__()
         self.name = name
         self.status: int | None = None
+        self.is_sent = False
         self._service = service
         self._headers = service.bearer
         self.start()
 
     def run(self) -> None:
-        with httpx.Client(base_url=self._service.url, timeout=120) as http:
-            response = http.post("/group", json={"name": self.name}, headers=self._headers)
+        with httpx.Client(base_url=self._service.url, timeout=PATIENCE_S) as http:
+            response = http.post(
+                "/group",
+                json={"name": self.name},
+                headers=self._headers,
+                extensions={"trace": self._trace},
+            )
         self.status = response.status_code
+
+    def _trace(self, event: str, info: dict[str, Any]) -> None:
+        self.is_sent |= event == "http11.send_request_body.complete"
 
 
 def queue_requests(service: Service, count: int) -> list[Posting]:
     """Requests that the service has read and that wait for the locked database."""
     requests = [Posting(service, f"group {number}") for number in range(count)]
-    eventually(lambda: has_read(service, count))
+    eventually(lambda: have_arrived(service, *requests))
     return requests
 
 
-def has_read(service: Service, connections: int) -> bool:
-    """Whether this many clients are connected, and nothing they sent is unread."""
+def have_arrived(service: Service, *requests: Posting) -> bool:
+    """Whether they are sent, and nothing that the service was sent is unread."""
+    if not all(request.is_sent for request in requests):
+        return False
     port = int(service.url.rpartition(":")[2])
     table = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    unread = [
+    return not any(
         int(queues.partition(":")[2], 16)
         for _, local, _, state, queues, *_ in table
         if int(local.partition(":")[2], 16) == port and state == "01"
-    ]
-    return len(unread) > connections and not any(unread)  # one more is the operator's
+    )
 
 
 class Supervisor:
@@ -453,7 +463,7 @@ def test_a_stop_completes_every_request_that_had_arrived(
     holder.execute("rollback")
     holder.close()
     for request in requests:
-        request.join(120)
+        request.join(PATIENCE_S)
     assert [request.status for request in requests] == [200] * len(requests)
     assert service.ended() == 0
     assert service.log[-1]["event"] == "stopped"
@@ -484,13 +494,13 @@ def test_a_stop_ends_listeners_before_it_waits_for_requests(
     holder = sqlite3.connect(service.data / "longwire.db", isolation_level=None)
     holder.execute("begin immediate")
     request = Posting(service, "pier")
-    eventually(lambda: has_read(service, len(listeners) + 1))
+    eventually(lambda: have_arrived(service, request))
     service.signal(signal.SIGTERM)
     assert [each.wait_for_end()["code"] for each in listeners] == ["stopping"] * 10
     assert not service.has_exited, "the request is not completed"
     holder.execute("rollback")
     holder.close()
-    request.join(120)
+    request.join(PATIENCE_S)
     assert (request.status, service.ended()) == (200, 0), "although no listener has hung up"
     for each in listeners:
         each.close()
@@ -533,7 +543,7 @@ def test_several_workers_share_one_port_are_replaced_and_stop_together(
     assert len(first) == 2
     requests = [Posting(service, f"group {number}") for number in range(20)]
     for request in requests:
-        request.join(120)
+        request.join(PATIENCE_S)
     assert [request.status for request in requests] == [200] * 20
     eventually(lambda: counted(service, "/group") == 20)
 

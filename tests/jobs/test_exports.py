@@ -367,8 +367,11 @@ def test_what_was_prepared_under_a_lost_lease_is_not_stored(
     assert leased is not None
     read_rows = world.app._job_runner._read_rows
     rows = world._run(exporting.export_step(world.app.database, leased, read_rows))
-    context = steps.StepContext(world.app._dispatch, rows, 1_000_000)
+    prepared = steps.PreparedStep(rows, leased.cursor)
+    context = steps.StepContext(world.app._dispatch, prepared, 1_000_000)
     world.write(lambda tx: jobs.advance(tx, leased.id, fence, tx.now, context))
+    with pytest.raises(StepPostponed):  # as when it did not know that it was committed
+        world.write(lambda tx: jobs.advance(tx, leased.id, fence, tx.now, context))
     held.release()
     world.write(lambda tx: store.release(tx, {leased.id: fence}))
     ada.token = world.token(ada.client_id, ada.client_secret)

@@ -17,10 +17,10 @@ from longwire.clock import SECOND, Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError, NotAllowed, NotFound, Unavailable
 from longwire.jobs import jobs
-from longwire.jobs.exporting import ExportedRows, ReadRows, export_step
-from longwire.jobs.redecoding import DecodedStep, decode_step
+from longwire.jobs.exporting import ReadRows, export_step
+from longwire.jobs.redecoding import decode_step
 from longwire.jobs.results import JobFailed, StepPostponed
-from longwire.jobs.steps import StepContext
+from longwire.jobs.steps import PreparedStep, StepContext
 from longwire.jobs.tasks import EXPORT, PREPARED
 from longwire.model import Job
 from longwire.spans import FindTraceparent, Tracer, step_span
@@ -41,8 +41,6 @@ FAILURES_MAX = 3
 INTERNAL = "internal"
 
 log = structlog.get_logger()
-
-PreparedStep = DecodedStep | ExportedRows
 
 
 class JobRunner:
@@ -119,6 +117,7 @@ class JobRunner:
                 is_busy |= await self._run_step(owner)
             finally:
                 current_caller.reset(token)
+            await self._renew_leases()
         return is_busy
 
     async def _run_step(self, owner: str) -> bool:
@@ -190,8 +189,9 @@ class JobRunner:
         if job is None:
             return None
         if job.kind == EXPORT:
-            return await export_step(self._database, job, self._read_rows)
-        return await decode_step(self._database, job)
+            rows = await export_step(self._database, job, self._read_rows)
+            return PreparedStep(rows, job.cursor)
+        return PreparedStep(await decode_step(self._database, job), job.cursor)
 
     async def _advance(
         self, picked: PickedJob, fence: int, preparing: "asyncio.Task[PreparedStep | None] | None"

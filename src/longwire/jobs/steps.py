@@ -15,7 +15,7 @@ from longwire.jobs import selection as selections
 from longwire.jobs.exporting import ExportedRows, store_rows
 from longwire.jobs.messages import run_message_step
 from longwire.jobs.redecoding import DecodedStep, store_step
-from longwire.jobs.results import JobFailed, StepResult, count_items
+from longwire.jobs.results import JobFailed, StepPostponed, StepResult, count_items
 from longwire.jobs.selection import decode_position, decode_selection, encode_position
 from longwire.jobs.tasks import (
     PERMISSIONS,
@@ -52,23 +52,34 @@ NOT_KEPT = "not_kept"  # there was no room for the old values
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedStep:
+    """What was read and decoded outside of the transaction, from a cursor of the job."""
+
+    result: DecodedStep | ExportedRows
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepContext:
     """What a step needs apart from its job."""
 
     dispatch: DispatchContext
-    prepared: DecodedStep | ExportedRows | None = None  # outside of the transaction
+    prepared: PreparedStep | None = None
     export_bytes_max: int = 0  # of the files of a user's groups
 
 
 def run_step(tx: Tx, actor: Actor, job: Job, context: StepContext) -> StepResult:
     """Process the next devices of a job, as far as the actor may do that now."""
+    prepared = context.prepared and context.prepared.result
+    if context.prepared is not None and context.prepared.since != job.cursor:
+        raise StepPostponed  # a commit before it, of unknown outcome, has succeeded
     match task := decode_task(job):
         case RedecodeTask():
-            assert isinstance(context.prepared, DecodedStep)
-            return store_step(tx, actor, job, context.prepared)
+            assert isinstance(prepared, DecodedStep)
+            return store_step(tx, actor, job, prepared)
         case ExportTask():
-            assert isinstance(context.prepared, ExportedRows)
-            return store_rows(tx, actor, job, context.prepared, context.export_bytes_max)
+            assert isinstance(prepared, ExportedRows)
+            return store_rows(tx, actor, job, prepared, context.export_bytes_max)
         case ResendTask() | ReplayTask():
             return run_message_step(tx, actor, job, task, context.dispatch)
         case UndoTask():

@@ -74,13 +74,15 @@ where id = :id
     and state in ('waiting', 'running')
 """
 
-IS_LEASED = """
-select 1
+LIST_FENCES = dialect_sql(
+    """
+select id, fence
 from job
-where id = :id
-    and fence = :fence
+where id {listed}
     and state in ('waiting', 'running')
-"""
+""",
+    listed=in_array("ids"),
+)
 
 RELEASE = """
 update job
@@ -309,11 +311,8 @@ def renew(tx: Tx, leases: Mapping[str, int], until: Moment) -> None:
 
 def list_lost(tx: Tx, leases: Mapping[str, int]) -> list[str]:
     """Those of the jobs that have ended, or that another process has leased."""
-    return [
-        job_id
-        for job_id, fence in leases.items()
-        if not tx.fetch_raw(IS_LEASED, {"id": job_id, "fence": fence})
-    ]
+    fences = dict(tx.fetch_raw(LIST_FENCES, {"ids": array_param(tx, leases)}))
+    return [job_id for job_id, fence in leases.items() if fences.get(job_id) != fence]
 
 
 def release(tx: Tx, leases: Mapping[str, int]) -> None:

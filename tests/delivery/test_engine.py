@@ -482,9 +482,7 @@ def test_retry_after_is_honoured_up_to_a_limit(world: World) -> None:
 
 
 @pytest.mark.engine_free
-def test_a_reason_never_repeats_what_the_receiver_sent(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reason_never_repeats_what_the_receiver_sent(world: World) -> None:
     ada = world.person("ada")
     cut = "the connection was closed before the response was complete"
     body = CANARY.encode()

@@ -58,7 +58,8 @@ class _NamespaceCache:
         self.epoch = -1
         self.is_trusted = True
         self._namespaces: dict[str, dict[Hashable, Any]] = {}
-        # Epochs are observed by several threads: one that returns finds the cache up to date.
+        # Epochs are observed by several threads: one that returns finds the cache up to date. The
+        # epoch is set before the generation: who has the new generation knows the new epoch.
         self._lock = threading.RLock()
 
     def get(self, namespace: str, key: Hashable) -> Any | None:
@@ -111,8 +112,8 @@ class AuthCache(_NamespaceCache):
     def observe_epoch(self, epoch: int, since: int) -> None:
         with self._lock:
             if epoch != self.epoch and not _is_late(epoch, since, self.epoch):
-                self.clear()
                 self.epoch = epoch
+                self.clear()
             self.is_trusted = True
 
 
@@ -218,14 +219,15 @@ class ConfigCache(_NamespaceCache):
         An epoch that went back, or a gap before the changes that are known, clears everything.
         """
         with self._lock:
-            is_late = _is_late(epochs.config, epochs.config_since, self.epoch)
-            if epochs.config != self.epoch and not is_late:
-                is_gap = epochs.config_since > self.epoch or epochs.config < self.epoch
+            observed = self.epoch
+            is_late = _is_late(epochs.config, epochs.config_since, observed)
+            if epochs.config != observed and not is_late:
+                self.epoch = epochs.config
+                is_gap = epochs.config_since > observed or epochs.config < observed
                 if epochs.changed_groups is None or is_gap:
                     self.clear()
                 else:
                     self.invalidate(epochs.changed_groups)
-                self.epoch = epochs.config
             self.is_trusted = True
 
 

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -349,6 +351,23 @@ def test_a_dead_sandbox_is_replaced():
         os.kill(sandbox._process.pid, 9)
         pool._slots.put(sandbox)
         assert decoder.decode(b"", 1, NOON).values == {"a": 1}
+    finally:
+        pool.stop()
+
+
+def test_a_codec_is_not_to_blame_for_a_sandbox_that_dies_late():
+    """As one that another codec has used up the memory of, on a busy machine."""
+    pool = SandboxPool(count=1)
+    try:
+        decoder = codec("return {data: {a: 1}}", pool=pool)
+        sandbox = pool._slots.get()
+        os.kill(sandbox._process.pid, signal.SIGSTOP)
+        pool._slots.put(sandbox)
+        with ThreadPoolExecutor(1) as thread:
+            decoding = thread.submit(decoder.decode, b"", 1, NOON)
+            time.sleep(2 * pool.limits.processor_s_max)
+            os.kill(sandbox._process.pid, signal.SIGKILL)
+            assert decoding.result().values == {"a": 1}
     finally:
         pool.stop()
 

@@ -77,11 +77,17 @@ class SandboxUnavailable(SandboxError):
 
 
 class SandboxCrashed(SandboxError):
-    """The process died before it responded, after so many seconds."""
+    """The process died before it responded, after so many seconds, or did not respond in time."""
 
-    def __init__(self, spent_s: float) -> None:
+    def __init__(self, spent_s: float, *, is_timeout: bool) -> None:
         super().__init__("the sandbox process died before it responded")
         self.spent_s = spent_s
+        self.is_timeout = is_timeout
+
+    def after(self, first: "SandboxCrashed | None") -> "SandboxCrashed":
+        """Both attempts of a call."""
+        spent_s = self.spent_s + (first.spent_s if first is not None else 0.0)
+        return SandboxCrashed(spent_s, is_timeout=self.is_timeout)
 
 
 class Sandbox:
@@ -124,7 +130,8 @@ class Sandbox:
             self._socket.sendall(self.build_request(source, call))
             return self._receive_response()
         except OSError as error:
-            raise SandboxCrashed(time.monotonic() - started) from error
+            is_timeout = isinstance(error, TimeoutError)
+            raise SandboxCrashed(time.monotonic() - started, is_timeout=is_timeout) from error
 
     def build_request(self, source: bytes, call: bytes) -> bytes:
         """The bytes of a call, with its source unless the process has it."""
@@ -178,14 +185,6 @@ def _log_confinement(confinement: Confinement) -> None:
         )
 
 
-def _is_own_fault(error: SandboxCrashed, limits: SandboxLimits) -> bool:
-    """Whether this call made the process die; otherwise it was dead, because of another codec.
-
-    A call has no side effects, so it can be retried in a new process.
-    """
-    return error.spent_s >= limits.processor_s_max
-
-
 class SandboxPool:
     """Thread-safe and blocking. Processes start on demand."""
 
@@ -205,31 +204,37 @@ class SandboxPool:
             raise SandboxUnavailable("all sandboxes are busy") from None
         kept = None  # a process that has failed, or did not start, is not used again
         try:
+            crash = None
             if sandbox is not None:
-                response = self._run_in(sandbox, source, call)
-                if response is not None:
+                result = self._run_in(sandbox, source, call)
+                if isinstance(result, SandboxResult):
                     kept = sandbox
-                    return response
+                    return result
+                crash = result
             started = Sandbox(self.limits)
-            try:
-                response = started.run(source, call)
-            except BaseException:
-                started.stop()
-                raise
+            result = self._run_in(started, source, call)
+            if isinstance(result, SandboxCrashed):
+                raise result.after(crash)
             kept = started
-            return response
+            return result
         finally:
             self._slots.put(kept)
 
-    def _run_in(self, sandbox: Sandbox, source: bytes, call: bytes) -> SandboxResult | None:
-        """None if the process was dead already, because of another codec."""
+    def _run_in(
+        self, sandbox: Sandbox, source: bytes, call: bytes
+    ) -> SandboxResult | SandboxCrashed:
+        """The crash if the process died, perhaps because of a codec before.
+
+        A call has no side effects, so it can be retried in a new process. If that dies as well, it
+        is the fault of this codec.
+        """
         try:
             return sandbox.run(source, call)
         except SandboxCrashed as error:
             sandbox.stop()
-            if _is_own_fault(error, self.limits):
+            if error.is_timeout:
                 raise
-            return None
+            return error
         except BaseException:
             sandbox.stop()
             raise
@@ -281,7 +286,8 @@ class _SandboxConnection(asyncio.Protocol):
             return await response
         except OSError as error:
             self.stop()
-            raise SandboxCrashed(time.monotonic() - started) from error
+            is_timeout = isinstance(error, TimeoutError)
+            raise SandboxCrashed(time.monotonic() - started, is_timeout=is_timeout) from error
         except BaseException:  # cancelled: the response would be taken for that of the next call
             self.stop()
             raise
@@ -340,13 +346,15 @@ class LoopSandboxPool:
         spent_s = 0.0
         sandbox = self._idle.popleft()
         try:
-            result = None
+            result: SandboxResult | SandboxCrashed | None = None
             if sandbox is not None:
                 result = await self._run_in(sandbox, source, call)
-            if result is None:
-                sandbox = None
+            if not isinstance(result, SandboxResult):
+                crash, sandbox = result, None
                 sandbox = await _SandboxConnection.start(self.limits)
-                result = await sandbox.run(source, call)
+                result = await self._run_in(sandbox, source, call)
+                if isinstance(result, SandboxCrashed):
+                    raise result.after(crash)
             spent_s = result.cpu_s
             return result
         except SandboxCrashed as error:
@@ -359,14 +367,14 @@ class LoopSandboxPool:
 
     async def _run_in(
         self, sandbox: _SandboxConnection, source: bytes, call: bytes
-    ) -> SandboxResult | None:
-        """None if the process was dead already, because of another codec."""
+    ) -> SandboxResult | SandboxCrashed:
+        """The crash if the process died, perhaps because of a codec before."""
         try:
             return await sandbox.run(source, call)
         except SandboxCrashed as error:
-            if _is_own_fault(error, self.limits):
+            if error.is_timeout:
                 raise
-            return None
+            return error
 
     async def _wait(self, share: GroupShare[asyncio.Future[None]]) -> None:
         loop = asyncio.get_running_loop()

@@ -740,12 +740,12 @@ def test_deleting_many_devices_of_many_groups_takes_no_more_statements_than_one(
 ) -> None:
     ada = world.person("ada")
     source, target = ada.group("source"), ada.group("target")
-    fleet = [ada.device(source) for _ in range(6)]
+    fleet = [ada.device(source) for _ in range(7)]
     for here, there in [(source, target), (target, source)] * 2:
         ok(ada.put("/devices/transfer", {"groupId": here, "toGroupId": there, "deviceIds": fleet}))
     for device in fleet:
         ada.reports(device)
-    kept, *gone = fleet
+    kept, loading, *gone = fleet
 
     def delete(tx: Tx, ids: list[str]) -> int:
         with traced(tx) as statements:
@@ -757,13 +757,15 @@ def test_deleting_many_devices_of_many_groups_takes_no_more_statements_than_one(
         return {tuple(row) for row in tx.rows(sa.select(*columns))}
 
     def delete_all(tx: Tx) -> tuple[set[Any], set[Any]]:
+        delete(tx, [loading])  # what the caller may do, unless it is cached
         stays = list_stays(tx, schema.device_stay)
         of_one = delete(tx, gone[:1])
         assert delete(tx, gone[1:]) == of_one
         return stays - list_stays(tx, schema.device_stay), list_stays(tx, schema.erasure)
 
     taken, erased = world.write(delete_all)
-    assert (len(taken), taken) == (5 * len(gone), erased)
+    assert len(taken) == 5 * len(gone)
+    assert taken < erased
     while world.write(delete_erased):
         pass
     assert len(world.list_rows("record_data")) == len(ada.records(kept)) == 1

@@ -24,13 +24,24 @@ from longwire import maintenance
 from longwire.api import jobs as jobs_api
 from longwire.api import service
 from longwire.decoders import sandbox_pool
-from longwire.delivery import claiming, http_exchange, leases, replay_estimates, sending
+from longwire.delivery import (
+    claiming,
+    egress,
+    http_client,
+    http_exchange,
+    leases,
+    replay_estimates,
+    sending,
+    smtp,
+)
 from longwire.delivery import engine as engine_module
-from longwire.fleet import decoder_previews
+from longwire.delivery.destinations import amqp, connections, kafka, kafka_producer, nats
+from longwire.fleet import decoder_previews, redecoding
 from longwire.identity import passwords
 from longwire.jobs import message_estimates
 from longwire.settings import Settings
-from longwire.store import postgres_connections
+from longwire.store import postgres_connections, postgres_standbys, shard_servers
+from longwire.store.postgres import SESSION as POSTGRES_SESSION
 from longwire.store.postgres import Postgres
 from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.sqlite import SQLite
@@ -294,13 +305,19 @@ sandbox_pool.CHECKOUT_TIMEOUT_S = PATIENCE_S
 sandbox_pool.WAITING_TIMEOUT_S = PATIENCE_S
 # Nor is it one of a preview or a count, which end in time with what they have.
 decoder_previews.TOTAL_S_MAX = PATIENCE_S
+redecoding.DECODING_S_MAX = PATIENCE_S
 jobs_api.COUNTING_SECONDS_MAX = PATIENCE_S
 message_estimates.SECONDS_MAX = PATIENCE_S
 replay_estimates.SECONDS_MAX = PATIENCE_S
 # And a server that is there is reached at last.
 postgres_connections.CONNECT_TIMEOUT_S = int(PATIENCE_S)
 postgres_connections.PROBE_TIMEOUT_S = int(PATIENCE_S)
+SHIPPED_LOCK_TIMEOUT = POSTGRES_SESSION["lock_timeout"]
+POSTGRES_SESSION["lock_timeout"] = "20s"
+POSTGRES_SESSION["idle_in_transaction_session_timeout"] = f"{PATIENCE_S:.0f}s"
 service.READY_TIMEOUT_S = PATIENCE_S
+shard_servers.PROBE_TIMEOUT_S = int(PATIENCE_S)
+postgres_standbys.PROBE_TIMEOUT_S = PATIENCE_S
 maintenance.EPOCH_MAX_AGE_S = PATIENCE_S
 
 
@@ -312,6 +329,19 @@ def patient_sender(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (leases, claiming, engine_module):
         monkeypatch.setattr(module, "LEASE_S", 10 * int(PATIENCE_S))
 
+
+@pytest.fixture
+def patient_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that is there is reached at last, and responds."""
+    for module in (connections, nats, kafka_producer, egress, http_client):
+        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(egress, "RESOLVE_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(kafka_producer, "REQUEST_TIMEOUT_S", int(PATIENCE_S))
+    for destination in (amqp, kafka):
+        monkeypatch.setattr(destination, "SEND_TIMEOUT_S", PATIENCE_S)
+
+
+smtp.TIMEOUT_S = PATIENCE_S
 
 # A hash that is expensive to guess is expensive to make.
 SHIPPED_HASHER = passwords._hasher

@@ -58,20 +58,22 @@ class Listening:
         self.close()
 
     def _read(self) -> None:
-        event, data = "", ""
+        event, data, cursor = "", "", None
         try:
             for line in self._response.iter_lines():
                 field, _, value = line.partition(": ")
                 if field == "event":
                     event = value
                 elif field == "id":
-                    self.last_id = value
+                    cursor = value
                 elif field == "data":
                     data = value
                 elif line.startswith(":"):
                     self.comments += 1
-                elif not line and data:
-                    self.events.append((event, json.loads(data)))
+                elif not line:
+                    self.last_id, cursor = cursor or self.last_id, None
+                    if data:
+                        self.events.append((event, json.loads(data)))
                     event, data = "", ""
         except (httpx.HTTPError, OSError):
             pass  # closed by one of the two

@@ -256,6 +256,11 @@ def test_a_request_is_logged_under_the_id_that_its_client_received(
     assert rejected[unread["requestId"]]["code"] == "head_too_large"
 
 
+def is_slow_request(line: dict[str, Any]) -> bool:
+    """Which is logged at any level, as on a busy machine."""
+    return line["event"] == "request" and float(line["seconds"]) > 1
+
+
 def test_at_the_default_level_a_successful_request_is_not_logged(
     sqlite_template: Path, tmp_path: Path
 ) -> None:
@@ -266,7 +271,7 @@ def test_at_the_default_level_a_successful_request_is_not_logged(
         assert service.stop() == 0
     finally:
         service.clean_up()
-    events = [line["event"] for line in service.log]
+    events = [line["event"] for line in service.log if not is_slow_request(line)]
     assert events == [
         "memory bounded",
         "descriptor limit divided",

@@ -478,6 +478,7 @@ def test_messages_of_a_replay_belong_to_its_steps(
     parameters = {"connectorId": connector, **period}
     ok(ada.post("/job", {**body, "parameters": parameters}))
     receiver.wait_for(15)
+    eventually(lambda: _is_done(ada, **named))
     world.restart()
     spans = {span.span_id: span for span in collector.spans}
     attempts = [span for span in spans.values() if span.kind == CLIENT]

@@ -420,7 +420,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 def test_systemd_is_notified_of_start_reload_life_and_stop(
     serve: Callable[..., Service], supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    notified = {"NOTIFY_SOCKET": str(supervisor.path), "WATCHDOG_USEC": "200000"}
+    notified = {"NOTIFY_SOCKET": str(supervisor.path), "WATCHDOG_USEC": "2000000"}
     service = serve(tmp_path / "data", "--lame-duck-s", "3600", **notified)
     ready = supervisor.next_message()
     assert ready["READY"] == "1" and service.url in ready["STATUS"]
@@ -452,7 +452,7 @@ def test_systemd_is_notified_of_start_reload_life_and_stop(
 def test_a_stop_completes_every_request_that_had_arrived(
     serve: Callable[..., Service], how: signal.Signals
 ) -> None:
-    service = serve()
+    service = serve(TEST_PATIENT="1")
     assert service.token
     holder = sqlite3.connect(service.data / "longwire.db", isolation_level=None)
     holder.execute("begin immediate")
@@ -489,7 +489,7 @@ def listen_as_two_callers(service: Service, group: str) -> list[Listening]:
 def test_a_stop_ends_listeners_before_it_waits_for_requests(
     serve: Callable[..., Service], tmp_path: Path
 ) -> None:
-    service = serve(tmp_path / "data", "--stop-timeout-s", "3600")
+    service = serve(tmp_path / "data", "--stop-timeout-s", "3600", TEST_PATIENT="1")
     listeners = listen_as_two_callers(service, ok(service.post_group("quay"))["id"])
     holder = sqlite3.connect(service.data / "longwire.db", isolation_level=None)
     holder.execute("begin immediate")

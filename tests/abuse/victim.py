@@ -15,7 +15,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -105,8 +105,11 @@ class SharedService(ServiceClient):
     @property
     def memory_mb(self) -> float:
         process = psutil.Process(self.process.pid)
-        family = [process, *process.children(recursive=True)]
-        return float(sum(each.memory_info().rss for each in family)) / 1e6
+        total = 0
+        for each in [process, *process.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):  # a sandbox that has ended meanwhile
+                total += each.memory_info().rss
+        return total / 1e6
 
 
 class Victim:

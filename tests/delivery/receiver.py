@@ -113,6 +113,7 @@ class Receiver:
         self._changed = threading.Condition()
         self._open: set[_Connection] = set()
         self._server: asyncio.Server | None = None
+        self._reserved: socket.socket | None = None  # so that nobody else gets the port meanwhile
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="receiver", daemon=True)
         self._release_after = release_after
@@ -130,6 +131,8 @@ class Receiver:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        if self._reserved is not None:
+            self._reserved.close()
 
     @property
     def url(self) -> str:
@@ -178,10 +181,26 @@ class Receiver:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=PATIENCE_S)
 
     async def _up(self) -> None:
+        if self._reserved is None:
+            self._reserved = self._reserve_port()
+            self.port = self._reserved.getsockname()[1]
         self._server = await self._loop.create_server(
-            lambda: _Connection(self), self._host, self.port, ssl=self.tls, backlog=1_024
+            lambda: _Connection(self),
+            self._host,
+            self.port,
+            ssl=self.tls,
+            backlog=1_024,
+            reuse_port=True,
         )
-        self.port = self._server.sockets[0].getsockname()[1]
+
+    def _reserve_port(self) -> socket.socket:
+        """A socket that refuses connections, as it never listens."""
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        reserved = socket.socket(family)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        reserved.bind((self._host, self.port))
+        return reserved
 
     async def _push(self, data: bytes) -> None:
         for connection in list(self._open):

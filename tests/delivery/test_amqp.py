@@ -46,6 +46,8 @@ from tests.delivery.stories import story
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.usefixtures("patient_connections")
+
 HERE = ("127.0.0.1/32", "::1/128")
 LOST = Unreachable("the connection was lost")
 SERVER = shutil.which("rabbitmq-server", path="/usr/lib/rabbitmq/bin:" + os.environ["PATH"])
@@ -328,7 +330,9 @@ def test_a_connection_that_was_lost_while_nobody_used_it_costs_no_message(
             destination = a_destination(relay.port)
             await destination.send(make_batch(id="msg_1"))
             relay.cut()
-            await asyncio.sleep(0.5)
+            current = destination._shared._current
+            while current is not None and current.is_open:  # noqa: ASYNC110 (it is noticed soon)
+                await asyncio.sleep(0.01)
             assert await sent_once(destination, id="msg_2") == Delivered()
             assert await queue.ids() == ["msg_1", "msg_2"]
 

@@ -22,6 +22,7 @@ from longwire.delivery.egress import (
 from longwire.delivery.http_client import build_connector
 from longwire.store.fair_queue import current_caller
 from tests.delivery.receiver import Receiver
+from tests.waiting import PATIENCE_S, eventually
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 
@@ -299,15 +300,15 @@ def test_a_name_that_hangs_is_given_up_while_others_resolve(
         monkeypatch,
         {"slow.example": lambda: let_go.wait(60) and [], "fast.example": ["8.8.8.8"]},
     )
-    monkeypatch.setattr(guard, "RESOLVE_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(guard, "RESOLVE_TIMEOUT_S", 0.2)
     egress = Egress()
 
     async def story() -> tuple[Any, Any]:
-        return await asyncio.gather(
-            egress.resolve("slow.example"),
-            egress.resolve("fast.example"),
-            return_exceptions=True,
-        )
+        slow = asyncio.create_task(egress.resolve("slow.example"))
+        await asyncio.sleep(0)  # its time runs
+        monkeypatch.setattr(guard, "RESOLVE_TIMEOUT_S", PATIENCE_S)
+        fast = await egress.resolve("fast.example")
+        return (await asyncio.gather(slow, return_exceptions=True))[0], fast
 
     slow, fast = run(story())
     let_go.set()
@@ -320,13 +321,13 @@ def test_a_hundred_names_that_hang_hold_no_more_than_a_few_threads(
 ) -> None:
     let_go = threading.Event()
     asked = answers(monkeypatch, {"fine.example": ["8.8.8.8"]})
-    monkeypatch.setattr(guard, "RESOLVE_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(guard, "RESOLVE_TIMEOUT_S", PATIENCE_S)
     answering = socket.getaddrinfo
 
     def hang(host: str, *args: Any, **options: Any) -> Any:
         if host.startswith("slow") and not options.get("flags"):
             asked.append(host)
-            let_go.wait(60)
+            let_go.wait(PATIENCE_S)
             raise socket.gaierror(socket.EAI_AGAIN, "later")
         return answering(host, *args, **options)
 
@@ -334,14 +335,25 @@ def test_a_hundred_names_that_hang_hold_no_more_than_a_few_threads(
     egress = Egress()
 
     async def story() -> list[Any]:
-        names = [egress.resolve(f"slow{number}.example") for number in range(100)]
-        return await asyncio.gather(*names, return_exceptions=True)
+        names = [asyncio.create_task(egress.resolve(f"slow{n}.example")) for n in range(99)]
+        while len(asked) < RESOLUTIONS_MAX:  # noqa: ASYNC110 (by threads)
+            await asyncio.sleep(0.01)
+        monkeypatch.setattr(guard, "RESOLVE_TIMEOUT_S", 0.1)
+        late = await asyncio.gather(egress.resolve("slow99.example"), return_exceptions=True)
+        for each in names:
+            each.cancel()
+        await asyncio.wait(names)
+        return late
 
-    outcomes = run(story())
-    assert all(isinstance(outcome, socket.gaierror) for outcome in outcomes)
+    (late,) = run(story())
+    assert isinstance(late, socket.gaierror)
     assert len(asked) == RESOLUTIONS_MAX
+    # The others have waited for too long by now: nobody asks for them, and there is room again.
+    monkeypatch.setattr(guard, "RESOLVE_TIMEOUT_S", 0.0)
     let_go.set()
-    # The others were given up meanwhile: nobody asks for them now, and there is room again.
+    eventually(lambda: not egress._dns._pending)
+    assert len(asked) == RESOLUTIONS_MAX
+    monkeypatch.setattr(guard, "RESOLVE_TIMEOUT_S", PATIENCE_S)
     assert run(egress.resolve("fine.example")) == ["8.8.8.8"]
     assert len(asked) == RESOLUTIONS_MAX + 1
 
@@ -366,6 +378,7 @@ def test_whose_names_hang_leaves_threads_to_the_others(monkeypatch: pytest.Monke
     assert run(story()) == ["8.8.8.8"]
     assert len(asked) <= RESOLUTIONS_PER_CALLER_MAX + 1
     let_go.set()
+    eventually(lambda: not egress._dns._pending)  # while the names are still ours
 
 
 def test_many_who_ask_for_one_name_share_the_answer_even_when_some_give_up(

@@ -40,6 +40,7 @@ from tests.delivery.receiver import (
     StubResponse,
     redirect,
 )
+from tests.waiting import PATIENCE_S
 
 LOOPBACK = Egress(["127.0.0.0/8"])
 NOON: Moment = 1_700_000_000 * SECOND
@@ -451,7 +452,8 @@ def test_a_response_that_never_gets_to_the_point_is_aborted(
     assert parsed <= http_limits.HEADERS_MAX + 1  # whatever has arrived
 
 
-def test_a_few_interim_responses_are_ordinary() -> None:
+def test_a_few_interim_responses_are_ordinary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_exchange, "KEEP_ALIVE_S", PATIENCE_S)
     with Receiver(StubResponse(raw=INTERIM * 8 + StubResponse().encode())) as receiver:
         assert (
             send(HttpParams(url=receiver.url), make_batch(), make_batch())
@@ -548,6 +550,7 @@ class ResolvedEgress(Egress):
         return [*self._found]
 
 
+@pytest.mark.usefixtures("patient_connections")
 def test_connections_that_are_opened_at_once_go_through_all_addresses() -> None:
     egress = ResolvedEgress("127.0.0.9", "127.0.0.8", "127.0.0.1")
     with Receiver() as receiver:  # which listens on one of them
@@ -652,7 +655,8 @@ def test_a_destination_that_was_closed_opens_again_when_needed() -> None:
 # --- connections ---
 
 
-def test_one_connection_serves_many_batches() -> None:
+def test_one_connection_serves_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_exchange, "KEEP_ALIVE_S", PATIENCE_S)
     with Receiver(200, 500, StubResponse(body=b"thanks")) as receiver:
         send(HttpParams(url=receiver.url), *[make_batch()] * 50)
         assert len(receiver.requests) == 50

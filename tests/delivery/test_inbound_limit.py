@@ -17,6 +17,8 @@ from tests.delivery import hostile_brokers
 from tests.delivery.brokers import make_batch, run_story
 from tests.delivery.hostile_brokers import Behaviour, HostileBroker
 
+pytestmark = pytest.mark.usefixtures("patient_connections")
+
 LOCAL = Egress(["127.0.0.0/8"])
 
 

@@ -34,6 +34,8 @@ from tests.delivery.stories import story
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.usefixtures("patient_connections")
+
 HERE = ("127.0.0.1/32", "::1/128")
 LOST = Unreachable("the connection was lost")
 DENIED = "127.0.0.2 is not a public address and may not be reached"
@@ -379,7 +381,11 @@ def test_a_broker_may_lead_to_an_address_that_is_allowed() -> None:
     story(run)
 
 
-def test_a_broker_that_moves_later_is_still_followed_only_where_allowed() -> None:
+def test_a_broker_that_moves_later_is_still_followed_only_where_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kafka_producer, "RETRY_TIMEOUT_S", PATIENCE_S)
+
     async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
@@ -433,7 +439,11 @@ def test_a_broker_that_is_away_is_said_to_be_and_gets_the_message_when_it_is_bac
     story(run)
 
 
-def test_a_message_whose_confirmation_got_lost_is_stored_once() -> None:
+def test_a_message_whose_confirmation_got_lost_is_stored_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kafka_producer, "RETRY_TIMEOUT_S", PATIENCE_S)
+
     async def run() -> None:
         async with KafkaStandin() as broker:
             broker.forgotten_answers = 1

@@ -41,6 +41,8 @@ from tests.delivery.brokers import (
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.usefixtures("patient_connections")
+
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
 LOST = Unreachable("the connection was lost before the message was confirmed")
 
@@ -272,7 +274,7 @@ LOGINS = [
 def test_the_login_decides_in_3_1_1(
     tmp_path: Path, login: dict[str, str], outcome: Outcome
 ) -> None:
-    users = 'authorization { user: "right", password: "secret" }'
+    users = 'authorization { timeout: 300, user: "right", password: "secret" }'
     with running(brokers.Nats(tmp_path, users)) as server:
         assert sent(server.mqtt_port, version="3.1.1", **login) == [outcome]
 
@@ -309,7 +311,7 @@ def test_a_forbidden_topic_leaves_the_others_alone(tmp_path: Path) -> None:
 
 
 def encrypted_server(folder: Path, certificate: Path, key: Path) -> brokers.Nats:
-    tls = f'tls {{ cert_file: "{certificate}", key_file: "{key}" }}'
+    tls = f'tls {{ cert_file: "{certificate}", key_file: "{key}", timeout: 300 }}'
     return brokers.Nats(folder, mqtt_extra=tls)
 
 
@@ -455,7 +457,11 @@ def test_who_gives_up_while_connecting_leaves_nothing_behind(way: dict[str, Any]
     assert run_story(story()) == (Delivered(), 2)
 
 
-def test_who_gives_up_takes_the_connection_from_nobody(way: dict[str, Any]) -> None:
+def test_who_gives_up_takes_the_connection_from_nobody(
+    way: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "SILENCE_MAX_S", PATIENCE_S)
+
     async def story() -> tuple[list[Outcome], int]:
         async with Relay(way["port"]) as relay:
             there = destination(relay.port, version=way["version"])
@@ -488,9 +494,12 @@ def test_a_connection_without_any_confirmation_for_long_is_given_up(
             there = destination(relay.port, version="3.1.1")
             outcomes = [await there.send(make_batch(id="msg_1"))]
             relay.fall_silent()
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await there.send(make_batch(id="msg_2"))
+            sending = asyncio.create_task(there.send(make_batch(id="msg_2")))
+            await asyncio.sleep(0)  # it is sent, and waits from here on
+            await asyncio.sleep(0.2)
+            sending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sending
             relay.speak()
             outcomes.append(await there.send(make_batch(id="msg_3")))
             await there.close()

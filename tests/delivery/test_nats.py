@@ -24,6 +24,9 @@ from tests.certificates import write_certificate
 from tests.delivery import brokers
 from tests.delivery.brokers import Impostor, Relay, make_batch, run_story, running, trusted
 from tests.ports import free_port
+from tests.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.usefixtures("patient_connections")
 
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
 LOST = Unreachable("the connection was lost before the message was confirmed")
@@ -48,9 +51,11 @@ def ask(port: int, question: Any, **login: str) -> Any:
     """What the server's own client says."""
 
     async def asked() -> Any:
-        client = await nats.connect(f"nats://127.0.0.1:{port}", **login)
+        client = await nats.connect(
+            f"nats://127.0.0.1:{port}", connect_timeout=int(PATIENCE_S), **login
+        )
         try:
-            return await question(client.jetstream())
+            return await question(client.jetstream(timeout=PATIENCE_S))
         finally:
             await client.close()
 
@@ -120,7 +125,8 @@ def test_a_message_whose_confirmation_was_lost_is_stored_once(
             first = await there.send(make_batch(id="msg_1"))
             relay.fall_silent()
             sending = asyncio.create_task(there.send(make_batch(id="msg_2")))
-            while (await client.jetstream().stream_info(subject)).state.messages < 2:
+            streams = client.jetstream(timeout=PATIENCE_S)
+            while (await streams.stream_info(subject)).state.messages < 2:
                 pass
             relay.cut()
             lost = await sending
@@ -227,7 +233,7 @@ def test_a_full_stream_says_so(server: brokers.Nats) -> None:
 # --- logins ---
 
 USERS = """
-authorization { users: [
+authorization { timeout: 300, users: [
     { user: "right", password: "secret" }
     { user: "reader", password: "secret", permissions: { publish: { deny: "s.Closed" } } }
     { user: "deaf", password: "secret", permissions: { subscribe: { deny: ">" } } }
@@ -290,7 +296,9 @@ def test_a_forbidden_subject_leaves_the_others_alone(closed_server: brokers.Nats
 
 
 def test_a_token_is_a_login(tmp_path: Path) -> None:
-    with running(brokers.Nats(tmp_path, 'authorization { token: "secret" }')) as server:
+    with running(
+        brokers.Nats(tmp_path, 'authorization { timeout: 300, token: "secret" }')
+    ) as server:
         assert sent(server.port, "x", token="secret") == Refused("no stream stores this subject")
 
 
@@ -298,7 +306,7 @@ def test_a_token_is_a_login(tmp_path: Path) -> None:
 
 
 def tls(certificate: Path, key: Path) -> str:
-    return f'tls {{ cert_file: "{certificate}", key_file: "{key}" }}'
+    return f'tls {{ cert_file: "{certificate}", key_file: "{key}", timeout: 300 }}'
 
 
 @pytest.mark.parametrize("scheme", ["nats", "tls"])
@@ -488,9 +496,12 @@ def test_a_connection_without_any_confirmation_for_long_is_given_up(
             there = destination(relay.port, f"{subject}.x")
             outcomes = [await there.send(make_batch(id="msg_1"))]
             relay.fall_silent()
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await there.send(make_batch(id="msg_2"))
+            sending = asyncio.create_task(there.send(make_batch(id="msg_2")))
+            await asyncio.sleep(0)  # it is sent, and waits from here on
+            await asyncio.sleep(0.2)
+            sending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sending
             relay.speak()
             outcomes.append(await there.send(make_batch(id="msg_3")))
             await there.close()
@@ -517,7 +528,10 @@ def test_nothing_runs_on_after_closing(server: brokers.Nats, subject: str) -> No
     assert not left
 
 
-def test_closing_while_connecting_is_no_reason_to_raise() -> None:
+def test_closing_while_connecting_is_no_reason_to_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwire.delivery.destinations.nats.CONNECT_TIMEOUT_S", 5.0)
+    monkeypatch.setattr(connections, "CONNECT_TIMEOUT_S", 5.0)
+
     async def story() -> Outcome:
         async with Impostor() as impostor:
             there = destination(impostor.port, "x")

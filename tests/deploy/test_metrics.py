@@ -172,7 +172,15 @@ def test_prometheus_scrapes_it_and_evaluates_every_panel(troubled: World, tmp_pa
         eventually(lambda: bool(query("longwire_healthy")["data"]["result"]), 60)
         for where, expr in list_expressions():
             assert query(expr)["status"] == "success", where
-        (failing,) = query('longwire_connector_failures{connector!="other"}')["data"]["result"]
+        found: list[Any] = []
+
+        def is_there() -> bool:  # not in a scrape that took too long
+            failures = 'longwire_connector_failures{connector!="other"}'
+            found[:] = query(failures)["data"]["result"]
+            return len(found) == 1
+
+        eventually(is_there)
+        (failing,) = found
         assert failing["metric"]["type"] == "http"
         rules = http.get("/api/v1/rules").json()["data"]["groups"][0]["rules"]
         assert all(rule["health"] in ("ok", "unknown") for rule in rules)

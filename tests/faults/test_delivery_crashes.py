@@ -11,7 +11,6 @@ import random
 import signal
 import socket
 import sqlite3
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -410,19 +409,15 @@ def resume_after(
     serve: Start, deliver: StartDelivering, rows: Rows, leases_end: Callable[[], None]
 ) -> None:
     service = serve(*NOT_DELIVERING)
-    may_respond = threading.Event()
-
-    def respond(request: Received) -> StubResponse:
-        return StubResponse(delay_s=0.0 if may_respond.is_set() else 5.0)
-
-    with Receiver(respond) as receiver:
+    with Receiver(StubResponse(held=True)) as receiver:
         line = Line(service, receiver.url)
         frozen = deliver()
         line.reports(service, 40)
         receiver.wait_for(16)
         frozen.signal(signal.SIGSTOP)
         leases_end()
-        may_respond.set()
+        receiver.respond_with(200)
+        receiver.release()
         other = deliver()
         eventually(lambda: states(rows) == {2: 40})
         assert other.stop() == 0

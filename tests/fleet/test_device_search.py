@@ -193,12 +193,12 @@ def test_a_filter_is_applied_without_reading_the_rows_of_devices(
     plans.sqlite_statements.clear()
     for asked in ({"q": "00ab"}, {"q": "x", "tag": "roof", "type": "generic", "network": "ttn"}):
         ok(ada.get("/devices", groupId=group, **asked))
-    by_index = [each for each in plans.sqlite_statements if "ix_device_filter" in each]
+    by_index = [each for each in list(plans.sqlite_statements) if "ix_device_filter" in each]
     plans.sqlite_statements.clear()
     ok(ada.get("/devices", groupId=group, seen="never"))
     ok(ada.get("/devices", groupId=group, type="generic", sort="seenAt"))
-    in_range = [each for each in plans.sqlite_statements if "between :first" in each]
-    by_type = [each for each in plans.sqlite_statements if "ix_device_type_group_id" in each]
+    in_range = [each for each in list(plans.sqlite_statements) if "between :first" in each]
+    by_type = [each for each in list(plans.sqlite_statements) if "ix_device_type_group_id" in each]
     assert by_index and in_range and by_type
     with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
         for sql in (*by_index, *in_range, *by_type):
@@ -272,7 +272,7 @@ def test_which_of_some_devices_match_is_not_looked_for_among_all_others(
     plans.sqlite_statements.clear()
     world.read(lambda tx: device_search.list_matching(tx, scope, wanted, None, 2))
     world.read(lambda tx: device_search.list_matching_ids(tx, scope, wanted, [device]))
-    statements = [each for each in plans.sqlite_statements if "d.number in" in each]
+    statements = [each for each in list(plans.sqlite_statements) if "d.number in" in each]
     assert len(statements) == 2
     with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
         for sql in statements:

@@ -18,6 +18,7 @@ from longwire.delivery.egress import NOT_RESOLVED
 from longwire.fleet import device_types, downlink_grants, network_downlinks
 from longwire.fleet.codec_guard import BURST_MS, CODEC_GUARD, MS_PER_S, CodecCaller
 from longwire.fleet.downlinks import QUEUED_MAX
+from longwire.inbound import downlinks as inbound_downlinks
 from longwire.model import SYSTEM
 from longwire.store import channels as store_channels
 from longwire.store import delivery_leases
@@ -539,6 +540,7 @@ def test_downlinks_and_the_events_about_them_are_sent_at_once(
 def test_updates_that_overtake_the_response_are_waited_for(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(inbound_downlinks, "MATCH_RETRIES_MAX", 1_000)
     written: list[Any] = []
     apply = network_downlinks.apply_update
     monkeypatch.setattr(

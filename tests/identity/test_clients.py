@@ -119,6 +119,7 @@ def test_a_deleted_app_client_loses_all_its_tokens_at_once(world: World) -> None
 
 
 def test_an_expired_app_client_neither_gets_nor_uses_tokens(world: World) -> None:
+    world.clock.freeze()
     ada = world.person("ada")
     group = ada.group()
     expires_s = epoch_s(world) + 1_800

@@ -120,6 +120,7 @@ def test_a_token_is_a_uuid_that_is_valid_for_an_hour(world: World) -> None:
     assert response.headers["cache-control"] == "no-store"
 
     held = Person(world, granted["access_token"], ada.id, ("", ""))
+    world.clock.freeze()
     second = Person(world, world.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
     assert held.token != second.token
     for person in (held, second):
@@ -386,6 +387,7 @@ def test_a_revoked_credential_is_invalid_with_all_its_tokens(world: World) -> No
 
 @pytest.mark.engine_free
 def test_a_credential_expires(world: World) -> None:
+    world.clock.freeze()
     issued = world.write(
         lambda tx: tokens.issue_credential(
             tx, SYSTEM, "guest@example.com", expires_at=tx.now + 600 * SECOND

@@ -47,7 +47,7 @@ from tests.delivery.brokers import (
 )
 from tests.ports import free_port
 from tests.process import Service
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import KINDS, NOON, AdjustableClock, World, copy_data_folder, ok, record_of
 
 MakeWorld = Callable[..., World]
@@ -469,8 +469,9 @@ def test_a_denied_subscription_is_reported(answers: tuple[bytes, ...], reason: s
 @on_sqlite
 @needs_mosquitto
 def test_a_graceful_stop_over_tls_duplicates_no_message(
-    make_world: MakeWorld, tmp_path: Path
+    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(mqtt_listener, "STOP_TIMEOUT_S", PATIENCE_S)
     certificate, key = write_certificate(tmp_path / "tls")
     for file in (certificate, key):
         file.chmod(0o644)

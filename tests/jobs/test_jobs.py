@@ -568,6 +568,7 @@ def test_a_restart_goes_on_after_the_last_step_and_does_nothing_twice(
 def test_a_process_that_has_lost_its_lease_changes_nothing(
     world: World, ada: Person, home: str, paused: Callable[[int], None]
 ) -> None:
+    world.clock.freeze()
     ada.device(home)
     started = start(ada, home, "delete")
     job_id = started["jobId"]

@@ -79,6 +79,8 @@ class MailServer:
     def __enter__(self) -> "MailServer":
         self.controller = _Controller(
             self,
+            ready_timeout=PATIENCE_S,
+            server_hostname="localhost",
             hostname="127.0.0.1",
             port=0,
             tls_context=self._tls,

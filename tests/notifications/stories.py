@@ -9,12 +9,17 @@ from longwire.dates import format_date
 from longwire.ids import parse_delivery_id
 from longwire.store import channels as store_channels
 from longwire.store.database import Tx
+from longwire.store.delivery_states import DeliveryState
 from longwire.store.schema import delivery
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok
 
 Json = dict[str, Any]
+
+
+def _list_states(tx: Tx) -> set[int]:
+    return {row.state for row in tx.rows(delivery.select())}
 
 
 class Alarm:
@@ -70,6 +75,8 @@ class Alarm:
         """The alerts in the order they were queued, once all have arrived; there are no more."""
         assert self.queued == count
         arrived = self.receiver.wait_for(count)[:count]
+        # Settled as well: a clock that is turned ends the leases of what is under way.
+        eventually(lambda: DeliveryState.LEASED not in self.world.read(_list_states))
         arrived.sort(key=lambda request: parse_delivery_id(request.headers["webhook-id"]))
         return [each.json for each in arrived]
 

@@ -100,7 +100,8 @@ def test_a_device_that_never_spoke_is_silent_since_it_was_made(world: World) -> 
         assert (late["message"]["state"], late["heldBack"]) == ("raised", 0)
 
 
-def test_an_error_is_shown_also_if_it_is_a_part_of_the_one_before(world: World) -> None:
+def test_an_error_is_shown_also_if_it_is_a_part_of_the_one_before(quiet: World) -> None:
+    world = quiet
     broken = {"silentAfter": 600, "when": "message.celsius_outside > 1.0"}
     with alarmed(world, reason="deviceSilent", params=broken) as alarm:
         world.clock.let_pass(seconds=601)
@@ -203,8 +204,9 @@ def test_a_fleet_that_falls_silent_does_not_hold_up_other_notifications(
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
-def test_a_second_process_waits_for_the_first_and_does_not_fire(world: World) -> None:
+def test_a_second_process_waits_for_the_first_and_does_not_fire(quiet: World) -> None:
     """The same on purpose: the second one begins while the first has not committed yet."""
+    world = quiet
     with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
         rule = world.read(partial(only_rule, group=alarm.group))
         numbers = [each[0] for each in world.list_rows("device")]

@@ -23,7 +23,7 @@ from longwire import startup
 from longwire.clock import Clock
 from longwire.seal import KEY_BYTES, Keyring
 from longwire.settings import Settings
-from longwire.store import migrations, schema, upgrade
+from longwire.store import migrations, schema, sqlite, upgrade
 from longwire.store.database import Database, Tx
 from longwire.store.postgres import UPGRADE_LOCK
 from longwire.store.schema.base import NAMING
@@ -435,6 +435,7 @@ def test_processes_that_start_at_once_on_one_empty_postgresql_found_it_once(
 def test_whoever_starts_at_once_in_one_empty_folder_goes_on_with_the_one_key_that_is_kept(
     empty: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 600_000)
     many = 4
     all_without_a_key = threading.Barrier(many)
     thought_of: list[bytes] = []

@@ -16,6 +16,7 @@ from longwire.backup import operations
 from longwire.backup.repository import Repository
 from longwire.backup.stores import FolderStore
 from longwire.clock import Clock
+from longwire.delivery import engine as engine_module
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
 from longwire.store import (
@@ -270,6 +271,7 @@ def test_each_process_sends_what_is_in_its_slots_and_another_one_takes_them_over
 ) -> None:
     monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
     monkeypatch.setattr(node_lease, "LEASE_S", PATIENCE_S)  # nobody is slower than that
+    monkeypatch.setattr(engine_module, "SCANS_PER_FULL_SCAN", 10**9)
     settings = make_settings()
     first, second = start(settings), start(settings)
     for world in (first, second):

@@ -540,7 +540,7 @@ def test_a_body_that_never_ends_is_cut_off_at_the_limit(small_world: World) -> N
 def test_a_body_shorter_than_its_length_times_out(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(request_timeout_s=1.0, head_timeout_s=1.0)
+    world = make_world(request_timeout_s=5.0, head_timeout_s=5.0)
     before = world.everything()
     head = head_of(world, "POST /group HTTP/1.1", "Content-Length: 100")
     with socket.create_connection(("127.0.0.1", world.port), timeout=60) as sock:

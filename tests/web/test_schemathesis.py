@@ -29,7 +29,7 @@ from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import Passkey
 from longwire.store import passkeys
 from longwire.store.database import Tx
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of
 
 pytestmark = pytest.mark.engine_free
@@ -259,7 +259,11 @@ def send_generated(
         if operation.path == "/notification/test":
             world.clock.let_pass(seconds=12)  # it is limited to five requests a minute
         token = known.network_token if is_of_network else world.operator.token
-        response = case.call(base_url=world.url, headers={"Authorization": f"Bearer {token}"})
+        response = case.call(
+            base_url=world.url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=10 if operation.path == "/live" else PATIENCE_S,  # a stream does not end
+        )
         statuses.add(response.status_code)
         is_too_long = response.status_code in REFUSED_BEFORE_PARSING
         case.validate_response(response, checks=CHECKS[:-1] if is_too_long else CHECKS)

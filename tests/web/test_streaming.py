@@ -10,7 +10,7 @@ import pytest
 
 from longwire.web.fields import Query
 from longwire.web.routing import StreamContext, StreamResponse, StreamRoute, routes_by_path
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import World, refused
 
 CHUNK = bytes(32 * 1024)
@@ -48,8 +48,13 @@ def endless() -> Endless:
 
 
 @pytest.fixture
-def world(make_world: Callable[..., World], endless: Endless) -> World:
-    world = make_world(write_timeout_s=1.0)
+def write_timeout_s() -> float:
+    return PATIENCE_S
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World], endless: Endless, write_timeout_s: float) -> World:
+    world = make_world(write_timeout_s=write_timeout_s)
     route = StreamRoute(
         "GET",
         "/endless",
@@ -78,6 +83,7 @@ def open_stream(world: World, token: str | None, path: str = "/endless") -> sock
     return client
 
 
+@pytest.mark.parametrize("write_timeout_s", [1.0])
 def test_a_client_that_does_not_read_holds_the_stream_back_and_is_cut_off(
     world: World, endless: Endless
 ) -> None:
@@ -108,6 +114,7 @@ def test_a_head_request_opens_no_stream(world: World, endless: Endless) -> None:
     assert endless.taken == 0
 
 
+@pytest.mark.parametrize("write_timeout_s", [1.0])
 def test_a_stop_does_not_wait_for_streams(world: World, endless: Endless) -> None:
     with closing(open_stream(world, world.operator.token)) as client:
         assert client.recv(16).startswith(b"HTTP/1.1 200")

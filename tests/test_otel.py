@@ -23,7 +23,7 @@ from tests.delivery.brokers import Nats, running
 from tests.delivery.receiver import HANG, Receiver, StubResponse
 from tests.faults.test_delivery_crashes import Delivering
 from tests.inbound.test_mqtt_listener import Place, Site, listens, outcomes
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import Person, World, ok, record_of
 
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -77,6 +77,12 @@ def attributes(of: Any) -> dict[str, Any]:
         kind = each.value.WhichOneof("value")
         found[each.key] = getattr(each.value, kind)
     return found
+
+
+@pytest.fixture(autouse=True)
+def patient_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent at the end of a world arrives, however slow the machine is."""
+    monkeypatch.setattr(export, "FLUSH_TIMEOUT_S", PATIENCE_S)
 
 
 @pytest.fixture

@@ -77,7 +77,8 @@ def test_a_commit_that_takes_longer_than_the_deadline_has_an_unknown_outcome(
     ada = make_node().person()
     device = ada.device(ada.group())
     body = record_of(device)
-    hurried = ada.at(make_node(database_timeout_s=3.0))
+    hurried = ada.at(make_node())
+    hurried.world.database._timeout_s = 3.0  # type: ignore[attr-defined]
 
     def outcome_is_unknown() -> bool:
         # What takes as long before the commit has changed nothing, and says so.

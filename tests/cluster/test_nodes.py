@@ -64,6 +64,7 @@ def test_messages_of_a_killed_process_are_taken_over_before_their_leases_expire(
         survivor = make_world()
         survivor.clock.freeze()  # so that no lease of a message expires
         service.kill()
+        eventually(lambda: not receiver._open)  # all that it has sent is read
         sent_before = set(receiver.ids)
         receiver.respond_with(StubResponse())
         with psycopg.connect(settings.database) as connection:  # instead of waiting for it

@@ -54,6 +54,14 @@ SETTLED = """() => {
 expect.set_options(timeout=PATIENCE_MS)
 
 
+# The times of toasts, and of changes that can be undone before they are sent.
+KEEP_TOASTS = """{
+    const start = window.setTimeout;
+    window.setTimeout = (work, ms, ...rest) =>
+        start(work, ms === 8_000 || ms === 10_000 ? 3_600_000 : ms, ...rest);
+}"""
+
+
 class Console:
     """One browser of one person. Leaving it fails the test if anything went wrong in it."""
 
@@ -97,6 +105,10 @@ class Console:
             },
         )
         assert response.ok, response.text()
+
+    def keep_toasts(self) -> None:
+        """From the next page on they stay: ten seconds are few steps on a busy machine."""
+        self.context.add_init_script(KEEP_TOASTS)
 
     def open(self, path: str) -> Page:
         """Open a path below /console."""

@@ -556,8 +556,8 @@ def test_a_message_stored_but_not_acknowledged_before_a_disconnect_is_stored_onc
     monkeypatch.setattr(listener, "handle", cut)
     with place.publisher() as devices:
         devices.says(site.token, "pump-7", "event", {"type": "without a moment"})
-        eventually(lambda: len(taken) == 2)
-    assert taken[0].arrived == taken[1].arrived
+        eventually(lambda: len(taken) >= 2)
+    assert len({each.arrived for each in taken}) == 1
     assert site.number("event") == 1
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from functools import partial
 
 import pytest
+from apprise import URLBase
 from apprise.plugins.slack import NotifySlack
 from apprise.plugins.telegram import NotifyTelegram
 
@@ -69,6 +70,13 @@ def test_a_service_that_does_not_take_it_is_asked_again_later(telegram):
     assert isinstance(refused, Refused) and not refused.is_final and accepted == Delivered()
     telegram.respond_with(redirect("http://127.0.0.1:9/elsewhere"))
     assert isinstance(send_chat(TELEGRAM, batch())[0], Refused)
+
+
+@pytest.fixture(autouse=True)
+def patient_apprise(monkeypatch):
+    """It has timeouts of its own, of four seconds."""
+    monkeypatch.setattr(URLBase, "socket_read_timeout", PATIENCE_S)
+    monkeypatch.setattr(URLBase, "socket_connect_timeout", PATIENCE_S)
 
 
 def test_a_service_that_does_not_answer_holds_nobody_up(telegram, monkeypatch):

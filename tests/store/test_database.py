@@ -17,7 +17,7 @@ from longwire.store import cache_epochs, counters, instance, workers
 from longwire.store.database import Database, Tx
 from longwire.store.fair_queue import SERVICE, current_caller
 from longwire.store.workers import QueuedWork, RunJobs, WorkerPool
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 T = TypeVar("T")
 
@@ -357,7 +357,7 @@ def test_an_atomic_batch_is_what_was_queued_as_far_as_it_does_not_take_long(
     commit_after_s: float, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "COMMIT_AFTER_S", commit_after_s)
-    gate = threading.Event()
+    begun, gate = threading.Event(), threading.Event()
     batches: list[list[str]] = []
 
     @contextmanager
@@ -365,7 +365,8 @@ def test_an_atomic_batch_is_what_was_queued_as_far_as_it_does_not_take_long(
         def run(jobs: Iterable[QueuedWork[Any]]) -> None:
             batch: list[str] = []
             for job in jobs:
-                assert gate.wait(60)
+                begun.set()
+                assert gate.wait(PATIENCE_S)
                 batch.append(job.caller)
                 job.result = job.work(None)
             if batch:
@@ -375,7 +376,7 @@ def test_an_atomic_batch_is_what_was_queued_as_far_as_it_does_not_take_long(
 
     async def story(pool: WorkerPool) -> None:
         first = pool.submit(lambda tx: 0, "first")
-        await asyncio.to_thread(eventually, lambda: pool.waiting == 0)
+        await asyncio.to_thread(begun.wait, PATIENCE_S)
         heavy = [pool.submit(lambda tx: 1, "heavy") for _ in range(10)]
         light = [pool.submit(lambda tx: 2, "light") for _ in range(2)]
         gate.set()

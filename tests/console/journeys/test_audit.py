@@ -24,6 +24,7 @@ def test_a_change_is_undone_and_not_once_somebody_was_there_since(
     rename("Crane 1")
     request = rename("Crane 2")
     with browse(world, ada) as console:
+        console.keep_toasts()
         page = console.open(f"/g/{harbour}/audit")
         page.get_by_role("row", name="name: Crane → Crane 1").get_by_text("changed the").click()
         drawer = page.get_by_role("dialog", name="changed the device")

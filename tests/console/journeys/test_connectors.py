@@ -52,6 +52,7 @@ def test_a_filter_is_tried_on_stored_records_before_it_is_saved(
     device = ada.device(harbour, name="Cold room")
     saved = "message.data.celsius > 8"
     with Receiver() as receiver, browse(world, ada) as console:
+        console.keep_toasts()
         connector = ada.connector(harbour, receiver.url, name="Cellar", messageFilter=saved)
         warm(ada, device, 9, 7, 3)
         page = console.open(f"/g/{harbour}/connectors/{connector}")
@@ -96,6 +97,7 @@ def test_a_receiver_that_is_down_loses_nothing(world: World, browse: OpenConsole
     harbour = ada.group("Harbour")
     device = ada.device(harbour)
     with Receiver(503) as receiver, browse(world, ada) as console:
+        console.keep_toasts()
         connector = ada.connector(harbour, receiver.url, name="To the cellar", retryPolicy=ONCE)
         warm(ada, device, 9, 7, 3)
         eventually(lambda: len(messages(ada, harbour, status="failed")) == 3)

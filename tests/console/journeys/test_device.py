@@ -77,6 +77,7 @@ def test_a_configuration_says_where_it_is_from_and_a_change_of_somebody_else_is_
     device = ada.device(harbour, name="Cold room", type="temperature")
     ada.reports(device, configuration=json.dumps({"reportEverySeconds": 900}))
     with browse(world, ada) as console:
+        console.keep_toasts()
         console.expected_statuses = {409}
         page = console.open(f"/d/{device}?tab=configuration")
         row = page.get_by_role("row").filter(has_text="/reportEverySeconds")
@@ -107,6 +108,7 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
     device = ada.device(harbour, name="Cold room", network="vendor", originalId="1FD48BE")
     ada.reports(device, data="{}")
     with browse(world, ada) as console:
+        console.keep_toasts()
         page = console.open(f"/d/{device}")
         page.get_by_role("button", name="+ tag").click()
         page.get_by_role("textbox", name="Add a tag").fill("dairy")

@@ -132,6 +132,7 @@ def test_some_of_many_are_tagged_at_once_and_undone(
     body = {"groupId": harbour, "deviceIds": [marked["deviceId"]], "addTags": ["winter"]}
     ok(ada.put("/devices", body))
     with browse(world, ada) as console:
+        console.keep_toasts()
         page = console.open(f"/g/{harbour}/devices?network=mqtt")
         page.get_by_role("checkbox", name="Select all that are loaded").check()
         page.get_by_role("button", name="Select all 204 that match").click()
@@ -155,6 +156,7 @@ def test_one_that_is_gone_is_named_and_none_of_its_thousand_is_moved(
     rail, elsewhere = ada.group("Rail"), ada.group("Elsewhere")
     gone = seed_devices(ada, harbour, 1_500)[3]
     with browse(world, ada) as console:
+        console.keep_toasts()
         console.expected_statuses = {404}
         page = console.open(f"/g/{harbour}/devices")
         page.get_by_role("checkbox", name="Select all that are loaded").check()

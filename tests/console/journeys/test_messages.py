@@ -72,6 +72,7 @@ def test_a_cancellation_can_be_called_off(world: World, browse: OpenConsole) -> 
     harbour = ada.group("Harbour")
     device = ada.device(harbour)
     with Receiver(503) as receiver, browse(world, ada) as console:
+        console.keep_toasts()
         hourly = {"retryDelay": 3_600, "maxRetry": 5}
         ada.connector(harbour, receiver.url, retryPolicy=hourly)
         send(ada, device, 3)

@@ -49,6 +49,7 @@ def test_somebody_is_invited_given_another_role_and_gets_the_old_one_back(
     ada, grace = world.person("ada"), world.person("grace")
     harbour = ada.group("Harbour")
     with browse(world, ada) as console:
+        console.keep_toasts()
         page = console.open(f"/g/{harbour}/people")
         expect(page.get_by_text("(the last administrator)")).to_be_visible()
         page.get_by_role("button", name="Invite").click()
@@ -73,6 +74,7 @@ def test_a_group_is_created_with_its_network_token_and_an_app_client(
 ) -> None:
     ada = world.person("ada")
     with browse(world, ada) as console:
+        console.keep_toasts()
         page = console.open("/groups")
         expect(page.get_by_text("A group holds devices")).to_be_visible()
         page.get_by_role("button", name="New group").first.click()

@@ -317,6 +317,7 @@ POSTGRES_SESSION["lock_timeout"] = "20s"
 POSTGRES_SESSION["idle_in_transaction_session_timeout"] = f"{PATIENCE_S:.0f}s"
 service.READY_TIMEOUT_S = PATIENCE_S
 shard_servers.PROBE_TIMEOUT_S = int(PATIENCE_S)
+smtp.TIMEOUT_S = PATIENCE_S
 postgres_standbys.PROBE_TIMEOUT_S = PATIENCE_S
 maintenance.EPOCH_MAX_AGE_S = PATIENCE_S
 
@@ -340,8 +341,6 @@ def patient_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     for destination in (amqp, kafka):
         monkeypatch.setattr(destination, "SEND_TIMEOUT_S", PATIENCE_S)
 
-
-smtp.TIMEOUT_S = PATIENCE_S
 
 # A hash that is expensive to guess is expensive to make.
 SHIPPED_HASHER = passwords._hasher

@@ -439,6 +439,30 @@ def test_the_functions_of_the_client_and_of_the_benchmarks_are_plain() -> None:
     assert violations == []
 
 
+def clients_have_a_timeout(name: str, tree: ast.Module) -> Iterator[str]:
+    """That of the library, five seconds, is exceeded on a busy machine."""
+    for node in nodes_of(tree):
+        if not isinstance(node, ast.Call) or not HTTP_CALL.fullmatch(ast.unparse(node.func)):
+            continue
+        if not {"timeout", None} & {each.arg for each in node.keywords}:
+            yield f"line {node.lineno}: {ast.unparse(node.func)}"
+
+
+HTTP_CALL = re.compile(r"httpx\.(Client|AsyncClient|get|head|options|post|put|patch|delete|stream)")
+
+
+def test_clients_of_tests_have_a_timeout() -> None:
+    violations = [
+        violation
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for violation in check(
+            clients_have_a_timeout, str(path.relative_to(ROOT)), path.read_text()
+        )
+    ]
+    assert violations == []
+    assert check(clients_have_a_timeout, "a test", "httpx.Client(base_url=url)")
+
+
 @pytest.mark.parametrize(
     "rule, name, source",
     [(rule, *each) for rule, examples in RULES.items() for each in examples],

@@ -448,6 +448,22 @@ def test_an_event_loop_gets_the_same_values():
     assert found == [decoder.decode(bytes(size), size, NOON) for size in range(100)]
 
 
+def test_on_an_event_loop_a_codec_is_not_to_blame_either_for_a_sandbox_that_dies_late():
+    decoder = codec("return {data: {a: 1}}")
+
+    async def decode(pool):
+        await decoder.decode_on_loop(b"", 1, NOON, pool)
+        process = pool._idle[0]._sandbox._process
+        os.kill(process.pid, signal.SIGSTOP)
+        decoding = asyncio.create_task(decoder.decode_on_loop(b"", 1, NOON, pool))
+        await asyncio.sleep(2 * pool.limits.processor_s_max)
+        os.kill(process.pid, signal.SIGKILL)
+        return await decoding
+
+    with loop_pool() as (runner, pool):
+        assert runner.run(decode(pool)).values == {"a": 1}
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -287,6 +287,16 @@ def make_batch(**changes: object) -> OutboundBatch:
     return OutboundBatch(id=message.id, messages=[message])
 
 
+async def give_up(sending: Coroutine[Any, Any, Any], after_s: float) -> None:
+    """Cancel what is sent, so long after it was: not after it was only asked for."""
+    task = asyncio.create_task(sending)
+    await asyncio.sleep(0)
+    await asyncio.sleep(after_s)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 def run_story(story: Coroutine[Any, Any, Any]) -> Any:
     """How a story ends; it does end."""
 

@@ -10,12 +10,12 @@ import pytest
 
 from longwire import maintenance
 from longwire.api import jobs as jobs_api
+from longwire.clock import SECOND
 from longwire.jobs import exporting, jobs, runner, steps
 from longwire.jobs.results import StepPostponed
 from longwire.store import job_results
 from longwire.store import jobs as store
-from longwire.store.database import Tx
-from tests.jobs.test_jobs import ended, job_of, start, succeeded
+from tests.jobs.test_jobs import ended, job_of, lease_of, start, succeeded
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, record_of, refused
 
@@ -293,17 +293,6 @@ def renew_every(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(runner, "RENEW_INTERVAL_S", seconds)
 
 
-def lease_of(world: World, job: Values) -> tuple[int, bool]:
-    """Its fencing token, and whether it is leased now."""
-
-    def read(tx: Tx) -> tuple[int, bool]:
-        statement = "select fence, lease_until from job where id = :id"
-        fence, until = tx.fetch_raw(statement, {"id": job["jobId"]})[0]
-        return fence, until > tx.now
-
-    return world.read(read)
-
-
 def take_over(world: World, job: Values) -> int:
     """As another process does when the lease of the first has expired."""
 
@@ -344,9 +333,15 @@ def test_a_lease_is_renewed_while_a_step_is_prepared(
     ada = world.person("ada")
     job = export(ada, ada.group("home"), "devices")
     held.wait_for(job)
-    fence, _ = lease_of(world, job)
+    fence, until = world.read(lambda tx: lease_of(tx, job["jobId"]))
     world.clock.let_pass(seconds=60)
-    eventually(lambda: lease_of(world, job) == (fence, True))
+
+    def is_renewed() -> bool:
+        renewed = world.read(lambda tx: lease_of(tx, job["jobId"]))
+        assert renewed[0] == fence
+        return renewed[1] > until + 30 * SECOND
+
+    eventually(is_renewed)
     held.release()
     succeeded(ada, job)
 

@@ -573,8 +573,8 @@ def test_a_process_that_has_lost_its_lease_changes_nothing(
     started = start(ada, home, "delete")
     job_id = started["jobId"]
     # The runner of this world holds the lease; later it is taken over by another process.
-    eventually(lambda: world.read(lambda tx: _lease_of(tx, job_id))[0] > 0)
-    fence, _ = world.read(lambda tx: _lease_of(tx, job_id))
+    eventually(lambda: world.read(lambda tx: lease_of(tx, job_id))[0] > 0)
+    fence, _ = world.read(lambda tx: lease_of(tx, job_id))
     assert world.write(lambda tx: store.lease(tx, job_id, tx.now + 1)) is None, "it is leased"
     world.clock.let_pass(seconds=60)
     taken = world.write(lambda tx: store.lease(tx, job_id, tx.now + 3_600_000_000))
@@ -593,7 +593,7 @@ def test_a_process_that_has_lost_its_lease_changes_nothing(
     assert succeeded(ada, started)["done"] == 1
 
 
-def _lease_of(tx: Tx, job_id: str) -> tuple[int, int]:
+def lease_of(tx: Tx, job_id: str) -> tuple[int, int]:
     fence, until = tx.fetch_raw(
         "select fence, lease_until from job where id = :id", {"id": job_id}
     )[0]

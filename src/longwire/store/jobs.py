@@ -84,14 +84,6 @@ where id {listed}
     listed=in_array("ids"),
 )
 
-RELEASE = """
-update job
-set lease_until = 0
-where id = :id
-    and fence = :fence
-    and state in ('waiting', 'running')
-"""
-
 RELEASE_ALL = """
 update job
 set lease_until = 0
@@ -304,7 +296,7 @@ def touch(tx: Tx, job_id: str, fence: int) -> bool:
 
 
 def renew(tx: Tx, leases: Mapping[str, int], until: Moment) -> None:
-    """Prolong leases, as far as this process still holds them."""
+    """Set when leases end, as far as this process still holds them."""
     for job_id, fence in leases.items():
         tx.execute_raw(RENEW, {"id": job_id, "fence": fence, "until": until})
 
@@ -317,8 +309,7 @@ def list_lost(tx: Tx, leases: Mapping[str, int]) -> list[str]:
 
 def release(tx: Tx, leases: Mapping[str, int]) -> None:
     """Release leases, so that another process can go on at once."""
-    for job_id, fence in leases.items():
-        tx.execute_raw(RELEASE, {"id": job_id, "fence": fence})
+    renew(tx, leases, until=0)
 
 
 def release_all(tx: Tx) -> None:

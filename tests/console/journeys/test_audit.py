@@ -4,7 +4,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.conftest import OpenConsole
-from tests.waiting import eventually
 from tests.world import World, ok
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
@@ -42,4 +41,5 @@ def test_a_change_is_undone_and_not_once_somebody_was_there_since(
         # The overview lists what was changed last, and undoes it as well: the undo itself.
         page.get_by_role("link", name="Overview").click()
         page.get_by_role("button", name="Undo: changed the device").first.click()
-        eventually(lambda: ok(ada.get("/device", deviceId=device))["name"] == "Crane 2")
+        expect(page.get_by_text("Undone.").nth(1)).to_be_visible()
+    assert ok(ada.get("/device", deviceId=device))["name"] == "Crane 2"

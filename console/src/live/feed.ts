@@ -78,8 +78,11 @@ export class Feed {
   release(): void {
     if (this.waiting.length === 0 && !this.hasOverflowed) return;
     if (this.hasOverflowed) {
-      this.dropIds(this.rows);
-      this.rows = this.waiting;
+      // Some of what waits may be older than the newest of the list, where it was to close a gap.
+      const from = this.waiting[0]?.id;
+      const isKept = (each: Arrival) => from !== undefined && isNewer(each.id, from);
+      this.dropIds(this.rows.filter((each) => !isKept(each)));
+      this.rows = merge(this.rows.filter(isKept), this.waiting);
       this.isComplete = false;
     } else this.rows = this.trim(merge(this.rows, this.waiting));
     this.waiting = [];
@@ -104,9 +107,19 @@ export class Feed {
     this.view = null;
   }
 
+  // There may be some in the ledger by now.
+  reopen(): void {
+    this.isComplete = false;
+    this.view = null;
+  }
+
+  get newest(): string | null {
+    return (this.waiting.at(-1) ?? this.rows.at(-1))?.id ?? null;
+  }
+
   // The id behind which the ledger goes on; null for its newest.
   get oldest(): string | null {
-    return this.rows[0]?.id ?? null;
+    return (this.rows[0] ?? this.waiting[0])?.id ?? null;
   }
 
   snapshot(): FeedView {

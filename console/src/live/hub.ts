@@ -220,8 +220,9 @@ export class Hub {
     this.streams.set(address, stream);
     stream.lookedAt = this.tools.now();
     member.listener.postMessage({ type: "state", address, state: stream.state });
-    // For those who come later the stream has begun as well: what is stored from now on is sent.
-    if (stream.state.is === "live") member.listener.postMessage({ type: "fresh", address });
+    // For those who come later the stream has begun as well: what is stored from now on is sent, also
+    // after a connection that broke is made again.
+    if (stream.state.is === "live" || stream.state.is === "reconnecting") member.listener.postMessage({ type: "fresh", address });
     if (stream.state.is === "refused") stream.retry();
     this.share();
   }

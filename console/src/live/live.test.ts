@@ -71,6 +71,28 @@ describe("Feed", () => {
     expect([feed.oldest, feed.snapshot().rows.length, feed.snapshot().isComplete]).toEqual(["rec_4", RING_MAX, false]);
   });
 
+  it("loses nothing of what it has when a gap is closed while it is held", () => {
+    const feed = new Feed();
+    feed.add([...arrivals(1, 2), ...arrivals(8, 9)]);
+    feed.hold(true);
+    feed.cut({ count: 0, from: "rec_2", to: "rec_5" });
+    feed.add(arrivals(5, 9));
+    expect(numbers(feed.snapshot().rows)).toEqual([9, 8, 2, 1]);
+    feed.hold(false);
+    expect(numbers(feed.snapshot().rows)).toEqual([9, 8, 7, 6, 5]);
+    expect(feed.snapshot()).toMatchObject({ lost: 0, isComplete: false, waiting: 0 });
+  });
+
+  it("goes on below what waits while nothing is listed", () => {
+    const feed = new Feed();
+    feed.hold(true);
+    feed.add(arrivals(5, 6));
+    expect([feed.oldest, feed.newest]).toEqual(["rec_5", "rec_6"]);
+    feed.addOlder("rec_5", arrivals(3, 4).reverse(), true);
+    feed.hold(false);
+    expect(numbers(feed.snapshot().rows)).toEqual([6, 5, 4, 3]);
+  });
+
   it("ends where the stream left something out, and goes on in the ledger", () => {
     const feed = new Feed();
     feed.add(arrivals(1, 4));
@@ -108,6 +130,9 @@ describe("RateCounter", () => {
     const part = rates.read(SECOND + 6_000);
     expect(part.counts.data.slice(-7)).toEqual([null, 6, 0, 1, 0, 0, 0]);
     expect(part.knownSeconds).toBe(5);
+    rates.forgetUntil(earlier[6]!);
+    const after = rates.read(SECOND + 6_000);
+    expect([after.counts.data.slice(-7), after.knownSeconds]).toEqual([[null, null, null, null, 0, 0, 0], 3]);
     rates.addEarlier([], true);
     const all = rates.read(SECOND + 6_000);
     expect([all.counts.data[0], all.knownSeconds]).toEqual([0, RATE_SECONDS]);
@@ -206,6 +231,19 @@ describe("Hub", () => {
     service.requests[1]?.write(HELLO);
     await settle();
     expect(states().at(-1)).toBe("live");
+  });
+
+  it("has begun for those who come while it is made again", async () => {
+    const [one, two] = [tab(), tab()];
+    hub.receive(one.listener, { type: "open", address: "/live?a", wantsRecords: true });
+    await settle();
+    service.requests[0]?.write(HELLO);
+    await settle();
+    service.status = 0;
+    service.requests[0]?.end();
+    await settle();
+    hub.receive(two.listener, { type: "open", address: "/live?a", wantsRecords: true });
+    expect(two.received.map((each) => each.type)).toEqual(["state", "fresh"]);
   });
 
   it("takes a silent connection for a dead one", async () => {

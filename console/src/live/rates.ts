@@ -46,6 +46,13 @@ export class RateCounter {
     this.since = isAll ? -Infinity : Math.min(this.since, known * 1_000);
   }
 
+  // Some may not have been counted in the second of this one, and before.
+  forgetUntil(arrival: Arrival): void {
+    const last = secondOf(arrival);
+    for (const second of this.seconds.keys()) if (second <= last) this.seconds.delete(second);
+    this.since = (last + 1) * 1_000;
+  }
+
   // `now` by the clock of the service. The second that runs is left out: it is not over.
   read(now: number): Rates {
     const end = Math.floor(now / 1_000);

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { api, read, reportSignedOut } from "~/api/client";
 import { Invalidator } from "./changes";
 import { listen } from "./connection";
-import { Feed, RING_MAX, type FeedView } from "./feed";
+import { Feed, RING_MAX, isNewer, type FeedView } from "./feed";
 import { RateCounter, type Rates } from "./rates";
 import { streamAddress, type LiveSelection, type StreamState } from "./protocol";
 
@@ -42,6 +42,12 @@ export interface DeviceSummary {
   readonly last: FeedView["rows"][number];
 }
 
+// Newest first.
+interface Page {
+  readonly items: FeedView["rows"];
+  readonly isLast: boolean;
+}
+
 // Feed and ledger of one selection. It lives outside of React: records come a hundred at a time, and
 // the page gets one update for each frame of the screen.
 export class LiveSource {
@@ -59,6 +65,10 @@ export class LiveSource {
   private publishedAt = 0;
   private loading: AbortController | null = null;
   private hasBegun = false;
+  // The newest record of a list that was read before its stream began: what was stored in between is
+  // in the ledger alone.
+  private gapAfter: string | null = null;
+  private catchingUp: AbortController | null = null;
   // The chart shows the two minutes before as well, as far as the first page reaches.
   private hasCountedEarlier = false;
 
@@ -79,10 +89,12 @@ export class LiveSource {
     }
     const stop = listen(this.selection, true, (event) => {
       if (event.type === "records") this.arrived(event.items);
-      else if (event.type === "fresh") this.begin();
+      else if (event.type === "fresh") this.follow();
       else if (event.type === "lost") {
+        this.forgetGap();
         this.feed.cut(event.lost);
         this.fill();
+        this.publish();
       } else if (event.type === "state") {
         this.state = event.state;
         if (event.state.is === "live") {
@@ -102,9 +114,8 @@ export class LiveSource {
   }
 
   private stop(): void {
-    this.loading?.abort();
-    this.loading = null;
-    this.isLoading = false;
+    this.stopLoading();
+    this.stopCatchingUp();
     this.hasBegun = this.feed.oldest !== null;
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -131,6 +142,7 @@ export class LiveSource {
 
   // The next page of the ledger, unless one is on its way or there is none.
   async loadOlder(): Promise<void> {
+    void this.catchUp();
     if (this.loading !== null || this.feed.snapshot().isComplete) return;
     const aborting = new AbortController();
     this.loading = aborting;
@@ -138,13 +150,8 @@ export class LiveSource {
     this.publish();
     const before = this.feed.oldest;
     try {
-      const page = await this.readPage(before, aborting.signal);
-      const fresh = this.feed.addOlder(before, page.items, !page.nextToken);
-      if (fresh !== null && !this.hasCountedEarlier) {
-        this.rates.addEarlier(fresh, !page.nextToken);
-        this.hasCountedEarlier = true;
-      }
-      this.error = null;
+      this.addOlder(before, await this.readPage(before, aborting.signal));
+      if (this.gapAfter === null) this.error = null;
     } catch (error) {
       if (aborting.signal.aborted) return;
       this.error = error;
@@ -155,9 +162,27 @@ export class LiveSource {
     if (this.error === null) this.fill();
   }
 
+  // Reads what the list lacks between itself and the stream, unless nothing is or it is on its way.
+  private async catchUp(): Promise<void> {
+    if (this.gapAfter === null || this.catchingUp !== null) return;
+    const aborting = new AbortController();
+    this.catchingUp = aborting;
+    try {
+      this.closeGap(this.gapAfter, await this.readPage(null, aborting.signal));
+      this.gapAfter = null;
+      this.error = null;
+    } catch (error) {
+      if (aborting.signal.aborted) return;
+      this.error = error;
+    }
+    this.catchingUp = null;
+    this.publish();
+    if (this.error === null) this.fill();
+  }
+
   // A page with filters may be short, or empty, although there are more: it goes on until it has
   // some, or the ledger ends.
-  private async readPage(before: string | null, signal: AbortSignal) {
+  private async readPage(before: string | null, signal: AbortSignal): Promise<Page> {
     const { groupId, deviceId, kinds, filter } = this.selection;
     const query = {
       groupId,
@@ -174,7 +199,24 @@ export class LiveSource {
       page = await read(api.GET("/group/records", { params: { query: { ...query, nextToken: page.nextToken } }, signal }));
       items.push(...page.items);
     }
-    return { items, nextToken: page.nextToken };
+    return { items, isLast: !page.nextToken };
+  }
+
+  private addOlder(before: string | null, { items, isLast }: Page): void {
+    const fresh = this.feed.addOlder(before, items, isLast);
+    if (fresh === null || this.hasCountedEarlier) return;
+    this.rates.addEarlier(fresh, isLast);
+    this.hasCountedEarlier = true;
+  }
+
+  // The newest page. Where it does not reach down to the list, the list ends with it.
+  private closeGap(after: string, { items, isLast }: Page): void {
+    const oldest = items.at(-1);
+    if (!isLast && oldest && isNewer(oldest.id, after)) {
+      this.feed.cut({ count: 0, from: after, to: oldest.id });
+      this.rates.forgetUntil(oldest);
+    }
+    this.arrived(items);
   }
 
   private arrived(items: FeedView["rows"]): void {
@@ -182,8 +224,10 @@ export class LiveSource {
     this.rates.add(fresh);
     for (const each of fresh) {
       const { deviceId } = each.record;
-      if (this.devices.size >= RING_MAX && !this.devices.has(deviceId)) continue;
-      this.devices.set(deviceId, { deviceId, last: each, count: (this.devices.get(deviceId)?.count ?? 0) + 1 });
+      const known = this.devices.get(deviceId);
+      if (this.devices.size >= RING_MAX && !known) continue;
+      const last = known && isNewer(known.last.id, each.id) ? known.last : each;
+      this.devices.set(deviceId, { deviceId, last, count: (known?.count ?? 0) + 1 });
     }
     this.publishArrivals();
   }
@@ -192,7 +236,42 @@ export class LiveSource {
     if (this.hasBegun) return;
     this.hasBegun = true;
     this.rates = new RateCounter(Date.now() + this.aheadMs);
+    this.hasCountedEarlier = false;
     void this.loadOlder();
+  }
+
+  // The stream sends what is stored from now on.
+  private follow(): void {
+    this.stopCatchingUp();
+    this.gapAfter ??= this.feed.newest;
+    if (this.gapAfter !== null) {
+      void this.catchUp();
+      return;
+    }
+    // What was read, or is on its way, may be from before.
+    this.stopLoading();
+    this.feed.reopen();
+    this.hasBegun = false;
+    this.begin();
+  }
+
+  private stopLoading(): void {
+    this.loading?.abort();
+    this.loading = null;
+    this.isLoading = false;
+  }
+
+  private stopCatchingUp(): void {
+    this.catchingUp?.abort();
+    this.catchingUp = null;
+  }
+
+  // The list will end above it.
+  private forgetGap(): void {
+    if (this.gapAfter === null) return;
+    this.stopCatchingUp();
+    this.gapAfter = null;
+    this.error = null;
   }
 
   // After the list was cut off there may be less than a screen of it.

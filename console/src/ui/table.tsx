@@ -77,6 +77,8 @@ interface TableRowProps {
   row: unknown;
   rowId: string;
   index: number;
+  // The one of all rows that the Tab key goes to.
+  isTabStop: boolean;
   top: number;
   // Of what stands in it, if it is not given.
   height: number | undefined;
@@ -91,10 +93,10 @@ interface TableRowProps {
 }
 
 // Rendered again only when something of it has changed: a list is rendered for every step of scrolling.
-const TableRow = memo(function TableRow({ ref, row, rowId, index, top, height, columns, template, className, head, isLink, isChosen, actions }: TableRowProps) {
+const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top, height, columns, template, className, head, isLink, isChosen, actions }: TableRowProps) {
   const isSelectable = isChosen !== undefined;
   const place = { transform: `translateY(${top}px)`, ...(height === undefined ? { minHeight: CARD_PX } : { height }) };
-  const common = { ref, role: "row", "data-index": index, tabIndex: index === 0 ? 0 : -1, "aria-rowindex": index + 1 } as const;
+  const common = { ref, role: "row", "data-index": index, tabIndex: isTabStop ? 0 : -1, "aria-rowindex": index + 1 } as const;
   if (head !== undefined)
     return (
       <div {...common} className="table-row table-row-head" style={place}>
@@ -147,6 +149,8 @@ export function Table<Row>(props: TableProps<Row>) {
   });
   const measured = isCard ? virtualizer.measureElement : undefined;
   const items = virtualizer.getVirtualItems();
+  const top = (virtualizer.scrollOffset ?? 0) + headHeight;
+  const firstInView = (items.find((each) => each.start >= top) ?? items[0])?.index;
   const lastShown = items[items.length - 1]?.index ?? 0;
   useEffect(() => {
     if (onEndReached && rows.length > 0 && lastShown >= rows.length - END_ROWS) onEndReached();
@@ -163,7 +167,7 @@ export function Table<Row>(props: TableProps<Row>) {
     else requestAnimationFrame(() => find()?.focus({ preventScroll: true }));
   };
   // From elsewhere on the page; within the list the same keys move on.
-  const enter = () => scroller.current?.querySelector<HTMLElement>("[data-index]")?.focus();
+  const enter = () => scroller.current?.querySelector<HTMLElement>("[data-index][tabindex='0']")?.focus();
   useShortcuts([
     { key: "j", label: "To the list, and to the next row", run: enter },
     { key: "k", label: "To the previous row", run: enter },
@@ -237,6 +241,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 row={row}
                 rowId={key}
                 index={item.index}
+                isTabStop={item.index === firstInView}
                 top={item.start - headHeight}
                 height={isCard ? undefined : item.size}
                 columns={columns as readonly Column<never>[]}

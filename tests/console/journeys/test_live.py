@@ -1,16 +1,20 @@
 """Somebody watches what arrives."""
 
+import asyncio
 import json
 import os
 import re
+import threading
 import time
 from bisect import bisect
 from collections import Counter
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from longwire.live.hub import LiveHub
 from tests.console.browser import PHONE
 from tests.console.conftest import OpenConsole
 from tests.delivery.receiver import Receiver
@@ -76,6 +80,62 @@ def test_a_record_is_seen_as_it_arrives_and_opened_by_keyboard(
         expect(page).to_have_url(re.compile(r"record=rec_"))
         link = drawer.get_by_role("link", name="Open trace")
         expect(link).to_have_attribute("href", re.compile(r"/console/r/rec_"))
+
+
+IS_TAB_STOP_IN_VIEW = """() => {
+    const placeOf = (selector) => document.querySelector(selector).getBoundingClientRect();
+    const row = placeOf("[data-index][tabindex='0']");
+    return row.top >= placeOf(".table-head").bottom - 1
+        && row.bottom <= placeOf(".table-body").bottom + 1;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("before", "between"),
+    [
+        pytest.param(1, 1, id="a few"),
+        pytest.param(1, 250, id="more than a page"),
+        pytest.param(0, 1, id="the first"),
+    ],
+)
+def test_what_is_stored_before_a_slow_stream_begins_is_seen_too(
+    world: World, browse: OpenConsole, monkeypatch: pytest.MonkeyPatch, before: int, between: int
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour)
+    store(ada, device, before)
+    may_begin = threading.Event()
+    open_stream = LiveHub.open
+
+    async def open_later(*args: Any, **kwargs: Any) -> Any:
+        await asyncio.to_thread(may_begin.wait)
+        return await open_stream(*args, **kwargs)
+
+    monkeypatch.setattr(LiveHub, "open", open_later)
+    with ExitStack() as at_end, browse(world, ada) as console:
+        at_end.callback(may_begin.set)
+        page = console.open(f"/g/{harbour}/live")
+        # The list does not wait for the stream.
+        expect(page.get_by_text("n 0" if before else "Nothing has arrived yet.")).to_be_visible()
+        store(ada, device, between, first=before)
+        may_begin.set()
+        expect(live_state(page, "live")).to_be_visible()
+        last = before + between - 1
+        expect(rows_of(page).locator("[data-index='0']")).to_contain_text(f"n {last}")
+        ada.reports(device, "event", type="doorOpen")
+        expect(rows_of(page).locator("[data-index='0']")).to_contain_text("doorOpen")
+
+        def reaches_the_first() -> bool:
+            page.locator(".table-body").evaluate("body => body.scrollBy(0, body.scrollHeight)")
+            return rows_of(page).get_by_text("n 0", exact=True).is_visible()
+
+        eventually(reaches_the_first)
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", str(last + 2))
+        # By keyboard the list is entered where it is, not where it begins.
+        eventually(lambda: page.evaluate(IS_TAB_STOP_IN_VIEW))
+        page.keyboard.press("j")
+        assert page.evaluate("document.activeElement.matches('[data-index]')")
 
 
 def test_a_filter_with_a_mistake_shows_its_place_and_the_old_one_goes_on(

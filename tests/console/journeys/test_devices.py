@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.console.browser import PHONE, seed_devices
 from tests.console.conftest import OpenConsole
@@ -268,6 +268,14 @@ def test_a_new_device_shows_every_invalid_field_at_once(world: World, browse: Op
         assert json.loads(wagon["information"])["registration"]["state"] == "pending"
 
 
+def csv(lines: list[str]) -> str:
+    return "\n".join(["name;Original ID;type", *lines])
+
+
+def csv_file(lines: list[str]) -> FilePayload:
+    return {"name": "cranes.csv", "mimeType": "text/csv", "buffer": csv(lines).encode()}
+
+
 def test_an_import_shows_wrong_lines_before_anything_is_created(
     world: World, browse: OpenConsole
 ) -> None:
@@ -278,12 +286,11 @@ def test_an_import_shows_wrong_lines_before_anything_is_created(
     lines[7] = "no id;;tracker"
     lines[20] = "of another group;TAKEN;tracker"
     lines[1_050] = "twice;0003;tracker"
-    with browse(world, ada) as console:
+    with browse(world, ada, permissions=["clipboard-read", "clipboard-write"]) as console:
         page = console.open(f"/g/{harbour}/devices")
         page.get_by_role("link", name="Import").click()
         page.get_by_role("textbox", name="Network").fill("ttn")
-        text = page.get_by_role("textbox", name="CSV")
-        text.fill("\n".join(["name;Original ID;type", *lines]))
+        page.get_by_label("Choose a file").set_input_files(csv_file(lines))
         expect(page.get_by_text("1,097 new, 0 already there, 3 wrong")).to_be_visible()
         assert total(ada, harbour) == 0
         page.get_by_role("checkbox", name="Only wrong lines").check()
@@ -294,7 +301,11 @@ def test_an_import_shows_wrong_lines_before_anything_is_created(
         expect(page.get_by_role("button", name="Import 1,097")).to_be_disabled()
         for wrong in (7, 20, 1_050):
             lines[wrong] = f"Mended;{wrong + 0x8000:X};tracker"
-        text.fill("\n".join(["name;Original ID;type", *lines]))
+        # Pasted, as out of a spreadsheet: of what is typed every line is laid out by itself.
+        page.evaluate("text => navigator.clipboard.writeText(text)", csv(lines))
+        page.get_by_role("textbox", name="CSV").focus()
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.press("ControlOrMeta+v")
         page.get_by_role("button", name="Import 1,100 devices").click()
         expect(page.get_by_text("1,100 devices created")).to_be_visible()
         assert total(ada, harbour) == 1_100

@@ -3,10 +3,11 @@
 import itertools
 import json
 import threading
+from functools import partial
 from typing import Any
 
 from tests.abuse.victim import Attack, Scene
-from tests.world import Person, ok, record_of
+from tests.world import Person, ok, record_of, walk_pages
 
 NUMBERS = itertools.count(1_500_000_000_000)
 
@@ -16,6 +17,18 @@ def create_connectors(
 ) -> list[str]:
     body = {"groupId": group, "type": type, "params": json.dumps(params), **fields}
     return [str(ok(person.post("/connector", body))["id"]) for _ in range(count)]
+
+
+def delete_connectors(person: Person, group: str, *, keep: int = 0) -> list[str]:
+    """Delete all but some connectors of a group; those that are kept.
+
+    What they have left to forward would keep the service busy beside the attacks that follow.
+    """
+    pages = walk_pages(partial(person.get, "/connector/connectors"), groupId=group)
+    ids = [str(each["id"]) for page in pages for each in page["test"]]
+    for connector in ids[keep:]:
+        ok(person.delete("/connector", groupId=group, connectorId=connector))
+    return ids[:keep]
 
 
 def post_records(scene: Scene, device: str, count: int, **fields: Any) -> Attack:

@@ -5,7 +5,12 @@ import json
 import pytest
 
 from longwire.delivery import http_limits
-from tests.abuse.forwarding import create_connectors, get_errors, post_records
+from tests.abuse.forwarding import (
+    create_connectors,
+    delete_connectors,
+    get_errors,
+    post_records,
+)
 from tests.abuse.victim import Scene
 from tests.delivery.receiver import HANG, Receiver, StubResponse
 from tests.waiting import eventually
@@ -70,3 +75,4 @@ def test_costly_templates_slow_nobody(scene: Scene) -> None:
                 for each in get_errors(mallory, group, costly)
             )
         )
+        delete_connectors(mallory, group)

@@ -257,7 +257,7 @@ def send(person: Person, route: Route, wrong: Wrong) -> httpx.Response:
 def test_an_invalid_request_is_refused_and_changes_nothing(small_world: World) -> None:
     world = small_world
     before = world.everything()
-    with ThreadPoolExecutor(16) as callers:
+    with ThreadPoolExecutor(4) as callers:
         for route in OPERATIONS:
             wrongs = list(all_wrong(route))
             responses = callers.map(partial(send, world.operator, route), wrongs)

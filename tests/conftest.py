@@ -204,7 +204,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "postgresql" in item.name and _is_engine_free(item):
+        if _is_other_variant(item) or ("postgresql" in item.name and _is_engine_free(item)):
             item.add_marker("soak")
         if _is_quick(item):
             item.add_marker("quick")
@@ -217,6 +217,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def _is_other_variant(item: pytest.Item) -> bool:
+    """Of a test that takes long and whose variants differ little, not the ordinary one."""
+    ordinary = item.get_closest_marker("ordinary_variant")
+    variant = item.name.partition("[")[2].rstrip("]")
+    return ordinary is not None and variant != ordinary.args[0]
 
 
 def _is_engine_free(item: pytest.Item) -> bool:

@@ -90,8 +90,8 @@ class Fleet:
                     listed = partial(
                         list_records, self.ada, kind, device, ascending=str(ascending).lower()
                     )
-                    seen[f"{kind} {device} {ascending}"] = listed()
-                    assert listed(limit=3) == listed(), "pages neither skip nor repeat"
+                    found = seen[f"{kind} {device} {ascending}"] = listed()
+                    assert listed(limit=3) == found, "pages neither skip nor repeat"
             asked = {
                 "deviceId": device,
                 "path": "/data",
@@ -99,8 +99,8 @@ class Fleet:
                 "endDate": format_date(self.world.clock.now()),
                 "timeSpan": 7 * 86_400,
             }
-            found = ok(self.ada.request("GET", "/device/series", params=asked))["items"]
-            seen[f"series {device}"] = [each["points"] for each in found]
+            series = ok(self.ada.request("GET", "/device/series", params=asked))["items"]
+            seen[f"series {device}"] = [each["points"] for each in series]
             seen[f"export {device}"] = self.export(deviceId=device)
         seen["group"] = walk(partial(self.ada.get, "/group/records"), groupId=self.group, limit=7)
         seen["export"] = self.export(groupId=self.group)

@@ -10,15 +10,6 @@ from tests.faults.ledger import Start
 from tests.process import Service
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests take long, and their variants differ little: `make soak` runs the others."""
-    for item in items:
-        marker = item.get_closest_marker("ordinary_variant")
-        variant = item.name.partition("[")[2].rstrip("]")
-        if marker is not None and variant != marker.args[0]:
-            item.add_marker("soak")
-
-
 @pytest.fixture
 def serve(settings: Settings) -> Iterator[Start]:
     """Starts `longwire serve` on the prepared database; what still runs is killed afterwards."""

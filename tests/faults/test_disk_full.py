@@ -1,7 +1,6 @@
 """Full and failing disks during ingest: requests are refused, nothing acknowledged is lost."""
 
 import shutil
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,7 +8,7 @@ import httpx
 import pytest
 
 from longwire.settings import Settings
-from longwire.store.database import Tx
+from tests.faults.full_disk import fill_disk, free_disk
 from tests.faults.ledger import (
     Ledger,
     Start,
@@ -24,16 +23,11 @@ from tests.waiting import eventually
 from tests.world import World, ok, refused
 
 MIB = 1024 * 1024
-UNLIMITED_PAGES = 1_073_741_823
 
 
 @pytest.fixture
 def engine() -> str:
     return "sqlite"
-
-
-def pragma(name: str) -> Callable[[Tx], Any]:
-    return lambda tx: tx.connection.exec_driver_sql(f"pragma {name}").scalar()
 
 
 def test_a_full_disk_refuses_records_serves_reads_and_recovers_without_a_restart(
@@ -42,8 +36,7 @@ def test_a_full_disk_refuses_records_serves_reads_and_recovers_without_a_restart
     ada = world.person("ada")
     group = ada.group()
     sensor, now = device(ada, group), world.clock.now()
-    pages = world.write(pragma("page_count"))
-    world.write(pragma(f"max_page_count = {pages + 8}"))
+    fill_disk(world, free_pages=8)
 
     def send(kind: str) -> tuple[list[dict[str, Any]], httpx.Response]:
         """Send records of one kind until one is refused: the acknowledged ones, and the refusal."""
@@ -76,7 +69,7 @@ def test_a_full_disk_refuses_records_serves_reads_and_recovers_without_a_restart
     unready = world.http.get("/health/ready")
     assert (unready.status_code, unready.json()["reason"]) == (503, "writes fail: the disk is full")
 
-    world.write(pragma(f"max_page_count = {UNLIMITED_PAGES}"))
+    free_disk(world)
     for kind in KINDS:
         words = f"{kind} {len(acknowledged[kind])} {'x' * 500}"  # the one that was refused
         acknowledged[kind].append(ok(post_record(ada, kind, sensor, now, words)))

@@ -24,6 +24,7 @@ from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite
 from longwire.store.workers import IDLE_S
+from tests.faults.full_disk import fill_disk, free_disk, pragma
 from tests.faults.ledger import small_files_only, traced
 from tests.process import Service, longwire
 from tests.waiting import PATIENCE_S, eventually
@@ -65,10 +66,6 @@ def serve(data: Path) -> Iterator[Callable[..., Service]]:
     yield start
     for service in services:
         service.clean_up()
-
-
-def pragma(name: str) -> Callable[[Tx], Any]:
-    return lambda tx: tx.connection.exec_driver_sql(f"pragma {name}").scalar()
 
 
 def put(name: str, size: int) -> Callable[[Tx], None]:
@@ -188,8 +185,7 @@ def test_a_bulk_insert_that_fails_leaves_nothing_and_takes_nobody_with_it(
 def test_a_full_disk_refuses_writes_keeps_reads_and_heals_without_a_restart(world: World) -> None:
     ada = world.person("ada")
     stored = {ada.group(): "the first"}
-    pages = world.write(pragma("page_count"))
-    world.write(pragma(f"max_page_count = {pages + 4}"))
+    fill_disk(world, free_pages=4)
 
     for number in range(1_000):
         answer = ada.post("/group", {"name": f"group {number}", "description": "x" * 500})
@@ -206,7 +202,7 @@ def test_a_full_disk_refuses_writes_keeps_reads_and_heals_without_a_restart(worl
     assert world.http.get("/health/ready").status_code == 503
     assert world.database.broken is None
 
-    world.write(pragma("max_page_count = 1073741823"))
+    free_disk(world)
     stored[ada.group("room again")] = "room again"
     eventually(lambda: world.http.get("/health/ready").status_code == 200)
     assert {group["id"] for group in ok(ada.get("/user/groups", limit=1000))["items"]} == set(

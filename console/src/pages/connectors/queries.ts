@@ -107,5 +107,7 @@ export function refreshConnector(client: QueryClient, changed: Connector): void 
   client.setQueryData(["connectors", changed.groupId], (before: Connector[] | undefined) =>
     before?.map((each) => (each.id === changed.id ? changed : each)),
   );
+  // A list that lacks what was created meanwhile is loaded when it is shown: new data made it look fresh.
+  void client.invalidateQueries({ queryKey: ["connectors", changed.groupId], refetchType: "none" });
   void client.invalidateQueries({ queryKey: ["connector-health", changed.groupId, changed.id] });
 }

@@ -31,4 +31,6 @@ export const notificationTypesQuery = queryOptions({
 export function refreshNotification(client: QueryClient, changed: Notification): void {
   client.setQueryData(notificationQuery(changed.groupId, changed.id).queryKey, changed);
   client.setQueryData(notificationsQuery(changed.groupId).queryKey, (before) => before?.map((each) => (each.id === changed.id ? changed : each)));
+  // A list that lacks what was created meanwhile is loaded when it is shown: new data made it look fresh.
+  void client.invalidateQueries({ queryKey: notificationsQuery(changed.groupId).queryKey, refetchType: "none" });
 }

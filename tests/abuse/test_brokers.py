@@ -41,7 +41,7 @@ def test_a_broker_that_floods_slows_nobody(
         policy = {"retryDelay": 1, "maxRetry": 100}
         create_connectors(mallory, group, 10, type, params, retryPolicy=policy)
         scene.assert_victim_unharmed(post_records(scene, device, 16))
-        # One alone is flooded ten times as fast.
+        # Ten share a core; one alone is dropped sooner.
         left = delete_connectors(mallory, group, keep=1)
         before = broker.connections
 

@@ -1,5 +1,6 @@
+import { QueryClient } from "@tanstack/react-query";
 import { expect, test } from "vitest";
-import { chartSeconds, wholeSeconds } from "./queries";
+import { chartSeconds, type Connector, refreshConnector, wholeSeconds } from "./queries";
 
 test.each([
   [15 * 60_000, 16 * 60],
@@ -13,4 +14,13 @@ test.each([
 
 test("a minute is the shortest span", () => {
   expect(chartSeconds({ from: "now-15m", to: "now" }, Date.now())).toBe(60);
+});
+
+test("a list that lacks a new connector is still out of date after that one was changed", () => {
+  const client = new QueryClient();
+  const queryKey = ["connectors", "harbour"];
+  client.setQueryData(queryKey, []);
+  void client.invalidateQueries({ queryKey });
+  refreshConnector(client, { id: "new", groupId: "harbour" } as Connector);
+  expect(client.getQueryState(queryKey)?.isInvalidated).toBe(true);
 });

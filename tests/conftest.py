@@ -8,6 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ from longwire.store.postgres import SESSION as POSTGRES_SESSION
 from longwire.store.postgres import Postgres
 from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.sqlite import SQLite
+from longwire.web import console_page
 from tests import plans, preloaded
 from tests.waiting import PATIENCE_S
 from tests.world import CITUS_URL, AdjustableClock, World, copy_data_folder, prepare_data_folder
@@ -348,6 +350,9 @@ def patient_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     for destination in (amqp, kafka):
         monkeypatch.setattr(destination, "SEND_TIMEOUT_S", PATIENCE_S)
 
+
+# Compressing the files of the console takes as long as starting two worlds.
+console_page.build_file = cache(console_page.build_file)  # type: ignore[attr-defined]
 
 # A hash that is expensive to guess is expensive to make.
 SHIPPED_HASHER = passwords._hasher

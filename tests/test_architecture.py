@@ -455,9 +455,8 @@ def test_clients_of_tests_have_a_timeout() -> None:
     violations = [
         violation
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        for violation in check(
-            clients_have_a_timeout, str(path.relative_to(ROOT)), path.read_text()
-        )
+        if "httpx" in (source := path.read_text())
+        for violation in check(clients_have_a_timeout, str(path.relative_to(ROOT)), source)
     ]
     assert violations == []
     assert check(clients_have_a_timeout, "a test", "httpx.Client(base_url=url)")

@@ -24,6 +24,8 @@ from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok, record_of
 
+pytestmark = pytest.mark.engine_free
+
 # By its estimate more than what a transaction may evaluate for a group.
 LARGE = json.dumps({f"field{number}": number for number in range(2_000)})
 COSTLY = "size(message.data) > 100"
@@ -100,6 +102,7 @@ def test_a_group_over_its_budget_gets_every_record_later_and_sees_why(
         eventually(lambda: len(ids_at(receiver, "/hook/costly")) == 3)
 
 
+@pytest.mark.both_engines
 @pytest.mark.slow
 def test_what_a_transaction_has_no_time_for_is_matched_after_it(world: World) -> None:
     ada = world.person("ada")
@@ -124,6 +127,7 @@ def test_what_a_transaction_has_no_time_for_is_matched_after_it(world: World) ->
         eventually(lambda: not deferring_owners(world))
 
 
+@pytest.mark.both_engines
 def test_a_new_connector_gets_no_record_that_was_deferred_before_it(
     make_world: Callable[..., World],
 ) -> None:
@@ -166,6 +170,7 @@ def test_a_costly_condition_of_a_notification_fires_once_for_each_record(world: 
         assert len({each["subject"] for each in bodies(receiver)}) == 20
 
 
+@pytest.mark.both_engines
 @pytest.mark.slow
 def test_records_of_two_processes_that_arrive_at_once_are_all_matched(
     world: World, monkeypatch: pytest.MonkeyPatch

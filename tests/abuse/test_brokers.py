@@ -17,16 +17,21 @@ from tests.delivery import hostile_brokers
 from tests.delivery.hostile_brokers import Behaviour, HostileBroker
 from tests.waiting import eventually
 
+AMQP = ("amqp", {"routingKey": "readings"}, hostile_brokers.send_heartbeats)
+NATS = ("nats", {"subject": "readings"}, hostile_brokers.send_lines(b"+OK\r\n"))
+MQTT = ("mqtt", {"topic": "readings"}, hostile_brokers.send_packets(hostile_brokers.PINGRESP))
+KAFKA = ("kafka", {"topic": "readings"}, hostile_brokers.describe_many_partitions)
+
 
 @pytest.mark.parametrize(
     ("type", "params", "behaves"),
     [
-        ("amqp", {"routingKey": "readings"}, hostile_brokers.send_heartbeats),
-        ("nats", {"subject": "readings"}, hostile_brokers.send_lines(b"+OK\r\n")),
-        ("mqtt", {"topic": "readings"}, hostile_brokers.send_packets(hostile_brokers.PINGRESP)),
-        ("kafka", {"topic": "readings"}, hostile_brokers.describe_many_partitions),
+        pytest.param(*AMQP, id="amqp"),
+        pytest.param(*MQTT, id="mqtt"),
+        # tests/delivery/test_inbound_limit.py has the limit of all of them.
+        pytest.param(*NATS, id="nats", marks=pytest.mark.soak),
+        pytest.param(*KAFKA, id="kafka", marks=pytest.mark.soak),
     ],
-    ids=["amqp", "nats", "mqtt", "kafka"],
 )
 def test_a_broker_that_floods_slows_nobody(
     scene: Scene, type: str, params: dict[str, Any], behaves: Behaviour

@@ -3,6 +3,8 @@
 import itertools
 import threading
 
+import pytest
+
 from tests.abuse.victim import Attack, Scene
 from tests.world import Person, ok, record_of
 
@@ -62,6 +64,7 @@ def test_costly_searches_series_and_exports_slow_nobody(scene: Scene) -> None:
     )
 
 
+@pytest.mark.soak  # tests/test_ingest.py looks such records up together
 def test_records_of_a_device_that_was_transferred_often_slow_nobody(scene: Scene) -> None:
     mallory = scene.mallory
     here, device = fill(mallory)
@@ -88,6 +91,7 @@ def test_records_of_a_device_that_was_transferred_often_slow_nobody(scene: Scene
     scene.assert_victim_unharmed(send, preview, preview)
 
 
+@pytest.mark.soak  # tests/api/test_health.py counts how often they are computed
 def test_metrics_and_readiness_asked_by_many_slow_nobody(scene: Scene) -> None:
     def attack(stop: threading.Event) -> None:
         for path in ("/metrics", "/health/ready", "/openapi.json"):

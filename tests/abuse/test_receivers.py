@@ -59,6 +59,7 @@ def test_many_connectors_to_receivers_that_hang_slow_nobody(scene: Scene) -> Non
         scene.assert_victim_unharmed(post_records(scene, device, 20))
 
 
+@pytest.mark.soak  # tests/delivery/test_engine_sharing.py has costly templates too
 def test_costly_templates_slow_nobody(scene: Scene) -> None:
     mallory = scene.mallory
     group = mallory.group()

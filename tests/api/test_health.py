@@ -65,6 +65,7 @@ def test_a_running_service_is_alive_and_ready(world: World) -> None:
     eventually(lambda: waiting(world) == dict.fromkeys(world.database.waiting, 0))
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_health_and_metrics_need_no_token_and_ignore_an_invalid_one(world: World) -> None:
     for path in PAGES:
@@ -123,6 +124,7 @@ def test_every_label_that_is_known_has_a_counter_from_the_start(world: World) ->
     assert (numbers.get(("longwire_disk_free_bytes",), 0) > 0) == is_embedded
 
 
+@pytest.mark.engine_free
 def test_the_worst_connectors_have_metrics_of_their_own_and_the_others_are_one(
     make_world: Callable[..., World],
 ) -> None:
@@ -299,6 +301,7 @@ def test_however_many_callers_ask_for_metrics_the_backlog_is_counted_once_in_ten
     eventually(lambda: len(counts) == 2)
 
 
+@pytest.mark.engine_free
 def test_metrics_are_rendered_ten_times_a_second_at_most(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

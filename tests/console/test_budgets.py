@@ -72,6 +72,7 @@ def read_heap(console: Console) -> float:
     return float(next(each["value"] for each in metrics if each["name"] == "JSHeapUsedSize"))
 
 
+@pytest.mark.soak
 def test_a_long_list_costs_few_requests_and_elements(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")

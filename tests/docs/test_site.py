@@ -79,7 +79,7 @@ def read_pages(site: Path) -> Iterator[Page]:
         yield Page(f"{ORIGIN}/{'' if place == '.' else place + '/'}", path.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # tests/test_docs.py checks the links of the sources
 def test_every_link_leads_to_a_page_and_an_anchor(site: Path, pages: list[Page]) -> None:
     by_url = {page.url: page for page in pages}
     broken = []
@@ -96,7 +96,7 @@ def test_every_link_leads_to_a_page_and_an_anchor(site: Path, pages: list[Page])
     assert broken == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_pages_load_nothing_from_elsewhere(site: Path, pages: list[Page]) -> None:
     loaded = {url.partition("#")[0] for page in pages for url in page.loaded}
     assert loaded
@@ -121,7 +121,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert missing == set(), "add them to zensical.toml, where a reader would look for them"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.engine_free
 def test_a_browser_shows_it_under_the_policy_and_finds_words(
     site: Path,

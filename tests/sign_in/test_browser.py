@@ -145,6 +145,7 @@ def test_a_person_adds_a_passkey_and_signs_in_with_it(
     expect(page).to_have_url(re.compile("/console/sign-in"))
 
 
+@pytest.mark.soak  # test_passkeys.py does it without a browser
 def test_a_person_renames_and_deletes_a_passkey(
     make_world: Callable[..., World], context: BrowserContext
 ) -> None:

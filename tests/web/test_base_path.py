@@ -7,6 +7,8 @@ import pytest
 
 from tests.world import World, ok, record_of
 
+pytestmark = pytest.mark.engine_free
+
 MakeWorld = Callable[..., World]
 
 

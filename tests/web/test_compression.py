@@ -13,6 +13,8 @@ from longwire.web.compression import accepts_gzip, compress, may_compress
 from longwire.web.routing import PlainRoute, Request, Route
 from tests.world import World, ok
 
+pytestmark = pytest.mark.engine_free
+
 ACCEPTS = {"Accept-Encoding": "gzip"}
 REFUSES = {"Accept-Encoding": "identity"}
 # A field whose name has one of these may be what somebody wants to guess.

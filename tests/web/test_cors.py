@@ -10,6 +10,8 @@ from longwire.settings_loading import load
 from longwire.web.origins import parse_origins
 from tests.world import World, record_of
 
+pytestmark = pytest.mark.engine_free
+
 MakeWorld = Callable[..., World]
 
 APP = "https://app.example.com"

@@ -145,6 +145,7 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         expect(page.get_by_role("listitem").filter(has_text="moved the device")).to_be_visible()
 
 
+@pytest.mark.soak  # test_connectors.py does this with buttons and forms
 def test_while_the_service_is_unreachable_a_menu_offers_nothing_that_changes_the_device(
     world: World, browse: OpenConsole
 ) -> None:
@@ -178,6 +179,7 @@ def test_while_the_service_is_unreachable_a_menu_offers_nothing_that_changes_the
         expect(page.get_by_role("heading", name="Cellar")).to_be_visible()
 
 
+@pytest.mark.soak  # tests/fleet/test_drift.py finds them
 def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
@@ -198,6 +200,7 @@ def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: O
         expect(page.get_by_role("row").filter(has_text="differs")).to_contain_text("60")
 
 
+@pytest.mark.soak  # test_callers.py sees every screen with a narrow role
 def test_a_viewer_reaches_a_device_by_keys_and_sees_nothing_that_is_refused(
     world: World, browse: OpenConsole
 ) -> None:

@@ -437,6 +437,7 @@ def test_each_group_counts_its_own_records_and_subgroups_are_added_on_demand(
 # --- permissions and validation ---
 
 
+@pytest.mark.engine_free
 def test_metrics_need_their_read_permission(world: World) -> None:
     ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
     group = ada.group()
@@ -453,6 +454,7 @@ def test_metrics_need_their_read_permission(world: World) -> None:
         assert ok(reader.get("/group/metrics", **query))["totalDeviceMessage"] == 0
 
 
+@pytest.mark.engine_free
 def test_an_invalid_query_is_refused_with_every_invalid_field_named(world: World) -> None:
     ada = world.person("ada")
     right = {"groupId": ada.group(), "beginDate": "2027-01-01", "endDate": "2027-01-02"}

@@ -827,6 +827,7 @@ def test_the_number_of_connectors_of_a_group_is_limited(make_world: Callable[...
     ok(ada.post("/connector", body(group)))
 
 
+@pytest.mark.engine_free
 def test_the_size_of_all_connectors_of_a_group_is_limited(
     make_world: Callable[..., World],
 ) -> None:

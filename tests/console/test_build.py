@@ -75,6 +75,7 @@ def test_the_permissions_are_those_of_the_operations(tmp_path: Path) -> None:
     assert describe_api.PERMISSIONS.read_text() == permissions, REBUILD
 
 
+@pytest.mark.engine_free
 def test_the_client_is_made_from_the_api_that_is_served(built: Path, world: World) -> None:
     served = manifest.digest_api(ok(world.nobody.get("/openapi.json")))
     changes = find_changes({"api": manifest.read_manifest().get("api", {})}, {"api": served})
@@ -89,7 +90,7 @@ def test_neither_sources_nor_built_files_were_changed_since_the_build(built: Pat
     assert not changes, f"{changes} changed since the console was built: {REBUILD}"
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # the one above compares the sums of sources and built files
 def test_the_sources_build_these_files_to_the_byte(
     built: Path, packages: Path, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.parametrize("engine", ["sqlite"]), pytest.mark.slow]
 SHIFT_MAX = 0.02
 # Cards that are as high as what is found stand above others.
 SHIFTS_MAX = {"connector": 0.1, "platform": 0.1}
-FEW = {"overview", "live", "devices", "device", "connector", "messages"}
+FEW = {"overview", "devices", "connector"}
 
 OBSERVE = """
     window.shifts = [];

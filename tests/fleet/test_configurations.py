@@ -73,6 +73,7 @@ def test_a_device_should_have_what_its_type_its_groups_and_itself_want(world: Wo
     assert sources(ada, device)["/site"] == ("?", "type", "meter")
 
 
+@pytest.mark.engine_free
 def test_a_policy_is_small_and_its_changes_are_logged(world: World) -> None:
     ada = world.person("ada")
     group = ada.group("group")

@@ -72,6 +72,7 @@ def test_the_numbers_of_several_devices_are_summed_up_by_time(world: World) -> N
         assert [each["last"] for each in found["points"]] == [last], path
 
 
+@pytest.mark.engine_free
 def test_too_many_records_are_sampled_over_the_whole_range(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_large_record_counts_like_a_small_one(world: World) -> None:
     assert (point["count"], point["max"], point["last"]) == (4, 9, 2)
 
 
+@pytest.mark.engine_free
 def test_everybody_sees_the_numbers_of_their_own_groups_only(world: World) -> None:
     ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
     old, new = ada.group("old"), ada.group("new")
@@ -151,6 +153,7 @@ def test_expired_records_are_left_out_before_they_are_deleted(
     assert [each["last"] for each in found["points"]] == [2]
 
 
+@pytest.mark.engine_free
 def test_invalid_requests_are_refused(world: World) -> None:
     ada = world.person()
     device = ada.device(ada.group())

@@ -85,6 +85,7 @@ def test_each_built_in_role_has_exactly_these_permissions(world: World) -> None:
         assert role["permissions"] == sorted(permissions), id_
 
 
+@pytest.mark.engine_free
 def test_an_administrator_gets_permissions_that_an_operator_adds(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -114,6 +115,7 @@ def holds_nothing_else(person: Person, group: str) -> bool:
 # --- inheritance ---
 
 
+@pytest.mark.engine_free
 def test_permissions_along_the_path_add_up_and_the_nearest_role_is_shown(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.world import Person, World, ok, refused
 
 
@@ -20,6 +22,7 @@ def ids(items: list[dict[str, Any]], key: str) -> list[str]:
     return [item[key] for item in items]
 
 
+@pytest.mark.engine_free
 def test_a_denial_shows_the_roles_on_the_path_and_who_can_grant_it(world: World) -> None:
     ada, bob, eve, gus = (world.person(name) for name in ("ada", "bob", "eve", "gus"))
     harbour = ada.group("Harbour")
@@ -44,6 +47,7 @@ def test_a_denial_shows_the_roles_on_the_path_and_who_can_grant_it(world: World)
     assert ids(all_three["askable"], "userId") == [ada.id, eve.id, gus.id], "the nearest first"
 
 
+@pytest.mark.engine_free
 def test_only_what_the_caller_can_see_is_shown(world: World) -> None:
     ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
     harbour = ada.group("Harbour")

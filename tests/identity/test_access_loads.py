@@ -75,6 +75,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Callable[[Tx], Statements]:
 # --- the same decisions ---
 
 
+@pytest.mark.engine_free
 @hypothesis_settings(
     max_examples=60,
     deadline=None,

@@ -98,6 +98,7 @@ def test_what_a_request_adds_while_its_group_is_deleted_goes_with_the_group(worl
     assert rows["configuration_policy"] == []
 
 
+@pytest.mark.engine_free
 def test_another_administrator_cannot_move_a_root_group_to_where_he_could_delete_it(
     world: World,
 ) -> None:
@@ -114,6 +115,7 @@ def test_another_administrator_cannot_move_a_root_group_to_where_he_could_delete
     ok(carl.put("/group", {"groupId": root, "parent": home}))
 
 
+@pytest.mark.engine_free
 def test_a_branch_cannot_cancel_its_deletion_by_the_company(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     company = ada.group("company")

@@ -58,6 +58,7 @@ def seconds_ago(text: str, world: World) -> float:
 # --- creating ---
 
 
+@pytest.mark.engine_free
 def test_the_creator_of_a_group_is_its_owner_and_administrator(world: World) -> None:
     ada = world.person("ada")
     group = ok(ada.post("/group", {"name": "Harbour", "description": "Quay", "tags": ["north"]}))
@@ -67,6 +68,7 @@ def test_the_creator_of_a_group_is_its_owner_and_administrator(world: World) -> 
     assert ok(ada.get("/group", groupId=group["id"])) == [group]
 
 
+@pytest.mark.engine_free
 def test_a_new_group_has_every_field_and_read_only_fields_are_ignored(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
@@ -123,6 +125,7 @@ def test_a_new_group_has_every_field_and_read_only_fields_are_ignored(world: Wor
     assert len({each["token"] for each in bare}) == 4
 
 
+@pytest.mark.engine_free
 def test_an_invalid_new_group_is_refused_with_every_invalid_field_named(world: World) -> None:
     ada = world.person("ada")
     wrong_bodies: list[tuple[Any, tuple[str, ...]]] = [
@@ -200,6 +203,7 @@ def test_a_stranger_sees_nothing_of_a_group(world: World) -> None:
         refused(bob.get("/group", groupId=""), 400, "groupId")
 
 
+@pytest.mark.engine_free
 def test_the_token_is_shown_to_those_who_may_update_the_group(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
@@ -783,6 +787,7 @@ def test_concurrent_moves_below_each_other_create_no_cycle(world: World) -> None
                 ok(ada.put("/group", {"groupId": group, "parent": ""}))
 
 
+@pytest.mark.engine_free
 def test_moving_a_group_does_not_escalate_permissions(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group = ada.group()

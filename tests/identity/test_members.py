@@ -86,6 +86,7 @@ def test_email_addresses_are_case_insensitive(world: World) -> None:
     assert [member["email"] for member in members] == ["ada@example.com", "ZOË.STRAßE@example.COM"]
 
 
+@pytest.mark.engine_free
 def test_a_repeated_invitation_changes_nothing_and_another_role_is_a_conflict(
     world: World,
 ) -> None:
@@ -262,6 +263,7 @@ def test_a_member_with_more_permissions_cannot_be_changed(world: World) -> None:
 # --- changing roles ---
 
 
+@pytest.mark.engine_free
 def test_a_changed_role_of_a_member_applies_at_once(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group("group")

@@ -38,6 +38,7 @@ def every_row(world: World) -> str:
 # --- signing in and out ---
 
 
+@pytest.mark.engine_free
 def test_a_person_signs_in_works_and_signs_out(
     world: World, browsers: Callable[[], Browser]
 ) -> None:

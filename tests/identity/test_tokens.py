@@ -406,6 +406,7 @@ def test_a_credential_expires(world: World) -> None:
 # --- revocation, introspection and metadata ---
 
 
+@pytest.mark.engine_free
 def test_a_client_revokes_one_of_its_tokens(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -436,6 +437,7 @@ def auth_epoch(world: World) -> int:
     return world.read(lambda tx: cache_epochs.read_epochs(tx).auth)
 
 
+@pytest.mark.engine_free
 def test_another_clients_token_is_neither_revealed_nor_revoked(world: World) -> None:
     ada, spare, bob = world.person("ada"), world.person("ada"), world.person("bob")
     operator = world.operator
@@ -610,6 +612,7 @@ def test_failed_attempts_for_a_client_are_rate_limited(make_world: MakeWorld) ->
     denied(world.ask_token(ada.client_id, "guess"), 429, "invalid_request")
 
 
+@pytest.mark.engine_free
 def test_one_bad_client_does_not_lock_out_others_behind_its_address(make_world: MakeWorld) -> None:
     world = make_world()
     ada = world.write(lambda tx: tokens.issue_credential(tx, SYSTEM, "ada@example.com"))
@@ -703,6 +706,7 @@ def addresses_of_tokens(world: World) -> list[str]:
     return world.read(lambda tx: [row.address for row in tx.rows(statement)])
 
 
+@pytest.mark.engine_free
 def test_tokens_are_not_issued_without_tls(make_world: MakeWorld) -> None:
     world = make_world(trusted_proxies=(ip_network("127.0.0.0/8"),))
     ada = world.person("ada")

@@ -100,6 +100,7 @@ def test_a_device_that_never_spoke_is_silent_since_it_was_made(world: World) -> 
         assert (late["message"]["state"], late["heldBack"]) == ("raised", 0)
 
 
+@pytest.mark.engine_free
 def test_an_error_is_shown_also_if_it_is_a_part_of_the_one_before(quiet: World) -> None:
     world = quiet
     broken = {"silentAfter": 600, "when": "message.celsius_outside > 1.0"}

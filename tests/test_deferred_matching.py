@@ -75,6 +75,7 @@ def bodies(receiver: Receiver) -> list[dict[str, Any]]:
     return [each.json for each in list(receiver.requests)]
 
 
+@pytest.mark.both_engines
 @pytest.mark.slow
 def test_a_group_over_its_budget_gets_every_record_later_and_sees_why(
     make_world: Callable[..., World],
@@ -215,6 +216,7 @@ def test_a_filter_that_is_too_costly_for_a_record_without_data_fails_no_request(
     assert "too large" in error_of(ada, group, connector)
 
 
+@pytest.mark.both_engines
 @pytest.mark.slow
 def test_a_group_whose_matching_fails_is_in_nobodys_way(
     world: World, monkeypatch: pytest.MonkeyPatch

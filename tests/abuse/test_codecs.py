@@ -112,7 +112,7 @@ def test_payloads_that_loop_slow_nobody_and_cost_nobody_else_their_values(scene:
     scene.assert_victim_unharmed(*[attack] * 6)
 
 
-@pytest.mark.soak  # the one above has codecs without end too
+@pytest.mark.soak  # tests/fleet/test_decoding.py has the time that codecs of a group get
 def test_redecoding_and_encoding_without_end_slow_nobody(scene: Scene) -> None:
     number = next(scene.service.numbers)
     scene = set_scene(scene, number)

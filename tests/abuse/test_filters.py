@@ -83,6 +83,6 @@ def test_costly_filters_and_large_batches_slow_nobody(scene: Scene, tenant: Tena
     eventually(lambda: error().startswith("filter_too_expensive: "))
 
 
-@pytest.mark.soak  # tests/delivery/test_replays.py bounds each step of a replay
+@pytest.mark.soak  # the one above has the filters, tests/delivery/test_replays.py the replays
 def test_changed_filters_and_replays_slow_nobody(scene: Scene, tenant: Tenant) -> None:
     scene.assert_victim_unharmed(tenant.send_batches(1), tenant.change_filters, tenant.replay)

@@ -64,7 +64,7 @@ def test_costly_searches_series_and_exports_slow_nobody(scene: Scene) -> None:
     )
 
 
-@pytest.mark.soak  # tests/test_ingest.py looks such records up together
+@pytest.mark.soak  # tests/test_ingest.py and test_plans.py bound what is looked up
 def test_records_of_a_device_that_was_transferred_often_slow_nobody(scene: Scene) -> None:
     mallory = scene.mallory
     here, device = fill(mallory)
@@ -91,7 +91,7 @@ def test_records_of_a_device_that_was_transferred_often_slow_nobody(scene: Scene
     scene.assert_victim_unharmed(send, preview, preview)
 
 
-@pytest.mark.soak  # tests/api/test_health.py counts how often they are computed
+@pytest.mark.soak  # tests/api/test_health.py counts how often metrics are computed
 def test_metrics_and_readiness_asked_by_many_slow_nobody(scene: Scene) -> None:
     def attack(stop: threading.Event) -> None:
         for path in ("/metrics", "/health/ready", "/openapi.json"):

@@ -1,7 +1,7 @@
 """How quick the console is: budgets for what a browser does with 100,000 devices.
 
-Times are the best of three, because machines are shared, and twice as long under CI. They are
-judged by `make soak`; what does not depend on the machine is judged by `make test` as well.
+Times are the best of three, because machines are shared, and twice as long under CI. All of it is
+judged by `make soak`; sizes, which need no browser, are in test_sizes.py.
 """
 
 import os
@@ -72,7 +72,7 @@ def read_heap(console: Console) -> float:
     return float(next(each["value"] for each in metrics if each["name"] == "JSHeapUsedSize"))
 
 
-@pytest.mark.soak
+@pytest.mark.soak  # test_sizes.py has what does not need a browser
 def test_a_long_list_costs_few_requests_and_elements(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")

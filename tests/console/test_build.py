@@ -90,7 +90,7 @@ def test_neither_sources_nor_built_files_were_changed_since_the_build(built: Pat
     assert not changes, f"{changes} changed since the console was built: {REBUILD}"
 
 
-@pytest.mark.soak  # the one above compares the sums of sources and built files
+@pytest.mark.slow
 def test_the_sources_build_these_files_to_the_byte(
     built: Path, packages: Path, tmp_path: Path
 ) -> None:

@@ -99,7 +99,7 @@ def test_it_serves_its_console_without_any_extra(unpacked: Path, tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.ordinary_variant("doctor")
+@pytest.mark.ordinary_variant("serve --port 0")
 @pytest.mark.parametrize("command", [["serve", "--port", "0"], ["doctor"]], ids=" ".join)
 def test_an_operator_learns_which_extra_a_setting_needs(
     command: list[str], unpacked: Path, tmp_path: Path

@@ -96,7 +96,7 @@ def test_every_link_leads_to_a_page_and_an_anchor(site: Path, pages: list[Page])
     assert broken == []
 
 
-@pytest.mark.soak
+@pytest.mark.soak  # needs the built site, like the one above
 def test_pages_load_nothing_from_elsewhere(site: Path, pages: list[Page]) -> None:
     loaded = {url.partition("#")[0] for page in pages for url in page.loaded}
     assert loaded
@@ -121,7 +121,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert missing == set(), "add them to zensical.toml, where a reader would look for them"
 
 
-@pytest.mark.soak
+@pytest.mark.soak  # needs the built site, like those above
 @pytest.mark.engine_free
 def test_a_browser_shows_it_under_the_policy_and_finds_words(
     site: Path,

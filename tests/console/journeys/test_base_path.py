@@ -84,7 +84,7 @@ def test_a_path_that_is_passed_on(make_world, browse: OpenConsole) -> None:
         expect(page.get_by_role("heading", name="Cold room")).to_be_visible()
 
 
-@pytest.mark.soak  # the same walk as above; tests/deploy/test_proxies.py has nginx
+@pytest.mark.soak  # tests/web/test_base_path.py has a proxy that removes the path
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 def test_a_path_that_nginx_removes(make_world, driver: Driver, tmp_path: Path) -> None:
     port = free_port()

@@ -179,7 +179,6 @@ def test_a_webhook_id_leads_to_every_attempt_and_another_is_made(
             expect(page.get_by_role("tab", name="Messages")).to_be_visible()
 
 
-@pytest.mark.soak  # test_overview.py drags over a chart, tests/delivery/test_replays.py replays
 def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
     world: World, browse: OpenConsole
 ) -> None:

@@ -179,7 +179,7 @@ def test_while_the_service_is_unreachable_a_menu_offers_nothing_that_changes_the
         expect(page.get_by_role("heading", name="Cellar")).to_be_visible()
 
 
-@pytest.mark.soak  # tests/fleet/test_drift.py finds them
+@pytest.mark.soak  # tests/fleet/test_drift.py has what the list shows
 def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
@@ -200,7 +200,7 @@ def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: O
         expect(page.get_by_role("row").filter(has_text="differs")).to_contain_text("60")
 
 
-@pytest.mark.soak  # test_callers.py sees every screen with a narrow role
+@pytest.mark.soak  # test_people.py has a viewer, test_live.py the keys of a list
 def test_a_viewer_reaches_a_device_by_keys_and_sees_nothing_that_is_refused(
     world: World, browse: OpenConsole
 ) -> None:

@@ -92,7 +92,7 @@ def test_a_link_opens_the_same_rows_for_a_colleague_elsewhere(
         expect(page.get_by_role("button", name="New device")).to_have_count(0)
 
 
-@pytest.mark.soak  # the one above has the filters in the address
+@pytest.mark.soak  # the one above has the filters, and their address
 def test_going_back_takes_a_chosen_filter_away_and_typing_made_no_history(
     world: World, browse: OpenConsole
 ) -> None:
@@ -149,7 +149,6 @@ def test_some_of_many_are_tagged_at_once_and_undone(
         assert total(ada, harbour, tag="winter") == 1  # what one had before, it keeps
 
 
-@pytest.mark.soak  # the one above changes many in steps
 def test_one_that_is_gone_is_named_and_none_of_its_thousand_is_moved(
     world: World, browse: OpenConsole
 ) -> None:
@@ -181,7 +180,7 @@ def test_one_that_is_gone_is_named_and_none_of_its_thousand_is_moved(
         assert (total(ada, harbour), total(ada, rail)) == (999, 500)
 
 
-@pytest.mark.soak  # test_jobs.py does this with another job
+@pytest.mark.soak  # test_jobs.py has such a job, begun elsewhere
 def test_all_that_match_are_a_job_that_is_counted_first_and_undone(
     world: World, browse: OpenConsole
 ) -> None:

@@ -48,7 +48,7 @@ def test_a_group_is_chosen_and_things_are_found_by_the_palette(
         expect(page).to_have_url(f"{world.url}/console/d/{device}")
 
 
-@pytest.mark.soak  # the next one keeps a group too
+@pytest.mark.soak  # the next one keeps a group whose response came in time
 def test_a_group_is_kept_if_its_page_is_left_before_the_service_has_answered(
     world: World, browse: OpenConsole
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_group_that_is_not_there_does_not_replace_the_last_one(
         assert page.evaluate("localStorage.getItem('longwire.lastGroup')") == ""
 
 
-@pytest.mark.soak  # the first one here chooses from such a list
+@pytest.mark.soak  # the first one here chooses from a list that is there
 def test_a_list_to_choose_from_stays_until_what_was_typed_is_found(
     world: World, browse: OpenConsole
 ) -> None:
@@ -141,7 +141,7 @@ def test_a_list_to_choose_from_stays_until_what_was_typed_is_found(
         expect(page).to_have_url(re.compile(f"/g/{quay}/messages"))
 
 
-@pytest.mark.soak  # test_states.py has the words of every refusal
+@pytest.mark.soak  # test_states.py has refusals, on screens
 def test_a_list_to_choose_from_says_why_nothing_is_found(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")

@@ -94,7 +94,8 @@ IS_TAB_STOP_IN_VIEW = """() => {
     ("before", "between"),
     [
         pytest.param(1, 1, id="a few"),
-        pytest.param(1, 250, id="more than a page", marks=pytest.mark.soak),
+        pytest.param(1, 250, id="more than a page"),
+        # Like a few, but for the list, which is empty before.
         pytest.param(0, 1, id="the first", marks=pytest.mark.soak),
     ],
 )
@@ -138,7 +139,7 @@ def test_what_is_stored_before_a_slow_stream_begins_is_seen_too(
         assert page.evaluate("document.activeElement.matches('[data-index]')")
 
 
-@pytest.mark.soak  # test_connectors.py shows the place of a mistake in a filter
+@pytest.mark.soak  # test_connectors.py has a mistake in a filter
 def test_a_filter_with_a_mistake_shows_its_place_and_the_old_one_goes_on(
     world: World, browse: OpenConsole
 ) -> None:

@@ -67,7 +67,6 @@ def test_all_that_match_are_retried_and_one_is_opened(world: World, browse: Open
         expect(drawer).to_be_visible()
 
 
-@pytest.mark.soak  # test_devices.py calls off a deletion
 def test_a_cancellation_can_be_called_off(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")

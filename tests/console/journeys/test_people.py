@@ -103,7 +103,7 @@ def test_a_group_is_created_with_its_network_token_and_an_app_client(
     assert len(ok(ada.get("/group/appClients", groupId=group))["items"]) == 1
 
 
-@pytest.mark.soak  # tests/identity/test_roles.py refuses the rest
+@pytest.mark.soak  # tests/identity/test_roles.py has this without the screen
 def test_a_role_holds_only_what_its_maker_holds(world: World, browse: OpenConsole) -> None:
     ada, grace = world.person("ada"), world.person("grace")
     harbour = ada.group("Harbour")

@@ -48,7 +48,6 @@ def test_a_decoder_is_tried_on_stored_payloads_and_then_saved(
     assert '"celsius":5' in operator.records(device)[0]["data"]
 
 
-@pytest.mark.soak  # what moves is measured by test_layout_shifts.py
 def test_a_policy_is_shown_with_the_decoder_above_it(world: World, browse: OpenConsole) -> None:
     """It would be pushed down otherwise, away from under a click."""
     harbour = world.operator.group("Harbour")

@@ -42,6 +42,13 @@ APIS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statements are counted: nothing is expired or evicted by a background task meanwhile."""
+    for task in ("EPOCH", "DEVICES", "CONFIGURATIONS", "DOWNLINKS"):
+        monkeypatch.setattr(maintenance, f"{task}_POLL_INTERVAL_S", 3_600)
+
+
 class Site:
     """A group with devices on a network; the test sends and settles what is queued for them."""
 
@@ -209,9 +216,8 @@ def test_deliveries_of_a_process_that_died_are_taken_over_in_steps_with_pauses(
 
 
 def test_outcomes_of_one_moment_are_stored_each_with_its_event_in_order(
-    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+    make_world: Callable[..., World],
 ) -> None:
-    monkeypatch.setattr(maintenance, "DOWNLINKS_POLL_INTERVAL_S", 3_600)  # the test looks by itself
     world = make_world(**APIS, delivery=False)
     site = DownlinkSite(world, devices=3)
     device, moved, deleted = site.devices
@@ -263,9 +269,8 @@ def test_outcomes_of_one_moment_are_stored_each_with_its_event_in_order(
 
 
 def test_downlinks_that_expire_together_take_no_more_statements_than_two(
-    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+    make_world: Callable[..., World],
 ) -> None:
-    monkeypatch.setattr(maintenance, "DOWNLINKS_POLL_INTERVAL_S", 3_600)  # the test looks by itself
     world = make_world(**APIS, delivery=False)
     site = DownlinkSite(world, devices=4)
     flying, *others = site.queues(3, expiresIn=60)
@@ -295,9 +300,8 @@ def test_downlinks_that_expire_together_take_no_more_statements_than_two(
 
 
 def test_downlinks_that_the_network_did_not_fetch_expire_together(
-    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+    make_world: Callable[..., World],
 ) -> None:
-    monkeypatch.setattr(maintenance, "DOWNLINKS_POLL_INTERVAL_S", 3_600)
     world = make_world(delivery=False)
     site = DownlinkSite(world, devices=2, network="vendor")
     asked = site.queues(6, expiresIn=60)

@@ -42,13 +42,6 @@ APIS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statements are counted: nothing is expired or evicted by a background task meanwhile."""
-    for task in ("EPOCH", "DEVICES", "CONFIGURATIONS", "DOWNLINKS"):
-        monkeypatch.setattr(maintenance, f"{task}_POLL_INTERVAL_S", 3_600)
-
-
 class Site:
     """A group with devices on a network; the test sends and settles what is queued for them."""
 
@@ -56,12 +49,20 @@ class Site:
         self.world = world
         self.ada = world.person("ada")
         self.home = self.ada.group("home")
+        self.devices: list[str] = []
         self.statements: list[str] = []  # of the last write, as far as SQLite tells
 
     def writes(self, work: Callable[[Tx], Any]) -> Any:
+        """Trace a write that finds nothing cached, whatever background tasks have evicted."""
         statements: list[str] = []
+        self.world.observe_own_changes()
 
         def traced(tx: Tx) -> Any:
+            caches = self.world.database.context.caches
+            caches.auth.clear()
+            caches.config.clear()
+            for device in self.devices:
+                caches.devices.evict(device)
             if not isinstance(self.world.database, SQLite):
                 return work(tx)
             tx.driver.set_trace_callback(statements.append)
@@ -216,8 +217,9 @@ def test_deliveries_of_a_process_that_died_are_taken_over_in_steps_with_pauses(
 
 
 def test_outcomes_of_one_moment_are_stored_each_with_its_event_in_order(
-    make_world: Callable[..., World],
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(maintenance, "DOWNLINKS_POLL_INTERVAL_S", 3_600)  # the test looks by itself
     world = make_world(**APIS, delivery=False)
     site = DownlinkSite(world, devices=3)
     device, moved, deleted = site.devices
@@ -269,8 +271,9 @@ def test_outcomes_of_one_moment_are_stored_each_with_its_event_in_order(
 
 
 def test_downlinks_that_expire_together_take_no_more_statements_than_two(
-    make_world: Callable[..., World],
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(maintenance, "DOWNLINKS_POLL_INTERVAL_S", 3_600)  # the test looks by itself
     world = make_world(**APIS, delivery=False)
     site = DownlinkSite(world, devices=4)
     flying, *others = site.queues(3, expiresIn=60)
@@ -300,8 +303,9 @@ def test_downlinks_that_expire_together_take_no_more_statements_than_two(
 
 
 def test_downlinks_that_the_network_did_not_fetch_expire_together(
-    make_world: Callable[..., World],
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(maintenance, "DOWNLINKS_POLL_INTERVAL_S", 3_600)
     world = make_world(delivery=False)
     site = DownlinkSite(world, devices=2, network="vendor")
     asked = site.queues(6, expiresIn=60)

@@ -38,7 +38,9 @@ class SharedRead(Generic[T]):
             self._running = asyncio.create_task(self._read(), context=Context())
             # Should nobody wait for it any more, its error is of no interest.
             self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return await asyncio.wait_for(asyncio.shield(self._running), timeout_s)
+        # Not wait_for: with a result that has just come, it is not cancelled (Python 3.11).
+        async with asyncio.timeout(timeout_s):
+            return await asyncio.shield(self._running)
 
     async def _read(self) -> T:
         at = self._database.context.clock.now()

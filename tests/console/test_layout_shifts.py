@@ -3,10 +3,11 @@
 Chromium adds up how much of the page was moved, and how far.
 """
 
+import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.console.browser import COUNT_REQUESTS, SETTLED
 from tests.console.conftest import Company, OpenConsole
@@ -53,3 +54,27 @@ def test_nothing_moves_while_a_screen_is_loaded(
             shifts = load(console.page, f"{world.url}/console{path}")
             score = sum(each["value"] for each in shifts)
             assert score <= SHIFTS_MAX.get(screen, SHIFT_MAX), (screen, shifts)
+
+
+def test_a_drawer_that_is_still_loading_does_not_move_its_actions(
+    world: World, browse: OpenConsole
+) -> None:
+    """A button that moved between press and release would not be clicked."""
+    ada = world.person("ada")
+    device = ada.device(ada.group("Harbour"), name="Cold room")
+    ada.reports(device, "event", type="opened", timestamp=world.clock.now() // 1_000)
+    with browse(world, ada) as console:
+        page = console.open(f"/d/{device}")
+        held: list[Route] = []
+        trace = re.compile(r"/record/trace\?")
+        console.context.route(trace, lambda route: held.append(route))
+        with page.expect_request(trace):
+            page.get_by_role("grid", name="Records").locator("[data-index]").click()
+        drawer = page.get_by_role("dialog")
+        drawer.get_by_role("link", name="Open trace").hover()
+        page.mouse.down()
+        expect(drawer.get_by_role("heading", name="Where it went")).to_have_count(0)
+        held[0].continue_()
+        expect(drawer.get_by_role("heading", name="Where it went")).to_be_visible()
+        page.mouse.up()
+        expect(page).to_have_url(re.compile("/console/r/rec_"))

@@ -87,8 +87,10 @@ class Server:
 
     def start(self) -> None:
         place = f"-h {self.host} -p {self.port} -k ''"
+        # In the server's folder, which is removed: killed servers leave it behind.
+        memory = "-c dynamic_shared_memory_type=mmap"
         log = str(self.folder / "log")
-        self._control("-w", "-o", place, "-l", log, "start")
+        self._control("-w", "-o", f"{place} {memory}", "-l", log, "start")
         self.pid = int((self.folder / "postmaster.pid").read_text().splitlines()[0])
 
     def stop(self) -> None:

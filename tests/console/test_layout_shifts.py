@@ -4,12 +4,14 @@ Chromium adds up how much of the page was moved, and how far.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.console.browser import COUNT_REQUESTS, SETTLED
+from tests.console.browser import COUNT_REQUESTS, SETTLED, Console
 from tests.console.conftest import Company, OpenConsole
 from tests.world import World
 
@@ -56,25 +58,70 @@ def test_nothing_moves_while_a_screen_is_loaded(
             assert score <= SHIFTS_MAX.get(screen, SHIFT_MAX), (screen, shifts)
 
 
-def test_a_drawer_that_is_still_loading_does_not_move_its_actions(
+@contextmanager
+def held_until_pressed(
+    console: Console, request: re.Pattern[str], press: Locator, loaded: Locator
+) -> Iterator[None]:
+    """What the block causes to be loaded arrives between the press and the release."""
+    page = console.page
+    held: list[Route] = []
+    console.context.route(request, lambda route: held.append(route))
+    with page.expect_request(request):
+        yield
+    press.hover()
+    page.mouse.down()
+    expect(loaded).to_have_count(0)
+    for route in held:
+        route.continue_()
+    expect(loaded).to_be_visible()
+    page.mouse.up()
+
+
+def test_a_drawer_that_is_loading_does_not_move_its_actions(
     world: World, browse: OpenConsole
 ) -> None:
-    """A button that moved between press and release would not be clicked."""
     ada = world.person("ada")
     device = ada.device(ada.group("Harbour"), name="Cold room")
     ada.reports(device, "event", type="opened", timestamp=world.clock.now() // 1_000)
     with browse(world, ada) as console:
         page = console.open(f"/d/{device}")
-        held: list[Route] = []
-        trace = re.compile(r"/record/trace\?")
-        console.context.route(trace, lambda route: held.append(route))
-        with page.expect_request(trace):
-            page.get_by_role("grid", name="Records").locator("[data-index]").click()
         drawer = page.get_by_role("dialog")
-        drawer.get_by_role("link", name="Open trace").hover()
-        page.mouse.down()
-        expect(drawer.get_by_role("heading", name="Where it went")).to_have_count(0)
-        held[0].continue_()
-        expect(drawer.get_by_role("heading", name="Where it went")).to_be_visible()
-        page.mouse.up()
+        link = drawer.get_by_role("link", name="Open trace")
+        loaded = drawer.get_by_role("heading", name="Where it went")
+        with held_until_pressed(console, re.compile(r"/record/trace\?"), link, loaded):
+            page.get_by_role("grid", name="Records").locator("[data-index]").click()
         expect(page).to_have_url(re.compile("/console/r/rec_"))
+
+
+def test_a_card_that_is_loading_does_not_move_those_beside_it(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    with browse(world, ada) as console:
+        page = console.page
+        button = page.get_by_role("button", name="Show the token")
+        loaded = page.get_by_role("textbox", name="Policy, as JSON")
+        with held_until_pressed(console, re.compile(r"/group/configuration\?"), button, loaded):
+            console.open(f"/g/{harbour}/settings")
+        expect(page.get_by_text("lwg_").first).to_be_visible()
+
+
+def test_sections_are_shown_when_all_of_them_are_known(world: World, browse: OpenConsole) -> None:
+    """Not those first that need no permission: the others would push them down."""
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    with browse(world, ada) as console:
+        page = console.page
+        held: list[Route] = []
+        group = re.compile(r"/group\?")
+        console.context.route(group, lambda route: held.append(route))
+        with page.expect_request(group):
+            console.open(f"/g/{harbour}/people")
+        expect(page.get_by_role("link", name="longwire")).to_be_visible()
+        sections = page.get_by_role("navigation", name="Sections").locator(".side-link")
+        expect(sections).to_have_count(0)
+        for route in held:
+            route.continue_()
+        expect(sections.first).to_have_text("Overview")
+        expect(sections.last).to_have_text("Device types")

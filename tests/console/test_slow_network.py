@@ -25,6 +25,18 @@ new PerformanceObserver(list => {
 }).observe({type: 'layout-shift', buffered: true});
 """
 GO = "path => { window.shifts = []; history.pushState({}, '', '/console' + path); }"
+# The page gets the response of a write when it is told to.
+HOLD_WRITES = """
+(() => {
+    const real = window.fetch;
+    window.fetch = async (request, ...others) => {
+        const response = await real(request, ...others);
+        if (request.method === 'PUT')
+            await new Promise(done => { window.respond = done; });
+        return response;
+    };
+})();
+"""
 BUSY = "main .skeleton, main [aria-busy=true]"
 
 
@@ -131,3 +143,56 @@ def test_what_takes_long_can_be_stopped_and_asked_for_again(
         console.context.unroute_all(behavior="ignoreErrors")
         page.get_by_role("button", name="Try again").click()
         expect(page.get_by_role("link", name="To the cellar")).to_be_visible()
+
+
+def respond(page: Page) -> None:
+    """Let the page have the response that is held."""
+    page.wait_for_function("() => Boolean(window.respond)")
+    page.evaluate("() => { const respond = window.respond; window.respond = null; respond(); }")
+
+
+def test_a_change_is_undone_though_the_page_knew_of_it_before_the_response(
+    world: World, browse: OpenConsole
+) -> None:
+    """The live stream may be faster than the response: what was there before is known by then."""
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour, name="Cold room")
+    connector = ada.connector(harbour, NOWHERE, messageFilter="true", enabled=False)
+    with browse(world, ada) as console:
+        console.keep_toasts()
+        console.context.add_init_script(HOLD_WRITES)
+        page = console.open(f"/d/{device}?tab=configuration")
+        undo = page.get_by_role("button", name="Undo")
+        live = page.get_by_role("button", name="Live updates: live")
+        configuration = page.get_by_role("textbox", name="Configuration")
+        expect(live).to_be_visible()
+        page.get_by_role("button", name="More actions").click()
+        page.get_by_role("menuitem", name="Rename").click()
+        page.get_by_role("dialog").get_by_label("Name").fill("Warm room")
+        page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+        expect(page.locator("main h1")).to_have_text("Warm room")
+        respond(page)
+        expect(page.get_by_text("Renamed Cold room to Warm room")).to_be_visible()
+        undo.click()
+        respond(page)
+        expect(page.locator("main h1")).to_have_text("Cold room")
+
+        configuration.fill('{"every": 60}')
+        configuration.press("Control+Enter")
+        expect(page.get_by_role("row").filter(has_text="/every")).to_be_visible()
+        respond(page)
+        undo.click()
+        respond(page)
+        expect(configuration).to_have_value("{}")
+
+        page = console.open(f"/g/{harbour}/connectors/{connector}")
+        written = page.get_by_role("textbox", name="Filter")
+        expect(live).to_be_visible()
+        written.fill("false")
+        written.press("Control+Enter")
+        expect(page.get_by_role("button", name="Discard")).to_have_count(0)
+        respond(page)
+        undo.click()
+        respond(page)
+        expect(written).to_have_value("true")

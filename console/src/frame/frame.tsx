@@ -40,7 +40,10 @@ function Side({ groupId }: { groupId: string | null }) {
   const maySeeOverview = groupId !== null && rights.isKnown && mayCall(rights, "GET /group/overview");
   const overview = useQuery({ ...overviewQuery(groupId ?? ""), enabled: maySeeOverview });
   const failing = overview.data?.connectors?.failing ?? 0;
-  const isShown = (section: Section) => !section.needs || mayCall(rights, section.needs);
+  const group = useQuery({ ...groupQuery(groupId ?? ""), enabled: groupId !== null });
+  // All at once: sections that came one after the other would move the rest away from under a click.
+  const isUndecided = !rights.isKnown && group.isLoading;
+  const isShown = (section: Section) => !isUndecided && (!section.needs || mayCall(rights, section.needs));
   const { pathname } = useLocation();
   const side = useRef<HTMLElement>(null);
   // On a phone the sections are a bar to be swiped: the current one is in view.
@@ -64,7 +67,7 @@ function Side({ groupId }: { groupId: string | null }) {
         ))}
       </div>
       <div className="side-manage">
-        <h2 className="side-heading">Manage</h2>
+        {!isUndecided && <h2 className="side-heading">Manage</h2>}
         {MANAGE.filter(isShown).map((section) => (
           <SideLink key={section.to} section={section} groupId={groupId} />
         ))}

@@ -4,7 +4,7 @@ import { sessionQuery, settingsQuery } from "~/api/queries";
 import { signOut } from "~/session";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
-import { QueryView } from "~/ui/state";
+import { Loading, QueryView } from "~/ui/state";
 import { hasPasskeys } from "~/pages/sign-in/passkey";
 import { AuthenticatorApp, NameForm, PasswordForm } from "./credentials";
 import { Passkeys } from "./passkeys";
@@ -24,16 +24,22 @@ export function AccountPage() {
       <QueryView query={session}>
         {(found) => {
           if (!found) return null;
+          // How people sign in decides what stands above the lists.
+          if (settings.isPending) return <Loading />;
           const takesPasswords = settings.data?.signIn.includes("password") ?? false;
           const takesPasskeys = (settings.data?.signIn.includes("passkey") ?? false) && hasPasskeys();
           return (
-            <div className="account">
-              <NameForm user={found.user} />
-              <Appearance />
-              {takesPasswords && <PasswordForm session={found} />}
-              {takesPasswords && found.hasPassword && <AuthenticatorApp hasTotp={found.hasTotp} />}
-              {takesPasskeys && <Passkeys />}
-              <Sessions />
+            <div className="account card-columns">
+              <div>
+                <NameForm user={found.user} />
+                <Appearance />
+                {takesPasskeys && <Passkeys />}
+              </div>
+              <div>
+                {takesPasswords && <PasswordForm session={found} />}
+                {takesPasswords && found.hasPassword && <AuthenticatorApp hasTotp={found.hasTotp} />}
+                <Sessions />
+              </div>
             </div>
           );
         }}

@@ -33,11 +33,15 @@ export function FilterEditor({ connector }: { connector: Connector }) {
   const mistake = isChanged ? fieldError(preview.problem, "messageFilter") : undefined;
   const put = (messageFilter: string) => read(api.PUT("/connector", { body: { groupId, connectorId: id, messageFilter } }));
   const save = useMutation({
-    mutationFn: () => read(api.PUT("/connector", { body: { groupId, connectorId: id, messageFilter: draft.trim(), ifUpdatedAt: connector.updatedAt } })),
-    onSuccess: (changed) => {
+    // The filter before it is sent: the page may be told of the change before the response.
+    mutationFn: async () => ({
+      before: saved,
+      changed: await read(api.PUT("/connector", { body: { groupId, connectorId: id, messageFilter: draft.trim(), ifUpdatedAt: connector.updatedAt } })),
+    }),
+    onSuccess: ({ before, changed }) => {
       refreshConnector(client, changed);
       void client.invalidateQueries({ queryKey: ["connector-preview"] });
-      const undo = () => put(saved).then((back) => refreshConnector(client, back), (error: Error) => void showToast(error.message, { tone: "bad" }));
+      const undo = () => put(before).then((back) => refreshConnector(client, back), (error: Error) => void showToast(error.message, { tone: "bad" }));
       showToast("The filter is saved.", { action: { label: "Undo", run: undo } });
     },
     onError: (error) => showToast(error.message, { tone: "bad" }),

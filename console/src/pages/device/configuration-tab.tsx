@@ -145,9 +145,9 @@ function Own({ device }: { device: Device }) {
     void client.invalidateQueries({ queryKey: ["device-configuration", device.deviceId] });
   };
   const save = useMutation({
-    mutationFn: () => put(text, draft?.updatedAt ?? device.updatedAt),
-    onSuccess: (next) => {
-      const before = device.configuration ?? "";
+    // What to undo is known before it is sent: the page may be told of the change before the response.
+    mutationFn: async () => ({ before: device.configuration ?? "", next: await put(text, draft?.updatedAt ?? device.updatedAt) }),
+    onSuccess: ({ before, next }) => {
       adopt(next);
       setDraft(null);
       showToast(`Saved the configuration of ${device.name}`, {

@@ -17,13 +17,14 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
   const formId = useId();
   const put = (next: string, ifUpdatedAt: string) => read(api.PUT("/device", { body: { deviceId: device.deviceId, groupId: device.groupId, name: next, ifUpdatedAt } }));
   const rename = useMutation({
-    mutationFn: () => put(name, device.updatedAt),
-    onSuccess: (changed) => {
+    // The name before it is sent: the page may be told of the change before the response.
+    mutationFn: async () => ({ before: device.name, changed: await put(name, device.updatedAt) }),
+    onSuccess: ({ before, changed }) => {
       onChanged(changed);
-      showToast(`Renamed ${device.name} to ${changed.name}`, {
+      showToast(`Renamed ${before} to ${changed.name}`, {
         action: {
           label: "Undo",
-          run: () => put(device.name, changed.updatedAt).then(onChanged).catch((error: Error) => void showToast(error.message, { tone: "bad" })),
+          run: () => put(before, changed.updatedAt).then(onChanged).catch((error: Error) => void showToast(error.message, { tone: "bad" })),
         },
       });
       onClose();

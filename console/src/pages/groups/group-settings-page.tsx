@@ -192,30 +192,34 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
         }
         actions={actions}
       />
-      <div className="group-settings">
-        {mayChange ? (
-          <About key={group.updatedAt ?? ""} group={group} />
-        ) : (
-          <Card title="About">
-            <Facts rows={[["Description", group.description ?? "–"], ["Tags", (group.tags ?? []).join(", ") || "–"]]} />
+      <div className="group-settings card-columns">
+        <div>
+          {mayChange ? (
+            <About key={group.updatedAt ?? ""} group={group} />
+          ) : (
+            <Card title="About">
+              <Facts rows={[["Description", group.description ?? "–"], ["Tags", (group.tags ?? []).join(", ") || "–"]]} />
+            </Card>
+          )}
+          {mayChange && <NetworkToken groupId={group.id} />}
+        </div>
+        <div>
+          <Card title="Facts">
+            <Facts
+              rows={[
+                ["Group id", <IdText id={group.id} />],
+                ["Your role", group.role?.name ?? "–"],
+                ["Devices", (group.numberOfDevices ?? 0).toLocaleString("en")],
+                ["Connectors", (group.numberOfConnectors ?? 0).toLocaleString("en")],
+                ["Notifications", (group.numberOfNotifications ?? 0).toLocaleString("en")],
+                ["Owner", group.ownerId ? <IdText id={group.ownerId} /> : "–"],
+                ["Created", <TimeText at={group.createdAt} precision="minute" />],
+                ["Changed", <TimeText at={group.updatedAt} precision="minute" />],
+              ]}
+            />
           </Card>
-        )}
-        <Card title="Facts">
-          <Facts
-            rows={[
-              ["Group id", <IdText id={group.id} />],
-              ["Your role", group.role?.name ?? "–"],
-              ["Devices", (group.numberOfDevices ?? 0).toLocaleString("en")],
-              ["Connectors", (group.numberOfConnectors ?? 0).toLocaleString("en")],
-              ["Notifications", (group.numberOfNotifications ?? 0).toLocaleString("en")],
-              ["Owner", group.ownerId ? <IdText id={group.ownerId} /> : "–"],
-              ["Created", <TimeText at={group.createdAt} precision="minute" />],
-              ["Changed", <TimeText at={group.updatedAt} precision="minute" />],
-            ]}
-          />
-        </Card>
-        {mayChange && <NetworkToken groupId={group.id} />}
-        {mayCall(rights, "GET /group/configuration") && <Policy groupId={group.id} isEditable={mayCall(rights, "PUT /group/configuration")} />}
+          {mayCall(rights, "GET /group/configuration") && <Policy groupId={group.id} isEditable={mayCall(rights, "PUT /group/configuration")} />}
+        </div>
       </div>
       {open === "move" && <Move group={group} onClose={close} />}
       {open === "delete" && <Deletion group={group} onClose={close} />}

@@ -178,9 +178,9 @@ def test_a_change_is_undone_though_the_page_knew_of_it_before_the_response(
         respond(page)
         expect(page.locator("main h1")).to_have_text("Cold room")
 
-        configuration.fill('{"every": 60}')
+        configuration.fill('{"silentAfterSeconds": 60}')
         configuration.press("Control+Enter")
-        expect(page.get_by_role("row").filter(has_text="/every")).to_be_visible()
+        expect(page.get_by_text("silent after 1 min")).to_be_visible()
         respond(page)
         undo.click()
         respond(page)

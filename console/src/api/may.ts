@@ -15,13 +15,14 @@ export function mayCall(rights: Rights, operation: Operation): boolean {
 const NO_RIGHTS: Rights = { isOperator: false, permissions: new Set() };
 
 // While rights are not known yet, nothing is allowed and `isKnown` is false: a page shows neither
-// a button that ends in a refusal nor a lock that opens a moment later.
-export function useRights(groupId: string | null): Rights & { isKnown: boolean } {
+// a button that ends in a refusal nor a lock that opens a moment later. `isPending` is true until they
+// are known or cannot be had: what would be moved by what they allow waits for that.
+export function useRights(groupId: string | null): Rights & { isKnown: boolean; isPending: boolean } {
   const session = useQuery(sessionQuery);
   const group = useQuery({ ...groupQuery(groupId ?? ""), enabled: groupId !== null });
   const isOperator = session.data?.isOperator ?? false;
-  if (!group.data) return { ...NO_RIGHTS, isOperator, isKnown: isOperator };
-  return { isOperator, permissions: new Set(group.data.role?.permissions ?? []), isKnown: true };
+  if (!group.data) return { ...NO_RIGHTS, isOperator, isKnown: isOperator, isPending: !isOperator && group.isLoading && !group.isFetched };
+  return { isOperator, permissions: new Set(group.data.role?.permissions ?? []), isKnown: true, isPending: false };
 }
 
 // The same outside of a page; null where the group cannot be had.

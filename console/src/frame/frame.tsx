@@ -9,7 +9,7 @@ import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
 import { Menu } from "~/ui/menu";
 import { ErrorState } from "~/ui/state";
-import { Toasts, newestAction } from "~/ui/toast";
+import { Toasts, newestAction, runAction } from "~/ui/toast";
 import { useShortcuts } from "~/ui/keys";
 import { zoneLabel } from "~/time";
 import { signOut } from "~/session";
@@ -40,16 +40,14 @@ function Side({ groupId }: { groupId: string | null }) {
   const maySeeOverview = groupId !== null && rights.isKnown && mayCall(rights, "GET /group/overview");
   const overview = useQuery({ ...overviewQuery(groupId ?? ""), enabled: maySeeOverview });
   const failing = overview.data?.connectors?.failing ?? 0;
-  const group = useQuery({ ...groupQuery(groupId ?? ""), enabled: groupId !== null });
   // All at once: sections that came one after the other would move the rest away from under a click.
-  const isUndecided = !rights.isKnown && group.isLoading;
-  const isShown = (section: Section) => !isUndecided && (!section.needs || mayCall(rights, section.needs));
+  const isShown = (section: Section) => !rights.isPending && (!section.needs || mayCall(rights, section.needs));
   const { pathname } = useLocation();
   const side = useRef<HTMLElement>(null);
   // On a phone the sections are a bar to be swiped: the current one is in view.
   useEffect(() => {
     side.current?.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }, [pathname, rights.isKnown, failing]);
+  }, [pathname, rights.isPending, failing]);
   return (
     <nav ref={side} className="side" aria-label="Sections">
       <Link to="/" className="brand">
@@ -67,7 +65,7 @@ function Side({ groupId }: { groupId: string | null }) {
         ))}
       </div>
       <div className="side-manage">
-        {!isUndecided && <h2 className="side-heading">Manage</h2>}
+        {!rights.isPending && <h2 className="side-heading">Manage</h2>}
         {MANAGE.filter(isShown).map((section) => (
           <SideLink key={section.to} section={section} groupId={groupId} />
         ))}
@@ -135,7 +133,7 @@ function useFrameShortcuts(groupId: string | null, showKeys: () => void): void {
     { key: "u", label: "Your zone or UTC", run: () => setPreference("zone", preferences().zone === "UTC" ? "" : "UTC") },
     { key: "[", label: "Earlier", run: () => setRange(shiftRange(range, Date.now(), -1)) },
     { key: "]", label: "Later", run: () => setRange(shiftRange(range, Date.now(), 1)) },
-    { key: "z", label: "Undo", run: () => void newestAction()?.run() },
+    { key: "z", label: "Undo", run: () => runAction(newestAction()) },
   ]);
 }
 

@@ -47,6 +47,12 @@ export function newestAction(): ToastAction | null {
   return [...toasts].reverse().find((each) => each.action)?.action ?? null;
 }
 
+// Whatever it fails with is said: what was to be undone is not.
+export function runAction(action: ToastAction | null): void {
+  const report = (error: unknown) => void showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
+  void (async () => action?.run())().catch(report);
+}
+
 export function hasHeld(): boolean {
   return held.size > 0;
 }
@@ -94,7 +100,7 @@ export function Toasts() {
               onClick={() => {
                 const { action } = toast;
                 dismissToast(toast.id);
-                void action?.run();
+                runAction(action);
               }}
             >
               {toast.action.label}

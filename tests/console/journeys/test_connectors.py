@@ -274,6 +274,7 @@ def test_two_people_who_edit_one_connector_see_both_versions(
         harbour, "http://127.0.0.1:9/hook", name="To the lake", params=secret, enabled=False
     )
     with browse(world, ada) as console:
+        console.keep_toasts()
         page = console.open(f"/g/{harbour}/connectors/{connector}?tab=edit")
         form = page.get_by_role("tabpanel")
         expect(form).not_to_contain_text("whsec_Mf")
@@ -293,6 +294,11 @@ def test_two_people_who_edit_one_connector_see_both_versions(
         expect(page.get_by_role("heading", name="To the sea")).to_be_visible()
         saved = fetch(ada, harbour, connector)
         assert json.loads(saved["params"]) == {"url": "http://127.0.0.1:9/mine", **secret}
+        page.get_by_role("button", name="Undo").click()
+        expect(form.get_by_label("URL")).to_have_value("http://127.0.0.1:9/hook")
+        assert (
+            fetch(ada, harbour, connector)["name"] == "To the sea"
+        )  # not what the form began with
         page.get_by_role("tab", name="Changes").click()
         expect(page.get_by_role("tabpanel")).to_contain_text("+ http://127.0.0.1:9/mine")
 

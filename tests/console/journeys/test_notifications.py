@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.browser import drag
-from tests.console.conftest import OpenConsole
+from tests.console.conftest import NOWHERE, OpenConsole
 from tests.delivery.receiver import Receiver
 from tests.world import World, ok
 
@@ -73,3 +73,25 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         row = page.get_by_role("grid", name="Notifications").locator("[data-index]")
         expect(row).to_contain_text("A device leaves a circle of")
         expect(row.get_by_role("img", name="Always")).to_be_visible()
+
+
+def test_an_undo_restores_what_somebody_else_had_saved(world: World, browse: OpenConsole) -> None:
+    """Not what the form began with, which theirs had replaced."""
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    notification = ada.notification(harbour, NOWHERE, name="alarm")
+    with browse(world, ada) as console:
+        console.keep_toasts()
+        console.expected_statuses = {409}
+        page = console.open(f"/g/{harbour}/notifications/{notification}")
+        url = page.get_by_label("URL (required)")
+        url.fill("http://127.0.0.1:9/mine")
+        which = {"groupId": harbour, "notificationId": notification}
+        ok(ada.put("/notification", {**which, "name": "theirs"}))
+        page.get_by_role("button", name="Save", exact=True).click()
+        page.get_by_role("dialog").get_by_role("button", name="Save mine").click()
+        expect(page.locator(".toasts")).to_contain_text("Saved.")
+        assert ok(ada.get("/notification", **which))["name"] == "alarm"
+        page.get_by_role("button", name="Undo").click()
+        expect(url).to_have_value(NOWHERE)
+        assert ok(ada.get("/notification", **which))["name"] == "theirs"

@@ -25,7 +25,7 @@ export function AccountPage() {
         {(found) => {
           if (!found) return null;
           // How people sign in decides what stands above the lists.
-          if (settings.isPending) return <Loading />;
+          if (settings.isLoading && !settings.isFetched) return <Loading />;
           const takesPasswords = settings.data?.signIn.includes("password") ?? false;
           const takesPasskeys = (settings.data?.signIn.includes("passkey") ?? false) && hasPasskeys();
           return (

@@ -10,7 +10,7 @@ import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
 import { Menu } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
-import { QueryView } from "~/ui/state";
+import { Loading, QueryView } from "~/ui/state";
 import { Tabs } from "~/ui/tabs";
 import { hold, showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
@@ -165,23 +165,29 @@ export function ConnectorPage() {
               actions={<HeadActions connector={connector} onEdit={edit} />}
             />
             <ErrorLine connector={connector} />
-            {maySeeMetrics && (
-              <div className="connector-top">
-                <DeliveriesCard connector={connector} span={spanFrom(search)} onSpan={onSpan} />
-                <ResponseTimeCard connector={connector} />
-              </div>
+            {rights.isPending ? (
+              <Loading rows={6} />
+            ) : (
+              <>
+                {maySeeMetrics && (
+                  <div className="connector-top">
+                    <DeliveriesCard connector={connector} span={spanFrom(search)} onSpan={onSpan} />
+                    <ResponseTimeCard connector={connector} />
+                  </div>
+                )}
+                <FilterEditor key={connector.id} connector={connector} />
+                <Tabs tabs={tabs} current={tab} onChoose={(id) => set({ tab: id === "messages" ? undefined : id })} label="About this connector">
+                  {tab === "messages" && (
+                    <div className="connector-messages">
+                      <MessageList groupId={groupId} filter={{ connectorId }} connectors={[connector]} onOpen={(message) => set({ message })} chips={[]} onClear={() => {}} />
+                    </div>
+                  )}
+                  {tab === "edit" && <EditTab connector={connector} />}
+                  {tab === "replays" && <ReplaysTab connector={connector} />}
+                  {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun="connector" />}
+                </Tabs>
+              </>
             )}
-            <FilterEditor key={connector.id} connector={connector} />
-            <Tabs tabs={tabs} current={tab} onChoose={(id) => set({ tab: id === "messages" ? undefined : id })} label="About this connector">
-              {tab === "messages" && (
-                <div className="connector-messages">
-                  <MessageList groupId={groupId} filter={{ connectorId }} connectors={[connector]} onOpen={(message) => set({ message })} chips={[]} onClear={() => {}} />
-                </div>
-              )}
-              {tab === "edit" && <EditTab connector={connector} />}
-              {tab === "replays" && <ReplaysTab connector={connector} />}
-              {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun="connector" />}
-            </Tabs>
             {search.message && <MessageDrawer id={search.message} connectorName={() => name} onClose={() => set({ message: undefined })} />}
           </div>
         );

@@ -37,9 +37,9 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
     setTheirs(null);
   };
   const save = useMutation({
-    mutationFn: (given: { form: ConnectorForm; ifUpdatedAt: string }) => read(api.PUT("/connector", { body: updateBody(connector, given.form, fields, given.ifUpdatedAt) })),
-    onSuccess: (changed) => {
-      const before = base;
+    // `before` is the version that it is saved over, and that an undo restores: somebody else's, if they were asked about it.
+    mutationFn: (given: { form: ConnectorForm; before: Connector }) => read(api.PUT("/connector", { body: updateBody(connector, given.form, fields, given.before.updatedAt) })),
+    onSuccess: (changed, { before }) => {
       refreshConnector(client, changed);
       void client.invalidateQueries({ queryKey: ["audit"] });
       adopt(changed);
@@ -63,7 +63,7 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
   });
   useBlocker({ shouldBlockFn: () => isChanged && !window.confirm("Leave without saving your changes?"), enableBeforeUnload: isChanged, disabled: !isChanged });
   const problem = save.error instanceof ApiProblem && save.error.code !== "changed_meanwhile" ? save.error : null;
-  const submit = (next = form, ifUpdatedAt = base.updatedAt) => save.mutate({ form: next, ifUpdatedAt });
+  const submit = (next = form, before = base) => save.mutate({ form: next, before });
   // Undefined where taking both would be the same as taking one of them.
   const mergeOf = (version: Connector): (() => void) | undefined => {
     const newer = formOf(version, fields);
@@ -73,7 +73,7 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
     return () => {
       setTheirs(null);
       setForm(merged);
-      submit(merged, version.updatedAt);
+      submit(merged, version);
     };
   };
   const props = { form, fields, problem, onChange: (change: Partial<ConnectorForm>) => setForm((before) => ({ ...before, ...change })) };
@@ -125,7 +125,7 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
           }}
           onMine={() => {
             setTheirs(null);
-            submit(form, theirs.updatedAt);
+            submit(form, theirs);
           }}
           onMerged={mergeOf(theirs)}
         />

@@ -187,18 +187,22 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           </>
         }
       />
-      <Tabs label="About the device" tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>
-        {tab === "records" && <RecordsTab device={device} search={search} set={set} />}
-        {tab === "chart" && <ChartTab device={device} search={search} set={set} />}
-        {tab === "map" && (
-          <Suspense fallback={<Loading />}>
-            <MapTab device={device} />
-          </Suspense>
-        )}
-        {tab === "configuration" && <ConfigurationTab device={device} />}
-        {tab === "downlinks" && <DownlinksTab device={device} onSend={() => setDialog("send")} />}
-        {tab === "changes" && <ObjectChanges groupId={device.groupId} objectId={device.deviceId} noun="device" />}
-      </Tabs>
+      {rights.isPending ? (
+        <Loading rows={6} />
+      ) : (
+        <Tabs label="About the device" tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>
+          {tab === "records" && <RecordsTab device={device} search={search} set={set} />}
+          {tab === "chart" && <ChartTab device={device} search={search} set={set} />}
+          {tab === "map" && (
+            <Suspense fallback={<Loading />}>
+              <MapTab device={device} />
+            </Suspense>
+          )}
+          {tab === "configuration" && <ConfigurationTab device={device} />}
+          {tab === "downlinks" && <DownlinksTab device={device} onSend={() => setDialog("send")} />}
+          {tab === "changes" && <ObjectChanges groupId={device.groupId} objectId={device.deviceId} noun="device" />}
+        </Tabs>
+      )}
       {dialog === "send" && <SendDialog device={device} onClose={close} />}
       {dialog === "move" && <MoveDialog count={1} onChoose={choose} onClose={close} />}
       {dialog === "type" && <TypeDialog count={1} onChoose={choose} onClose={close} />}

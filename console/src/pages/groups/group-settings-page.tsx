@@ -44,9 +44,10 @@ function About({ group }: { group: Group }) {
   const roles = useQuery(rolesQuery);
   const submission = useSubmission(["name", "description", "tags", "roleId"]);
   const save = async () => {
-    const before = { name: group.name ?? "", description: group.description ?? "", tags: group.tags ?? [] };
+    const role = group.defaultRole ?? "";
+    const before = { name: group.name ?? "", description: group.description ?? "", tags: group.tags ?? [], ...(roleId !== role && role && { roleId: role }) };
     const list = tags.split(",").map((tag) => tag.trim()).filter(Boolean);
-    await change(group, { name, description, tags: list, ...(roleId !== (group.defaultRole ?? "") && { roleId }) });
+    await change(group, { name, description, tags: list, ...(roleId !== role && { roleId }) });
     showToast("The group is changed.", {
       action: { label: "Undo", run: () => change({ ...group, updatedAt: undefined }, before) },
     });
@@ -85,8 +86,8 @@ function Move({ group, onClose }: { group: Group; onClose: () => void }) {
   const where = target === "" ? "the top" : (targetGroup.data?.name ?? "…");
   return (
     <Dialog title={`Move ${group.name ?? "the group"}`} onClose={onClose}>
-      <GroupTree onChoose={setTarget} />
       <Button onClick={() => setTarget("")}>To the top, as a root group</Button>
+      <GroupTree onChoose={setTarget} />
       {target !== null && (
         <Form submission={submission} onSubmit={move} submit={`Move below ${where}`}>
           <p>

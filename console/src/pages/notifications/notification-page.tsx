@@ -77,9 +77,10 @@ function EditForm({ notification, fields }: { notification: Notification; fields
   };
   const put = (given: NotificationForm, ifUpdatedAt: string) => read(api.PUT("/notification", { body: { groupId, notificationId, ...bodyOf(given, fields), ifUpdatedAt } }));
   const save = useMutation({
-    mutationFn: (ifUpdatedAt: string) => put(form, ifUpdatedAt),
-    onSuccess: (changed) => {
-      const undo = () => put(baseForm, changed.updatedAt).then(adopt, (error: Error) => void showToast(error.message, { tone: "bad" }));
+    // `before` is the version that it is saved over, and that an undo restores: somebody else's, if they were asked about it.
+    mutationFn: (before: Notification) => put(form, before.updatedAt),
+    onSuccess: (changed, before) => {
+      const undo = () => put(formOf(before, fields), changed.updatedAt).then(adopt, (error: Error) => void showToast(error.message, { tone: "bad" }));
       adopt(changed);
       showToast("Saved.", { action: { label: "Undo", run: undo } });
     },
@@ -90,7 +91,7 @@ function EditForm({ notification, fields }: { notification: Notification; fields
   });
   useBlocker({ shouldBlockFn: () => isChanged && !window.confirm("Leave without saving your changes?"), enableBeforeUnload: isChanged, disabled: !isChanged });
   const problem = save.error instanceof ApiProblem && save.error.code !== "changed_meanwhile" ? save.error : null;
-  const submit = (ifUpdatedAt = base.updatedAt) => save.mutate(ifUpdatedAt);
+  const submit = (before = base) => save.mutate(before);
   return (
     <form
       className="edit-form"
@@ -123,7 +124,7 @@ function EditForm({ notification, fields }: { notification: Notification; fields
           onTheirs={() => adopt(theirs)}
           onMine={() => {
             setTheirs(null);
-            submit(theirs.updatedAt);
+            submit(theirs);
           }}
         />
       )}

@@ -25,7 +25,7 @@ new PerformanceObserver(list => {
 }).observe({type: 'layout-shift', buffered: true});
 """
 GO = "path => { window.shifts = []; history.pushState({}, '', '/console' + path); }"
-# The page gets the response of a write when it is told to.
+# The page gets the response of a write when `respond` is called.
 HOLD_WRITES = """
 (() => {
     const real = window.fetch;

@@ -33,7 +33,7 @@ export function FilterEditor({ connector }: { connector: Connector }) {
   const mistake = isChanged ? fieldError(preview.problem, "messageFilter") : undefined;
   const put = (messageFilter: string) => read(api.PUT("/connector", { body: { groupId, connectorId: id, messageFilter } }));
   const save = useMutation({
-    // The filter before it is sent: the page may be told of the change before the response.
+    // The filter before it is sent: the live stream may be faster than the response.
     mutationFn: async () => ({
       before: saved,
       changed: await read(api.PUT("/connector", { body: { groupId, connectorId: id, messageFilter: draft.trim(), ifUpdatedAt: connector.updatedAt } })),

@@ -145,7 +145,7 @@ function Own({ device }: { device: Device }) {
     void client.invalidateQueries({ queryKey: ["device-configuration", device.deviceId] });
   };
   const save = useMutation({
-    // What to undo is known before it is sent: the page may be told of the change before the response.
+    // What to undo is known before it is sent: the live stream may be faster than the response.
     mutationFn: async () => ({ before: device.configuration ?? "", next: await put(text, draft?.updatedAt ?? device.updatedAt) }),
     onSuccess: ({ before, next }) => {
       adopt(next);

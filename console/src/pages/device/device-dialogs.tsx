@@ -17,7 +17,7 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
   const formId = useId();
   const put = (next: string, ifUpdatedAt: string) => read(api.PUT("/device", { body: { deviceId: device.deviceId, groupId: device.groupId, name: next, ifUpdatedAt } }));
   const rename = useMutation({
-    // The name before it is sent: the page may be told of the change before the response.
+    // The name before it is sent: the live stream may be faster than the response.
     mutationFn: async () => ({ before: device.name, changed: await put(name, device.updatedAt) }),
     onSuccess: ({ before, changed }) => {
       onChanged(changed);

@@ -44,14 +44,9 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
       void client.invalidateQueries({ queryKey: ["audit"] });
       adopt(changed);
       const undo = async () => {
-        try {
-          const body = updateBody(before, formOf(before, fields), fields, changed.updatedAt);
-          const back = await read(api.PUT("/connector", { body }));
-          refreshConnector(client, back);
-          adopt(back);
-        } catch (error) {
-          showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
-        }
+        const back = await read(api.PUT("/connector", { body: updateBody(before, formOf(before, fields), fields, changed.updatedAt) }));
+        refreshConnector(client, back);
+        adopt(back);
       };
       showToast("Saved.", { action: { label: "Undo", run: undo } });
     },

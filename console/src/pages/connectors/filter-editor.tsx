@@ -41,7 +41,7 @@ export function FilterEditor({ connector }: { connector: Connector }) {
     onSuccess: ({ before, changed }) => {
       refreshConnector(client, changed);
       void client.invalidateQueries({ queryKey: ["connector-preview"] });
-      const undo = () => put(before).then((back) => refreshConnector(client, back), (error: Error) => void showToast(error.message, { tone: "bad" }));
+      const undo = async () => refreshConnector(client, await put(before));
       showToast("The filter is saved.", { action: { label: "Undo", run: undo } });
     },
     onError: (error) => showToast(error.message, { tone: "bad" }),

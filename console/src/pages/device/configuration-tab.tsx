@@ -153,13 +153,7 @@ function Own({ device }: { device: Device }) {
       showToast(`Saved the configuration of ${device.name}`, {
         action: {
           label: "Undo",
-          run: async () => {
-            try {
-              adopt(await put(before, next.updatedAt));
-            } catch (error) {
-              showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
-            }
-          },
+          run: async () => adopt(await put(before, next.updatedAt)),
         },
       });
     },

@@ -24,7 +24,7 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
       showToast(`Renamed ${before} to ${changed.name}`, {
         action: {
           label: "Undo",
-          run: () => put(before, changed.updatedAt).then(onChanged).catch((error: Error) => void showToast(error.message, { tone: "bad" })),
+          run: () => put(before, changed.updatedAt).then(onChanged),
         },
       });
       onClose();

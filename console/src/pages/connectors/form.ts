@@ -1,6 +1,7 @@
 // A connector as a form: texts of its fields, the body of a request made of them, and what differs
 // between two versions.
 import type { Schemas } from "~/api/client";
+import { differing, type VersionRow } from "~/ui/versions";
 import { parseParams } from "./params";
 import { paramsOf, valuesOf, type FormField, type FormValues } from "./schema-form";
 
@@ -81,12 +82,6 @@ export function bodyOf(form: ConnectorForm, fields: readonly FormField[]) {
   };
 }
 
-export interface Difference {
-  readonly label: string;
-  readonly mine: string;
-  readonly theirs: string;
-}
-
 const LABELS: readonly (readonly [keyof Omit<ConnectorForm, "values">, string])[] = [
   ["name", "Name"],
   ["description", "Description"],
@@ -101,19 +96,9 @@ const LABELS: readonly (readonly [keyof Omit<ConnectorForm, "values">, string])[
   ["tags", "Tags"],
 ];
 
-export function differences(mine: ConnectorForm, theirs: ConnectorForm, fields: readonly FormField[]): Difference[] {
-  const all = [
+export function differences(mine: ConnectorForm, theirs: ConnectorForm, fields: readonly FormField[]): VersionRow[] {
+  return differing([
     ...LABELS.map(([name, label]) => ({ label, mine: mine[name], theirs: theirs[name] })),
     ...fields.map((field) => ({ label: field.label, mine: mine.values[field.path] ?? "", theirs: theirs.values[field.path] ?? "" })),
-  ];
-  return all.filter((each) => each.mine.trim() !== each.theirs.trim());
-}
-
-// Fields that I changed stay mine; of all others the newer version is taken.
-export function mergeForms(base: ConnectorForm, mine: ConnectorForm, theirs: ConnectorForm): ConnectorForm {
-  const merged: Record<string, unknown> = { ...theirs };
-  for (const [name] of LABELS) if (mine[name] !== base[name]) merged[name] = mine[name];
-  const values: Record<string, string> = { ...theirs.values };
-  for (const [path, value] of Object.entries(mine.values)) if (value !== (base.values[path] ?? "")) values[path] = value;
-  return { ...(merged as unknown as ConnectorForm), values };
+  ]);
 }

@@ -1,19 +1,18 @@
 // The configuration that the device should have and where each value is from; what it reports
 // instead; and the text of its own, which is written here.
-import { useMemo, useState } from "react";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useBlocker } from "@tanstack/react-router";
-import { ApiProblem, api, read, type Schemas } from "~/api/client";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
 import { GroupName } from "~/pages/devices/devices-page";
-import { Button } from "~/ui/button";
-import { TextArea, fieldError } from "~/ui/field";
-import { COMMAND, sendByKeys } from "~/ui/keys";
+import { EditForm, useEdit } from "~/ui/edit";
+import { TextArea } from "~/ui/field";
+import { COMMAND } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { Pill } from "~/ui/pill";
-import { ErrorState, QueryView } from "~/ui/state";
+import { QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
-import { showToast } from "~/ui/toast";
+import { differing } from "~/ui/versions";
 import { valueAt } from "./numbers";
 import { configurationQuery, deviceQuery, type Device } from "./queries";
 
@@ -126,78 +125,34 @@ function pretty(text: string | null | undefined): string {
 
 function Own({ device }: { device: Device }) {
   const client = useQueryClient();
-  const saved = useMemo(() => pretty(device.configuration), [device.configuration]);
-  const [draft, setDraft] = useState<{ text: string; basedOn: string; updatedAt: string } | null>(null);
-  const text = draft?.text ?? saved;
-  const isChanged = draft !== null && draft.text !== draft.basedOn;
-  useBlocker({
-    shouldBlockFn: ({ current, next }) => {
-      const stays = next.pathname === current.pathname && (next.search as { tab?: string }).tab === "configuration";
-      return isChanged && !stays && !window.confirm("Leave without saving your changes?");
+  const { deviceId } = device;
+  const edit = useEdit({
+    stored: device,
+    formOf: (version) => ({ text: pretty(version.configuration) }),
+    put: ({ text }, before) => read(api.PUT("/device", { body: { deviceId, groupId: before.groupId, configuration: text, ifUpdatedAt: before.updatedAt } })),
+    readNewest: () => client.fetchQuery({ ...deviceQuery(deviceId), staleTime: 0 }),
+    onStored: (version) => {
+      client.setQueryData(deviceQuery(deviceId).queryKey, version);
+      void client.invalidateQueries({ queryKey: ["device-configuration", deviceId] });
     },
-    enableBeforeUnload: isChanged,
-    disabled: !isChanged,
+    compare: (mine, theirs) => differing([{ label: "Configuration", mine: mine.text, theirs: theirs.text }]),
+    savedText: (saved) => `Saved the configuration of ${saved.name}`,
+    fields: ["configuration"],
   });
-  const put = (configuration: string, ifUpdatedAt: string) =>
-    read(api.PUT("/device", { body: { deviceId: device.deviceId, groupId: device.groupId, configuration, ifUpdatedAt } }));
-  const adopt = (next: Device) => {
-    client.setQueryData(deviceQuery(device.deviceId).queryKey, next);
-    void client.invalidateQueries({ queryKey: ["device-configuration", device.deviceId] });
-  };
-  const save = useMutation({
-    // What to undo is known before it is sent: the live stream may be faster than the response.
-    mutationFn: async () => ({ before: device.configuration ?? "", next: await put(text, draft?.updatedAt ?? device.updatedAt) }),
-    onSuccess: ({ before, next }) => {
-      adopt(next);
-      setDraft(null);
-      showToast(`Saved the configuration of ${device.name}`, {
-        action: {
-          label: "Undo",
-          run: async () => adopt(await put(before, next.updatedAt)),
-        },
-      });
-    },
-    onError: () => client.invalidateQueries({ queryKey: ["device", device.deviceId] }),
-  });
-  const problem = save.error instanceof ApiProblem ? save.error : null;
-  const isConflict = problem?.status === 409;
+  const { text } = edit.form;
   return (
     <Card title="Its own configuration" note={`${COMMAND} Enter saves`}>
-      <form
-        className="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isChanged && !save.isPending) save.mutate();
-        }}
-        onKeyDown={sendByKeys}
-      >
+      <EditForm edit={edit}>
         <TextArea
           label="Configuration"
           isCode
           rows={Math.min(16, text.split("\n").length + 2)}
           value={text}
           hint={jsonMistake(text)}
-          error={fieldError(problem, "configuration")}
-          onChange={(event) => setDraft({ text: event.target.value, basedOn: draft?.basedOn ?? saved, updatedAt: draft?.updatedAt ?? device.updatedAt })}
+          error={edit.submission.errorOf("configuration")}
+          onChange={(event) => edit.change({ text: event.target.value })}
         />
-        {isConflict && (
-          <div role="alert" className="conflict">
-            <p>Somebody has changed this device since you began. It is now:</p>
-            <pre>{saved}</pre>
-            <div className="form-actions">
-              <Button onClick={() => (setDraft(null), save.reset())}>Take theirs</Button>
-              <Button onClick={() => (setDraft({ text, basedOn: saved, updatedAt: device.updatedAt }), save.reset())}>Keep mine, and save over it</Button>
-            </div>
-          </div>
-        )}
-        {save.error && !isConflict && !fieldError(problem, "configuration") && <ErrorState error={save.error} />}
-        <div className="form-actions">
-          <Button look="primary" type="submit" disabledReason={save.isPending ? "Being saved" : isChanged ? undefined : "Nothing is changed"}>
-            Save
-          </Button>
-          {isChanged && <Button onClick={() => (setDraft(null), save.reset())}>Discard</Button>}
-        </div>
-      </form>
+      </EditForm>
     </Card>
   );
 }

@@ -8,15 +8,17 @@ import { groupQuery, queryClient } from "~/api/queries";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
+import { EditForm, useEdit } from "~/ui/edit";
 import { Select, TextField } from "~/ui/field";
 import { Form } from "~/ui/form";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
-import { PolicyForm } from "~/ui/policy-form";
+import { PolicyForm, type PolicyQuery } from "~/ui/policy-form";
 import { QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { TimeText } from "~/ui/time-text";
 import { showToast } from "~/ui/toast";
+import { differing } from "~/ui/versions";
 import { Locked } from "~/ui/why";
 import { GroupTree } from "~/frame/group-picker";
 import { nameOr } from "~/ui/name";
@@ -28,45 +30,57 @@ type Group = Schemas["Group"];
 type GroupChange = Schemas["GroupChange"];
 const route = getRouteApi("/frame/g/$groupId/settings");
 
-async function change(group: Group, body: Omit<GroupChange, "groupId">): Promise<void> {
-  await read(api.PUT("/group", { body: { groupId: group.id, ifUpdatedAt: group.updatedAt, ...body } }));
-  await Promise.all([
-    queryClient.invalidateQueries({ queryKey: ["group", group.id] }),
-    queryClient.invalidateQueries({ queryKey: ["groups"] }),
-  ]);
+function put(group: Group, body: Omit<GroupChange, "groupId">): Promise<Group> {
+  return read(api.PUT("/group", { body: { groupId: group.id, ifUpdatedAt: group.updatedAt, ...body } }));
+}
+
+async function refresh({ id }: Group): Promise<void> {
+  await Promise.all([queryClient.invalidateQueries({ queryKey: ["group", id] }), queryClient.invalidateQueries({ queryKey: ["groups"] })]);
+}
+
+function formOf(group: Group) {
+  return { name: group.name ?? "", description: group.description ?? "", tags: (group.tags ?? []).join(", "), roleId: group.defaultRole ?? "" };
 }
 
 function About({ group }: { group: Group }) {
-  const [name, setName] = useState(group.name ?? "");
-  const [description, setDescription] = useState(group.description ?? "");
-  const [tags, setTags] = useState((group.tags ?? []).join(", "));
-  const [roleId, setRoleId] = useState(group.defaultRole ?? "");
-  const roles = useQuery(rolesQuery);
-  const submission = useSubmission(["name", "description", "tags", "roleId"]);
-  const save = async () => {
-    const role = group.defaultRole ?? "";
-    const before = { name: group.name ?? "", description: group.description ?? "", tags: group.tags ?? [], ...(roleId !== role && role && { roleId: role }) };
-    const list = tags.split(",").map((tag) => tag.trim()).filter(Boolean);
-    await change(group, { name, description, tags: list, ...(roleId !== role && { roleId }) });
-    showToast("The group is changed.", {
-      action: { label: "Undo", run: () => change({ ...group, updatedAt: undefined }, before) },
-    });
-  };
+  const roles = useQuery(rolesQuery).data?.items ?? [];
+  const roleName = (id: string) => nameOr(roles.find((each) => each.id === id)?.name, id);
+  const edit = useEdit({
+    stored: group,
+    formOf,
+    put: ({ roleId, tags, ...texts }, before) => {
+      const list = tags.split(",").map((tag) => tag.trim()).filter(Boolean);
+      return put(before, { ...texts, tags: list, ...(roleId && roleId !== before.defaultRole && { roleId }) });
+    },
+    readNewest: () => queryClient.fetchQuery({ ...groupQuery(group.id), staleTime: 0 }),
+    onStored: refresh,
+    compare: (mine, theirs) =>
+      differing([
+        { label: "Name", mine: mine.name, theirs: theirs.name },
+        { label: "Description", mine: mine.description, theirs: theirs.description },
+        { label: "Tags", mine: mine.tags, theirs: theirs.tags },
+        { label: "Default role", mine: roleName(mine.roleId), theirs: roleName(theirs.roleId) },
+      ]),
+    savedText: "The group is changed.",
+    fields: ["name", "description", "tags", "roleId"],
+  });
+  const { form, change } = edit;
+  const { errorOf } = edit.submission;
   return (
     <Card title="About">
-      <Form submission={submission} onSubmit={save} submit="Save">
-        <TextField label="Name" required value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
-        <TextField label="Description" value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
-        <TextField label="Tags" hint="Separated by commas." value={tags} error={submission.errorOf("tags")} onChange={(event) => setTags(event.target.value)} />
+      <EditForm edit={edit}>
+        <TextField label="Name" required value={form.name} error={errorOf("name")} onChange={(event) => change({ name: event.target.value })} />
+        <TextField label="Description" value={form.description} error={errorOf("description")} onChange={(event) => change({ description: event.target.value })} />
+        <TextField label="Tags" hint="Separated by commas." value={form.tags} error={errorOf("tags")} onChange={(event) => change({ tags: event.target.value })} />
         <Select
           label="Default role"
           hint="What app clients of this group act with, and what members get when their role is deleted."
-          value={roleId}
-          error={submission.errorOf("roleId")}
-          options={(roles.data?.items ?? []).map((role) => [role.id, role.name] as const)}
-          onChange={(event) => setRoleId(event.target.value)}
+          value={form.roleId}
+          error={errorOf("roleId")}
+          options={roles.map((role) => [role.id, role.name] as const)}
+          onChange={(event) => change({ roleId: event.target.value })}
         />
-      </Form>
+      </EditForm>
     </Card>
   );
 }
@@ -77,10 +91,9 @@ function Move({ group, onClose }: { group: Group; onClose: () => void }) {
   const submission = useSubmission(["parent"]);
   const move = async () => {
     const before = group.parent ?? "";
-    await change(group, { parent: target ?? "" });
-    showToast(`${group.name ?? "The group"} is moved.`, {
-      action: { label: "Undo", run: () => change({ ...group, updatedAt: undefined }, { parent: before }) },
-    });
+    const moved = await put(group, { parent: target ?? "" });
+    await refresh(group);
+    showToast(`${group.name ?? "The group"} is moved.`, { action: { label: "Undo", run: () => put(moved, { parent: before }).then(refresh) } });
     onClose();
   };
   const where = target === "" ? "the top" : (targetGroup.data?.name ?? "…");
@@ -125,24 +138,26 @@ function Deletion({ group, onClose }: { group: Group; onClose: () => void }) {
   );
 }
 
-function Policy({ groupId, isEditable }: { groupId: string; isEditable: boolean }) {
-  const query = useQuery({
+function policyQuery(groupId: string): PolicyQuery {
+  return {
     queryKey: ["group-policy", groupId],
     queryFn: ({ signal }) => read(api.GET("/group/configuration", { params: { query: { groupId } }, signal })),
-  });
+  };
+}
+
+function Policy({ groupId, isEditable }: { groupId: string; isEditable: boolean }) {
+  const options = policyQuery(groupId);
   return (
     <Card title="Configuration policy" note={<Link to="/g/$groupId/drift" params={{ groupId }}>Devices that drift</Link>}>
-      <QueryView query={query} skeletonRows={3} operation="GET /group/configuration" groupId={groupId}>
+      <QueryView query={useQuery(options)} skeletonRows={3} operation="GET /group/configuration" groupId={groupId}>
         {(found) => (
           <PolicyForm
-            key={found.updatedAt ?? ""}
+            key={groupId}
             found={found}
+            query={options}
             explanation="What every device here and below should be configured with. Groups further down and the device's own values go before it."
             isEditable={isEditable}
-            onSave={async (policy, ifUpdatedAt) => {
-              await read(api.PUT("/group/configuration", { body: { groupId, policy, ifUpdatedAt } }));
-              await queryClient.invalidateQueries({ queryKey: ["group-policy", groupId] });
-            }}
+            put={(policy, ifUpdatedAt) => read(api.PUT("/group/configuration", { body: { groupId, policy, ifUpdatedAt } }))}
           />
         )}
       </QueryView>
@@ -196,7 +211,7 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
       <div className="group-settings card-columns">
         <div>
           {mayChange ? (
-            <About key={group.updatedAt ?? ""} group={group} />
+            <About key={group.id} group={group} />
           ) : (
             <Card title="About">
               <Facts rows={[["Description", group.description ?? "–"], ["Tags", (group.tags ?? []).join(", ") || "–"]]} />

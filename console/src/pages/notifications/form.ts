@@ -2,6 +2,7 @@
 import type { Schemas } from "~/api/client";
 import { parseParams } from "~/pages/connectors/params";
 import { paramsOf, valuesOf, type FormField, type FormValues } from "~/pages/connectors/schema-form";
+import { differing, type VersionRow } from "~/ui/versions";
 import { areaOf, geofenceOf, parseArea } from "~/map/area";
 import { clock, parseSchedule, usesArea } from "./words";
 
@@ -135,17 +136,9 @@ export function bodyOf(form: NotificationForm, fields: readonly FormField[]) {
   };
 }
 
-export interface Difference {
-  readonly label: string;
-  readonly mine: string;
-  readonly theirs: string;
-}
-
-export function differences(mine: NotificationForm, theirs: NotificationForm): Difference[] {
+export function differences(mine: NotificationForm, theirs: NotificationForm): VersionRow[] {
   const text = (form: NotificationForm, name: keyof NotificationForm) => (name === "values" ? JSON.stringify(form.values) : form[name]);
-  return (Object.keys(LABELS) as (keyof NotificationForm)[]).flatMap((name) =>
-    text(mine, name) === text(theirs, name) ? [] : [{ label: LABELS[name], mine: text(mine, name), theirs: text(theirs, name) }],
-  );
+  return differing((Object.keys(LABELS) as (keyof NotificationForm)[]).map((name) => ({ label: LABELS[name], mine: text(mine, name), theirs: text(theirs, name) })));
 }
 
 export function isComplete(form: NotificationForm, fields: readonly FormField[]): string | undefined {

@@ -1,22 +1,21 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, getRouteApi, useBlocker, useNavigate } from "@tanstack/react-router";
-import { ApiProblem, api, read } from "~/api/client";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { parseParams } from "~/pages/connectors/params";
 import { fieldsOf, type FormField } from "~/pages/connectors/schema-form";
 import { Button } from "~/ui/button";
-import { ConflictDialog } from "~/ui/conflict-dialog";
 import { IdText } from "~/ui/copy";
-import { sendByKeys } from "~/ui/keys";
+import { EditForm, useEdit } from "~/ui/edit";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
 import { nameOr } from "~/ui/name";
-import { bodyOf, differences, formOf, isComplete, type NotificationForm } from "./form";
+import { bodyOf, differences, formOf, isComplete } from "./form";
 import { NotificationFields } from "./notification-fields";
 import { StatePill, zoneOf } from "./notifications-page";
 import { notificationQuery, notificationTypesQuery, refreshNotification, type Notification } from "./queries";
@@ -60,75 +59,25 @@ function About({ notification }: { notification: Notification }) {
   );
 }
 
-function EditForm({ notification, fields }: { notification: Notification; fields: readonly FormField[] }) {
+const WIRE_FIELDS = ["name", "type", "reason", "deviceId", "deviceTypes", "schedule", "params"];
+
+function Fields({ notification, fields }: { notification: Notification; fields: readonly FormField[] }) {
   const client = useQueryClient();
   const { groupId, id: notificationId } = notification;
-  // What the form began with: a refresh of the page does not change what is being typed.
-  const [base, setBase] = useState(notification);
-  const baseForm = useMemo(() => formOf(base, fields), [base, fields]);
-  const [form, setForm] = useState(baseForm);
-  const [theirs, setTheirs] = useState<Notification | null>(null);
-  const isChanged = JSON.stringify(form) !== JSON.stringify(baseForm);
-  const adopt = (version: Notification) => {
-    refreshNotification(client, version);
-    setBase(version);
-    setForm(formOf(version, fields));
-    setTheirs(null);
-  };
-  const put = (given: NotificationForm, ifUpdatedAt: string) => read(api.PUT("/notification", { body: { groupId, notificationId, ...bodyOf(given, fields), ifUpdatedAt } }));
-  const save = useMutation({
-    // `before` is the version that it is saved over, and that an undo restores: somebody else's, if they were asked about it.
-    mutationFn: (before: Notification) => put(form, before.updatedAt),
-    onSuccess: (changed, before) => {
-      const undo = () => put(formOf(before, fields), changed.updatedAt).then(adopt);
-      adopt(changed);
-      showToast("Saved.", { action: { label: "Undo", run: undo } });
-    },
-    onError: async (error) => {
-      if (!(error instanceof ApiProblem) || error.code !== "changed_meanwhile") return;
-      setTheirs(await client.fetchQuery({ ...notificationQuery(groupId, notificationId), staleTime: 0 }));
-    },
+  const edit = useEdit({
+    stored: notification,
+    formOf: (version) => formOf(version, fields),
+    put: (form, before) => read(api.PUT("/notification", { body: { groupId, notificationId, ...bodyOf(form, fields), ifUpdatedAt: before.updatedAt } })),
+    readNewest: () => client.fetchQuery({ ...notificationQuery(groupId, notificationId), staleTime: 0 }),
+    onStored: (version) => refreshNotification(client, version),
+    compare: differences,
+    savedText: "Saved.",
+    fields: WIRE_FIELDS,
   });
-  useBlocker({ shouldBlockFn: () => isChanged && !window.confirm("Leave without saving your changes?"), enableBeforeUnload: isChanged, disabled: !isChanged });
-  const problem = save.error instanceof ApiProblem && save.error.code !== "changed_meanwhile" ? save.error : null;
-  const submit = (before = base) => save.mutate(before);
   return (
-    <form
-      className="edit-form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isChanged && !save.isPending && !isComplete(form, fields)) submit();
-      }}
-      onKeyDown={sendByKeys}
-    >
-      <NotificationFields groupId={groupId} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />
-      {save.error && !theirs && !(problem && problem.fields.length > 0) && <ErrorState error={save.error} />}
-      <div className="form-actions edit-actions">
-        <Button look="primary" type="submit" disabled={!isChanged || save.isPending} disabledReason={isChanged ? isComplete(form, fields) : undefined}>
-          Save
-        </Button>
-        <Button onClick={() => setForm(baseForm)} disabled={!isChanged}>
-          Discard
-        </Button>
-        {problem && problem.fields.length > 0 && (
-          <span className="field-error" role="alert">
-            {problem.fields.length === 1 ? "One field is wrong." : `${problem.fields.length} fields are wrong.`} Nothing is saved.
-          </span>
-        )}
-      </div>
-      {theirs && (
-        <ConflictDialog
-          rows={differences(form, formOf(theirs, fields))}
-          changedAt={theirs.updatedAt}
-          onClose={() => setTheirs(null)}
-          onTheirs={() => adopt(theirs)}
-          onMine={() => {
-            setTheirs(null);
-            submit(theirs);
-          }}
-        />
-      )}
-    </form>
+    <EditForm edit={edit} reason={isComplete(edit.form, fields)} className="edit-form" actionsClass="edit-actions">
+      <NotificationFields groupId={groupId} form={edit.form} fields={fields} problem={edit.submission.problem} onChange={edit.change} />
+    </EditForm>
   );
 }
 
@@ -138,7 +87,7 @@ function Edit({ notification }: { notification: Notification }) {
   const fields = useMemo(() => (type ? fieldsOf(type.expectedParameters) : []), [type]);
   if (types.isError) return <ErrorState error={types.error} onRetry={() => void types.refetch()} />;
   if (!type) return <Loading rows={6} />;
-  return <EditForm notification={notification} fields={fields} />;
+  return <Fields notification={notification} fields={fields} />;
 }
 
 function Actions({ notification }: { notification: Notification }) {

@@ -1,14 +1,14 @@
 // One device type: its devices, its configuration policy, and the workbench for its decoder.
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { useGroupId } from "~/frame/page-state";
 import { Card, Facts, PageHeader } from "~/ui/page";
-import { PolicyForm } from "~/ui/policy-form";
+import { PolicyForm, type PolicyQuery } from "~/ui/policy-form";
 import { QueryView } from "~/ui/state";
-import { Workbench } from "./workbench";
+import { Workbench, decoderQuery } from "./workbench";
 import "./types.css";
 
 const route = getRouteApi("/frame/types/$type");
@@ -48,25 +48,26 @@ function usePayloadGroup(groupId: string | null, type: string, deviceId: string 
 
 const POLICY = "What every device of this type should be configured with. Policies of groups and the device's own values go before it.";
 
-function Policy({ type, isEditable }: { type: string; isEditable: boolean }) {
-  const client = useQueryClient();
-  const query = useQuery({
+function policyQuery(type: string): PolicyQuery {
+  return {
     queryKey: ["type-policy", type],
     queryFn: ({ signal }) => read(api.GET("/device/type/configuration", { params: { query: { type } }, signal })),
-  });
+  };
+}
+
+function Policy({ type, isEditable }: { type: string; isEditable: boolean }) {
+  const options = policyQuery(type);
   return (
     <Card title="Configuration policy">
-      <QueryView query={query} skeletonRows={3} noun="device type">
+      <QueryView query={useQuery(options)} skeletonRows={3} noun="device type">
         {(found) => (
           <PolicyForm
-            key={found.updatedAt ?? ""}
+            key={type}
             found={found}
+            query={options}
             explanation={isEditable ? POLICY : `${POLICY} Operators change it.`}
             isEditable={isEditable}
-            onSave={async (policy, ifUpdatedAt) => {
-              await read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt } }));
-              await client.invalidateQueries({ queryKey: ["type-policy", type] });
-            }}
+            put={(policy, ifUpdatedAt) => read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt } }))}
           />
         )}
       </QueryView>
@@ -84,10 +85,7 @@ export function TypePage() {
     queryKey: ["device-type", type],
     queryFn: ({ signal }) => read(api.GET("/device/type", { params: { query: { type } }, signal })),
   });
-  const decoder = useQuery({
-    queryKey: ["type-decoder", type],
-    queryFn: ({ signal }) => read(api.GET("/device/type/decoder", { params: { query: { type } }, signal })),
-  });
+  const decoder = useQuery(decoderQuery(type));
   return (
     <>
       <PageHeader title={query.data?.displayName ?? type} above={<Link to="/types">Device types</Link>} />
@@ -107,7 +105,7 @@ export function TypePage() {
               />
             </Card>
             <QueryView query={decoder} noun="device type" skeletonRows={6}>
-              {(present) => <Workbench key={present.updatedAt} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} />}
+              {(present) => <Workbench key={type} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} />}
             </QueryView>
             {/* Shown with what is above it, which is as high as the decoder is long. */}
             <div hidden={decoder.isLoading}>

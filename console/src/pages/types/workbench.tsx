@@ -1,19 +1,21 @@
 // A decoder is written and tried on stored payloads, before anybody depends on it.
 import { useState, type KeyboardEvent } from "react";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { api, ApiProblem, read, type Schemas } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { GroupName } from "~/pages/devices/devices-page";
 import { Button } from "~/ui/button";
 import { Diff } from "~/ui/diff";
+import { useEdit } from "~/ui/edit";
 import { Select, TextArea, TextField, fieldError } from "~/ui/field";
+import { SubmissionError } from "~/ui/form";
 import { COMMAND, isCommand } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { Pill, type Tone } from "~/ui/pill";
 import { Empty, ErrorState } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
-import { showToast } from "~/ui/toast";
+import { differing } from "~/ui/versions";
 import { Locked } from "~/ui/why";
 import { outcomeOf, outcomeWords, parsePayloads, summaryOf, type Outcome, type PreviewItem } from "./workbench-data";
 
@@ -30,6 +32,23 @@ const START = `function decodeUplink(input) {
   return { data: { value: bytes[0] } };
 }
 `;
+
+interface DecoderForm {
+  kind: NonNullable<TypeDecoder["decoder"]> | "";
+  source: string;
+}
+
+function decoderOf({ kind, source }: DecoderForm) {
+  if (!kind) return {};
+  return { decoder: kind, ...(kind === "cayenneLpp" ? {} : { decoderSource: source }) };
+}
+
+export function decoderQuery(type: string) {
+  return queryOptions({
+    queryKey: ["type-decoder", type],
+    queryFn: ({ signal }) => read(api.GET("/device/type/decoder", { params: { query: { type } }, signal })),
+  });
+}
 
 const TONES: Record<Outcome, Tone> = { same: "idle", changed: "warn", failed: "bad", decoded: "good" };
 const STORED_LIMIT = 50;
@@ -65,26 +84,39 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
   const rights = useRights(groupId);
   const navigate = useNavigate();
   const client = useQueryClient();
-  const [kind, setKind] = useState(present.decoder ?? "javascript");
-  const [source, setSource] = useState(present.decoderSource ?? (present.decoder ? "" : START));
+  const edit = useEdit({
+    stored: present,
+    // An empty kind is no decoder.
+    formOf: (version): DecoderForm => ({ kind: version.decoder ?? "", source: version.decoderSource ?? "" }),
+    put: (form, { decodedLocation, updatedAt }) =>
+      read(api.PUT("/device/type/decoder", { body: { type, ...decoderOf(form), ...(decodedLocation ? { decodedLocation } : {}), ifUpdatedAt: updatedAt } })),
+    readNewest: () => client.fetchQuery({ ...decoderQuery(type), staleTime: 0 }),
+    onStored: (version) => void client.setQueryData(decoderQuery(type).queryKey, version),
+    compare: (mine, theirs) =>
+      differing([
+        { label: "Kind", mine: mine.kind, theirs: theirs.kind },
+        { label: "Source", mine: mine.source, theirs: theirs.source },
+      ]),
+    savedText: ({ warnings }) => (warnings?.length ? `Saved. ${warnings.join("; ")}.` : "Saved. New payloads are decoded with it within two seconds."),
+    fields: ["decoderSource", "decoder"],
+  });
+  const { isChanged, submission } = edit;
+  // Where there is none yet, one is begun.
+  const { kind, source } = edit.form.kind ? { kind: edit.form.kind, source: edit.form.source } : { kind: "javascript" as const, source: START };
   const [pasted, setPasted] = useState("");
   const given = parsePayloads(pasted);
-  const draft = { decoder: kind, ...(kind === "cayenneLpp" ? {} : { decoderSource: source }) };
   const run = useMutation({
     mutationFn: (where: { groupId: string; isPasted: boolean }) =>
       read(
         api.POST("/device/type/preview", {
-          body: { type, groupId: where.groupId, ...draft, ...(given.payloads.length ? { payloads: given.payloads } : { limit: STORED_LIMIT, ...(deviceId ? { deviceId } : {}) }) },
+          body: {
+            type,
+            groupId: where.groupId,
+            ...decoderOf({ kind, source }),
+            ...(given.payloads.length ? { payloads: given.payloads } : { limit: STORED_LIMIT, ...(deviceId ? { deviceId } : {}) }),
+          },
         }),
       ),
-  });
-  const save = useMutation({
-    mutationFn: () =>
-      read(api.PUT("/device/type/decoder", { body: { type, ...draft, ...(present.decodedLocation ? { decodedLocation: present.decodedLocation } : {}), ifUpdatedAt: present.updatedAt } })),
-    onSuccess: async (saved) => {
-      showToast(saved.warnings?.length ? `Saved. ${saved.warnings.join("; ")}.` : "Saved. New payloads are decoded with it within two seconds.");
-      await client.invalidateQueries({ queryKey: ["type-decoder", type] });
-    },
   });
   if (groupId === null)
     return (
@@ -93,21 +125,20 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
       </Card>
     );
   const mayTry = mayCall(rights, "POST /device/type/preview");
-  const problem = [run.error, save.error].find((each): each is ApiProblem => each instanceof ApiProblem) ?? null;
-  const sourceError = fieldError(problem, "decoderSource") ?? fieldError(problem, "decoder");
-  const otherError = [run.error, save.error].find((each) => each !== null && !(each instanceof ApiProblem && (fieldError(each, "decoderSource") ?? fieldError(each, "decoder"))));
-  const isChanged = kind !== (present.decoder ?? "") || (kind !== "cayenneLpp" && source !== (present.decoderSource ?? ""));
+  const problem = run.error instanceof ApiProblem ? run.error : null;
+  const ofSource = (errorOf: (field: string) => string | undefined) => errorOf("decoderSource") ?? errorOf("decoder");
+  const sourceOfRun = ofSource((field) => fieldError(problem, field));
   const start = () => run.mutate({ groupId, isPasted: given.payloads.length > 0 });
   const onKeyDown = (event: KeyboardEvent) => {
     if (isCommand(event, "Enter") && mayTry && !run.isPending && !given.error) start();
   };
   return (
-    <Card title="Decoder" note={isChanged ? "A draft: nothing is saved yet" : "As it is in use"}>
+    <Card title="Decoder" note={!isChanged && present.decoder ? "As it is in use" : "A draft: nothing is saved yet"}>
       <div className="bench">
         <div className="form" onKeyDown={onKeyDown}>
-          <Select label="Kind" options={KINDS} value={kind} onChange={(event) => setKind(event.target.value as typeof kind)} />
+          <Select label="Kind" options={KINDS} value={kind} onChange={(event) => edit.change({ kind: event.target.value as typeof kind, source })} />
           {kind !== "cayenneLpp" && (
-            <TextArea label="Source" isCode rows={12} value={source} error={sourceError} hint={`${COMMAND} Enter tries it. It runs in a sandbox and stores nothing.`} onChange={(event) => setSource(event.target.value)} />
+            <TextArea label="Source" isCode rows={12} value={source} error={sourceOfRun ?? ofSource(submission.errorOf)} hint={`${COMMAND} Enter tries it. It runs in a sandbox and stores nothing.`} onChange={(event) => edit.change({ kind, source: event.target.value })} />
           )}
           <TextArea
             label="Payloads"
@@ -137,10 +168,11 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
               <Locked label="Try it" operation="POST /device/type/preview" groupId={groupId} />
             )}
             {rights.isOperator && (
-              <Button writes onClick={() => save.mutate()} disabledReason={save.isPending ? "One moment" : isChanged ? undefined : "It is as saved"}>
+              <Button writes onClick={() => void submission.run(edit.save)} disabledReason={submission.isBusy ? "One moment" : isChanged ? undefined : "Nothing is changed"}>
                 Save for all devices
               </Button>
             )}
+            {isChanged && <Button onClick={edit.discard}>Discard</Button>}
             {present.decoder && !isChanged && mayCall(rights, "POST /device/redecode") && (
               <Link to="/g/$groupId/jobs" params={{ groupId: pageGroupId ?? groupId }} search={{ new: "redecode", type, below: true }} className="button button-normal">
                 Redecode stored records
@@ -150,7 +182,8 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
           {!rights.isOperator && <p className="ink-2">A decoder belongs to the type in all groups, so operators save it. Copy your draft to them.</p>}
         </div>
         <div aria-live="polite">
-          {otherError && <ErrorState error={otherError} operation="POST /device/type/preview" groupId={groupId} noun="device of this type" />}
+          <SubmissionError submission={submission} />
+          {run.error && !sourceOfRun && <ErrorState error={run.error} operation="POST /device/type/preview" groupId={groupId} noun="device of this type" />}
           {run.data && (
             <>
               <p>
@@ -172,6 +205,7 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
           {!run.data && !run.error && <p className="ink-2">Here you see what the decoder makes of each payload, beside what is stored.</p>}
         </div>
       </div>
+      {edit.conflict}
     </Card>
   );
 }

@@ -1,0 +1,218 @@
+// A form about something that is stored, and that somebody else may change meanwhile. It shows what is
+// stored until something is typed; then it keeps to the version it began with, and whoever would save
+// over a newer one sees both first.
+import { useState, type ReactNode } from "react";
+import { useBlocker } from "@tanstack/react-router";
+import { ApiProblem } from "~/api/client";
+import { Button } from "./button";
+import { ConflictDialog } from "./conflict-dialog";
+import { SubmissionError } from "./form";
+import { sendByKeys } from "./keys";
+import { useSubmission, type Submission } from "./submit";
+import { showToast } from "./toast";
+import { mergeForms, type VersionRow } from "./versions";
+
+interface Dated {
+  updatedAt?: string | null | undefined;
+}
+
+interface Draft<Version, Form> {
+  base: Version;
+  form: Form;
+}
+
+export interface EditOptions<Version extends Dated, Form extends object> {
+  stored: Version;
+  formOf: (version: Version) => Form;
+  // Sends the form. `before` is the version that it is saved over; if that is no longer stored, it is refused.
+  put: (form: Form, before: Version) => Promise<Version>;
+  // Asks the service for the version that is stored now.
+  readNewest: () => Promise<Version>;
+  // Whatever else shows this takes the version over.
+  onStored: (version: Version) => Promise<unknown> | void;
+  compare: (mine: Form, theirs: Form) => VersionRow[];
+  savedText: string | ((saved: Version) => string);
+  // Names on the wire of the fields that show themselves what is wrong with them.
+  fields?: readonly string[];
+}
+
+export interface Edit<Form> {
+  form: Form;
+  isChanged: boolean;
+  change: (part: Partial<Form>) => void;
+  discard: () => void;
+  // To be run by `submission`, which shows what was refused.
+  save: () => Promise<void>;
+  submission: Submission;
+  // Both versions, while somebody has to choose.
+  conflict: ReactNode;
+}
+
+function isSame(one: object, other: object): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+// Without the Z at the end, microseconds sort behind the milliseconds that they are part of.
+function isNewer(one: Dated, other: Dated): boolean {
+  return (one.updatedAt ?? "").replace("Z", "") > (other.updatedAt ?? "").replace("Z", "");
+}
+
+export function useEdit<Version extends Dated, Form extends object>(options: EditOptions<Version, Form>): Edit<Form> {
+  const { stored, formOf, put } = options;
+  const [draft, setDraft] = useState<Draft<Version, Form> | null>(null);
+  const [theirs, setTheirs] = useState<Version | null>(null);
+  const submission = useSubmission(options.fields);
+  const isTyped = (one: Draft<Version, Form>) => !isSame(one.form, formOf(one.base));
+  const isChanged = draft !== null && isTyped(draft);
+  // What was just saved may not have reached what is stored here yet.
+  const base = draft && (isChanged || isNewer(draft.base, stored)) ? draft.base : stored;
+  const form = isChanged ? draft.form : formOf(base);
+  useBlocker({
+    shouldBlockFn: ({ current, next }) => {
+      const isLeft = next.pathname !== current.pathname || (next.search as { tab?: string }).tab !== (current.search as { tab?: string }).tab;
+      return isLeft && !window.confirm("Leave without saving your changes?");
+    },
+    enableBeforeUnload: isChanged,
+    disabled: !isChanged,
+  });
+  // What was typed after it was sent stays.
+  const adopt = async (version: Version, sent: Form) => {
+    await options.onStored(version);
+    setDraft((now) => ({ base: version, form: now && !isSame(now.form, sent) ? now.form : formOf(version) }));
+  };
+  const saveOver = async (before: Version, sent: Form): Promise<void> => {
+    let saved: Version;
+    try {
+      saved = await put(sent, before);
+    } catch (error) {
+      if (!(error instanceof ApiProblem) || error.code !== "changed_meanwhile") throw error;
+      const newest = await options.readNewest();
+      // They changed something that is not in this form, so that there is nothing to choose.
+      if (isNewer(newest, before) && isSame(formOf(newest), formOf(before))) return saveOver(newest, sent);
+      setTheirs(newest);
+      return;
+    }
+    await adopt(saved, sent);
+    const undo = async () => adopt(await put(formOf(before), saved), formOf(saved));
+    const text = options.savedText;
+    showToast(typeof text === "string" ? text : text(saved), { action: { label: "Undo", run: undo } });
+  };
+  const resolve = (version: Version, chosen: Form) => {
+    setTheirs(null);
+    setDraft({ base: version, form: chosen });
+    void submission.run(() => saveOver(version, chosen));
+  };
+  return {
+    form,
+    isChanged,
+    change: (part) =>
+      setDraft((now) => {
+        const from = now && isTyped(now) ? now : { base, form };
+        return { base: from.base, form: { ...from.form, ...part } };
+      }),
+    discard: () => {
+      setDraft(null);
+      submission.reset();
+    },
+    save: () => saveOver(base, form),
+    submission,
+    conflict: theirs && (
+      <Conflict
+        base={formOf(base)}
+        mine={form}
+        theirs={formOf(theirs)}
+        changedAt={theirs.updatedAt}
+        compare={options.compare}
+        onClose={() => setTheirs(null)}
+        onTheirs={() => {
+          setTheirs(null);
+          submission.reset();
+          setDraft({ base: theirs, form: formOf(theirs) });
+          void options.onStored(theirs);
+        }}
+        onForm={(chosen) => resolve(theirs, chosen)}
+      />
+    ),
+  };
+}
+
+function Conflict<Form extends object>({
+  base,
+  mine,
+  theirs,
+  changedAt,
+  compare,
+  onClose,
+  onTheirs,
+  onForm,
+}: {
+  base: Form;
+  mine: Form;
+  theirs: Form;
+  changedAt: string | null | undefined;
+  compare: (mine: Form, theirs: Form) => VersionRow[];
+  onClose: () => void;
+  onTheirs: () => void;
+  onForm: (chosen: Form) => void;
+}) {
+  const merged = mergeForms(base, mine, theirs);
+  const isOneOfThem = compare(merged, mine).length === 0 || compare(merged, theirs).length === 0;
+  return (
+    <ConflictDialog
+      rows={compare(mine, theirs)}
+      changedAt={changedAt}
+      onClose={onClose}
+      onTheirs={onTheirs}
+      onMine={() => onForm(mine)}
+      onMerged={isOneOfThem ? undefined : () => onForm(merged)}
+    />
+  );
+}
+
+export function EditForm({
+  edit,
+  submit = "Save",
+  look = "primary",
+  reason,
+  className = "form",
+  actionsClass = "",
+  children,
+}: {
+  edit: Edit<object>;
+  submit?: string;
+  look?: "primary" | "normal";
+  // Why what is typed cannot be saved yet.
+  reason?: string | undefined;
+  className?: string;
+  actionsClass?: string;
+  children: ReactNode;
+}) {
+  const { submission, isChanged } = edit;
+  const wrong = submission.error ? 0 : (submission.problem?.fields.length ?? 0);
+  const unsaveable = submission.isBusy ? "One moment" : isChanged ? reason : "Nothing is changed";
+  return (
+    <form
+      className={className}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!unsaveable) void submission.run(edit.save);
+      }}
+      onKeyDown={sendByKeys}
+    >
+      {children}
+      <SubmissionError submission={submission} />
+      <div className={`form-actions ${actionsClass}`}>
+        <Button look={look} type="submit" writes disabledReason={unsaveable}>
+          {submit}
+        </Button>
+        {isChanged && <Button onClick={edit.discard}>Discard</Button>}
+        {wrong > 0 && (
+          <span className="field-error" role="alert">
+            {wrong === 1 ? "One field is wrong." : `${wrong} fields are wrong.`} Nothing is saved.
+          </span>
+        )}
+      </div>
+      {edit.conflict}
+    </form>
+  );
+}

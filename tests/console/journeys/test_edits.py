@@ -1,0 +1,125 @@
+"""Two people at one form: what is typed stays, and whoever saves over a change sees both."""
+
+import json
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import OpenConsole
+from tests.world import World, ok
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+
+MINE = "function decodeUplink(input) { return {data: {celsius: input.bytes[0]}}; }"
+THEIRS = "function decodeUplink(input) { return {data: {kelvin: input.bytes[0]}}; }"
+
+
+def choose(page: Page, label: str) -> None:
+    dialog = page.get_by_role("dialog", name="Somebody changed it meanwhile")
+    dialog.get_by_role("button", name=label).click()
+    expect(dialog).to_have_count(0)
+
+
+def test_what_is_typed_about_a_group_stays_while_others_change_it(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    port, rail = ada.group("Port"), ada.group("Rail")
+    harbour = ada.group("Harbour", parent=port)
+    with browse(world, ada) as console:
+        console.keep_toasts()
+        console.expected_statuses = {409}
+        page = console.open(f"/g/{harbour}/settings")
+        toasts = page.locator(".toasts")
+        description = page.get_by_label("Description")
+        save = page.get_by_role("button", name="Save", exact=True)
+        description.fill("Ships")
+        page.get_by_role("button", name="Move…").click()
+        dialog = page.get_by_role("dialog", name="Move Harbour")
+        dialog.get_by_role("button", name="Rail").click()
+        dialog.get_by_role("button", name="Move below Rail").click()
+        expect(toasts).to_contain_text("Harbour is moved.")
+        expect(description).to_have_value("Ships")
+        save.click()  # where it is does not stand in this form: nothing to ask
+        expect(toasts).to_contain_text("The group is changed.")
+
+        description.fill("Ships and cranes")
+        ok(ada.put("/group", {"groupId": harbour, "name": "Quay"}))  # by somebody else
+        save.click()
+        expect(page.get_by_role("row", name="Name Harbour Quay")).to_be_visible()
+        choose(page, "Take both")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Quay")
+        expect(description).to_have_value("Ships and cranes")
+        page.get_by_role("button", name="Undo").last.click()
+        expect(description).to_have_value("Ships")
+        group = ok(ada.get("/group", groupId=harbour))[0]
+        assert (group["name"], group["parent"]) == ("Quay", rail)
+
+
+def test_what_is_typed_into_a_policy_stays_while_others_change_it(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    ok(ada.put("/group/configuration", {"groupId": harbour, "policy": {"reportEverySeconds": 900}}))
+    with browse(world, ada) as console:
+        console.keep_toasts()
+        console.expected_statuses = {409}
+        page = console.open(f"/g/{harbour}/settings")
+        policy = page.get_by_label("Policy, as JSON")
+        policy.fill('{"reportEverySeconds": ')
+        policy.press("Control+Enter")
+        expect(page.get_by_text("This is no JSON")).to_be_visible()
+        policy.fill('{"reportEverySeconds": 60}')
+        theirs = {"groupId": harbour, "policy": {"reportEverySeconds": 300}}
+        ok(ada.put("/group/configuration", theirs))
+        policy.press("Control+Enter")
+        expect(page.get_by_role("dialog").get_by_role("row").last).to_contain_text("300")
+        choose(page, "Save mine")
+        expect(page.locator(".toasts")).to_contain_text("The policy is saved.")
+        stored = ok(ada.get("/group/configuration", groupId=harbour))["policy"]
+        assert stored == {"reportEverySeconds": 60}
+        page.get_by_role("button", name="Undo").click()
+        expect(policy).to_have_value(json.dumps(theirs["policy"], indent=2))
+
+
+def test_a_draft_of_a_decoder_is_not_left_by_mistake_and_is_undone(
+    world: World, browse: OpenConsole
+) -> None:
+    operator = world.operator
+    harbour = operator.group("Harbour")
+
+    def stored() -> str | None:
+        found: str | None = ok(operator.get("/device/type/decoder", type="temperature")).get(
+            "decoderSource"
+        )
+        return found
+
+    with browse(world, operator) as console:
+        console.keep_toasts()
+        console.expected_statuses = {409}
+        page = console.open(f"/g/{harbour}/devices")
+        page.get_by_role("link", name="Device types").click()
+        page.get_by_role("link", name="Temperature and humidity sensor").click()
+        source = page.get_by_label("Source")
+        save = page.get_by_role("button", name="Save for all devices")
+        source.fill(MINE)
+        page.once("dialog", lambda question: question.dismiss())
+        page.get_by_role("link", name="Device types").last.click()
+        expect(source).to_have_value(MINE)  # it asked, and stayed
+        save.click()
+        expect(page.get_by_text("As it is in use")).to_be_visible()
+        assert stored() == MINE
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text("As it is in use")).to_have_count(0)
+        assert stored() is None
+
+        source.fill(MINE)
+        theirs = {"type": "temperature", "decoder": "javascript", "decoderSource": THEIRS}
+        ok(operator.put("/device/type/decoder", theirs))
+        save.click()
+        expect(page.get_by_role("row", name="Source")).to_contain_text("kelvin")
+        choose(page, "Take theirs")
+        expect(source).to_have_value(THEIRS)
+        expect(page.get_by_text("As it is in use")).to_be_visible()
+        assert stored() == THEIRS

@@ -78,7 +78,8 @@ def test_a_policy_is_small_and_its_changes_are_logged(world: World) -> None:
     ada = world.person("ada")
     group = ada.group("group")
     assert ok(ada.get("/group/configuration", groupId=group)) == {"policy": {}}
-    first = set_policy(ada, group, a=1)
+    unset = {"groupId": group, "policy": {"a": 1}, "ifUpdatedAt": 0}
+    first = ok(ada.put("/group/configuration", unset))
     assert ok(ada.get("/group/configuration", groupId=group)) == first
     second = set_policy(ada, group, a=2)
     body = {"groupId": group, "policy": {"a": 3}, "ifUpdatedAt": first["updatedAt"]}
@@ -88,6 +89,7 @@ def test_a_policy_is_small_and_its_changes_are_logged(world: World) -> None:
     with nothing_happens(world):
         problem = refused(ada.put("/group/configuration", body), 409, "ifUpdatedAt")
         assert problem["code"] == "changed_meanwhile"
+        refused(ada.put("/group/configuration", unset), 409, "ifUpdatedAt")
         large = {"groupId": group, "policy": {"a": "x" * 8_192}}
         refused(ada.put("/group/configuration", large), 400, "policy")
         many = {f"v{number}": {"a": 1} for number in range(201)}

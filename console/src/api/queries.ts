@@ -1,5 +1,5 @@
 // Queries that more than one screen needs. A screen's own queries stand beside it.
-import { QueryClient, queryOptions } from "@tanstack/react-query";
+import { QueryClient, queryOptions, type FetchQueryOptions, type QueryKey } from "@tanstack/react-query";
 import { ApiProblem, api, read, readOne } from "./client";
 
 const RETRIES_MAX = 2;
@@ -18,6 +18,12 @@ export const queryClient = new QueryClient({
     },
   },
 });
+
+// What is stored now: a request that is under way may have been answered before it was.
+export async function fetchNewest<Data, Key extends QueryKey>(options: FetchQueryOptions<Data, Error, Data, Key>): Promise<Data> {
+  await queryClient.cancelQueries({ queryKey: options.queryKey, exact: true });
+  return queryClient.fetchQuery({ ...options, staleTime: 0 });
+}
 
 export const settingsQuery = queryOptions({
   queryKey: ["console-settings"],

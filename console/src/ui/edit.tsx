@@ -19,6 +19,8 @@ interface Dated {
 interface Draft<Version, Form> {
   base: Version;
   form: Form;
+  // What was stored here when the base was saved: the base goes before it until something newer is here.
+  over?: Version;
 }
 
 export interface EditOptions<Version extends Dated, Form extends object> {
@@ -26,6 +28,10 @@ export interface EditOptions<Version extends Dated, Form extends object> {
   formOf: (version: Version) => Form;
   // Sends the form. `before` is the version that it is saved over; if that is no longer stored, it is refused.
   put: (form: Form, before: Version) => Promise<Version>;
+  // Sends an earlier version for an undo: as it was, which a form may show without its secrets.
+  restore: (version: Version, before: Version) => Promise<Version>;
+  // Whether two versions have the same of what the form changes; without it, whether their forms are the same.
+  isSame?: (one: Version, other: Version) => boolean;
   // Asks the service for the version that is stored now.
   readNewest: () => Promise<Version>;
   // Whatever else shows this takes the version over.
@@ -34,6 +40,8 @@ export interface EditOptions<Version extends Dated, Form extends object> {
   savedText: string | ((saved: Version) => string);
   // Names on the wire of the fields that show themselves what is wrong with them.
   fields?: readonly string[];
+  // False where fields depend on each other, so that one of mine and one of theirs make no sense.
+  canMerge?: boolean;
 }
 
 export interface Edit<Form> {
@@ -48,24 +56,23 @@ export interface Edit<Form> {
   conflict: ReactNode;
 }
 
-function isSame(one: object, other: object): boolean {
+function isEqual(one: object, other: object): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-// Without the Z at the end, microseconds sort behind the milliseconds that they are part of.
-function isNewer(one: Dated, other: Dated): boolean {
-  return (one.updatedAt ?? "").replace("Z", "") > (other.updatedAt ?? "").replace("Z", "");
+function isConflict(error: unknown): boolean {
+  return error instanceof ApiProblem && error.code === "changed_meanwhile";
 }
 
 export function useEdit<Version extends Dated, Form extends object>(options: EditOptions<Version, Form>): Edit<Form> {
-  const { stored, formOf, put } = options;
+  const { stored, formOf, put, restore, readNewest } = options;
+  const isSame = options.isSame ?? ((one, other) => isEqual(formOf(one), formOf(other)));
   const [draft, setDraft] = useState<Draft<Version, Form> | null>(null);
   const [theirs, setTheirs] = useState<Version | null>(null);
   const submission = useSubmission(options.fields);
-  const isTyped = (one: Draft<Version, Form>) => !isSame(one.form, formOf(one.base));
+  const isTyped = (one: Draft<Version, Form>) => !isEqual(one.form, formOf(one.base));
   const isChanged = draft !== null && isTyped(draft);
-  // What was just saved may not have reached what is stored here yet.
-  const base = draft && (isChanged || isNewer(draft.base, stored)) ? draft.base : stored;
+  const base = draft && (isChanged || draft.over === stored) ? draft.base : stored;
   const form = isChanged ? draft.form : formOf(base);
   useBlocker({
     shouldBlockFn: ({ current, next }) => {
@@ -78,24 +85,35 @@ export function useEdit<Version extends Dated, Form extends object>(options: Edi
   // What was typed after it was sent stays.
   const adopt = async (version: Version, sent: Form) => {
     await options.onStored(version);
-    setDraft((now) => ({ base: version, form: now && !isSame(now.form, sent) ? now.form : formOf(version) }));
+    setDraft((now) => ({ base: version, form: now ? mergeForms(sent, now.form, formOf(version)) : formOf(version), over: stored }));
   };
   const saveOver = async (before: Version, sent: Form): Promise<void> => {
     let saved: Version;
     try {
       saved = await put(sent, before);
     } catch (error) {
-      if (!(error instanceof ApiProblem) || error.code !== "changed_meanwhile") throw error;
-      const newest = await options.readNewest();
+      if (!isConflict(error)) throw error;
+      const newest = await readNewest();
       // They changed something that is not in this form, so that there is nothing to choose.
-      if (isNewer(newest, before) && isSame(formOf(newest), formOf(before))) return saveOver(newest, sent);
+      if (newest.updatedAt !== before.updatedAt && isSame(newest, before)) return saveOver(newest, sent);
       setTheirs(newest);
       return;
     }
     await adopt(saved, sent);
-    const undo = async () => adopt(await put(formOf(before), saved), formOf(saved));
     const text = options.savedText;
-    showToast(typeof text === "string" ? text : text(saved), { action: { label: "Undo", run: undo } });
+    showToast(typeof text === "string" ? text : text(saved), { action: { label: "Undo", run: () => undo(before, saved) } });
+  };
+  // Whatever else was changed since stays; what this form has changed has to be as it was saved.
+  const undo = async (before: Version, saved: Version) => {
+    let restored: Version;
+    try {
+      restored = await restore(before, saved);
+    } catch (error) {
+      const newest = isConflict(error) ? await readNewest() : null;
+      if (!newest || !isSame(newest, saved)) throw error;
+      restored = await restore(before, newest);
+    }
+    await adopt(restored, formOf(saved));
   };
   const resolve = (version: Version, chosen: Form) => {
     setTheirs(null);
@@ -123,6 +141,7 @@ export function useEdit<Version extends Dated, Form extends object>(options: Edi
         theirs={formOf(theirs)}
         changedAt={theirs.updatedAt}
         compare={options.compare}
+        canMerge={options.canMerge !== false}
         onClose={() => setTheirs(null)}
         onTheirs={() => {
           setTheirs(null);
@@ -142,6 +161,7 @@ function Conflict<Form extends object>({
   theirs,
   changedAt,
   compare,
+  canMerge,
   onClose,
   onTheirs,
   onForm,
@@ -151,6 +171,7 @@ function Conflict<Form extends object>({
   theirs: Form;
   changedAt: string | null | undefined;
   compare: (mine: Form, theirs: Form) => VersionRow[];
+  canMerge: boolean;
   onClose: () => void;
   onTheirs: () => void;
   onForm: (chosen: Form) => void;
@@ -164,8 +185,16 @@ function Conflict<Form extends object>({
       onClose={onClose}
       onTheirs={onTheirs}
       onMine={() => onForm(mine)}
-      onMerged={isOneOfThem ? undefined : () => onForm(merged)}
+      onMerged={isOneOfThem || !canMerge ? undefined : () => onForm(merged)}
     />
+  );
+}
+
+export function DiscardButton({ edit }: { edit: Edit<object> }) {
+  return (
+    <Button onClick={edit.discard} disabledReason={edit.isChanged ? undefined : "Nothing is changed"}>
+      Discard
+    </Button>
   );
 }
 
@@ -191,28 +220,30 @@ export function EditForm({
   const wrong = submission.error ? 0 : (submission.problem?.fields.length ?? 0);
   const unsaveable = submission.isBusy ? "One moment" : isChanged ? reason : "Nothing is changed";
   return (
-    <form
-      className={className}
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (!unsaveable) void submission.run(edit.save);
-      }}
-      onKeyDown={sendByKeys}
-    >
-      {children}
-      <SubmissionError submission={submission} />
-      <div className={`form-actions ${actionsClass}`}>
-        <Button look={look} type="submit" writes disabledReason={unsaveable}>
-          {submit}
-        </Button>
-        {isChanged && <Button onClick={edit.discard}>Discard</Button>}
-        {wrong > 0 && (
-          <span className="field-error" role="alert">
-            {wrong === 1 ? "One field is wrong." : `${wrong} fields are wrong.`} Nothing is saved.
-          </span>
-        )}
-      </div>
+    <>
+      <form
+        className={className}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!unsaveable) void submission.run(edit.save);
+        }}
+        onKeyDown={sendByKeys}
+      >
+        {children}
+        <SubmissionError submission={submission} />
+        <div className={`form-actions ${actionsClass}`}>
+          <Button look={look} type="submit" writes disabledReason={unsaveable}>
+            {submit}
+          </Button>
+          <DiscardButton edit={edit} />
+          {wrong > 0 && (
+            <span className="field-error" role="alert">
+              {wrong === 1 ? "One field is wrong." : `${wrong} fields are wrong.`} Nothing is saved.
+            </span>
+          )}
+        </div>
+      </form>
       {edit.conflict}
-    </form>
+    </>
   );
 }

@@ -1,6 +1,7 @@
 // The configuration policy of a group or of a device type, as JSON.
 import { useQueryClient } from "@tanstack/react-query";
 import type { Schemas } from "~/api/client";
+import { fetchNewest } from "~/api/queries";
 import { EditForm, useEdit } from "./edit";
 import { TextArea } from "./field";
 import { differing } from "./versions";
@@ -15,6 +16,8 @@ function parse(text: string): Policy["policy"] {
   }
 }
 
+// The version of a policy that nobody has set yet.
+const NEVER_SET = "0";
 const textOf = (found: Policy) => JSON.stringify(found.policy, null, 2);
 
 export interface PolicyQuery {
@@ -26,7 +29,7 @@ interface PolicyProps {
   found: Policy;
   query: PolicyQuery;
   explanation: string;
-  put: (policy: Policy["policy"], ifUpdatedAt: string | undefined) => Promise<Policy>;
+  put: (policy: Policy["policy"], ifUpdatedAt: string) => Promise<Policy>;
 }
 
 function Editable({ found, query, explanation, put }: PolicyProps) {
@@ -34,8 +37,9 @@ function Editable({ found, query, explanation, put }: PolicyProps) {
   const edit = useEdit({
     stored: found,
     formOf: (version) => ({ text: textOf(version) }),
-    put: ({ text }, before) => put(parse(text), before.updatedAt),
-    readNewest: () => client.fetchQuery({ ...query, staleTime: 0 }),
+    put: ({ text }, before) => put(parse(text), before.updatedAt ?? NEVER_SET),
+    restore: ({ policy }, before) => put(policy, before.updatedAt ?? NEVER_SET),
+    readNewest: () => fetchNewest(query),
     onStored: (version) => void client.setQueryData(query.queryKey, version),
     compare: (mine, theirs) => differing([{ label: "Policy", mine: mine.text, theirs: theirs.text }]),
     savedText: "The policy is saved. Devices that differ are listed as drift.",

@@ -14,7 +14,7 @@ export function mergeForms<Form extends object>(base: Form, mine: Form, theirs: 
   const merged = { ...theirs };
   for (const name of Object.keys(mine) as (keyof Form)[]) {
     const value = mine[name];
-    if (typeof value === "object" && value !== null) merged[name] = mergeForms(base[name] as object, value, theirs[name] as object) as typeof value;
+    if (typeof value === "object" && value !== null) merged[name] = mergeForms((base[name] ?? {}) as object, value, (theirs[name] ?? {}) as object) as typeof value;
     else if ((value ?? "") !== (base[name] ?? "")) merged[name] = value;
   }
   return merged;

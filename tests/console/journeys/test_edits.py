@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.conftest import OpenConsole
+from tests.waiting import eventually
 from tests.world import World, ok
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
@@ -24,7 +25,8 @@ def test_what_is_typed_about_a_group_stays_while_others_change_it(
     world: World, browse: OpenConsole
 ) -> None:
     ada = world.person("ada")
-    port, rail = ada.group("Port"), ada.group("Rail")
+    port = ada.group("Port")
+    ada.group("Rail")
     harbour = ada.group("Harbour", parent=port)
     with browse(world, ada) as console:
         console.keep_toasts()
@@ -42,6 +44,11 @@ def test_what_is_typed_about_a_group_stays_while_others_change_it(
         expect(description).to_have_value("Ships")
         save.click()  # where it is does not stand in this form: nothing to ask
         expect(toasts).to_contain_text("The group is changed.")
+        undo = page.get_by_role("button", name="Undo")
+        undo.first.click()  # each undoes its own, whatever was changed in between
+        eventually(lambda: ok(ada.get("/group", groupId=harbour))[0]["parent"] == port)
+        undo.click()
+        expect(description).to_have_value("")
 
         description.fill("Ships and cranes")
         ok(ada.put("/group", {"groupId": harbour, "name": "Quay"}))  # by somebody else
@@ -50,10 +57,15 @@ def test_what_is_typed_about_a_group_stays_while_others_change_it(
         choose(page, "Take both")
         expect(page.get_by_role("heading", level=1)).to_have_text("Quay")
         expect(description).to_have_value("Ships and cranes")
-        page.get_by_role("button", name="Undo").last.click()
-        expect(description).to_have_value("Ships")
+        tags = page.get_by_label("Tags")
+        tags.fill("wet")  # typed after it was saved, and not undone
+        undo.click()
+        expect(description).to_have_value("")
+        expect(tags).to_have_value("wet")
+        save.click()
+        eventually(lambda: ok(ada.get("/group", groupId=harbour))[0]["tags"] == ["wet"])
         group = ok(ada.get("/group", groupId=harbour))[0]
-        assert (group["name"], group["parent"]) == ("Quay", rail)
+        assert (group["name"], group.get("description", "")) == ("Quay", "")
 
 
 def test_what_is_typed_into_a_policy_stays_while_others_change_it(
@@ -61,7 +73,6 @@ def test_what_is_typed_into_a_policy_stays_while_others_change_it(
 ) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
-    ok(ada.put("/group/configuration", {"groupId": harbour, "policy": {"reportEverySeconds": 900}}))
     with browse(world, ada) as console:
         console.keep_toasts()
         console.expected_statuses = {409}
@@ -81,6 +92,46 @@ def test_what_is_typed_into_a_policy_stays_while_others_change_it(
         assert stored == {"reportEverySeconds": 60}
         page.get_by_role("button", name="Undo").click()
         expect(policy).to_have_value(json.dumps(theirs["policy"], indent=2))
+
+
+def test_a_secret_that_somebody_else_replaced_is_not_saved_over_and_an_undo_restores_one(
+    world: World, browse: OpenConsole
+) -> None:
+    """The form shows neither, so that it cannot tell them apart."""
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    url = "http://127.0.0.1:9/"
+    named = {"name": "To the lake", "params": {"bearer": "first"}}
+    connector = ada.connector(harbour, url, enabled=False, **named)
+    which = {"groupId": harbour, "connectorId": connector}
+
+    def stored() -> str:
+        params = json.loads(ok(ada.get("/connector", **which))["params"])
+        return str(params["bearer"])
+
+    with browse(world, ada) as console:
+        console.keep_toasts()
+        console.expected_statuses = {409}
+        page = console.open(f"/g/{harbour}/connectors/{connector}?tab=edit")
+        form = page.get_by_role("tabpanel")
+        replace = form.get_by_role("button", name="Replace Bearer token")
+        bearer = form.get_by_label("Bearer token", exact=True)
+        save = form.get_by_role("button", name="Save", exact=True)
+        replace.click()
+        bearer.fill("second")
+        save.click()
+        eventually(lambda: stored() == "second")
+        page.get_by_role("button", name="Undo").click()
+        eventually(lambda: stored() == "first")
+
+        replace.click()
+        bearer.fill("mine")
+        ok(ada.put("/connector", {**which, "params": json.dumps({"url": url, "bearer": "theirs"})}))
+        save.click()
+        choose(page, "Take theirs")
+        expect(replace).to_be_visible()
+        expect(save).to_have_attribute("aria-disabled", "true")
+        assert stored() == "theirs"
 
 
 def test_a_draft_of_a_decoder_is_not_left_by_mistake_and_is_undone(

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
+import { fetchNewest } from "~/api/queries";
 import { EditForm, useEdit } from "~/ui/edit";
 import { TextArea } from "~/ui/field";
 import { Card } from "~/ui/page";
@@ -13,12 +14,16 @@ import { FormatFields, NameFields, ParamFields, PolicyFields, ScopeFields } from
 import { fieldsOf, type FormField } from "./schema-form";
 import { connectorQuery, connectorTypesQuery, refreshConnector, type Connector } from "./queries";
 
-const WIRE_FIELDS = ["name", "description", "params", "deviceTypes", "deviceIds", "messageFilter", "format", "retryPolicy", "dataFailurePolicy", "tags"];
+const WIRE_FIELDS = ["name", "description", "deviceTypes", "deviceIds", "messageFilter", "format", "retryPolicy", "dataFailurePolicy", "tags"];
 
 function updateBody({ groupId, id, updatedAt }: Connector, form: ConnectorForm, fields: readonly FormField[]) {
   const { retry, ...rest } = bodyOf(form, fields);
   // An empty text restores the service's own backoff.
   return { groupId, connectorId: id, ...rest, retryPolicy: retry ?? "", ifUpdatedAt: updatedAt };
+}
+
+function storingDurationOf({ dataFailurePolicy }: Connector): number {
+  return dataFailurePolicy?.storingDuration ?? 0;
 }
 
 function Cards({ connector, fields, formats }: { connector: Connector; fields: readonly FormField[]; formats: readonly string[] }) {
@@ -27,14 +32,20 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
     stored: connector,
     formOf: (version) => formOf(version, fields),
     put: (form, before) => read(api.PUT("/connector", { body: updateBody(before, form, fields) })),
-    readNewest: () => client.fetchQuery({ ...connectorQuery(connector.groupId, connector.id), staleTime: 0 }),
+    restore: (version, before) => {
+      const dataFailurePolicy = { storingDuration: storingDurationOf(version) };
+      return read(api.PUT("/connector", { body: { ...updateBody(before, formOf(version, fields), fields), params: version.params, dataFailurePolicy } }));
+    },
+    isSame: (one, other) =>
+      one.params === other.params && storingDurationOf(one) === storingDurationOf(other) && differences(formOf(one, fields), formOf(other, fields), fields).length === 0,
+    readNewest: () => fetchNewest(connectorQuery(connector.groupId, connector.id)),
     onStored: (version) => {
       refreshConnector(client, version);
       void client.invalidateQueries({ queryKey: ["audit"] });
     },
     compare: (mine, theirs) => differences(mine, theirs, fields),
     savedText: "Saved.",
-    fields: WIRE_FIELDS,
+    fields: [...WIRE_FIELDS, ...fields.map((each) => `params.${each.path}`)],
   });
   const { form, change } = edit;
   const props = { form, fields, problem: edit.submission.problem, onChange: change };

@@ -1,4 +1,5 @@
 // The fields of a connector: used to edit one and to create one.
+import { useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { api, read, type ApiProblem } from "~/api/client";
 import { DevicesField } from "~/pages/devices/device-picker";
@@ -19,12 +20,15 @@ export function ParamFields({ form, fields, problem, onChange }: FormProps) {
   const shown = fields.filter((each) => each.path !== "template");
   const required = shown.filter((each) => each.isRequired || each.path === "subgroups");
   const advanced = shown.filter((each) => !required.includes(each));
-  const isOpen = advanced.some((each) => form.values[each.path]) || problem?.fields.some((each) => advanced.some((one) => each.field === `params.${one.path}`));
+  const hasValue = advanced.some((each) => form.values[each.path]);
+  // It stays open when its only value is emptied, as a secret is that is replaced.
+  const [isOpened, setOpened] = useState(hasValue);
+  const isOpen = isOpened || hasValue || problem?.fields.some((each) => advanced.some((one) => each.field === `params.${one.path}`));
   return (
     <>
       <SchemaFields fields={required} values={form.values} problem={problem} onChange={set} />
       {advanced.length > 0 && (
-        <details className="advanced" open={isOpen || undefined}>
+        <details className="advanced" open={isOpen || undefined} onToggle={(event) => setOpened(event.currentTarget.open)}>
           <summary>More settings of this type</summary>
           <div className="form">
             <SchemaFields fields={advanced} values={form.values} problem={problem} onChange={set} />

@@ -4,6 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
+import { fetchNewest } from "~/api/queries";
 import { GroupName } from "~/pages/devices/devices-page";
 import { EditForm, useEdit } from "~/ui/edit";
 import { TextArea } from "~/ui/field";
@@ -125,12 +126,14 @@ function pretty(text: string | null | undefined): string {
 
 function Own({ device }: { device: Device }) {
   const client = useQueryClient();
-  const { deviceId } = device;
+  const { deviceId, groupId } = device;
+  const put = (configuration: string, { updatedAt }: Device) => read(api.PUT("/device", { body: { deviceId, groupId, configuration, ifUpdatedAt: updatedAt } }));
   const edit = useEdit({
     stored: device,
     formOf: (version) => ({ text: pretty(version.configuration) }),
-    put: ({ text }, before) => read(api.PUT("/device", { body: { deviceId, groupId: before.groupId, configuration: text, ifUpdatedAt: before.updatedAt } })),
-    readNewest: () => client.fetchQuery({ ...deviceQuery(deviceId), staleTime: 0 }),
+    put: ({ text }, before) => put(text, before),
+    restore: ({ configuration }, before) => put(configuration ?? "", before),
+    readNewest: () => fetchNewest(deviceQuery(deviceId)),
     onStored: (version) => {
       client.setQueryData(deviceQuery(deviceId).queryKey, version);
       void client.invalidateQueries({ queryKey: ["device-configuration", deviceId] });

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
-import { groupQuery, queryClient } from "~/api/queries";
+import { fetchNewest, groupQuery, queryClient } from "~/api/queries";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
@@ -52,7 +52,9 @@ function About({ group }: { group: Group }) {
       const list = tags.split(",").map((tag) => tag.trim()).filter(Boolean);
       return put(before, { ...texts, tags: list, ...(roleId && roleId !== before.defaultRole && { roleId }) });
     },
-    readNewest: () => queryClient.fetchQuery({ ...groupQuery(group.id), staleTime: 0 }),
+    restore: ({ name = "", description = "", tags = [], defaultRole }, before) =>
+      put(before, { name, description, tags, ...(defaultRole && defaultRole !== before.defaultRole && { roleId: defaultRole }) }),
+    readNewest: () => fetchNewest(groupQuery(group.id)),
     onStored: refresh,
     compare: (mine, theirs) =>
       differing([
@@ -93,7 +95,13 @@ function Move({ group, onClose }: { group: Group; onClose: () => void }) {
     const before = group.parent ?? "";
     const moved = await put(group, { parent: target ?? "" });
     await refresh(group);
-    showToast(`${group.name ?? "The group"} is moved.`, { action: { label: "Undo", run: () => put(moved, { parent: before }).then(refresh) } });
+    const undo = async () => {
+      const newest = await fetchNewest(groupQuery(group.id));
+      if (newest.parent !== moved.parent) throw new Error("It was moved again since then, and stays where it is.");
+      await put(newest, { parent: before });
+      await refresh(group);
+    };
+    showToast(`${group.name ?? "The group"} is moved.`, { action: { label: "Undo", run: undo } });
     onClose();
   };
   const where = target === "" ? "the top" : (targetGroup.data?.name ?? "…");

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
-import { groupQuery } from "~/api/queries";
+import { fetchNewest, groupQuery } from "~/api/queries";
 import { parseParams } from "~/pages/connectors/params";
 import { fieldsOf, type FormField } from "~/pages/connectors/schema-form";
 import { Button } from "~/ui/button";
@@ -59,7 +59,7 @@ function About({ notification }: { notification: Notification }) {
   );
 }
 
-const WIRE_FIELDS = ["name", "type", "reason", "deviceId", "deviceTypes", "schedule", "params"];
+const WIRE_FIELDS = ["name", "type", "reason", "deviceId", "deviceTypes", "schedule", "params.geofence"];
 
 function Fields({ notification, fields }: { notification: Notification; fields: readonly FormField[] }) {
   const client = useQueryClient();
@@ -68,11 +68,14 @@ function Fields({ notification, fields }: { notification: Notification; fields: 
     stored: notification,
     formOf: (version) => formOf(version, fields),
     put: (form, before) => read(api.PUT("/notification", { body: { groupId, notificationId, ...bodyOf(form, fields), ifUpdatedAt: before.updatedAt } })),
-    readNewest: () => client.fetchQuery({ ...notificationQuery(groupId, notificationId), staleTime: 0 }),
+    restore: (version, { updatedAt }) =>
+      read(api.PUT("/notification", { body: { groupId, notificationId, ...bodyOf(formOf(version, fields), fields), params: version.params, ifUpdatedAt: updatedAt } })),
+    isSame: (one, other) => one.params === other.params && differences(formOf(one, fields), formOf(other, fields)).length === 0,
+    readNewest: () => fetchNewest(notificationQuery(groupId, notificationId)),
     onStored: (version) => refreshNotification(client, version),
     compare: differences,
     savedText: "Saved.",
-    fields: WIRE_FIELDS,
+    fields: [...WIRE_FIELDS, ...fields.map((each) => `params.${each.path}`)],
   });
   return (
     <EditForm edit={edit} reason={isComplete(edit.form, fields)} className="edit-form" actionsClass="edit-actions">

@@ -4,10 +4,11 @@ import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query
 import { Link, useNavigate } from "@tanstack/react-router";
 import { api, ApiProblem, read, type Schemas } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
+import { fetchNewest } from "~/api/queries";
 import { GroupName } from "~/pages/devices/devices-page";
 import { Button } from "~/ui/button";
 import { Diff } from "~/ui/diff";
-import { useEdit } from "~/ui/edit";
+import { DiscardButton, useEdit } from "~/ui/edit";
 import { Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { SubmissionError } from "~/ui/form";
 import { COMMAND, isCommand } from "~/ui/keys";
@@ -36,6 +37,11 @@ const START = `function decodeUplink(input) {
 interface DecoderForm {
   kind: NonNullable<TypeDecoder["decoder"]> | "";
   source: string;
+}
+
+// An empty kind is no decoder.
+function formOf({ decoder, decoderSource }: TypeDecoder): DecoderForm {
+  return { kind: decoder ?? "", source: decoderSource ?? "" };
 }
 
 function decoderOf({ kind, source }: DecoderForm) {
@@ -84,14 +90,18 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
   const rights = useRights(groupId);
   const navigate = useNavigate();
   const client = useQueryClient();
+  const put = (form: DecoderForm, { decodedLocation, updatedAt }: TypeDecoder) =>
+    read(api.PUT("/device/type/decoder", { body: { type, ...decoderOf(form), ...(decodedLocation ? { decodedLocation } : {}), ifUpdatedAt: updatedAt } }));
   const edit = useEdit({
     stored: present,
-    // An empty kind is no decoder.
-    formOf: (version): DecoderForm => ({ kind: version.decoder ?? "", source: version.decoderSource ?? "" }),
-    put: (form, { decodedLocation, updatedAt }) =>
-      read(api.PUT("/device/type/decoder", { body: { type, ...decoderOf(form), ...(decodedLocation ? { decodedLocation } : {}), ifUpdatedAt: updatedAt } })),
-    readNewest: () => client.fetchQuery({ ...decoderQuery(type), staleTime: 0 }),
-    onStored: (version) => void client.setQueryData(decoderQuery(type).queryKey, version),
+    formOf,
+    put,
+    restore: (version, before) => put(formOf(version), before),
+    readNewest: () => fetchNewest(decoderQuery(type)),
+    onStored: (version) => {
+      client.setQueryData(decoderQuery(type).queryKey, version);
+      if (run.isError) run.reset();
+    },
     compare: (mine, theirs) =>
       differing([
         { label: "Kind", mine: mine.kind, theirs: theirs.kind },
@@ -99,6 +109,7 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
       ]),
     savedText: ({ warnings }) => (warnings?.length ? `Saved. ${warnings.join("; ")}.` : "Saved. New payloads are decoded with it within two seconds."),
     fields: ["decoderSource", "decoder"],
+    canMerge: false,
   });
   const { isChanged, submission } = edit;
   // Where there is none yet, one is begun.
@@ -128,7 +139,14 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
   const problem = run.error instanceof ApiProblem ? run.error : null;
   const ofSource = (errorOf: (field: string) => string | undefined) => errorOf("decoderSource") ?? errorOf("decoder");
   const sourceOfRun = ofSource((field) => fieldError(problem, field));
-  const start = () => run.mutate({ groupId, isPasted: given.payloads.length > 0 });
+  const start = () => {
+    submission.reset();
+    run.mutate({ groupId, isPasted: given.payloads.length > 0 });
+  };
+  const change = (form: DecoderForm) => {
+    if (run.isError) run.reset();
+    edit.change(form);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (isCommand(event, "Enter") && mayTry && !run.isPending && !given.error) start();
   };
@@ -136,9 +154,9 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
     <Card title="Decoder" note={!isChanged && present.decoder ? "As it is in use" : "A draft: nothing is saved yet"}>
       <div className="bench">
         <div className="form" onKeyDown={onKeyDown}>
-          <Select label="Kind" options={KINDS} value={kind} onChange={(event) => edit.change({ kind: event.target.value as typeof kind, source })} />
+          <Select label="Kind" options={KINDS} value={kind} onChange={(event) => change({ kind: event.target.value as typeof kind, source })} />
           {kind !== "cayenneLpp" && (
-            <TextArea label="Source" isCode rows={12} value={source} error={sourceOfRun ?? ofSource(submission.errorOf)} hint={`${COMMAND} Enter tries it. It runs in a sandbox and stores nothing.`} onChange={(event) => edit.change({ kind, source: event.target.value })} />
+            <TextArea label="Source" isCode rows={12} value={source} error={ofSource(submission.errorOf) ?? sourceOfRun} hint={`${COMMAND} Enter tries it. It runs in a sandbox and stores nothing.`} onChange={(event) => change({ kind, source: event.target.value })} />
           )}
           <TextArea
             label="Payloads"
@@ -172,17 +190,17 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
                 Save for all devices
               </Button>
             )}
-            {isChanged && <Button onClick={edit.discard}>Discard</Button>}
+            <DiscardButton edit={edit} />
             {present.decoder && !isChanged && mayCall(rights, "POST /device/redecode") && (
               <Link to="/g/$groupId/jobs" params={{ groupId: pageGroupId ?? groupId }} search={{ new: "redecode", type, below: true }} className="button button-normal">
                 Redecode stored records
               </Link>
             )}
           </div>
+          <SubmissionError submission={submission} />
           {!rights.isOperator && <p className="ink-2">A decoder belongs to the type in all groups, so operators save it. Copy your draft to them.</p>}
         </div>
         <div aria-live="polite">
-          <SubmissionError submission={submission} />
           {run.error && !sourceOfRun && <ErrorState error={run.error} operation="POST /device/type/preview" groupId={groupId} noun="device of this type" />}
           {run.data && (
             <>

@@ -101,8 +101,7 @@ def test_a_secret_that_somebody_else_replaced_is_not_saved_over_and_an_undo_rest
     ada = world.person("ada")
     harbour = ada.group("Harbour")
     url = "http://127.0.0.1:9/"
-    named = {"name": "To the lake", "params": {"bearer": "first"}}
-    connector = ada.connector(harbour, url, enabled=False, **named)
+    connector = ada.connector(harbour, url, params={"bearer": "first"}, enabled=False)
     which = {"groupId": harbour, "connectorId": connector}
 
     def stored() -> str:

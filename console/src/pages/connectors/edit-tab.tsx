@@ -16,10 +16,11 @@ import { connectorQuery, connectorTypesQuery, refreshConnector, type Connector }
 
 const WIRE_FIELDS = ["name", "description", "deviceTypes", "deviceIds", "messageFilter", "format", "retryPolicy", "dataFailurePolicy", "tags"];
 
-function updateBody({ groupId, id, updatedAt }: Connector, form: ConnectorForm, fields: readonly FormField[]) {
-  const { retry, ...rest } = bodyOf(form, fields);
-  // An empty text restores the service's own backoff.
-  return { groupId, connectorId: id, ...rest, retryPolicy: retry ?? "", ifUpdatedAt: updatedAt };
+function updateBody(before: Connector, form: ConnectorForm, fields: readonly FormField[]) {
+  const { retry, name, ...rest } = bodyOf(form, fields);
+  const { groupId, id: connectorId, updatedAt: ifUpdatedAt } = before;
+  // One that has no name need not get one, and an empty text restores the service's own backoff.
+  return { groupId, connectorId, ...rest, ...(name || before.name ? { name } : {}), retryPolicy: retry ?? "", ifUpdatedAt };
 }
 
 function storingDurationOf({ dataFailurePolicy }: Connector): number {

@@ -126,13 +126,15 @@ function pretty(text: string | null | undefined): string {
 
 function Own({ device }: { device: Device }) {
   const client = useQueryClient();
-  const { deviceId, groupId } = device;
-  const put = (configuration: string, { updatedAt }: Device) => read(api.PUT("/device", { body: { deviceId, groupId, configuration, ifUpdatedAt: updatedAt } }));
+  const { deviceId } = device;
+  const put = (configuration: string, groupId: string, { updatedAt }: Device) =>
+    read(api.PUT("/device", { body: { deviceId, groupId, configuration, ifUpdatedAt: updatedAt } }));
   const edit = useEdit({
     stored: device,
     formOf: (version) => ({ text: pretty(version.configuration) }),
-    put: ({ text }, before) => put(text, before),
-    restore: ({ configuration }, before) => put(configuration ?? "", before),
+    // In the group where it is known to be now: it may have been moved since the form was begun.
+    put: ({ text }, before) => put(text, device.groupId, before),
+    restore: ({ configuration }, before) => put(configuration ?? "", before.groupId, before),
     readNewest: () => fetchNewest(deviceQuery(deviceId)),
     onStored: (version) => {
       client.setQueryData(deviceQuery(deviceId).queryKey, version);

@@ -34,8 +34,9 @@ function put(group: Group, body: Omit<GroupChange, "groupId">): Promise<Group> {
   return read(api.PUT("/group", { body: { groupId: group.id, ifUpdatedAt: group.updatedAt, ...body } }));
 }
 
-async function refresh({ id }: Group): Promise<void> {
-  await Promise.all([queryClient.invalidateQueries({ queryKey: ["group", id] }), queryClient.invalidateQueries({ queryKey: ["groups"] })]);
+async function refresh(group: Group): Promise<void> {
+  queryClient.setQueryData(groupQuery(group.id).queryKey, group);
+  await Promise.all([queryClient.invalidateQueries({ queryKey: ["group", group.id] }), queryClient.invalidateQueries({ queryKey: ["groups"] })]);
 }
 
 function formOf(group: Group) {
@@ -94,12 +95,11 @@ function Move({ group, onClose }: { group: Group; onClose: () => void }) {
   const move = async () => {
     const before = group.parent ?? "";
     const moved = await put(group, { parent: target ?? "" });
-    await refresh(group);
+    await refresh(moved);
     const undo = async () => {
       const newest = await fetchNewest(groupQuery(group.id));
       if (newest.parent !== moved.parent) throw new Error("It was moved again since then, and stays where it is.");
-      await put(newest, { parent: before });
-      await refresh(group);
+      await refresh(await put(newest, { parent: before }));
     };
     showToast(`${group.name ?? "The group"} is moved.`, { action: { label: "Undo", run: undo } });
     onClose();

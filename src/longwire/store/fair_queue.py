@@ -27,11 +27,13 @@ class FairQueue(Generic[T]):
         self._lock = threading.Lock()
         self._waiting: dict[str, deque[T]] = {}
         self._running: dict[str, int] = {}
-        # The callers whose turn it is, each once, and a ticket for each: threads wait for tickets,
-        # because that needs no lock of Python's.
+        # The callers whose turn it is, each once.
         self._turns: deque[str] = deque()
         self._has_turn: set[str] = set()
-        self._tickets: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        # A lock for each idle thread, which waits for its release: only the thread that became idle
+        # last is woken, and the others sleep.
+        self._idle: list[threading.Lock] = []
+        self._stops = 0
         self._size = 0
 
     def __len__(self) -> int:
@@ -47,34 +49,27 @@ class FairQueue(Generic[T]):
                 items = self._waiting[caller] = deque()
             items.append(item)
             self._size += 1
-            has_turn = self._give_turn(caller)
-        if has_turn:
-            self._tickets.put(True)  # without the lock, which is what the thread needs next
+            self._give_turn(caller)
 
     def get(self, timeout_s: float | None) -> tuple[str, T] | None:
         """The next item, to be followed by `release`; raises `queue.Empty` after the timeout.
 
-        None for one of the threads for each call of `stop`.
+        None for one of the threads for each call of `stop`, once nobody has a turn.
         """
-        if timeout_s is None:
-            is_item = self._tickets.get_nowait()
-        else:
-            is_item = self._tickets.get(timeout=timeout_s)
-        if not is_item:
-            return None
-        with self._lock:
-            caller = self._turns.popleft()
-            self._has_turn.discard(caller)
-            items = self._waiting[caller]
-            item = items.popleft()
-            if not items:
-                del self._waiting[caller]
-            self._size -= 1
-            self._running[caller] = self._running.get(caller, 0) + 1
-            has_turn = self._give_turn(caller)
-        if has_turn:
-            self._tickets.put(True)
-        return caller, item
+        while True:
+            with self._lock:
+                if self._turns:
+                    return self._take_turn()
+                if self._stops:
+                    self._stops -= 1
+                    return None
+                if timeout_s is None:
+                    raise queue.Empty
+                wakeup = threading.Lock()
+                wakeup.acquire()
+                self._idle.append(wakeup)
+            if not wakeup.acquire(timeout=timeout_s) and self._is_still_idle(wakeup):
+                raise queue.Empty
 
     def release(self, caller: str) -> None:
         """The item of this caller is done."""
@@ -82,20 +77,45 @@ class FairQueue(Generic[T]):
             running = self._running.pop(caller) - 1
             if running:
                 self._running[caller] = running
-            has_turn = self._give_turn(caller)
-        if has_turn:
-            self._tickets.put(True)
+            self._give_turn(caller)
 
     def stop(self) -> None:
         """Have one thread get None."""
-        self._tickets.put(False)
+        with self._lock:
+            self._stops += 1
+            self._wake_thread()
 
-    def _give_turn(self, caller: str) -> bool:
-        """Whether there is one more turn, which needs a ticket."""
+    def _take_turn(self) -> tuple[str, T]:
+        caller = self._turns.popleft()
+        self._has_turn.discard(caller)
+        items = self._waiting[caller]
+        item = items.popleft()
+        if not items:
+            del self._waiting[caller]
+        self._size -= 1
+        self._running[caller] = self._running.get(caller, 0) + 1
+        self._give_turn(caller)
+        return caller, item
+
+    def _give_turn(self, caller: str) -> None:
+        """One more turn for a caller who has something waiting and may run it."""
         if caller not in self._waiting or caller in self._has_turn:
-            return False
+            return
         if caller != SERVICE and self._running.get(caller, 0) >= self._running_max:
-            return False
+            return
         self._turns.append(caller)
         self._has_turn.add(caller)
-        return True
+        self._wake_thread()
+
+    def _is_still_idle(self, wakeup: threading.Lock) -> bool:
+        """Whether a thread that no longer waits was woken by nobody, not even just now."""
+        with self._lock:
+            is_idle = wakeup in self._idle
+            if is_idle:
+                self._idle.remove(wakeup)
+        return is_idle
+
+    def _wake_thread(self) -> None:
+        """Threads that are busy look for turns themselves, before they become idle."""
+        if self._idle:
+            self._idle.pop().release()

@@ -43,6 +43,7 @@ _COLUMNS = [
         "deletion_at",
     )
 ]
+_SELECT = sa.select(*_COLUMNS)
 _NAMES = [column.name for column in _COLUMNS]
 _TAGS = _NAMES.index("tags")
 _GROUP_IDS = [_NAMES.index("id"), _NAMES.index("parent_id")]
@@ -151,7 +152,7 @@ def list_page(
     tx: Tx, belonging: Actor, scope: Scope | None, below: str | None, request: PageRequest
 ) -> Page[Group]:
     """The groups somebody belongs to; within a scope when another one asks; at or below a group."""
-    statement = sa.select(*_COLUMNS).where(belongs(_table.c.id, belonging))
+    statement = _SELECT.where(belongs(_table.c.id, belonging))
     if scope is not None:
         statement = statement.where(within(_table.c.id, scope))
     if below is not None:

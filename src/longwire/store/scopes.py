@@ -1,11 +1,17 @@
-"""A `Scope` in SQL: the condition that keeps a query inside the groups it was bought for."""
+"""A `Scope` in SQL: the condition that keeps a query inside the groups it was authorized for.
 
+Conditions are cached by caller, because building one takes longer than the database needs for it.
+"""
+
+import functools
 from typing import Any
 
 import sqlalchemy as sa
 
 from longwire.model import Actor, Scope
 from longwire.store import schema
+
+CALLERS_CACHED_MAX = 1_024
 
 
 def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool]:
@@ -14,12 +20,7 @@ def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool
         return column.in_(scope.group_ids)
     if scope.holder.is_operator:
         return sa.true()
-    path = schema.group_path
-    return column.in_(
-        sa.select(path.c.group_id).where(
-            path.c.ancestor_id.in_(_roots(scope.holder, scope.permission))
-        )
-    )
+    return column.in_(_subtrees(scope.holder, scope.permission))
 
 
 def topmost(
@@ -47,14 +48,28 @@ def reaches(scope: Scope, group_id: str) -> bool:
 
 def belongs(column: sa.ColumnElement[Any], actor: Actor) -> sa.ColumnElement[bool]:
     """True for groups that somebody belongs to, directly or through a group above."""
-    path = schema.group_path
-    return column.in_(sa.select(path.c.group_id).where(path.c.ancestor_id.in_(_homes(actor))))
+    return column.in_(_homes(actor))
 
 
+@functools.lru_cache(maxsize=CALLERS_CACHED_MAX)
 def _homes(actor: Actor) -> sa.Select[Any]:
+    """The groups that somebody belongs to, and all below them."""
     if actor.kind == "client":
-        return sa.select(schema.group.c.id).where(schema.group.c.id == actor.group_id)
-    return sa.select(schema.member.c.group_id).where(schema.member.c.user_id == actor.id)
+        own = sa.select(schema.group.c.id).where(schema.group.c.id == actor.group_id)
+    else:
+        own = sa.select(schema.member.c.group_id).where(schema.member.c.user_id == actor.id)
+    return _at_or_below(own)
+
+
+@functools.lru_cache(maxsize=CALLERS_CACHED_MAX)
+def _subtrees(actor: Actor, permission: str) -> sa.Select[Any]:
+    """The groups in which the actor holds the permission."""
+    return _at_or_below(_roots(actor, permission))
+
+
+def _at_or_below(groups: sa.Select[Any]) -> sa.Select[Any]:
+    path = schema.group_path
+    return sa.select(path.c.group_id).where(path.c.ancestor_id.in_(groups))
 
 
 def _roots(actor: Actor, permission: str) -> sa.Select[Any]:

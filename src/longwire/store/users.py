@@ -15,10 +15,19 @@ from longwire.store.scopes import within
 _table = schema.user
 _push = schema.push_token
 
+# Built once: building takes longer than running them.
+_BY_ID = sa.select(_table).where(_table.c.id == sa.bindparam("user_id"))
+_LATEST_PUSH_TOKEN = (
+    sa.select(_push)
+    .where(_push.c.user_id == sa.bindparam("user_id"))
+    .order_by(_push.c.created_at.desc(), _push.c.digest)
+    .limit(1)
+)
+
 
 def get(tx: Tx, user_id: str) -> User | None:
     """A person, for that person, for the operator, or for the service itself."""
-    row = tx.row(sa.select(_table).where(_table.c.id == user_id))
+    row = tx.row(_BY_ID, {"user_id": user_id})
     return to_user(row) if row else None
 
 
@@ -112,13 +121,7 @@ def update_seen_at(tx: Tx, user_id: str) -> None:
 
 
 def get_latest_push_token(tx: Tx, user_id: str) -> PushToken | None:
-    statement = (
-        sa.select(_push)
-        .where(_push.c.user_id == user_id)
-        .order_by(_push.c.created_at.desc(), _push.c.digest)
-        .limit(1)
-    )
-    row = tx.row(statement)
+    row = tx.row(_LATEST_PUSH_TOKEN, {"user_id": user_id})
     return _push_token(row) if row else None
 
 

@@ -73,8 +73,8 @@ class WorkerPool:
     when it starts, so that nobody waits in the batch of a slow one, and callers share the threads.
 
     `open_worker` opens what a thread needs (a connection) and yields the function that runs a batch
-    of jobs and sets `result` or `error` of each. It is called with an empty tuple for housekeeping:
-    after every batch, once its results are published, and when idle.
+    of jobs and sets `result` or `error` of each. Where batches are atomic, it is called with an
+    empty tuple for housekeeping: after every batch, once its results are published, and when idle.
     """
 
     def __init__(
@@ -171,7 +171,8 @@ class WorkerPool:
                 self._queue.release(job.caller)
         if batch.taken:
             _publish(batch.taken)
-        self._run_batch(run, (), ())
+        if self._is_atomic:
+            self._run_batch(run, (), ())
         return not batch.is_stopped or self._stop_later()
 
     def _stop_later(self) -> bool:
@@ -215,7 +216,10 @@ class _Batch(Iterator[QueuedWork[Any]]):
         if self._is_atomic and len(self.taken) == 1:
             self._deadline = time.monotonic() + COMMIT_AFTER_S
         if self.taken and (
-            len(self.taken) >= self._most or time.monotonic() >= self._deadline or self.is_stopped
+            not len(self._waiting)
+            or len(self.taken) >= self._most
+            or time.monotonic() >= self._deadline
+            or self.is_stopped
         ):
             raise StopIteration
         try:

@@ -115,6 +115,10 @@ export function useEdit<Version extends Dated, Form extends object>(options: Edi
     }
     await adopt(restored, formOf(saved));
   };
+  const discard = () => {
+    setDraft(null);
+    submission.reset();
+  };
   const resolve = (version: Version, chosen: Form) => {
     setTheirs(null);
     setDraft({ base: version, form: chosen });
@@ -128,10 +132,7 @@ export function useEdit<Version extends Dated, Form extends object>(options: Edi
         const from = now && isTyped(now) ? now : { base, form };
         return { base: from.base, form: { ...from.form, ...part } };
       }),
-    discard: () => {
-      setDraft(null);
-      submission.reset();
-    },
+    discard,
     save: () => saveOver(base, form),
     submission,
     conflict: theirs && (
@@ -145,8 +146,7 @@ export function useEdit<Version extends Dated, Form extends object>(options: Edi
         onClose={() => setTheirs(null)}
         onTheirs={() => {
           setTheirs(null);
-          submission.reset();
-          setDraft({ base: theirs, form: formOf(theirs) });
+          discard();
           void options.onStored(theirs);
         }}
         onForm={(chosen) => resolve(theirs, chosen)}

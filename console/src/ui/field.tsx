@@ -1,4 +1,4 @@
-import { useId, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, type TextareaHTMLAttributes } from "react";
+import { useId, useLayoutEffect, useRef, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, type TextareaHTMLAttributes } from "react";
 import type { ApiProblem } from "~/api/client";
 
 // The message of the service about one field, by the field's name on the wire.
@@ -6,6 +6,34 @@ export function fieldError(problem: ApiProblem | null, name: string): string | u
   const found = problem?.fields.find((each) => each.field === name || each.field.startsWith(`${name}.`) || each.field.startsWith(`${name}[`));
   if (!found) return undefined;
   return found.field === name ? found.message : `${found.field}: ${found.message}`;
+}
+
+// Fields that are folded away, and unfolded when one of them has a value or an error.
+export function MoreFields({
+  summary,
+  names,
+  hasValue = false,
+  problem,
+  children,
+}: {
+  summary: string;
+  names: readonly string[];
+  hasValue?: boolean;
+  problem: ApiProblem | null;
+  children: ReactNode;
+}) {
+  const details = useRef<HTMLDetailsElement>(null);
+  const hasError = names.some((name) => fieldError(problem, name));
+  // Nothing closes it but its reader: not a secret either that is emptied to be replaced.
+  useLayoutEffect(() => {
+    if (details.current && (hasValue || hasError)) details.current.open = true;
+  }, [hasValue, hasError && problem]);
+  return (
+    <details className="more-fields" ref={details}>
+      <summary>{summary}</summary>
+      <div className="form">{children}</div>
+    </details>
+  );
 }
 
 interface Described {

@@ -96,8 +96,10 @@ def test_a_configuration_says_where_it_is_from_and_a_change_of_somebody_else_is_
         expect(page.get_by_role("heading", level=1)).to_have_text("Warm room")
         dialog.get_by_role("button", name="Save mine").click()
         expect(page.get_by_text("Saved the configuration of Warm room")).to_be_visible()
+        ok(ada.put("/device", {**which, "name": "Cool room"}))  # which the undo leaves alone
         page.get_by_role("button", name="Undo").click()
         expect(text).to_have_value(re.compile("theirs"))
+        assert ok(ada.get("/device", deviceId=device))["name"] == "Cool room"
 
 
 def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(

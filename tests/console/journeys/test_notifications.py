@@ -1,5 +1,6 @@
 """Who is notified when a device leaves, drawn on a map."""
 
+import json
 import re
 
 import pytest
@@ -8,6 +9,7 @@ from playwright.sync_api import expect
 from tests.console.browser import drag
 from tests.console.conftest import NOWHERE, OpenConsole
 from tests.delivery.receiver import Receiver
+from tests.waiting import eventually
 from tests.world import World, ok
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
@@ -49,6 +51,17 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("line 1, column 4")).to_be_visible()
         page.get_by_role("textbox", name="Subject").fill("{{ message.deviceName }} left")
+        # An error in a field that is folded away unfolds it.
+        more = page.get_by_text("More settings of this type")
+        signing = page.get_by_label("Signing secret", exact=True)
+        more.click()
+        signing.fill("too short")
+        more.click()
+        expect(signing).to_be_hidden()
+        page.get_by_role("button", name="Save").click()
+        expect(signing).to_be_visible()
+        expect(signing).to_have_attribute("aria-invalid", "true")
+        signing.fill("")
         page.get_by_role("button", name="Save").click()
         expect(page).to_have_url(re.compile("/notifications/ntf_"))
         # The first position says where it is; the second one, far away, that it has left.
@@ -79,7 +92,7 @@ def test_an_undo_restores_what_somebody_else_had_saved(world: World, browse: Ope
     """Not what the form began with, which theirs had replaced."""
     ada = world.person("ada")
     harbour = ada.group("Harbour")
-    notification = ada.notification(harbour, NOWHERE, name="alarm")
+    notification = ada.notification(harbour, NOWHERE, name="alarm", params={"bearer": "first"})
     with browse(world, ada) as console:
         console.keep_toasts()
         console.expected_statuses = {409}
@@ -95,3 +108,13 @@ def test_an_undo_restores_what_somebody_else_had_saved(world: World, browse: Ope
         page.get_by_role("button", name="Undo").click()
         expect(url).to_have_value(NOWHERE)
         assert ok(ada.get("/notification", **which))["name"] == "theirs"
+
+        def bearer() -> object:
+            return json.loads(ok(ada.get("/notification", **which))["params"])["bearer"]
+
+        page.get_by_role("button", name="Replace Bearer token").click()
+        page.get_by_label("Bearer token", exact=True).fill("second")
+        page.get_by_role("button", name="Save", exact=True).click()
+        eventually(lambda: bearer() == "second")
+        page.get_by_role("button", name="Undo").click()
+        eventually(lambda: bearer() == "first")

@@ -1,12 +1,11 @@
 // The fields of a connector: used to edit one and to create one.
-import { useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { api, read, type ApiProblem } from "~/api/client";
 import { DevicesField } from "~/pages/devices/device-picker";
 import { Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { words, type ConnectorForm } from "./form";
 import type { FormField } from "./schema-form";
-import { SchemaFields } from "./schema-fields";
+import { SchemaFields, TypeFields } from "./schema-fields";
 
 export interface FormProps {
   form: ConnectorForm;
@@ -16,26 +15,14 @@ export interface FormProps {
 }
 
 export function ParamFields({ form, fields, problem, onChange }: FormProps) {
-  const set = (path: string, value: string) => onChange({ values: { ...form.values, [path]: value } });
-  const shown = fields.filter((each) => each.path !== "template");
-  const required = shown.filter((each) => each.isRequired || each.path === "subgroups");
-  const advanced = shown.filter((each) => !required.includes(each));
-  const hasValue = advanced.some((each) => form.values[each.path]);
-  // It stays open when its only value is emptied, as a secret is that is replaced.
-  const [isOpened, setOpened] = useState(hasValue);
-  const isOpen = isOpened || hasValue || problem?.fields.some((each) => advanced.some((one) => each.field === `params.${one.path}`));
   return (
-    <>
-      <SchemaFields fields={required} values={form.values} problem={problem} onChange={set} />
-      {advanced.length > 0 && (
-        <details className="advanced" open={isOpen || undefined} onToggle={(event) => setOpened(event.currentTarget.open)}>
-          <summary>More settings of this type</summary>
-          <div className="form">
-            <SchemaFields fields={advanced} values={form.values} problem={problem} onChange={set} />
-          </div>
-        </details>
-      )}
-    </>
+    <TypeFields
+      fields={fields.filter((each) => each.path !== "template")}
+      isFirst={(each) => each.isRequired || each.path === "subgroups"}
+      values={form.values}
+      problem={problem}
+      onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })}
+    />
   );
 }
 
@@ -101,6 +88,8 @@ export function NameFields({ form, problem, onChange }: FormProps) {
     </>
   );
 }
+
+export const POLICY_NAMES = ["retryPolicy", "dataFailurePolicy"];
 
 export function PolicyFields({ form, problem, onChange }: FormProps) {
   return (

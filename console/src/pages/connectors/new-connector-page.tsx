@@ -9,7 +9,7 @@ import { AttemptsTable } from "~/pages/messages/attempts";
 import { isDelivered, stateWords } from "~/pages/messages/words";
 import { useDeviceNames } from "~/pages/devices/device-picker";
 import { Button } from "~/ui/button";
-import { TextArea, fieldError } from "~/ui/field";
+import { MoreFields, TextArea, fieldError } from "~/ui/field";
 import { Card, PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { ErrorState, QueryView } from "~/ui/state";
@@ -17,7 +17,7 @@ import { showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
 import { draftOf, emptyForm, words, type ConnectorForm } from "./form";
-import { FormatFields, NameFields, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
+import { FormatFields, NameFields, POLICY_NAMES, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
 import type { PreviewItem } from "./preview";
 import { MistakePlace, PreviewRows, PreviewSummary, WouldSend, chosenIndex, usePreview } from "./preview-panel";
 import { connectorTypesQuery, type Connector } from "./queries";
@@ -218,12 +218,9 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
             <NameFields {...props} />
           </Card>
           <Card title="Retries and dead letters" className="form">
-            <details>
-              <summary>5 attempts within 2 h, dead letters are kept 7 days</summary>
-              <div className="form">
-                <PolicyFields {...props} />
-              </div>
-            </details>
+            <MoreFields summary="5 attempts within 2 h, dead letters are kept 7 days" names={POLICY_NAMES} problem={problem}>
+              <PolicyFields {...props} />
+            </MoreFields>
           </Card>
           {isFilled && <WouldSend item={items[at]} />}
           {isFilled && mayResend && <TestDelivery groupId={groupId} form={form} fields={fields} record={items[at]} created={created} onCreated={setCreated} />}

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { ApiProblem } from "~/api/client";
 import { Button } from "~/ui/button";
-import { Checkbox, Select, TextArea, TextField, fieldError } from "~/ui/field";
+import { Checkbox, MoreFields, Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { MASK, mapLines, parseMapLines, type FormField, type FormValues } from "./schema-form";
 
 interface OneProps {
@@ -126,24 +126,39 @@ function OneField(props: OneProps) {
   );
 }
 
-export function SchemaFields({
-  fields,
-  values,
-  problem,
-  onChange,
-}: {
+interface FieldsProps {
   fields: readonly FormField[];
   values: FormValues;
   problem: ApiProblem | null;
   onChange: (path: string, value: string) => void;
-}) {
+}
+
+const nameOf = (field: FormField) => `params.${field.path}`;
+
+export function SchemaFields({ fields, values, problem, onChange }: FieldsProps) {
   return fields.map((field) => (
     <OneField
       key={field.path}
       field={field}
       value={values[field.path] ?? ""}
-      error={fieldError(problem, `params.${field.path}`)}
+      error={fieldError(problem, nameOf(field))}
       onChange={(value) => onChange(field.path, value)}
     />
   ));
+}
+
+// The fields of a type: the first ones are shown, the others can be unfolded.
+export function TypeFields({ isFirst, ...props }: FieldsProps & { isFirst: (field: FormField) => boolean }) {
+  const first = props.fields.filter(isFirst);
+  const more = props.fields.filter((each) => !isFirst(each));
+  return (
+    <>
+      <SchemaFields {...props} fields={first} />
+      {more.length > 0 && (
+        <MoreFields summary="More settings of this type" names={more.map(nameOf)} hasValue={more.some((each) => props.values[each.path])} problem={props.problem}>
+          <SchemaFields {...props} fields={more} />
+        </MoreFields>
+      )}
+    </>
+  );
 }

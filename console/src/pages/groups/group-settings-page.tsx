@@ -34,6 +34,11 @@ function put(group: Group, body: Omit<GroupChange, "groupId">): Promise<Group> {
   return read(api.PUT("/group", { body: { groupId: group.id, ifUpdatedAt: group.updatedAt, ...body } }));
 }
 
+// Only another role is sent: each makes the service load the permissions of everybody again.
+function putAbout(before: Group, { roleId, ...about }: { name: string; description: string; tags: string[]; roleId: string }): Promise<Group> {
+  return put(before, { ...about, ...(roleId && roleId !== before.defaultRole && { roleId }) });
+}
+
 async function refresh(group: Group): Promise<void> {
   queryClient.setQueryData(groupQuery(group.id).queryKey, group);
   await Promise.all([queryClient.invalidateQueries({ queryKey: ["group", group.id] }), queryClient.invalidateQueries({ queryKey: ["groups"] })]);
@@ -49,12 +54,8 @@ function About({ group }: { group: Group }) {
   const edit = useEdit({
     stored: group,
     formOf,
-    put: ({ roleId, tags, ...texts }, before) => {
-      const list = tags.split(",").map((tag) => tag.trim()).filter(Boolean);
-      return put(before, { ...texts, tags: list, ...(roleId && roleId !== before.defaultRole && { roleId }) });
-    },
-    restore: ({ name = "", description = "", tags = [], defaultRole }, before) =>
-      put(before, { name, description, tags, ...(defaultRole && defaultRole !== before.defaultRole && { roleId: defaultRole }) }),
+    put: ({ tags, ...form }, before) => putAbout(before, { ...form, tags: tags.split(",").map((tag) => tag.trim()).filter(Boolean) }),
+    restore: ({ name = "", description = "", tags = [], defaultRole = "" }, before) => putAbout(before, { name, description, tags, roleId: defaultRole }),
     readNewest: () => fetchNewest(groupQuery(group.id)),
     onStored: refresh,
     compare: (mine, theirs) =>

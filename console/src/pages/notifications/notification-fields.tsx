@@ -1,7 +1,7 @@
 // The fields of a notification: used to edit one and to create one.
 import type { ApiProblem } from "~/api/client";
 import { DevicesField } from "~/pages/devices/device-picker";
-import { SchemaFields } from "~/pages/connectors/schema-fields";
+import { TypeFields } from "~/pages/connectors/schema-fields";
 import type { FormField } from "~/pages/connectors/schema-form";
 import { Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { Card } from "~/ui/page";
@@ -94,8 +94,6 @@ function ScheduleFields({ form, problem, onChange }: Props) {
 export function NotificationFields(props: Props) {
   const { form, fields, problem, onChange } = props;
   const own = ownFields(fields);
-  const set = (path: string, value: string) => onChange({ values: { ...form.values, [path]: value } });
-  const more = own.filter((each) => !each.isRequired);
   return (
     <>
       <div className="column">
@@ -108,15 +106,13 @@ export function NotificationFields(props: Props) {
         <Card title="To whom" className="form">
           {fieldError(problem, "type") && <p className="field-error">{fieldError(problem, "type")}</p>}
           {own.length === 0 && <p className="ink-2">To every member of the group who has registered a phone or a browser.</p>}
-          <SchemaFields fields={own.filter((each) => each.isRequired)} values={form.values} problem={problem} onChange={set} />
-          {more.length > 0 && (
-            <details>
-              <summary>More settings of this type</summary>
-              <div className="form">
-                <SchemaFields fields={more} values={form.values} problem={problem} onChange={set} />
-              </div>
-            </details>
-          )}
+          <TypeFields
+            fields={own}
+            isFirst={(each) => each.isRequired}
+            values={form.values}
+            problem={problem}
+            onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })}
+          />
         </Card>
         <ScheduleFields {...props} />
         <Card title="Text" note="empty for the service's own" className="form">

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -52,3 +53,25 @@ def test_every_item_is_taken_once_by_one_of_the_threads(timeout_s: float) -> Non
     assert Counter(taken) == Counter((caller, n) for caller in CALLERS for n in range(ITEMS))
     assert len(waiting) == 0
     assert timeout_s == 0 or not timeouts
+
+
+def test_a_thread_waits_no_longer_than_asked_though_others_take_what_wakes_it() -> None:
+    waiting: FairQueue[int] = FairQueue(running_max=1)
+    began = time.monotonic()
+    is_done = threading.Event()
+
+    def wait() -> None:
+        with pytest.raises(queue.Empty):
+            waiting.get(0.05)
+        is_done.set()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    # A thread that is never idle puts and takes: the one that waits is woken for nothing.
+    while not is_done.is_set() and time.monotonic() - began < PATIENCE_S:
+        with waiting._lock:
+            waiting._wake_thread()
+        is_done.wait(0.01)
+    thread.join(PATIENCE_S)
+
+    assert is_done.is_set()

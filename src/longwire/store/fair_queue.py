@@ -7,6 +7,7 @@ The service itself, the caller `SERVICE`, has its turns like everybody, but no s
 
 import queue
 import threading
+import time
 from collections import deque
 from contextvars import ContextVar
 from typing import Generic, TypeVar
@@ -27,13 +28,13 @@ class FairQueue(Generic[T]):
         self._lock = threading.Lock()
         self._waiting: dict[str, deque[T]] = {}
         self._running: dict[str, int] = {}
-        # The callers whose turn it is, each once.
+        # The callers whose turn it is, each once: they have something waiting, and may run it.
         self._turns: deque[str] = deque()
         self._has_turn: set[str] = set()
         # A lock for each idle thread, which waits for its release: only the thread that became idle
         # last is woken, and the others sleep.
         self._idle: list[threading.Lock] = []
-        self._stops = 0
+        self._stops = 0  # calls of stop that no thread has answered yet
         self._size = 0
 
     def __len__(self) -> int:
@@ -54,8 +55,10 @@ class FairQueue(Generic[T]):
     def get(self, timeout_s: float | None) -> tuple[str, T] | None:
         """The next item, to be followed by `release`; raises `queue.Empty` after the timeout.
 
-        None for one of the threads for each call of `stop`, once nobody has a turn.
+        With None for the timeout it does not wait. Returns None to one of the threads for each call
+        of `stop`, once nobody has a turn.
         """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             with self._lock:
                 if self._turns:
@@ -63,12 +66,13 @@ class FairQueue(Generic[T]):
                 if self._stops:
                     self._stops -= 1
                     return None
-                if timeout_s is None:
+                if deadline is None:
                     raise queue.Empty
                 wakeup = threading.Lock()
                 wakeup.acquire()
                 self._idle.append(wakeup)
-            if not wakeup.acquire(timeout=timeout_s) and self._is_still_idle(wakeup):
+            left_s = max(0.0, deadline - time.monotonic())
+            if not wakeup.acquire(timeout=left_s) and self._give_up(wakeup):
                 raise queue.Empty
 
     def release(self, caller: str) -> None:
@@ -107,8 +111,8 @@ class FairQueue(Generic[T]):
         self._has_turn.add(caller)
         self._wake_thread()
 
-    def _is_still_idle(self, wakeup: threading.Lock) -> bool:
-        """Whether a thread that no longer waits was woken by nobody, not even just now."""
+    def _give_up(self, wakeup: threading.Lock) -> bool:
+        """Stop waiting after the timeout; False if the thread has been woken meanwhile."""
         with self._lock:
             is_idle = wakeup in self._idle
             if is_idle:
@@ -116,6 +120,9 @@ class FairQueue(Generic[T]):
         return is_idle
 
     def _wake_thread(self) -> None:
-        """Threads that are busy look for turns themselves, before they become idle."""
+        """Wake the thread that became idle last, if any.
+
+        Threads that are busy look for turns before they become idle.
+        """
         if self._idle:
             self._idle.pop().release()

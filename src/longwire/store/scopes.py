@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from longwire.model import Actor, Scope
 from longwire.store import schema
 
-CALLERS_CACHED_MAX = 1_024
+CONDITIONS_CACHED_MAX = 1_024
 
 
 def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool]:
@@ -51,7 +51,7 @@ def belongs(column: sa.ColumnElement[Any], actor: Actor) -> sa.ColumnElement[boo
     return column.in_(_homes(actor))
 
 
-@functools.lru_cache(maxsize=CALLERS_CACHED_MAX)
+@functools.lru_cache(maxsize=CONDITIONS_CACHED_MAX)
 def _homes(actor: Actor) -> sa.Select[Any]:
     """The groups that somebody belongs to, and all below them."""
     if actor.kind == "client":
@@ -61,7 +61,7 @@ def _homes(actor: Actor) -> sa.Select[Any]:
     return _at_or_below(own)
 
 
-@functools.lru_cache(maxsize=CALLERS_CACHED_MAX)
+@functools.lru_cache(maxsize=CONDITIONS_CACHED_MAX)
 def _subtrees(actor: Actor, permission: str) -> sa.Select[Any]:
     """The groups in which the actor holds the permission."""
     return _at_or_below(_roots(actor, permission))

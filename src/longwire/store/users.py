@@ -15,7 +15,7 @@ from longwire.store.scopes import within
 _table = schema.user
 _push = schema.push_token
 
-# Built once: building takes longer than running them.
+# Statements built once, because building one takes longer than running it.
 _BY_ID = sa.select(_table).where(_table.c.id == sa.bindparam("user_id"))
 _LATEST_PUSH_TOKEN = (
     sa.select(_push)

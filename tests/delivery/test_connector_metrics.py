@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from longwire import maintenance
 from longwire.clock import HOUR
 from longwire.delivery import connector_metrics
-from longwire.delivery.connector_metrics import add_duration, percentile
+from longwire.delivery.connector_metrics import add_durations, percentile
 from longwire.store.connector_minutes import SettledAttempts
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
@@ -121,12 +121,12 @@ def test_a_report_is_bounded_and_only_for_the_group(world: World) -> None:
 def test_estimated_percentiles_lie_in_the_range_of_the_true_ones(durations: list[int]) -> None:
     settled = SettledAttempts()
     for each in durations:
-        add_duration(settled, each)
+        add_durations(settled, each, 1)
     p50, p95 = (percentile(settled.buckets, settled.max_ms, share) for share in (0.5, 0.95))
     assert 0 <= p50 <= p95 <= max(durations)
     true = sorted(durations)[-(-95 * len(durations) // 100) - 1]
     other = SettledAttempts()
-    add_duration(other, true)
+    add_durations(other, true, 1)
     estimated = SettledAttempts()
-    add_duration(estimated, p95)
+    add_durations(estimated, p95, 1)
     assert abs(other.buckets.index(1) - estimated.buckets.index(1)) <= 1

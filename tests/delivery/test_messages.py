@@ -78,6 +78,33 @@ def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
     assert [each[1] for each in world.audit()][-1] == "connector.retryMessages"
 
 
+def test_messages_of_one_request_have_each_their_own_attempts(world: World) -> None:
+    """Those that were sent before, and those that were not, arrive in the same batches."""
+    world.clock.freeze()
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    outcomes = {
+        "old": [(1, "rejected", 503), (2, "delivered", 200)],
+        "new": [(1, "delivered", 200)],
+    }
+    with Receiver(503) as receiver:
+        policy = {"retryDelay": 10, "maxRetry": 1}
+        ada.connector(group, receiver.url, params={"batch": 50}, retryPolicy=policy)
+        send(ada, device, 40)
+        eventually(lambda: [each["attempts"] for each in messages(ada, group)] == [1] * 40)
+        old = {each["id"] for each in messages(ada, group)}
+        eventually(lambda: all(message(ada, each)["state"] == "queued" for each in old))
+        receiver.respond_with(200)
+        world.clock.let_pass(seconds=13)
+        ada.reports(device, data="new")
+        eventually(lambda: len(messages(ada, group, status="succeed")) == 41)
+    for each in messages(ada, group):
+        attempts = message(ada, each["id"])["attempts"]
+        found = [(one["number"], one["outcome"], one["status"]) for one in attempts]
+        assert found == outcomes["old" if each["id"] in old else "new"]
+
+
 @pytest.mark.slow
 @pytest.mark.engine_free
 def test_the_last_attempts_are_kept_also_those_without_a_response(world: World) -> None:

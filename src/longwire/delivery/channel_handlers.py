@@ -108,19 +108,33 @@ class ConnectorHandler:
 def _count_results(
     group: int, results: Sequence[AttemptResult], counted: Counter[tuple[int, str]]
 ) -> SettledAttempts:
-    """What to add to a connector's minute; its group's events are counted."""
+    """What to add to a connector's minute; its group's events are counted.
+
+    Most results of a busy connector are alike, and those are counted together.
+    """
     settled = SettledAttempts()
-    for each in results:
-        suffix = "processed" if each.outcome is AttemptOutcome.DELIVERED else "error"
-        is_retry = each.claimed.attempts > 1 or each.claimed.generation > 0
-        if each.claimed.generation == 0 and each.outcome is not AttemptOutcome.RETRY_SCHEDULED:
-            counted[(group, f"connector_message_{suffix}")] += 1
-        if is_retry:
-            counted[(group, "connector_retry_message_started")] += 1
-            counted[(group, f"connector_retry_message_{suffix}")] += 1
-            settled.retried += 1
-        settled.succeeded += each.outcome is AttemptOutcome.DELIVERED
-        settled.failed += each.outcome is AttemptOutcome.FAILED
-        if each.duration_ms is not None:
-            connector_metrics.add_duration(settled, each.duration_ms)
+    alike = Counter(
+        [
+            (
+                each.outcome is AttemptOutcome.DELIVERED,
+                each.outcome is AttemptOutcome.FAILED,
+                each.claimed.generation == 0,
+                each.claimed.attempts <= 1,
+                each.duration_ms,
+            )
+            for each in results
+        ]
+    )
+    for (is_delivered, is_failed, is_original, is_first, duration_ms), number in alike.items():
+        suffix = "processed" if is_delivered else "error"
+        if is_original and (is_delivered or is_failed):
+            counted[(group, f"connector_message_{suffix}")] += number
+        if not (is_original and is_first):
+            counted[(group, "connector_retry_message_started")] += number
+            counted[(group, f"connector_retry_message_{suffix}")] += number
+            settled.retried += number
+        settled.succeeded += number if is_delivered else 0
+        settled.failed += number if is_failed else 0
+        if duration_ms is not None:
+            connector_metrics.add_durations(settled, duration_ms, number)
     return settled

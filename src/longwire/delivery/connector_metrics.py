@@ -39,8 +39,9 @@ class ConnectorReport:
     spans: Mapping[int, ConnectorSpan]
 
 
-def add_duration(settled: SettledAttempts, duration_ms: int) -> None:
-    settled.buckets[bisect_left(BUCKET_BOUNDS_MS, duration_ms)] += 1
+def add_durations(settled: SettledAttempts, duration_ms: int, number: int) -> None:
+    """So many attempts took so long each."""
+    settled.buckets[bisect_left(BUCKET_BOUNDS_MS, duration_ms)] += number
     settled.max_ms = max(settled.max_ms, duration_ms)
 
 

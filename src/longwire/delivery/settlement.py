@@ -108,11 +108,7 @@ def _settle_delivered(
         if isinstance(each.outcome, Delivered)
     }
     if delivered:
-        logs = {
-            each.leased.claimed.seq: _log_attempt(tx, each)
-            for each in group
-            if isinstance(each.outcome, Delivered)
-        }
+        logs = _log_attempts(tx, [attempt for attempt, _ in delivered.values()])
         for seq in delivery_leases.succeed(tx, lease, logs):
             attempt, outcome = delivered[seq]
             settled.results.append(
@@ -129,6 +125,20 @@ def _settle_delivered(
 def _duration(attempt: AttemptRecord) -> int | None:
     """How long it took, if it was sent at all."""
     return attempt.duration_ms if attempt.at else None
+
+
+def _log_attempts(tx: Tx, attempts: Sequence[AttemptRecord]) -> dict[int, str]:
+    """The logs of deliveries; one text for those of a batch, which follow each other."""
+    logs: dict[int, str] = {}
+    known: tuple[object, ...] = ()
+    log = ""
+    for each in attempts:
+        claimed = each.leased.claimed
+        logged = (each.outcome, each.at, each.duration_ms, claimed.attempts, claimed.attempt_log)
+        if logged != known:
+            known, log = logged, _log_attempt(tx, each)
+        logs[claimed.seq] = log
+    return logs
 
 
 def _log_attempt(tx: Tx, attempt: AttemptRecord) -> str:
@@ -182,16 +192,14 @@ def _give_up(
     tx: Tx, channel: Channel, lease: LeaseKey, reason: str, attempts: Sequence[AttemptRecord]
 ) -> set[int]:
     stored_until = tx.now + channel.storing_s * SECOND if channel.storing_s else None
-    logs = {each.leased.claimed.seq: _log_attempt(tx, each) for each in attempts}
-    return delivery_leases.fail(tx, lease, reason, stored_until, logs)
+    return delivery_leases.fail(tx, lease, reason, stored_until, _log_attempts(tx, attempts))
 
 
 def _retry_later(
     tx: Tx, channel: Channel, lease: LeaseKey, reason: str, attempts: Sequence[AttemptRecord]
 ) -> set[int]:
-    logs = {each.leased.claimed.seq: _log_attempt(tx, each) for each in attempts}
     due = {each.leased.claimed.seq: tx.now + _delay(channel, each) for each in attempts}
-    return delivery_leases.retry(tx, lease, reason, due, logs)
+    return delivery_leases.retry(tx, lease, reason, due, _log_attempts(tx, attempts))
 
 
 def _record_health(tx: Tx, in_order: Sequence[_ChannelResults]) -> None:

@@ -8,26 +8,35 @@ export function fieldError(problem: ApiProblem | null, name: string): string | u
   return found.field === name ? found.message : `${found.field}: ${found.message}`;
 }
 
+// The messages about several fields, if there are any.
+export function fieldErrors(problem: ApiProblem | null, names: readonly string[]): string | undefined {
+  return names.flatMap((name) => fieldError(problem, name) ?? []).join(" ") || undefined;
+}
+
 // Fields that are folded away, and unfolded when one of them has a value or an error.
 export function MoreFields({
   summary,
-  names,
   hasValue = false,
-  problem,
+  error,
   children,
 }: {
   summary: string;
-  names: readonly string[];
   hasValue?: boolean;
-  problem: ApiProblem | null;
+  // What is wrong in any of them.
+  error: string | undefined;
   children: ReactNode;
 }) {
   const details = useRef<HTMLDetailsElement>(null);
-  const hasError = names.some((name) => fieldError(problem, name));
-  // Nothing closes it but its reader: not a secret either that is emptied to be replaced.
+  const unfold = () => {
+    if (details.current) details.current.open = true;
+  };
+  // Only the reader folds it: emptying a secret to replace it does not, nor does mending an error.
   useLayoutEffect(() => {
-    if (details.current && (hasValue || hasError)) details.current.open = true;
-  }, [hasValue, hasError && problem]);
+    if (hasValue) unfold();
+  }, [hasValue]);
+  useLayoutEffect(() => {
+    if (error) unfold();
+  }, [error]);
   return (
     <details className="more-fields" ref={details}>
       <summary>{summary}</summary>

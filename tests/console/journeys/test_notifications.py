@@ -62,6 +62,14 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         expect(signing).to_be_visible()
         expect(signing).to_have_attribute("aria-invalid", "true")
         signing.fill("")
+        # So does one in an object as a whole, at its first field.
+        page.get_by_label("Username").fill("a:b")
+        page.get_by_label("Password").fill("secret")
+        more.click()
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("the username must not contain a colon")).to_be_visible()
+        page.get_by_label("Username").fill("")
+        page.get_by_label("Password").fill("")
         page.get_by_role("button", name="Save").click()
         expect(page).to_have_url(re.compile("/notifications/ntf_"))
         # The first position says where it is; the second one, far away, that it has left.

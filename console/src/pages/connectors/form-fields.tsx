@@ -18,7 +18,7 @@ export function ParamFields({ form, fields, problem, onChange }: FormProps) {
   return (
     <TypeFields
       fields={fields.filter((each) => each.path !== "template")}
-      isFirst={(each) => each.isRequired || each.path === "subgroups"}
+      isShown={(each) => each.isRequired || each.path === "subgroups"}
       values={form.values}
       problem={problem}
       onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })}

@@ -9,7 +9,7 @@ import { AttemptsTable } from "~/pages/messages/attempts";
 import { isDelivered, stateWords } from "~/pages/messages/words";
 import { useDeviceNames } from "~/pages/devices/device-picker";
 import { Button } from "~/ui/button";
-import { MoreFields, TextArea, fieldError } from "~/ui/field";
+import { MoreFields, TextArea, fieldError, fieldErrors } from "~/ui/field";
 import { Card, PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { ErrorState, QueryView } from "~/ui/state";
@@ -218,7 +218,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
             <NameFields {...props} />
           </Card>
           <Card title="Retries and dead letters" className="form">
-            <MoreFields summary="5 attempts within 2 h, dead letters are kept 7 days" names={POLICY_NAMES} problem={problem}>
+            <MoreFields summary="5 attempts within 2 h, dead letters are kept 7 days" error={fieldErrors(problem, POLICY_NAMES)}>
               <PolicyFields {...props} />
             </MoreFields>
           </Card>

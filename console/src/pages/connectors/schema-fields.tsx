@@ -1,8 +1,8 @@
 import { useState } from "react";
 import type { ApiProblem } from "~/api/client";
 import { Button } from "~/ui/button";
-import { Checkbox, MoreFields, Select, TextArea, TextField, fieldError } from "~/ui/field";
-import { MASK, mapLines, parseMapLines, type FormField, type FormValues } from "./schema-form";
+import { Checkbox, MoreFields, Select, TextArea, TextField } from "~/ui/field";
+import { MASK, mapLines, paramError, parseMapLines, type FormField, type FormValues } from "./schema-form";
 
 interface OneProps {
   field: FormField;
@@ -133,29 +133,28 @@ interface FieldsProps {
   onChange: (path: string, value: string) => void;
 }
 
-const nameOf = (field: FormField) => `params.${field.path}`;
-
 export function SchemaFields({ fields, values, problem, onChange }: FieldsProps) {
   return fields.map((field) => (
     <OneField
       key={field.path}
       field={field}
       value={values[field.path] ?? ""}
-      error={fieldError(problem, nameOf(field))}
+      error={paramError(problem, fields, field)}
       onChange={(value) => onChange(field.path, value)}
     />
   ));
 }
 
-// The fields of a type: the first ones are shown, the others can be unfolded.
-export function TypeFields({ isFirst, ...props }: FieldsProps & { isFirst: (field: FormField) => boolean }) {
-  const first = props.fields.filter(isFirst);
-  const more = props.fields.filter((each) => !isFirst(each));
+// The fields of a type: some are always shown, the others can be unfolded.
+export function TypeFields({ isShown, ...props }: FieldsProps & { isShown: (field: FormField) => boolean }) {
+  const shown = props.fields.filter(isShown);
+  const more = props.fields.filter((each) => !isShown(each));
+  const errors = more.flatMap((each) => paramError(props.problem, more, each) ?? []);
   return (
     <>
-      <SchemaFields {...props} fields={first} />
+      <SchemaFields {...props} fields={shown} />
       {more.length > 0 && (
-        <MoreFields summary="More settings of this type" names={more.map(nameOf)} hasValue={more.some((each) => props.values[each.path])} problem={props.problem}>
+        <MoreFields summary="More settings of this type" hasValue={more.some((each) => props.values[each.path])} error={errors.join(" ") || undefined}>
           <SchemaFields {...props} fields={more} />
         </MoreFields>
       )}

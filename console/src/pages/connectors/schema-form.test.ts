@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MASK, fieldsOf, labelOf, paramsOf, valuesOf } from "./schema-form";
+import { ApiProblem } from "~/api/client";
+import { MASK, fieldsOf, labelOf, paramError, paramsOf, valuesOf } from "./schema-form";
 import type { Params } from "./params";
 import schemas from "./schemas.fixture.json";
 
@@ -62,4 +63,15 @@ test.each([
   ["url", "URL"],
 ])("label of %s", (name, label) => {
   expect(labelOf(name)).toBe(label);
+});
+
+test("what is wrong with an object is shown at the first of its fields", () => {
+  const wrong = (field: string) => new ApiProblem({ status: 400, code: "invalid", detail: "", fields: [{ in: "body", field, message: "is wrong" }] });
+  const http = fields("http");
+  const at = (field: string) => http.filter((each) => paramError(wrong(field), http, each)).map((each) => each.path);
+  expect(at("params.basic")).toEqual(["basic.username"]);
+  expect(at("params.basic.password")).toEqual(["basic.password"]);
+  expect(at("params.headers.X-A")).toEqual(["headers"]);
+  expect(at("params")).toEqual([]);
+  expect(at("name")).toEqual([]);
 });

@@ -1,6 +1,8 @@
 // A form out of the JSON Schema of a connector type: which fields there are, and how their texts
 // become parameters and back. Only what such schemas use is understood; anything else is edited
 // as JSON, so that a type that is added later can be configured without a new console.
+import type { ApiProblem } from "~/api/client";
+import { fieldError } from "~/ui/field";
 import type { Params } from "./params";
 
 export type FieldKind = "text" | "secret" | "number" | "flag" | "choice" | "list" | "map" | "json";
@@ -182,4 +184,12 @@ export function paramsOf(fields: readonly FormField[], values: FormValues): Para
     owner[names[names.length - 1] ?? ""] = parsed(field, value);
   }
   return params;
+}
+
+// What is wrong with a field. What is wrong with an object is shown at the first of its fields.
+export function paramError(problem: ApiProblem | null, fields: readonly FormField[], field: FormField): string | undefined {
+  const error = fieldError(problem, `params.${field.path}`);
+  const object = field.path.slice(0, Math.max(0, field.path.lastIndexOf(".")));
+  if (error || !object || fields.find((each) => each.path.startsWith(`${object}.`)) !== field) return error;
+  return problem?.fields.find((each) => each.field === `params.${object}`)?.message;
 }

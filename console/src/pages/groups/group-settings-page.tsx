@@ -34,7 +34,7 @@ function put(group: Group, body: Omit<GroupChange, "groupId">): Promise<Group> {
   return read(api.PUT("/group", { body: { groupId: group.id, ifUpdatedAt: group.updatedAt, ...body } }));
 }
 
-// Only another role is sent: each makes the service load the permissions of everybody again.
+// Only another role is sent: for any, the service loads the permissions of everybody again.
 function putAbout(before: Group, { roleId, ...about }: { name: string; description: string; tags: string[]; roleId: string }): Promise<Group> {
   return put(before, { ...about, ...(roleId && roleId !== before.defaultRole && { roleId }) });
 }

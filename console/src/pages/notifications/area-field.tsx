@@ -7,7 +7,7 @@ import { boundsOf } from "~/map/geometry";
 import { MapView } from "~/map/map-view";
 import { positionsQuery } from "~/pages/map/queries";
 import { useMay } from "~/api/may";
-import { TextArea, TextField } from "~/ui/field";
+import { MoreFields, TextArea, TextField } from "~/ui/field";
 
 const DRAWING_HINTS: Record<"circle" | "polygon", string> = {
   circle: "Press in the middle of the circle and drag outwards.",
@@ -69,10 +69,9 @@ export function AreaField({ groupId, text, error, onChange }: { groupId: string;
           ))}
         </div>
       )}
-      <details open={error !== undefined || undefined}>
-        <summary>As GeoJSON</summary>
+      <MoreFields summary="As GeoJSON" error={error}>
         <TextArea label="A polygon of GeoJSON, or lat, lng and radius" isCode rows={4} error={error} value={text} onChange={(event) => onChange(event.target.value)} />
-      </details>
+      </MoreFields>
     </div>
   );
 }

@@ -108,7 +108,7 @@ export function NotificationFields(props: Props) {
           {own.length === 0 && <p className="ink-2">To every member of the group who has registered a phone or a browser.</p>}
           <TypeFields
             fields={own}
-            isFirst={(each) => each.isRequired}
+            isShown={(each) => each.isRequired}
             values={form.values}
             problem={problem}
             onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })}

@@ -68,6 +68,8 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         more.click()
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("the username must not contain a colon")).to_be_visible()
+        page.get_by_text("As GeoJSON").click()
+        console.check_accessibility()
         page.get_by_label("Username").fill("")
         page.get_by_label("Password").fill("")
         page.get_by_role("button", name="Save").click()

@@ -7,7 +7,7 @@ import pytest
 
 from longwire.delivery.attempts import ATTEMPTS_KEPT_MAX
 from longwire.store import backlogs as store_backlogs
-from longwire.store import delivery_search, schema
+from longwire.store import delivery_leases, delivery_search, schema
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import NOON, Person, World, nothing_happens, ok, record_of, refused, walk
@@ -78,8 +78,12 @@ def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
     assert [each[1] for each in world.audit()][-1] == "connector.retryMessages"
 
 
-def test_messages_of_one_request_have_each_their_own_attempts(world: World) -> None:
+@pytest.mark.parametrize("alike_min", [1, 1_000], ids=["by-log", "looked-up"])
+def test_messages_of_one_request_have_each_their_own_attempts(
+    world: World, alike_min: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that were sent before, and those that were not, arrive in the same batches."""
+    monkeypatch.setattr(delivery_leases, "ALIKE_MIN", alike_min)
     world.clock.freeze()
     ada = world.person("ada")
     group = ada.group()

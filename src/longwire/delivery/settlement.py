@@ -128,7 +128,7 @@ def _duration(attempt: AttemptRecord) -> int | None:
 
 
 def _log_attempts(tx: Tx, attempts: Sequence[AttemptRecord]) -> dict[int, str]:
-    """The logs of deliveries; one text for those of a batch, which follow each other."""
+    """The log of each delivery, encoded again only where it differs from the one before."""
     logs: dict[int, str] = {}
     known: tuple[object, ...] = ()
     log = ""

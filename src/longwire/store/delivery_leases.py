@@ -31,7 +31,7 @@ from longwire.store.dialects import (
     using_index,
 )
 
-# A statement for each log is worth it if so many deliveries have it, on average.
+# One statement for each log pays if, on average, at least so many deliveries share it.
 ALIKE_MIN = 16
 
 LIST_DUE_CHANNELS = by_slot(
@@ -140,6 +140,7 @@ _SUCCEEDED = f"""{SUCCEEDED},
     context = null,
     attempt_log = """
 SUCCEED = _settle(_SUCCEEDED + "{log}")
+# For SQLite; PostgreSQL has all logs at once as well.
 SUCCEED_ALIKE = _settle(_SUCCEEDED + ":log", _MANY, _NOTHING)
 RETRY = _settle(
     f"""{QUEUED},

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.browser import PHONE, drag
-from tests.console.conftest import OpenConsole
+from tests.console.conftest import NOWHERE, OpenConsole
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok
@@ -346,3 +346,32 @@ def test_a_new_connector_is_tested_by_a_real_delivery(world: World, browse: Open
         page.get_by_role("link", name="Connectors", exact=True).last.click()
         expect(page.get_by_role("grid", name="Connectors").locator("[data-index]")).to_have_count(1)
         eventually(lambda: len(listed(ada, harbour)) == 1)
+
+
+def test_an_error_in_a_folded_field_unfolds_it_once(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    connector = ada.connector(harbour, NOWHERE, name="erp")
+    error = "the username must not contain a colon"
+    with browse(world, ada) as console:
+        console.expected_statuses = {400}
+        page = console.open(f"/g/{harbour}/connectors/new?type=http")
+        page.get_by_label("URL").fill(NOWHERE)
+        more = page.get_by_text("More settings of this type")
+        more.click()
+        page.get_by_label("Username").fill("a:b")
+        page.get_by_label("Password").fill("secret")
+        expect(page.get_by_text(error)).to_be_visible()
+        more.click()
+        with page.expect_response("**/connector/preview"):
+            page.get_by_label("Filter").fill("true")
+        expect(page.get_by_text(error)).to_be_attached()
+        expect(page.get_by_label("Username")).to_be_hidden()
+        page.get_by_role("button", name="Save and forward").click()
+        expect(page.get_by_label("Username")).to_be_visible()
+        console.open(f"/g/{harbour}/connectors/{connector}?tab=edit")
+        more.click()
+        page.get_by_label("Username").fill("a:b")
+        page.get_by_label("Password").fill("secret")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_text(error)).to_have_count(1)

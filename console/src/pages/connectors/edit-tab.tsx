@@ -11,7 +11,7 @@ import { ErrorState, Loading } from "~/ui/state";
 import { Locked } from "~/ui/why";
 import { bodyOf, differences, formOf, type ConnectorForm } from "./form";
 import { FormatFields, NameFields, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
-import { fieldsOf, type FormField } from "./schema-form";
+import { fieldsOf, paramNames, type FormField } from "./schema-form";
 import { connectorQuery, connectorTypesQuery, refreshConnector, type Connector } from "./queries";
 
 const WIRE_FIELDS = ["name", "description", "deviceTypes", "deviceIds", "messageFilter", "format", "retryPolicy", "dataFailurePolicy", "tags"];
@@ -46,7 +46,7 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
     },
     compare: (mine, theirs) => differences(mine, theirs, fields),
     savedText: "Saved.",
-    fields: [...WIRE_FIELDS, ...fields.map((each) => `params.${each.path}`)],
+    fields: [...WIRE_FIELDS, ...paramNames(fields)],
   });
   const { form, change } = edit;
   const props = { form, fields, problem: edit.submission.problem, onChange: change };

@@ -38,8 +38,12 @@ export function usePreview(groupId: string, connectorId: string | null, draft: S
   });
   const last = useRef<readonly PreviewItem[] | null>(null);
   if (query.data) last.current = query.data.items;
-  const problem = query.error instanceof ApiProblem ? query.error : null;
-  return { items: last.current, problem, error: query.error, isFetching: query.isFetching };
+  // What was wrong stays until the service has said what is wrong now: nothing moves or unfolds
+  // because somebody writes elsewhere.
+  const error = useRef<Error | null>(null);
+  if (!query.isPending || !query.isFetching) error.current = query.error;
+  const problem = error.current instanceof ApiProblem ? error.current : null;
+  return { items: last.current, problem, error: error.current, isFetching: query.isFetching };
 }
 
 export function MistakePlace({ expression, message }: { expression: string; message: string | undefined }) {

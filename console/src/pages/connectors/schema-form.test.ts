@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ApiProblem } from "~/api/client";
-import { MASK, fieldsOf, labelOf, paramError, paramsOf, valuesOf } from "./schema-form";
+import { MASK, fieldsOf, labelOf, paramError, paramNames, paramsOf, valuesOf } from "./schema-form";
 import type { Params } from "./params";
 import schemas from "./schemas.fixture.json";
 
@@ -73,5 +73,6 @@ test("what is wrong with an object is shown at the first of its fields", () => {
   expect(at("params.basic.password")).toEqual(["basic.password"]);
   expect(at("params.headers.X-A")).toEqual(["headers"]);
   expect(at("params")).toEqual([]);
+  expect(paramNames(http)).toEqual(expect.arrayContaining(["params.url", "params.basic", "params.basic.username"]));
   expect(at("name")).toEqual([]);
 });

@@ -186,10 +186,19 @@ export function paramsOf(fields: readonly FormField[], values: FormValues): Para
   return params;
 }
 
+// The names of fields in errors of the service, and those of the objects that they are in.
+export function paramNames(fields: readonly FormField[]): string[] {
+  return [...new Set(fields.flatMap(({ path }) => [path, objectOf(path)].filter(Boolean)))].map((each) => `params.${each}`);
+}
+
+function objectOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf(".")));
+}
+
 // What is wrong with a field. What is wrong with an object is shown at the first of its fields.
 export function paramError(problem: ApiProblem | null, fields: readonly FormField[], field: FormField): string | undefined {
   const error = fieldError(problem, `params.${field.path}`);
-  const object = field.path.slice(0, Math.max(0, field.path.lastIndexOf(".")));
+  const object = objectOf(field.path);
   if (error || !object || fields.find((each) => each.path.startsWith(`${object}.`)) !== field) return error;
   return problem?.fields.find((each) => each.field === `params.${object}`)?.message;
 }

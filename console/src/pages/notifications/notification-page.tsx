@@ -5,7 +5,7 @@ import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { fetchNewest, groupQuery } from "~/api/queries";
 import { parseParams } from "~/pages/connectors/params";
-import { fieldsOf, type FormField } from "~/pages/connectors/schema-form";
+import { fieldsOf, paramNames, type FormField } from "~/pages/connectors/schema-form";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
 import { EditForm, useEdit } from "~/ui/edit";
@@ -75,7 +75,7 @@ function Fields({ notification, fields }: { notification: Notification; fields: 
     onStored: (version) => refreshNotification(client, version),
     compare: differences,
     savedText: "Saved.",
-    fields: [...WIRE_FIELDS, ...fields.map((each) => `params.${each.path}`)],
+    fields: [...WIRE_FIELDS, ...paramNames(fields)],
   });
   return (
     <EditForm edit={edit} reason={isComplete(edit.form, fields)} className="edit-form" actionsClass="edit-actions">

@@ -18,12 +18,15 @@ export function MoreFields({
   summary,
   hasValue = false,
   error,
+  refusal = null,
   children,
 }: {
   summary: string;
   hasValue?: boolean;
   // What is wrong in any of them.
   error: string | undefined;
+  // The last refusal to save, where errors are shown before that too: each unfolds what is wrong.
+  refusal?: ApiProblem | null;
   children: ReactNode;
 }) {
   const details = useRef<HTMLDetailsElement>(null);
@@ -37,6 +40,9 @@ export function MoreFields({
   useLayoutEffect(() => {
     if (error) unfold();
   }, [error]);
+  useLayoutEffect(() => {
+    if (error && refusal) unfold();
+  }, [refusal]);
   return (
     <details className="more-fields" ref={details}>
       <summary>{summary}</summary>

@@ -357,6 +357,7 @@ def test_an_error_in_a_folded_field_unfolds_it_once(world: World, browse: OpenCo
         console.expected_statuses = {400}
         page = console.open(f"/g/{harbour}/connectors/new?type=http")
         page.get_by_label("URL").fill(NOWHERE)
+        page.get_by_role("textbox", name="Name", exact=True).fill("erp two")
         more = page.get_by_text("More settings of this type")
         more.click()
         page.get_by_label("Username").fill("a:b")

@@ -11,16 +11,19 @@ export interface FormProps {
   form: ConnectorForm;
   fields: readonly FormField[];
   problem: ApiProblem | null;
+  // The last refusal to save, where `problem` may be of a draft that was tried.
+  refusal?: ApiProblem | null;
   onChange: (change: Partial<ConnectorForm>) => void;
 }
 
-export function ParamFields({ form, fields, problem, onChange }: FormProps) {
+export function ParamFields({ form, fields, problem, refusal, onChange }: FormProps) {
   return (
     <TypeFields
       fields={fields.filter((each) => each.path !== "template")}
       isShown={(each) => each.isRequired || each.path === "subgroups"}
       values={form.values}
       problem={problem}
+      refusal={refusal}
       onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })}
     />
   );

@@ -174,7 +174,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
     save.reset();
     setForm((before) => ({ ...before, ...change }));
   };
-  const props = { form, fields, problem, onChange };
+  const props = { form, fields, problem, refusal: saveProblem, onChange };
   const items = isFilled ? (preview.items ?? []) : [];
   const at = chosenIndex(items, chosen);
   const chosenNames = useDeviceNames(groupId, words(form.deviceIds));
@@ -218,7 +218,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
             <NameFields {...props} />
           </Card>
           <Card title="Retries and dead letters" className="form">
-            <MoreFields summary="5 attempts within 2 h, dead letters are kept 7 days" error={fieldErrors(problem, POLICY_NAMES)}>
+            <MoreFields summary="5 attempts within 2 h, dead letters are kept 7 days" error={fieldErrors(problem, POLICY_NAMES)} refusal={saveProblem}>
               <PolicyFields {...props} />
             </MoreFields>
           </Card>

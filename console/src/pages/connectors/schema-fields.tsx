@@ -146,7 +146,7 @@ export function SchemaFields({ fields, values, problem, onChange }: FieldsProps)
 }
 
 // The fields of a type: some are always shown, the others can be unfolded.
-export function TypeFields({ isShown, ...props }: FieldsProps & { isShown: (field: FormField) => boolean }) {
+export function TypeFields({ isShown, refusal, ...props }: FieldsProps & { isShown: (field: FormField) => boolean; refusal?: ApiProblem | null | undefined }) {
   const shown = props.fields.filter(isShown);
   const more = props.fields.filter((each) => !isShown(each));
   const errors = more.flatMap((each) => paramError(props.problem, more, each) ?? []);
@@ -154,7 +154,7 @@ export function TypeFields({ isShown, ...props }: FieldsProps & { isShown: (fiel
     <>
       <SchemaFields {...props} fields={shown} />
       {more.length > 0 && (
-        <MoreFields summary="More settings of this type" hasValue={more.some((each) => props.values[each.path])} error={errors.join(" ") || undefined}>
+        <MoreFields summary="More settings of this type" hasValue={more.some((each) => props.values[each.path])} error={errors.join(" ") || undefined} refusal={refusal ?? null}>
           <SchemaFields {...props} fields={more} />
         </MoreFields>
       )}

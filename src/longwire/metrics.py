@@ -22,7 +22,8 @@ from longwire.store import records as store_records
 from longwire.store.database import Tx
 
 HOUR_S = HOUR // SECOND
-ITEMS_MAX = 10_000
+# A report of so many takes some 50 ms, for which a reader is busy.
+ITEMS_MAX = 2_000
 SPAN_DEFAULT_S = 3_600
 ACTIVE_LISTED_MAX = 10_000
 
@@ -127,7 +128,8 @@ def build_report(
     span = span_s * SECOND
     number = max(0, -(-(end - begin) // span))
     if number > ITEMS_MAX:
-        raise invalid_field("time_span", f"gives {number} items; at most {ITEMS_MAX} are reported")
+        reason = f"gives {number} items; at most {ITEMS_MAX} are reported: send longer spans"
+        raise invalid_field("time_span", reason)
     spans: defaultdict[int, Counter[str]] = defaultdict(Counter)
     oldest = oldest_counted(retention_days, tx.now)
     since = begin if oldest is None else max(begin, oldest)

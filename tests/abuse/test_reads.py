@@ -38,7 +38,7 @@ def repeat(person: Person, path: str, /, **params: object) -> Attack:
 def test_the_largest_reports_slow_nobody(scene: Scene) -> None:
     group, _ = fill(scene.mallory, 250)
     begin = 1_600_000_000_000
-    period = {"beginDate": begin, "endDate": begin + 10_000 * 3_600_000, "subgroups": "true"}
+    period = {"beginDate": begin, "endDate": begin + 2_000 * 3_600_000, "subgroups": "true"}
     attack = repeat(scene.mallory, "/group/metrics", groupId=group, timeSpan=3_600, **period)
     scene.assert_victim_unharmed(*[attack] * CALLERS)
 

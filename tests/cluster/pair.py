@@ -213,8 +213,10 @@ class Pair:
     def stalled_standby(self) -> Iterator[None]:
         """The standby receives nothing: commits wait for it."""
         self.standby.hang(only="walreceiver")
-        yield
-        self.standby.go_on()
+        try:
+            yield
+        finally:
+            self.standby.go_on()
 
     def wait_for_commits(self, number: int = 1) -> None:
         """Until so many commits wait for the standby."""

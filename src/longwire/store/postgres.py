@@ -41,7 +41,12 @@ from longwire.store.database import (
 )
 from longwire.store.fair_queue import current_caller
 from longwire.store.node_lease import NodeLease
-from longwire.store.postgres_connections import Address, ConnectionWatch, ServerConnector
+from longwire.store.postgres_connections import (
+    Address,
+    ConnectionWatch,
+    ServerConnector,
+    raise_commit_warnings,
+)
 from longwire.store.postgres_errors import (
     is_lost,
     is_on_coordinator,
@@ -80,6 +85,7 @@ SESSION = {
     "lock_timeout": "5s",
     "idle_in_transaction_session_timeout": "10s",
     "timezone": "UTC",
+    "client_min_messages": "warning",  # those of a commit, whatever the role or database has
 }
 
 NOT_WRITABLE = "the database cannot be written"
@@ -281,13 +287,18 @@ class Postgres:
 
     def upgrade(self, work: Work[T]) -> T:
         try:
-            with self._engine.begin() as connection:
+            with self._engine.connect() as connection, connection.begin() as transaction:
                 _refuse_unsafe(connection)
+                if self._is_pooled:
+                    connection.execute(sa.text("set local client_min_messages = 'warning'"))
                 connection.execute(sa.text("set local statement_timeout = 0"))
                 connection.execute(sa.text("set local idle_in_transaction_session_timeout = 0"))
                 connection.execute(sa.text("set local lock_timeout = '10min'"))
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
-                return work(self._tx(connection, is_write=True))
+                tx = self._tx(connection, is_write=True)
+                result = work(tx)
+                _commit(connection, transaction, tx)
+                return result
         except sa.exc.OperationalError as error:
             reason = str(error.orig).strip().replace("\n", " ")
             raise Unavailable(f"The database cannot be used: {reason}") from error
@@ -515,9 +526,10 @@ def _end_on_coordinator(
 
 def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) -> None:
     try:
-        if tx.statements is not None:
-            tx.statements.commit()
-        transaction.commit()
+        with raise_commit_warnings(tx.driver):
+            if tx.statements is not None:
+                tx.statements.commit()
+            transaction.commit()
     except (sa.exc.DBAPIError, psycopg.Error) as error:
         if isinstance(error, psycopg.Error) and tx.driver.closed:
             connection.invalidate(error)

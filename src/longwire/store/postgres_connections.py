@@ -51,6 +51,10 @@ class RecentlyUnreachable(psycopg.OperationalError):
     """No server could be reached a moment ago."""
 
 
+class CommitWarning(psycopg.OperationalError):
+    """The server has committed, and has warned of something."""
+
+
 class ServerConnector:
     """Opens connections to the server, or to one of the servers, that a URL names."""
 
@@ -108,6 +112,29 @@ class ServerConnector:
         except psycopg.Error as error:
             return error.sqlstate is not None
         return True
+
+
+@contextlib.contextmanager
+def raise_commit_warnings(connection: Connection) -> Iterator[None]:
+    """Raise what the server warns of while it commits.
+
+    If the wait for a standby is cancelled, the commit succeeds on the primary alone, and there is
+    only a warning, with the code that most warnings have. What else it could warn of then puts the
+    commit in doubt as well.
+    """
+    warnings: list[str] = []
+
+    def note(notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            warnings.append(notice.message_primary or "")
+
+    connection.add_notice_handler(note)
+    try:
+        yield
+    finally:
+        connection.remove_notice_handler(note)
+    if warnings:
+        raise CommitWarning(warnings[0])
 
 
 @contextlib.contextmanager

@@ -1,13 +1,17 @@
 // CSV as spreadsheets write and read it: RFC 4180, with a mark that says it is UTF-8. A text that
-// a spreadsheet would run as a formula gets an apostrophe in front, as the service does.
+// a spreadsheet would run as a formula gets an apostrophe in front, as in `api/csv_cells.py`.
 import type { Schemas } from "~/api/client";
 
-const NUMBER = /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/;
+const IGNORED = String.raw`[\x00-\x08\x0b\x0c\x0e-\x20\x22\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]*`;
+const SIGN = String.raw`[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212]`;
+const NUMBER = String.raw`[+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?`;
+const FORMULA = new RegExp(String.raw`(^|[;\t\r\n])(?='*${IGNORED}${SIGN})(?!'*${IGNORED}${NUMBER}${IGNORED}(?:[;\t\r\n]|$))`, "g");
 
 export function csvCell(value: unknown): string {
   if (value === null || value === undefined) return "";
   const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value);
-  const safe = /^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const divided = text.replace(FORMULA, "$1'");
+  const safe = /^'*[\t\r\n]/.test(text) ? `'${divided}` : divided;
   return /[",;\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

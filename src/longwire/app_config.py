@@ -13,7 +13,12 @@ from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.smtp import MailConfig
 from longwire.fleet.network_apis import NetworkApi, NetworkApis
 from longwire.identity.passkeys import find_relying_party
-from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
+from longwire.identity.rate_limiter import (
+    AddressLimiter,
+    AttemptLimiter,
+    FailureThrottle,
+    RateLimiter,
+)
 from longwire.identity.sessions import SessionRules
 from longwire.inbound.mqtt_listener import ALL_OUTCOMES
 from longwire.model import SignInMethod
@@ -93,11 +98,11 @@ def build_session_rules(settings: Settings) -> SessionRules:
     )
 
 
-def build_sign_in_failures(settings: Settings, database: Database) -> RateLimiter:
+def build_sign_in_failures(settings: Settings, database: Database) -> AddressLimiter:
     """By address, where nobody says who they are before they have proved it."""
     most = settings.sign_in_failures_per_address_max
     nodes = _count_serving(database)
-    return RateLimiter(database.context.clock, burst=most, per_minute=most, nodes=nodes)
+    return AddressLimiter(database.context.clock, per_minute=most, nodes=nodes)
 
 
 def list_sign_in_methods(settings: Settings) -> list[str]:
@@ -130,8 +135,8 @@ def build_sign_in_guards(settings: Settings, database: Database) -> SignInGuards
             per_address=settings.token_failures_per_address_max,
             nodes=nodes,
         ),
-        codes=limiter(burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE),
-        mails=limiter(burst=mails, per_minute=mails),
+        codes=AttemptLimiter(limiter(burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE)),
+        mails=AddressLimiter(clock, per_minute=mails, nodes=nodes),
         sessions=limiter(burst=SESSIONS_BURST, per_minute=SESSIONS_PER_MINUTE),
     )
 

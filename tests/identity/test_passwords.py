@@ -154,26 +154,32 @@ def test_two_passwords_are_checked_at_once_and_few_wait(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(passwords, "_matches", slow)
 
-    async def story() -> list[object]:
+    async def story() -> tuple[list[object], list[object]]:
         hashing = PasswordHashing()
-        tasks = [
-            asyncio.create_task(hashing.matches(None, GOOD, f"192.0.2.{number // 5}"))
-            for number in range(75)
-        ]
+
+        def check(address: str, *, is_known: bool = False) -> "asyncio.Task[bool]":
+            return asyncio.create_task(hashing.matches(None, GOOD, address, is_known=is_known))
+
+        strangers = [check(f"192.0.2.{number // 5}") for number in range(40)]
+        strangers += [check(f"2001:db8::{number}:0:0:0:1") for number in range(9)]
+        await asyncio.sleep(0)
+        # However many strangers wait, whoever was there before has half of the places.
+        known = [check(f"192.0.2.{number // 5}", is_known=True) for number in range(35)]
         await asyncio.sleep(0)
         release.set()
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-        assert await hashing.matches(None, GOOD, "192.0.2.1")
+        results = await asyncio.gather(*strangers, return_exceptions=True)
+        results_of_known = await asyncio.gather(*known, return_exceptions=True)
+        assert await hashing.matches(None, GOOD, "192.0.2.1", is_known=False)
         hashing.close()
-        return list(results)
+        return list(results), list(results_of_known)
 
-    results = asyncio.run(story())
+    results, of_known = asyncio.run(story())
     assert most[0] <= 2
-    assert results.count(True) == 50
-    refusals = [type(each) for each in results if each is not True]
-    # The fifth of an address, and those beyond the queue.
-    assert refusals.count(TooManyRequests) == 12
-    assert refusals.count(Unavailable) == 13
+    for each, refusals in ((results, (6, 18)), (of_known, (6, 4))):
+        assert each.count(True) == 25
+        kinds = [type(result) for result in each if result is not True]
+        # The fifth of an address, and those beyond the places.
+        assert (kinds.count(TooManyRequests), kinds.count(Unavailable)) == refusals
 
 
 # --- changing it ---
@@ -354,7 +360,7 @@ def test_codes_are_guessed_ten_times_from_any_addresses(make_world: MakeWorld) -
         with_password(world, browser)
         app, _ = turn_on(world, browser)
         given = {"email": EMAIL, "password": GOOD}
-        for _ in range(9):  # the first code confirmed
+        for _ in range(10):
             refused(browser.sign_in(**given, totp="wrong"), 401)
         limited = browser.sign_in(**given, totp=app.code(steps=1))
         refused(limited, 429)

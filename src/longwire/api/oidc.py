@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from longwire.clock import SECOND, Moment
-from longwire.errors import BadInput, FieldError, NotFound
+from longwire.errors import BadInput, FieldError, NotFound, TooManyRequests
 from longwire.identity import external_identities, sessions
 from longwire.identity.external_identities import (
     ExternalIdentity,
@@ -23,7 +23,7 @@ from longwire.identity.external_identities import (
     SignInPolicy,
     SignInRefused,
 )
-from longwire.identity.rate_limiter import RateLimiter
+from longwire.identity.rate_limiter import AddressLimiter
 from longwire.identity.sessions import NewSession, SessionRules
 from longwire.model import Origin, SignInMethod
 from longwire.seal import UnsealError
@@ -77,6 +77,9 @@ class SignInFailed(Exception):
         self.code = code
 
 
+_FAILURES = (OidcError, SignInRefused, SignInFailed)
+
+
 class OidcEndpoints:
     """Sends browsers to the provider, and signs those in who come back."""
 
@@ -88,7 +91,7 @@ class OidcEndpoints:
         rules: SessionRules,
         *,
         base_url: str,
-        failures: RateLimiter,
+        failures: AddressLimiter,
     ) -> None:
         self._database = database
         self._provider = provider
@@ -151,21 +154,21 @@ class OidcEndpoints:
             raise SignInFailed(DENIED if params["error"] == DENIED else PROVIDER_REFUSED)
         if "code" not in params:
             raise SignInFailed(INVALID_STATE)
-        if self._failures.get_retry_after_s(request.address):
-            raise SignInFailed(TOO_MANY_ATTEMPTS)
         try:
-            identity = await provider.redeem(
-                params["code"],
-                self._redirect_uri,
-                issuer=params.get("iss"),
-                nonce=flow.nonce,
-                code_verifier=flow.code_verifier,
-            )
-            return flow, await self._database.write(
-                lambda tx: self._create_session(tx, request, flow, identity)
-            )
-        except (OidcError, SignInRefused, SignInFailed) as error:
-            self._failures.consume(request.address)
+            async with self._failures.attempt(request.address, _FAILURES):
+                identity = await provider.redeem(
+                    params["code"],
+                    self._redirect_uri,
+                    issuer=params.get("iss"),
+                    nonce=flow.nonce,
+                    code_verifier=flow.code_verifier,
+                )
+                return flow, await self._database.write(
+                    lambda tx: self._create_session(tx, request, flow, identity)
+                )
+        except TooManyRequests:
+            raise SignInFailed(TOO_MANY_ATTEMPTS) from None
+        except _FAILURES as error:
             log.info("signing in with OpenID Connect failed", reason=str(error))
             raise SignInFailed(_get_code(error)) from None
 

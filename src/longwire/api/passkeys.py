@@ -11,10 +11,10 @@ from longwire.api.session_shapes import OWN_HEADER, SessionInfo
 from longwire.api.sessions import SIGN_IN_FAILED, describe_session
 from longwire.api.types import GenericReturnBoolean
 from longwire.dates import format_date
-from longwire.errors import BadInput, Conflict, NotAuthenticated, TooManyRequests
+from longwire.errors import BadInput, Conflict, NotAuthenticated
 from longwire.identity import passkeys, sessions
 from longwire.identity.passkeys import RelyingParty
-from longwire.identity.rate_limiter import RateLimiter
+from longwire.identity.rate_limiter import AddressLimiter
 from longwire.identity.sessions import NewSession, SessionRules
 from longwire.model import Origin, Passkey, SignInMethod
 from longwire.quotas import Quotas
@@ -181,7 +181,7 @@ class PasskeyEndpoints:
         limits: InputLimits,
         *,
         quotas: Quotas,
-        failures: RateLimiter,
+        failures: AddressLimiter,
     ) -> None:
         self._database = database
         self._authenticator = authenticator
@@ -244,9 +244,6 @@ class PasskeyEndpoints:
         require_json(request)
         given = decode_body(body, PasskeySignIn, self._limits)
         party = _require_party(self._party)
-        retry_after_s = self._failures.get_retry_after_s(request.address)
-        if retry_after_s:
-            raise TooManyRequests(retry_after_s=retry_after_s)
         ceremonies = await self._load_ceremonies()
 
         def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
@@ -264,9 +261,9 @@ class PasskeyEndpoints:
             return new, describe_session(tx, new.session)
 
         try:
-            new, info = await self._database.write(work)
+            async with self._failures.attempt(request.address):
+                new, info = await self._database.write(work)
         except NotAuthenticated:
-            self._failures.consume(request.address)
             raise NotAuthenticated(SIGN_IN_FAILED) from None
         return with_session(Response(200, msgspec.json.encode(info)), request, new)
 

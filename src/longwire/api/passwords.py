@@ -4,6 +4,7 @@ Each of these needs proof that it is the person themselves: a session that has j
 present password, or a code.
 """
 
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -13,7 +14,7 @@ from longwire.api.session_shapes import OWN_HEADER, OWN_SITE
 from longwire.api.sessions import SignInGuards
 from longwire.api.types import Email, GenericReturn, GenericReturnBoolean
 from longwire.delivery.sign_in_mail import LinkRequest, SignInMailer
-from longwire.errors import NotAllowed, TooManyRequests, invalid_field
+from longwire.errors import BadInput, NotAllowed, NotAuthenticated, invalid_field
 from longwire.identity import passwords, sessions, totp, users
 from longwire.identity.passwords import CHARACTERS_MAX, CHARACTERS_MIN, PasswordHashing
 from longwire.model import Origin
@@ -136,11 +137,12 @@ class PasswordEndpoints:
         self, request: Request, user_id: str, stored: str, password: str
     ) -> None:
         """Guesses of the present password count like those of signing in."""
-        failures = self._guards.failures
-        failures.acquire(request.address, user_id)
-        if not await self._hashing.matches(stored, password, user_id):
-            failures.note_failure(request.address, user_id)
-            raise invalid_field("old", "is not the present password")
+        try:
+            async with self._guards.failures.attempt(request.address, user_id):
+                if not await self._hashing.matches(stored, password, user_id, is_known=True):
+                    raise NotAuthenticated
+        except NotAuthenticated:
+            raise invalid_field("old", "is not the present password") from None
 
     async def request_reset(self, request: Request, body: bytes) -> Response:
         require_own_site(request, self._authenticator.public_origin)
@@ -165,32 +167,29 @@ class PasswordEndpoints:
     async def confirm_totp(self, request: Request, body: bytes) -> Response:
         caller, given = await self._read(request, body, TotpCodeInput)
         sessions.require_fresh(caller.session, self._database.context.clock.now())
-        self._limit_codes(caller)
 
         def work(tx: Tx) -> TotpRecoveryCodes:
             tx.origin = Origin(request.address, request.request_id)
             return TotpRecoveryCodes(recovery_codes=totp.confirm(tx, caller.actor, given.code))
 
-        return _encode(await self._database.write(work))
+        async with self._limiting_codes(caller):
+            return _encode(await self._database.write(work))
 
     async def disable_totp(self, request: Request, body: bytes) -> Response:
         caller, given = await self._read(request, body, TotpCodeInput)
-        self._limit_codes(caller)
 
         def work(tx: Tx) -> None:
             tx.origin = Origin(request.address, request.request_id)
             totp.disable(tx, caller.actor, given.code)
 
-        await self._database.write(work)
+        async with self._limiting_codes(caller):
+            await self._database.write(work)
         done = GenericReturnBoolean(message="The authenticator app is turned off.", value=True)
         return _encode(done)
 
-    def _limit_codes(self, caller: Caller) -> None:
-        """Codes are short, so each one that is tried counts."""
-        retry_after_s = self._guards.codes.get_retry_after_s(caller.actor.id)
-        if retry_after_s:
-            raise TooManyRequests(retry_after_s=retry_after_s)
-        self._guards.codes.consume(caller.actor.id)
+    def _limiting_codes(self, caller: Caller) -> AbstractAsyncContextManager[None]:
+        """Codes are short: bound how many are tried."""
+        return self._guards.codes.attempt((caller.actor.id, "session"), (BadInput,))
 
     async def _authenticate(self, request: Request) -> Caller:
         caller = await self._authenticator.authenticate(request)

@@ -1,7 +1,7 @@
 """Sessions: people sign in, see where they are signed in, and sign out."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import msgspec
@@ -31,12 +31,16 @@ from longwire.errors import (
     FieldError,
     NotAllowed,
     NotAuthenticated,
-    TooManyRequests,
     TotpRequired,
 )
 from longwire.identity import passwords, sessions, sign_in_links, tokens, totp, users
 from longwire.identity.passwords import PasswordHashing
-from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
+from longwire.identity.rate_limiter import (
+    AddressLimiter,
+    AttemptLimiter,
+    FailureThrottle,
+    RateLimiter,
+)
 from longwire.identity.sessions import NewSession, SessionRules
 from longwire.identity.sign_in_links import LinkPurpose
 from longwire.model import Actor, LinkSource, Origin, Session, SignInMethod
@@ -116,8 +120,8 @@ class SignInGuards:
 
     failures: FailureThrottle
     client_failures: FailureThrottle  # shared with the token endpoint
-    codes: RateLimiter  # wrong codes of authenticator apps, by user
-    mails: RateLimiter  # links that are requested by mail, by address
+    codes: AttemptLimiter  # of authenticator apps, by user and what they come with
+    mails: AddressLimiter  # links that are requested by mail
     sessions: RateLimiter  # those that are created, by user or client id
 
 
@@ -230,7 +234,6 @@ class SessionEndpoints:
     ) -> tuple[NewSession, SessionInfo]:
         # By link and by address: nobody else at an address is locked out by somebody's failures.
         account = secret[:LINK_CHARACTERS]
-        self._guards.failures.acquire(request.address, account)
 
         def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
             code = sign_in_links.get_valid(tx, secret)
@@ -241,11 +244,15 @@ class SessionEndpoints:
                 tx, request, code.user_id, SignInMethod.LINK, issued_by=code.issued_by
             )
 
-        with self._noting_failures(request, account):
+        async with self._limiting_failures(request, account):
             # Anybody may send anything: what is invalid writes nothing.
             code = await self._database.read(lambda tx: sign_in_links.get_valid(tx, secret))
-            with self._limiting_codes(code.user_id, totp_code):
-                return await self._database.write(work)
+            async with self._limiting_codes(code.user_id, code.source, totp_code):
+                result = await self._database.write(work)
+        if code.source is not LinkSource.SHOWN:
+            # Whoever guesses codes with the password does not keep its owner out by that.
+            self._guards.codes.refill((code.user_id, SignInMethod.PASSWORD))
+        return result
 
     async def _sign_in_by_password(
         self, request: Request, email: str, password: str, totp_code: str | None
@@ -253,16 +260,20 @@ class SessionEndpoints:
         if SignInMethod.PASSWORD not in self._settings.sign_in:
             raise NotAllowed("The operator has turned passwords off.")
         address, key = request.address, email_key(email)
-        self._guards.failures.acquire(address, key)
-        with self._noting_failures(request, key):
-            account = await self._database.read(lambda tx: passwords.find_account(tx, email))
+        async with self._limiting_failures(request, key):
+            account = await self._database.read(
+                lambda tx: passwords.find_account(tx, email, address)
+            )
+            is_known = self._guards.failures.has_succeeded(address, key) or (
+                account is not None and account.is_known_there
+            )
             stored = account.hash if account is not None else None
-            matches = await self._hashing.matches(stored, password, address)
+            matches = await self._hashing.matches(stored, password, address, is_known=is_known)
             if account is None or not matches:
                 raise NotAuthenticated
             new_hash = None
             if passwords.needs_rehash(account.hash):
-                new_hash = await self._hashing.hash(password, address)
+                new_hash = await self._hashing.hash(password, account.user_id)
 
             def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
                 passwords.require_unchanged(tx, account)
@@ -271,55 +282,51 @@ class SessionEndpoints:
                     passwords.save_rehashed(tx, account, new_hash)
                 return self._create(tx, request, account.user_id, SignInMethod.PASSWORD)
 
-            with (
-                self._limiting_sessions(account.user_id),
-                self._limiting_codes(account.user_id, totp_code),
-            ):
-                result = await self._database.write(work)
-        self._guards.failures.note_success(address, key)
-        return result
+            async with self._limiting_codes(account.user_id, SignInMethod.PASSWORD, totp_code):
+                with self._limiting_sessions(account.user_id):
+                    return await self._database.write(work)
 
-    @contextmanager
-    def _noting_failures(self, request: Request, account: str) -> Iterator[None]:
-        """Count failures, and make them all look alike; a missing code is none."""
+    @asynccontextmanager
+    async def _limiting_failures(self, request: Request, account: str) -> AsyncIterator[None]:
+        """Bound failures, and make them all look alike; a missing code is none."""
         try:
-            yield
+            async with self._guards.failures.attempt(request.address, account):
+                yield
         except TotpRequired:
             raise
         except NotAuthenticated:
-            self._guards.failures.note_failure(request.address, account)
             raise NotAuthenticated(SIGN_IN_FAILED) from None
 
     @contextmanager
     def _limiting_sessions(self, key: str) -> Iterator[None]:
         """Bound how often somebody signs in: one session too many ends another, for which every
         process drops what it has cached about everybody."""
-        retry_after_s = self._guards.sessions.get_retry_after_s(key)
-        if retry_after_s:
-            raise TooManyRequests(retry_after_s=retry_after_s)
-        yield
-        self._guards.sessions.consume(key)
+        self._guards.sessions.acquire(key)
+        try:
+            yield
+        except Exception:
+            self._guards.sessions.give_back(key)
+            raise
 
-    @contextmanager
-    def _limiting_codes(self, user_id: str, totp_code: str | None) -> Iterator[None]:
-        """Codes are short: bound how many are tried for a user, from whatever addresses."""
+    @asynccontextmanager
+    async def _limiting_codes(
+        self, user_id: str, way: SignInMethod | LinkSource, totp_code: str | None
+    ) -> AsyncIterator[None]:
+        """Codes are short: bound how many are tried for a user, from whatever addresses.
+
+        Each way has a limit of its own: whoever knows the password does not know the mailbox, and
+        locks nobody out who has it.
+        """
         if totp_code is None:
             yield
             return
-        retry_after_s = self._guards.codes.get_retry_after_s(user_id)
-        if retry_after_s:
-            raise TooManyRequests(retry_after_s=retry_after_s)
-        try:
+        async with self._guards.codes.attempt((user_id, way)):
             yield
-        except NotAuthenticated:
-            self._guards.codes.consume(user_id)
-            raise
 
     async def _sign_in_as_client(
         self, request: Request, client_id: str, secret: str
     ) -> tuple[NewSession, SessionInfo]:
         """With the credentials of a user, by the rate limit that the token endpoint has."""
-        self._guards.client_failures.acquire(request.address, client_id)
 
         def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
             client = tokens.authenticate_client(tx, client_id, secret)
@@ -335,13 +342,11 @@ class SessionEndpoints:
             )
 
         try:
-            with self._limiting_sessions(client_id):
-                result = await self._database.write(work)
+            async with self._guards.client_failures.attempt(request.address, client_id):
+                with self._limiting_sessions(client_id):
+                    return await self._database.write(work)
         except NotAuthenticated:
-            self._guards.client_failures.note_failure(request.address, client_id)
             raise NotAuthenticated(SIGN_IN_FAILED) from None
-        self._guards.client_failures.note_success(request.address, client_id)
-        return result
 
     def _create(
         self,

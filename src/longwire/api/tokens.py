@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from longwire.clock import SECOND
-from longwire.errors import NotAuthenticated
+from longwire.errors import NotAuthenticated, TooManyRequests
 from longwire.identity import tokens
 from longwire.identity.rate_limiter import FailureThrottle
 from longwire.model import Origin
@@ -189,29 +189,23 @@ class TokenEndpoint:
     ) -> T:
         """Run a work with the client id and secret of the request, which it has to check."""
         client_id, secret = _basic(request)
-        self._check_rate_limit(request.address, client_id)
 
         def run(tx: Tx) -> T:
             tx.origin = Origin(request.address, request.request_id)
             return work(tx, client_id, secret)
 
         try:
-            result = await (self._database.read(run) if only_reads else self._database.write(run))
-        except NotAuthenticated:
-            self._throttle.note_failure(request.address, client_id)
-            raise _invalid_client("The client is unknown or its secret is wrong.") from None
-        self._throttle.note_success(request.address, client_id)
-        return result
-
-    def _check_rate_limit(self, address: str, client_id: str) -> None:
-        wait_s = self._throttle.get_retry_after_s(address, client_id)
-        if wait_s:
+            async with self._throttle.attempt(request.address, client_id):
+                return await (self._database.read(run) if only_reads else self._database.write(run))
+        except TooManyRequests as error:
             raise TokenRequestError(
                 429,
                 "invalid_request",
-                f"Too many failed attempts; retry after {wait_s} seconds.",
-                (b"retry-after", str(wait_s).encode()),
-            )
+                str(error),
+                (b"retry-after", str(error.retry_after_s).encode()),
+            ) from None
+        except NotAuthenticated:
+            raise _invalid_client("The client is unknown or its secret is wrong.") from None
 
 
 def _require_https(request: Request) -> None:

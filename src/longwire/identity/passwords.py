@@ -1,14 +1,16 @@
 """Passwords: Argon2id hashes, computed in threads, two at a time.
 
 A check takes 50 to 150 ms of a core and 32 MiB, so how many wait is bounded, and how many of one
-caller. Unknown accounts take as long as known ones.
+caller. Half of the places are for people where they were before, which strangers from however many
+addresses cannot take. Unknown accounts take as long as known ones.
 """
 
 import asyncio
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,6 +18,7 @@ import argon2
 
 from longwire.errors import NotAuthenticated, TooManyRequests, Unavailable
 from longwire.identity import sessions
+from longwire.identity.rate_limiter import get_provider, get_site
 from longwire.model import Actor, Session
 from longwire.store import audit, locks, sign_in_codes
 from longwire.store import passwords as store
@@ -29,6 +32,7 @@ CHARACTERS_MAX = 256
 AT_ONCE_MAX = 2
 WAITING_MAX = 50
 WAITING_PER_CALLER_MAX = 4
+WAITING_PER_PROVIDER_MAX = 8  # of all callers in an IPv6 network of 48 bits
 
 # More than what OWASP asks for at least (19 MiB, two passes), within the time above.
 _hasher = argon2.PasswordHasher(time_cost=2, memory_cost=32 * 1024, parallelism=1)
@@ -39,32 +43,66 @@ _ABSENT = (
 )
 
 
+class _Places:
+    """How many wait, of them all and with each of some keys."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+        self._by_key: Counter[str] = Counter()
+
+    @contextmanager
+    def take(self, most_by_key: Mapping[str, int]) -> Iterator[None]:
+        if any(self._by_key[key] >= most for key, most in most_by_key.items()):
+            raise TooManyRequests("Too many attempts at once; retry shortly.")
+        if self._taken >= self._most:
+            raise Unavailable
+        self._taken += 1
+        self._by_key.update(most_by_key.keys())
+        try:
+            yield
+        finally:
+            self._taken -= 1
+            self._by_key.subtract(most_by_key.keys())
+            self._by_key = +self._by_key
+
+
 class PasswordHashing:
     """Hashes and checks passwords off the event loop."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(AT_ONCE_MAX, "passwords")
-        self._waiting: Counter[str] = Counter()
+        self._threads_of_strangers = asyncio.Semaphore(AT_ONCE_MAX // 2)
+        self._places = _Places(WAITING_MAX // 2)
+        self._places_of_strangers = _Places(WAITING_MAX // 2)
 
-    async def hash(self, password: str, caller: str) -> str:
-        return await self._run(caller, lambda: _hasher.hash(_normalize(password)))
+    async def hash(self, password: str, user_id: str) -> str:
+        """A hash for a user who has proved who they are."""
+        with self._places.take({user_id: WAITING_PER_CALLER_MAX}):
+            return await self._run(lambda: _hasher.hash(_normalize(password)))
 
-    async def matches(self, stored: str | None, password: str, caller: str) -> bool:
-        """Whether this is the password with this hash; it takes as long if there is none."""
-        return await self._run(caller, lambda: _matches(stored or _ABSENT, password))
+    async def matches(
+        self, stored: str | None, password: str, address: str, *, is_known: bool
+    ) -> bool:
+        """Whether this is the password with this hash; it takes as long if there is none.
 
-    async def _run(self, caller: str, work: Callable[[], T]) -> T:
-        if self._waiting[caller] >= WAITING_PER_CALLER_MAX:
-            raise TooManyRequests("Too many attempts at once; retry shortly.")
-        if self._waiting.total() >= WAITING_MAX:
-            raise Unavailable
-        self._waiting[caller] += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        finally:
-            self._waiting[caller] -= 1
-            if not self._waiting[caller]:
-                del self._waiting[caller]
+        `is_known` for an account that somebody has lately signed in to from there.
+        """
+
+        def work() -> bool:
+            return _matches(stored or _ABSENT, password)
+
+        site, provider = get_site(address), get_provider(address)
+        most = {provider: WAITING_PER_PROVIDER_MAX, site: WAITING_PER_CALLER_MAX}
+        if is_known:
+            with self._places.take(most):
+                return await self._run(work)
+        with self._places_of_strangers.take(most):
+            async with self._threads_of_strangers:
+                return await self._run(work)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -93,12 +131,16 @@ class PasswordAccount:
 
     user_id: str
     hash: str
+    is_known_there: bool  # it has a session of the address that asks
 
 
-def find_account(tx: Tx, email: str) -> PasswordAccount | None:
+def find_account(tx: Tx, email: str, address: str) -> PasswordAccount | None:
     user = store_users.get_by_email(tx, email)
     stored = get_hash(tx, user.id) if user is not None else None
-    return PasswordAccount(user.id, stored) if user is not None and stored is not None else None
+    if user is None or stored is None:
+        return None
+    sites = {get_site(each.address) for each in sessions.list_of(tx, user.id)}
+    return PasswordAccount(user.id, stored, get_site(address) in sites)
 
 
 def get_hash(tx: Tx, user_id: str) -> str | None:

@@ -1,9 +1,11 @@
-# Every command of the project. Needs make and Python 3.11 or newer, nothing else.
+# Every command of the project. Needs make and Python 3.11 or newer, nothing else; where python3 is
+# older or missing, uv finds or installs one.
 #
 # Two stamp files inside .venv remember what has been installed, so that a second `make run` does
 # not install at all. They go stale when a lock file or pyproject.toml changes.
 
-PYTHON ?= python3
+# A Python of 3.11 or newer; empty for python3, or for what uv finds.
+PYTHON ?=
 ARGS ?=
 PYTEST_ARGS ?= --forks 8
 # What is run once more on a PostgreSQL with several slots.
@@ -31,7 +33,8 @@ RUN_EXTRAS := postgres kafka amqp chat geo otel
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo docs reference check test brokers deploy-tools signin node console console-dev \
+.PHONY: help install run demo docs reference check test check-pythons \
+	brokers deploy-tools signin node console console-dev \
 	console-packages screenshots client generators lint format bench soak lock clean
 
 help: ## Show this list
@@ -66,6 +69,9 @@ test: .venv/.dev-installed ## Check everything: lint, format, types and the test
 	@report=$$(mktemp); trap 'kill $$types; rm -f "$$report"' INT TERM; $(BIN)/mypy >"$$report" 2>&1 & types=$$!; \
 		$(BIN)/python -m pytest -m "not soak" $(PYTEST_ARGS); result=$$?; \
 		wait $$types || result=$$?; cat "$$report"; rm "$$report"; exit $$result
+
+check-pythons: $(BIN)/python ## Install, start and use what is committed on every Python from 3.11 that this machine has
+	$(BIN)/python scripts/check_pythons.py
 
 # Best effort: tests that need a broker skip with the reason when it is missing. Debian's packages
 # need root; Kafka's jars need Java 17 and Maven, and are kept in .brokers.
@@ -147,10 +153,7 @@ clean: ## Remove .venv, caches and build output; data stays
 
 # Without pip, which takes longer to install than all the rest: requirements/install has it if need be.
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo 'longwire needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
-	@echo 'Making a virtual environment in .venv'
-	@$(PYTHON) -m venv --without-pip .venv
+	@requirements/make-venv $(PYTHON)
 
 # The order-only bar: a newer Python is no reason to install again.
 .venv/.run-installed: requirements/run.txt pyproject.toml clients/python/pyproject.toml | $(BIN)/python

@@ -123,7 +123,8 @@ def _names_of_large_tables(sql: str) -> dict[str, str]:
 
 def _reads_too_much(step: str, tables: dict[str, str], partial: set[str], sql: str) -> bool:
     found = re.match(
-        r"(SCAN|SEARCH) (\w+)(?: USING (?:PRIMARY KEY|(?:COVERING )?INDEX (\w+)))?(?: \((.*)\))?",
+        r"(SCAN|SEARCH) (\w+)(?: EXISTS)?"
+        r"(?: USING (?:PRIMARY KEY|(?:COVERING )?INDEX (\w+)))?(?: \((.*)\))?",
         step,
     )
     # A partial index has only the rows that are unfinished or failed, so reading all of it is fine.

@@ -1,6 +1,7 @@
 """The check of query plans finds full scans."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -23,8 +24,8 @@ from tests.world import not_on_citus
 def test_reading_all_records_of_a_device_or_all_deliveries_of_a_channel_is_detected(
     sql: str, sqlite_template: Path
 ) -> None:
-    connection = sqlite3.connect(sqlite_template / "longwire.db")
-    assert sqlite_scans(connection, sql)
+    with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
+        assert sqlite_scans(connection, sql)
 
 
 @not_on_citus("plans are those of the extension")
@@ -49,8 +50,8 @@ def test_a_scan_of_a_large_table_is_detected(
     postgres: PostgresServer,
     postgres_template: tuple[Path, str],
 ) -> None:
-    connection = sqlite3.connect(sqlite_template / "longwire.db")
-    assert bool(sqlite_scans(connection, sql)) == is_scan
+    with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
+        assert bool(sqlite_scans(connection, sql)) == is_scan
     driver_sql = sql
     for name in ("number", "seq", "since", "device_id", "group_id"):
         driver_sql = driver_sql.replace(f":{name}", f"%({name})s")

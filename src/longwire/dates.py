@@ -32,10 +32,11 @@ def _day_text(day: int) -> str:
     return (_EPOCH + timedelta(days=day)).strftime("%Y-%m-%d").zfill(10)
 
 
-# RFC 3339, and its common variants: a space for the T, no seconds, no offset, a date alone.
+# RFC 3339, and its common variants: a space for the T, no seconds, no offset, a date alone. Hour 24
+# is not one of them; Python takes it from 3.14 on.
 _DATE_FORMATS = re.compile(
     r"\d{4}-\d\d-\d\d"
-    r"(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?",
+    r"(?:[Tt ](?!24)\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?",
     re.ASCII,
 )
 _DIGITS = re.compile(r"-?\d{1,16}(?:\.\d{1,6})?", re.ASCII)

@@ -21,12 +21,17 @@ class Elements(HTMLParser):
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
         self.inline_code: list[str] = []
+        self._is_in_code = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
+        self._is_in_code = tag in {"script", "style"}
+
+    def handle_endtag(self, tag: str) -> None:
+        self._is_in_code = False
 
     def handle_data(self, data: str) -> None:
-        if self.cdata_elem is not None and data.strip():
+        if self._is_in_code and data.strip():
             self.inline_code.append(data)
 
 

@@ -151,7 +151,7 @@ _URL_ALPHABET = str.maketrans("-_", "+/")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DATE = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)?", re.ASCII
+    r"\d{4}-\d\d-\d\d[Tt ](?!24)\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)?", re.ASCII
 )
 _MOMENT_END: Moment = LATEST + 1
 

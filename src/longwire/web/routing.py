@@ -11,7 +11,7 @@ import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,6 +29,8 @@ from longwire.web.fields import Body, InputLimits, Query
 from longwire.web.page_tokens import PageTokens
 from longwire.web.response_cache import CachedResponse, CacheKey, ResponseCache
 from longwire.web.type_info import wire_names
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 ANY_TOKEN = "any valid token"
 OWN = "oneself"
@@ -182,10 +184,8 @@ class Route:
         if self.reply is None:
             hints = typing.get_type_hints(self.handler, include_extras=True)
             kinds = [hints[name] for name in inspect.signature(self.handler).parameters]
-            query = next((kind for kind in kinds if issubclass(kind, Query)), None)
-            body = next((kind for kind in kinds if issubclass(kind, Body)), None)
-            object.__setattr__(self, "query", query)
-            object.__setattr__(self, "body", body)
+            object.__setattr__(self, "query", _first_subclass(Query, kinds))
+            object.__setattr__(self, "body", _first_subclass(Body, kinds))
             object.__setattr__(self, "reply", hints["return"])
         object.__setattr__(self, "field_locations", build_field_locations(self.query, self.body))
 
@@ -208,6 +208,17 @@ class Route:
     @property
     def operation_id(self) -> str:
         return _operation_id(self.method, self.path)
+
+
+def _first_subclass(base: type[S], annotations: Sequence[Any]) -> type[S] | None:
+    """The first class among them that derives from the base.
+
+    A generic such as `tuple[str, ...]` is none; from Python 3.13 on `issubclass` refuses it.
+    """
+    for annotation in annotations:
+        if inspect.isclass(annotation) and issubclass(annotation, base):
+            return annotation
+    return None
 
 
 @dataclass(frozen=True, slots=True)

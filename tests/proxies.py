@@ -40,6 +40,7 @@ def run_nginx(
         ("listen 443 ", f"listen 127.0.0.1:{https} "),
         ("/etc/letsencrypt/live/longwire.example.com/fullchain.pem", str(certificate)),
         ("/etc/letsencrypt/live/longwire.example.com/privkey.pem", str(key)),
+        ("/var/log/nginx/", f"{folder}/"),
     ):
         assert old in text
         text = text.replace(old, new)

@@ -26,6 +26,8 @@ from tests.waiting import eventually
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
 SCHEMAS = Path(check_jsonschema.__file__).parent / "builtin_schemas" / "vendor"
+PINNED = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+(\.\d+)+")
+LOCKED = re.compile(r"--require-hashes .*-r |--no-deps --no-index ")
 SECURITY_SCORE_MAX = 2.0  # of 10; from 0, which nothing with a network reaches
 
 
@@ -150,6 +152,17 @@ def test_secrets_are_made_once_and_are_those_of_the_compose_file(tmp_path: Path)
 
 
 # --- the release ---
+
+
+def test_what_a_release_runs_and_installs_cannot_be_replaced() -> None:
+    """Actions by their commits, since a tag can be moved; packages by their hashes."""
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = path.read_text()
+        uses = re.findall(r"uses: (.+)", text)
+        assert uses and [each for each in uses if not PINNED.fullmatch(each)] == []
+        installs = re.findall(r"(?:pip|uv|npm|npx|pipx) (?:install|ci|run) .+", text)
+        assert installs and [each for each in installs if not LOCKED.search(each)] == []
+        assert not re.search(r"python -m build|curl|wget", text)
 
 
 def test_the_changelog_has_a_section_for_this_version_and_one_for_the_next() -> None:

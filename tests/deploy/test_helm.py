@@ -32,6 +32,7 @@ EVERYTHING = {
     "autoscaling.enabled": "true",
     "ingress.enabled": "true",
     "ingress.tlsSecret": "tls",
+    "trustedProxies[0]": "10.244.1.0/24",
     "serviceMonitor.enabled": "true",
     "networkPolicy.egress[0].to[0].ipBlock.cidr": "0.0.0.0/0",
 }
@@ -129,3 +130,16 @@ def test_a_value_that_is_missing_is_named(missing: str) -> None:
     failed = helm("template", {name: REQUIRED[name] for name in REQUIRED if name != missing})
     assert failed.returncode != 0
     assert missing in failed.stderr
+
+
+def list_variables(values: dict[str, str]) -> dict[str, str]:
+    (pod,) = [each for each in pods(render(values)) if each["containers"][0]["args"] == ["serve"]]
+    return {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+
+
+@needs_helm
+def test_no_proxy_is_trusted_that_nobody_has_named() -> None:
+    assert "LONGWIRE_TRUSTED_PROXIES" not in list_variables(REQUIRED)
+    assert list_variables(EVERYTHING)["LONGWIRE_TRUSTED_PROXIES"] == "10.244.1.0/24"
+    failed = helm("template", {**REQUIRED, "ingress.enabled": "true"})
+    assert failed.returncode != 0 and "trustedProxies is required" in failed.stderr

@@ -7,8 +7,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.ports import free_port
 from tests.proxies import PROXIES, RUN, wait_for
+from tests.waiting import eventually
 from tests.world import World
+
+SECRET = "5d1c1b4e-the-token-of-a-group"
 
 
 @pytest.mark.slow
@@ -76,3 +80,30 @@ def check_address(world: World, http: httpx.Client) -> None:
         for n in range(8)
     ]
     assert 429 in statuses, statuses
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", PROXIES)
+def test_no_log_of_a_proxy_has_a_query_string(name: str, make_world, tmp_path: Path) -> None:
+    world: World = make_world(trusted_proxies=(ip_network("127.0.0.1/32"),))
+    headers = {"Referer": f"https://elsewhere.example.com/?token={SECRET}"}
+    for upstream, status in ((world.port, 401), (free_port(), 502)):
+        folder = tmp_path / str(status)
+        folder.mkdir()
+        with (
+            RUN[name](folder, upstream) as (url, trust),
+            httpx.Client(base_url=url, verify=trust, headers=headers, timeout=60) as http,
+        ):
+            eventually(lambda: asks(http) == status, 60)  # noqa: B023 (it is called right here)
+        logs = {path.name: path.read_text() for path in folder.glob("*.log")}
+        assert [each for each, text in logs.items() if SECRET in text] == []
+        if name == "nginx" or status == 502:
+            assert any("/network/chirpstack" in text for text in logs.values()), logs
+
+
+def asks(http: httpx.Client) -> int | None:
+    try:
+        return http.post("/network/chirpstack", params={"token": SECRET}, json={}).status_code
+    except httpx.TransportError:
+        return None

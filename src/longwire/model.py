@@ -354,6 +354,7 @@ class Device:
     updated_by: str
     battery: str | None = None
     seen_at: Moment | None = None
+    joined_at: Moment | None = None  # when it was transferred into the group, or restored there
 
 
 @dataclass(frozen=True, slots=True)

@@ -501,6 +501,67 @@ def paused(monkeypatch: pytest.MonkeyPatch, world: World) -> Callable[[int], Non
     return allow
 
 
+def test_what_comes_into_a_group_after_a_job_is_not_part_of_it(
+    world: World, ada: Person, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below, elsewhere = ada.group("below", parent=home), ada.group("elsewhere")
+    restored = ada.device(below, name="later-on restored")
+    deleted = succeeded(ada, start(ada, below, "delete"))
+    # It matches only later, but it was there.
+    renamed = ada.device(home, name="renamed")
+    run_step = steps.run_step
+
+    def step(tx: Tx, actor: Any, job: Any, context: Any) -> Any:
+        return postponed() if job.kind == "tag" else run_step(tx, actor, job, context)
+
+    monkeypatch.setattr("longwire.jobs.jobs.run_step", step)
+    for tag in "ab":  # so many run at once
+        start(ada, home, "tag", parameters={"addTags": [tag]})
+    wanted = {"groupId": home, "filter": {"q": "later-on", "subgroups": True}}
+    assert ok(ada.post("/job", {"kind": "delete", "dryRun": True, **wanted}))["total"] == 0
+    job = start(ada, home, "delete", **wanted)
+
+    world.clock.let_pass(seconds=1)
+    created = [
+        ada.device(home, name="later-on"),
+        ada.device(ada.group("new", parent=home), name="later-on"),
+    ]
+    transferred = ada.device(elsewhere, name="later-on")
+    body = {"groupId": elsewhere, "deviceId": transferred, "toGroupId": home}
+    ok(ada.put("/device/transfer", body))
+    moved = ada.group("moved")
+    moved_with = [
+        ada.device(moved, name="later-on"),
+        ada.device(ada.group("below it", parent=moved), name="later-on"),
+    ]
+    ok(ada.put("/group", {"groupId": moved, "parent": home}))
+    undo(ada, deleted)
+    ok(ada.put("/device", {"groupId": home, "deviceId": renamed, "name": "later-on"}))
+    world.restart()
+    monkeypatch.undo()
+    assert items_of(ada, succeeded(ada, job)) == [(renamed, "changed", None)]
+    for each in [*created, transferred, *moved_with, restored]:
+        assert device_of(ada, each)["name"].startswith("later-on")
+    # What was there before a job is part of it, however it came.
+    again = succeeded(ada, start(ada, home, "delete", **wanted))
+    assert counts(again) == (6, 6, 0, 0)
+
+
+def test_a_job_of_the_release_before_takes_no_device_that_was_created_after_it(
+    world: World, ada: Person, home: str, paused: Callable[[int], None]
+) -> None:
+    before = ada.device(home)
+    job = start(ada, home, "delete")
+    selection = {"group_id": home, "filter": {}, "subgroups": False}
+    change = sa.update(schema.job).values(selection=json.dumps(selection))
+    world.write(lambda tx: tx.execute(change))
+    world.clock.let_pass(seconds=1)
+    after = ada.device(home)
+    paused(9)
+    assert items_of(ada, succeeded(ada, job)) == [(before, "changed", None)]
+    assert ids_in(ada, home) == [after]
+
+
 @pytest.mark.engine_free
 def test_a_cancelled_job_stops_between_two_steps_and_what_it_did_can_be_undone(
     ada: Person, home: str, paused: Callable[[int], None]

@@ -151,7 +151,7 @@ def _build(tx: Tx, actor: Actor, selection: DeviceSelection, task: Task, reason:
         origin=tx.origin,
         reason=reason,
         task=encode_task(task),
-        selection=encode_selection(selection),
+        selection=encode_selection(tx, selection),
         created_at=tx.now,
         updated_at=tx.now,
     )

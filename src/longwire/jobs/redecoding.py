@@ -87,7 +87,7 @@ def _find(tx: Tx, job: Job, cursor: _Cursor) -> _FoundBatch:
     scope = access.authorize_tree(
         tx, actor, PERMISSIONS[RedecodeTask], job.group_id, subgroups=selection.subgroups
     )
-    taken = selections.take(tx, scope, selection, cursor.position, DEVICES_PER_STEP_MAX)
+    taken = selections.take(tx, scope, job, cursor.position, DEVICES_PER_STEP_MAX)
     found = []
     for group_id, device_ids in taken.by_group.items():
         present = reporting_devices.get_reporting(tx, device_ids).values()

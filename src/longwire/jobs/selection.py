@@ -1,8 +1,8 @@
 """Which devices a job takes: those with some ids, or those that a filter matches.
 
 A filter is evaluated when a step reaches a device, group by group and in the order in which the
-devices were created. So each is reached once, whatever the job does to it, and those created after
-the job are not.
+devices were created. So each is reached once, whatever the job does to it. What came into the
+groups after the job was created is not: whoever looked at a dry run has not seen it.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from longwire.model import Device, DeviceFilter, DeviceOrder, Job, PageRequest, Scope
-from longwire.store import device_search
+from longwire.store import device_search, groups
 from longwire.store import devices as store
 from longwire.store.database import Tx
 
@@ -27,13 +27,14 @@ class DeviceSelection(msgspec.Struct, frozen=True):
     device_ids: tuple[str, ...] | None = None
     filter: DeviceFilter = DeviceFilter()
     subgroups: bool = False
+    # The newest device when the job was created; None for jobs of the release before.
+    until: int | None = None
 
 
 class SelectionPosition(msgspec.Struct, frozen=True):
     """How far a selection was walked: to a device of a group, or to one of the ids."""
 
     after: tuple[str, int] | None = None
-    until: int | None = None  # the newest device when the walk began
     index: int = 0
 
 
@@ -65,8 +66,10 @@ _decoder = msgspec.json.Decoder(DeviceSelection)
 _positions = msgspec.json.Decoder(SelectionPosition | None)
 
 
-def encode_selection(selection: DeviceSelection) -> str:
-    return msgspec.json.encode(selection).decode()
+def encode_selection(tx: Tx, selection: DeviceSelection) -> str:
+    """For a job that is created."""
+    bounded = msgspec.structs.replace(selection, until=store.get_last_number(tx))
+    return msgspec.json.encode(bounded).decode()
 
 
 def decode_selection(job: Job) -> DeviceSelection:
@@ -81,13 +84,11 @@ def decode_position(job: Job) -> SelectionPosition:
     return _positions.decode(job.cursor) or BEGIN
 
 
-def take(
-    tx: Tx, scope: Scope, selection: DeviceSelection, position: SelectionPosition, most: int
-) -> TakenDevices:
+def take(tx: Tx, scope: Scope, job: Job, position: SelectionPosition, most: int) -> TakenDevices:
     """Some devices that follow a position; `scope` has the groups of the selection."""
+    selection = decode_selection(job)
     if selection.device_ids is not None:
         return _take_ids(selection.group_id, selection.device_ids, position, most)
-    until = store.get_last_number(tx) if position.until is None else position.until
     after = position.after
     taken = TakenDevices(None)
     # Larger windows the fewer match.
@@ -98,7 +99,7 @@ def take(
         )
         if following is None:
             return taken
-        matching = [device for device in matching if device.number <= until]
+        matching = _select_present(tx, job, selection, matching)
         some = matching[: most - taken.count]
         for device in some:
             taken.by_group.setdefault(device.group_id, []).append(device.id)
@@ -106,8 +107,29 @@ def take(
         after = following if is_whole else (some[-1].group_id, some[-1].number)
         examined += window
         window *= 2
-    taken.position = SelectionPosition(after, until)
+    taken.position = SelectionPosition(after)
     return taken
+
+
+def _select_present(
+    tx: Tx, job: Job, selection: DeviceSelection, matching: Sequence[Device]
+) -> list[Device]:
+    """Those of some devices of a group that were there when the job was created."""
+    present = [
+        device
+        for device in matching
+        if (device.joined_at or 0) <= job.created_at
+        and (
+            device.created_at <= job.created_at
+            if selection.until is None
+            else device.number <= selection.until  # the clocks of two processes may differ
+        )
+    ]
+    if present and selection.subgroups:
+        home = present[0].group_id
+        if groups.was_moved_below(tx, selection.group_id, home, job.created_at):
+            return []
+    return present
 
 
 def _take_ids(

@@ -93,7 +93,7 @@ def _run_device_step(tx: Tx, actor: Actor, job: Job, task: DeviceTask) -> StepRe
     permission = PERMISSIONS[type(task)]
     tree = access.authorize_tree(tx, actor, permission, job.group_id, subgroups=selection.subgroups)
     position = decode_position(job)
-    taken = selections.take(tx, tree, selection, position, DEVICES_PER_STEP_MAX)
+    taken = selections.take(tx, tree, job, position, DEVICES_PER_STEP_MAX)
     if isinstance(task, TransferTask):
         # Those that are there, or that it has transferred to a group below.
         taken.by_group.pop(task.to_group_id, None)

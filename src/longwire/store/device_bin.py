@@ -113,7 +113,9 @@ def lock_many(tx: Tx, device_ids: Sequence[str]) -> dict[str, BinnedDevice]:
 
 def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
     """Restore devices of one group whose original ids are free; returns their ids."""
-    for table in (_device, *devices.DEVICE_TABLES):
+    rows = [{**each.snapshot[_device.name], "joined_at": tx.now} for each in restored]
+    slots.insert(tx, _device, rows)
+    for table in devices.DEVICE_TABLES:
         rows = [each.snapshot[table.name] for each in restored if table.name in each.snapshot]
         if rows:
             slots.insert(tx, table, rows)

@@ -44,6 +44,7 @@ _COLUMNS: list[Any] = [
     ),
     _state.c.battery,
     sa.func.nullif(_state.c.seen_at, schema.NEVER_SEEN).label("seen_at"),
+    _table.c.joined_at,
 ]
 _TAGS = [column.name for column in _COLUMNS].index("tags")
 _SELECT = sa.select(*_COLUMNS).join(
@@ -201,7 +202,13 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
     tx.execute(
         sa.update(_table)
         .where(_table.c.number.in_(numbers))
-        .values(group_id=group_id, stay=_table.c.stay + 1, updated_at=tx.now, updated_by=by)
+        .values(
+            group_id=group_id,
+            stay=_table.c.stay + 1,
+            updated_at=tx.now,
+            updated_by=by,
+            joined_at=tx.now,
+        )
     )
     tx.execute(
         sa.update(_state)

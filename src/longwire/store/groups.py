@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from longwire.clock import Moment
 from longwire.model import Actor, Group, Membership, Page, PageRequest, Scope, User
 from longwire.store import schema
 from longwire.store.cache_epochs import bump_config_epoch
@@ -77,6 +78,19 @@ order by group_id, depth
 """,
     listed=in_array("group_ids"),
 )
+WAS_MOVED_BELOW = """
+select 1
+from group_path top
+join group_path p
+    on p.group_id = top.group_id
+    and p.depth < top.depth
+join device_group g
+    on g.id = p.ancestor_id
+where top.ancestor_id = :ancestor
+    and top.group_id = :group_id
+    and g.moved_at > :since
+limit 1
+"""
 GET_ID_BY_TOKEN = """
 select id
 from device_group
@@ -251,7 +265,8 @@ def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
             _path.c.ancestor_id.in_(above.scalar_subquery()),
         )
     )
-    tx.execute(sa.update(_table).where(_table.c.id == group_id).values(parent_id=parent_id))
+    moved = {"parent_id": parent_id, "moved_at": tx.now}
+    tx.execute(sa.update(_table).where(_table.c.id == group_id).values(moved))
     if parent_id is not None:
         up, down = _path.alias("up"), _path.alias("down")
         pairs = (
@@ -266,6 +281,16 @@ def get_path(tx: Tx, group_id: str) -> tuple[str, ...]:
     """The group and all above it, nearest first; empty when there is no such group."""
     rows = tx.fetch_raw(GET_PATH, {"group_id": schema.group_number(group_id)})
     return tuple(str(row[0]) for row in rows)
+
+
+def was_moved_below(tx: Tx, ancestor_id: str, group_id: str, since: Moment) -> bool:
+    """Whether a group came below another one only after a moment."""
+    values = {
+        "ancestor": schema.group_number(ancestor_id),
+        "group_id": schema.group_number(group_id),
+        "since": since,
+    }
+    return bool(tx.fetch_raw(WAS_MOVED_BELOW, values))
 
 
 def list_paths(tx: Tx, group_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:

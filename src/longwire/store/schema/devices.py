@@ -68,6 +68,8 @@ device = sa.Table(
     # again costs nothing; and since when that is not what it should be.
     sa.Column("reported_digest", sa.BigInteger),
     moment("drifted_at", required=False),
+    # When it was transferred into its group, or restored there; null if it was created there.
+    moment("joined_at", required=False),
     sa.UniqueConstraint("network", "original_key"),
     # Answers: the devices of a group, in the order they came.
     sa.Index("ix_device_group_id_number", "group_id", "number"),

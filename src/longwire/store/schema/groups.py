@@ -76,6 +76,8 @@ group = sa.Table(
     moment("updated_at"),
     sa.Column("created_by", sa.Text, nullable=False),
     sa.Column("updated_by", sa.Text, nullable=False),
+    # When it was moved below its parent; null if it was created there.
+    moment("moved_at", required=False),
 )
 
 group_path = sa.Table(

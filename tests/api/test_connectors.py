@@ -13,6 +13,9 @@ from structlog.testing import capture_logs
 
 from longwire.delivery import retry_policy
 from longwire.delivery.destinations.base import MASK
+from longwire.model import Actor
+from longwire.store import audit
+from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, refused
@@ -598,7 +601,7 @@ SAFES = [
     Safe(
         "http",
         {
-            "url": NOWHERE,
+            "url": f"{NOWHERE}/canary?key=canary",
             "bearer": SECRETS["bearer"],
             "headers": {"X-Key": SECRETS["key"]},
             "secret": SECRETS["secret"],
@@ -627,6 +630,8 @@ BROKERS = [
 def masked(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: masked(each) for name, each in value.items()}
+    if isinstance(value, str) and value.startswith("http://"):
+        return f"http://127.0.0.1:9/{MASK}"
     return MASK if isinstance(value, str) and "canary" in value else value
 
 
@@ -670,6 +675,75 @@ def test_secrets_are_masked_for_readers_and_a_mask_written_back_keeps_them(world
                 400,
                 "params.token",
             )
+
+
+URLS = {
+    "http://127.0.0.1:9/canary": "http://127.0.0.1:9/********",
+    "http://127.0.0.1:9?canary": "http://127.0.0.1:9/********",
+    "http://127.0.0.1:9/a/canary/b?c=d": "http://127.0.0.1:9/********",
+    "HTTP://127.0.0.1/canary": "HTTP://127.0.0.1/********",
+    "http://127.0.0.1:9": "http://127.0.0.1:9",
+    "http://127.0.0.1:9/": "http://127.0.0.1:9/",
+}
+
+
+def test_of_a_url_readers_and_the_audit_log_see_the_host(world: World) -> None:
+    ada, viewer = world.person("ada"), world.person("viewer")
+    group = ada.group()
+    ada.invite(viewer, group, "viewer")
+    device = ada.device(group)
+    ada.reports(device)
+    for url, seen in URLS.items():
+        params = json.dumps({"url": url})
+        connector = ok(ada.post("/connector", body(group, params=params)))["id"]
+        which = named(group, connector)
+        (preview,) = ok(ada.post("/connector/preview", which))["items"]
+        assert preview["request"]["url"] == url
+        ok(ada.put("/connector", {**which, "params": json.dumps({"url": url, "batch": 2})}))
+        # What was seen and is sent back keeps the URL: with another parameter, or as it is.
+        ok(ada.put("/connector", {**which, "params": json.dumps({"url": seen, "batch": 3})}))
+        expected = {"url": url, "batch": 3}
+        assert json.loads(shown(ada, group, connector)["params"]) == expected
+        found = [
+            viewer.get("/connector", **which),
+            viewer.get("/connector/connectors", groupId=group),
+            viewer.post("/connector/preview", which),
+            viewer.get("/connector/connectorEvent", **which, beginDate=0, endDate=2**40),
+            viewer.get("/group/overview", groupId=group),
+            ada.get("/group/audit", groupId=group),
+            ada.get("/group/audit/export", groupId=group),
+        ]
+        for each in found:
+            assert each.status_code == 200 and "canary" not in each.text, each.text
+        assert json.loads(shown(viewer, group, connector)["params"])["url"] == seen
+        (preview,) = ok(viewer.post("/connector/preview", which))["items"]
+        assert preview["request"]["url"] == seen
+        # A mask stands for what is stored behind this host, and for nothing else.
+        if seen != url:
+            for wrong in (seen.replace("127.0.0.1", "127.0.0.2"), MASK):
+                changed = {**which, "params": json.dumps({"url": wrong})}
+                problem = refused(ada.put("/connector", changed), 400, "params.url")
+                assert "mask" in problem["errors"][0]["message"]
+            refused(ada.post("/connector", body(group, params=json.dumps({"url": seen}))), 400)
+        assert json.loads(shown(ada, group, connector)["params"]) == expected
+        ok(ada.delete("/connector", **which))
+
+
+def test_urls_that_were_logged_before_they_were_masked_are_masked_when_read(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    before, after = ({"params": json.dumps({"url": f"https://a.b/canary{n}"})} for n in (1, 2))
+
+    def log(tx: Tx) -> None:
+        for noun in ("connector", "notification"):
+            actor, action = Actor("user", ada.id), f"{noun}.update"
+            audit.log(tx, actor, action, "x", group_id=group, before=before, after=after)
+
+    world.write(log)
+    entries = ok(ada.get("/group/audit", groupId=group, objectId="x"))["items"]
+    for entry in entries:
+        assert json.loads(entry["before"]["params"]) == {"url": f"https://a.b/{MASK}"}
+    assert len(entries) == 2 and "canary" not in ada.get("/group/audit/export", groupId=group).text
 
 
 @on_sqlite

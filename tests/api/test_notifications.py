@@ -197,14 +197,17 @@ def test_secrets_are_encrypted_and_masked_for_readers_without_write_permission(
     named = {"notificationId": made["id"], "groupId": group}
     assert json.loads(made["params"]) == params
     masked = json.loads(ok(viewer.get("/notification", **named))["params"])
-    assert masked == {"url": URL, "secret": MASK, "headers": {"X-Key": MASK}}
+    hidden_url = f"https://example.com/{MASK}"
+    assert masked == {"url": hidden_url, "secret": MASK, "headers": {"X-Key": MASK}}
     assert SECRET not in repr(world.everything())
     back = {**masked, "throttle": 5}
     kept = ok(ada.put("/notification", {**named, "params": json.dumps(back)}))
     assert json.loads(kept["params"]) == {**params, "throttle": 5}
     refused(ada.post("/notification", body(group, params=json.dumps(masked))), 400)
     listed = ok(viewer.get("/notification/notifications", groupId=group))["items"]
-    assert SECRET not in repr(listed)
+    assert SECRET not in repr(listed) and URL not in repr(listed)
+    audit = ada.get("/group/audit", groupId=group)
+    assert hidden_url in audit.text and SECRET not in audit.text and URL not in audit.text
 
 
 WRONGS: list[tuple[dict[str, Any], set[str]]] = [

@@ -135,6 +135,7 @@ def test_secrets_are_masked_and_a_mask_keeps_what_was_there():
     ) == ('{"url": "tgram://token/1"}')
     hook = '{"url": "https://a.example", "secret": "s", "headers": {"X": "y"}}'
     assert parameters.list_secrets(catalogue.TYPES["webhook"].params_type, hook) == [
+        ("url", "https://a.example"),
         ("secret", "s"),
         ("headers.X", "y"),
     ]

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from longwire.api.types import GroupId, GroupPage, parse_period
 from longwire.dates import format_date
+from longwire.delivery.destinations.parameters import mask_url_member
 from longwire.identity import audit
 from longwire.model import AuditEntry as AuditEntryValue
 from longwire.model import AuditFilter
@@ -83,6 +84,8 @@ class _Changes(msgspec.Struct):
     omitted: list[str] | None = None
 
 
+_OF_CHANNELS = ("connector.", "notification.")
+
 _changes = msgspec.json.Decoder(_Changes)
 
 
@@ -100,15 +103,20 @@ def entry_wire(entry: AuditEntryValue) -> AuditEntry:
         group_id=entry.group_id or "",
         request_id=entry.request_id,
         detail=entry.detail or None,
-        before=_wire_fields(changes.before),
-        after=_wire_fields(changes.after),
+        before=_wire_fields(entry.action, changes.before),
+        after=_wire_fields(entry.action, changes.after),
         omitted_fields=[_wire_name(each) for each in changes.omitted] if changes.omitted else None,
         address=entry.address or None,
     )
 
 
-def _wire_fields(fields: dict[str, Any] | None) -> dict[str, Any] | None:
-    return {_wire_name(name): value for name, value in fields.items()} if fields else None
+def _wire_fields(action: str, fields: dict[str, Any] | None) -> dict[str, Any] | None:
+    if not fields:
+        return None
+    if action.startswith(_OF_CHANNELS) and isinstance(fields.get("params"), str):
+        # Releases before 0.3 have logged URLs as they are.
+        fields["params"] = mask_url_member(fields["params"])
+    return {_wire_name(name): value for name, value in fields.items()}
 
 
 def _wire_name(name: str) -> str:

@@ -9,6 +9,8 @@ within a budget of their own.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from longwire.clock import Clock, Moment
 from longwire.delivery import connectors, messages
 from longwire.delivery.budgets import ComputeBudgets
@@ -21,6 +23,7 @@ from longwire.delivery.destinations.base import (
     Refused,
     RequestPreview,
 )
+from longwire.delivery.destinations.parameters import mask_url
 from longwire.delivery.egress import Egress
 from longwire.delivery.matching import (
     Matcher,
@@ -62,6 +65,7 @@ class PreviewInputs:
     destination: Destination
     records: Sequence[ArrivedRecord]
     at: Moment
+    shows_url: bool  # as a whole, to those who may update the connector
     saved: Matcher | None = None  # of the connector that a draft would change
 
 
@@ -141,6 +145,7 @@ def _load(
             is_wanted=None if wanted.are_all else wanted.include,
         ),
         tx.now,
+        "connector.write" in access.get_permissions(tx, actor, connector.group_id),
         build_matcher(saved) if saved is not None else None,
     )
 
@@ -177,5 +182,7 @@ def _preview_record(inputs: PreviewInputs, past: ArrivedRecord) -> PreviewedReco
         not_sent = not_sent or message
     else:
         request = inputs.destination.describe(OutboundBatch(message.id, [message], inputs.at))
+        if not inputs.shows_url and request.url.lower().startswith(("http://", "https://")):
+            request = structs.replace(request, url=mask_url(request.url))
     is_sent_now = None if inputs.saved is None else inputs.saved.matches_record(record, device)
     return PreviewedRecord(device.id, record.kind.label, row.ts, not_sent, request, is_sent_now)

@@ -84,8 +84,10 @@ Url = Annotated[
     Meta(
         min_length=1,
         max_length=2_048,
-        description="Where to send to, with http or https. User name and password go into `basic`.",
+        description="Where to send to, with http or https. User name and password go into `basic`. "
+        "Whoever may not update it sees no more than the host.",
         examples=["https://example.com/longwire"],
+        extra_json_schema={"writeOnly": True, "format": "uri"},
     ),
 ]
 Method = Annotated[Literal["POST", "PUT"], Meta(description="How to send.")]

@@ -1,18 +1,12 @@
-"""Networks that send too much: huge, deep and repeated messages, wrong tokens, MQTT floods."""
+"""Networks that send too much: huge, deep and repeated messages, wrong tokens."""
 
 import itertools
 import json
 import secrets
 import threading
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from paho.mqtt import client as paho
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
-
 from tests.abuse.victim import Scene
-from tests.delivery.brokers import Nats, running
 from tests.world import Person, ok
 
 MIB = 1024 * 1024
@@ -22,17 +16,6 @@ PATHS = (
     *("/network/vendor/dataAdvanced", "/network/chirpstack?event=up", "/network/ttn"),
     *("/network/loriot", "/network/thingpark"),
 )
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nats]:
-    with running(Nats(tmp_path_factory.mktemp("nats"))) as nats:
-        yield nats
-
-
-@pytest.fixture(scope="module")
-def service_flags(broker: Nats) -> tuple[str, ...]:
-    return ("--mqtt-url", f"mqtt://127.0.0.1:{broker.mqtt_port}", "--mqtt-version", "3.1.1")
 
 
 class Network:
@@ -129,29 +112,3 @@ def test_repeated_messages_and_batches_slow_nobody(scene: Scene) -> None:
     devices = ok(person.get("/group/devices", groupId=honest.group))["items"]
     (device,) = (each["deviceId"] for each in devices if each["network"] == "vendor")
     assert len(person.records(device)) == 1
-
-
-def test_floods_at_the_broker_slow_nobody(scene: Scene, broker: Nats) -> None:
-    network = Network(scene, scene.mallory)
-    client = paho.Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv311)
-    client.connect("127.0.0.1", broker.mqtt_port)
-    client.loop_start()
-    deep = b"[" * 100_000
-    messages = [
-        (f"{secrets.token_hex(20)}/x/raw", b"x"),
-        (f"{network.token}/nobody/raw", b"x"),
-        (f"{network.token}/{network.device}/data", deep),
-        (f"{network.token}/{network.device}/raw", b"x" * 100_000),
-        (f"{network.token}/{network.device}/event", b'{"type":"opened"}'),
-        (f"{network.token}/{network.device}/nothing", b"x" * 1_000),
-    ]
-
-    def attack(stop: threading.Event) -> None:
-        for topic, payload in messages:
-            client.publish(f"longwire/{topic}", payload, qos=1).wait_for_publish(1)
-
-    try:
-        scene.assert_victim_unharmed(*[attack] * 4)
-    finally:
-        client.disconnect()
-        client.loop_stop()

@@ -4,6 +4,7 @@ NATS speaks MQTT 3.1.1 and comes with the project's development tools. MQTT 5 ne
 has to be installed on the machine; without it those tests are skipped.
 """
 
+import asyncio
 import itertools
 import json
 import threading
@@ -30,10 +31,12 @@ from longwire.inbound.mqtt_session import (
     MqttSession,
     parse_broker_url,
 )
+from longwire.inbound.uplinks import UplinkStore
 from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.store import leases
 from longwire.store.database import Tx
+from longwire.store.reporting_devices import NetworkDevice
 from tests.api.test_health import counters
 from tests.certificates import write_certificate
 from tests.delivery import brokers
@@ -368,6 +371,46 @@ def test_a_message_that_cannot_be_stored_is_not_acknowledged_and_stored_later(
     # Counted once it is acknowledged; a connection that broke meanwhile brings one of them again.
     eventually(lambda: outcomes(world).get("stored", 0) >= 20)
     assert set(outcomes(world)) == {"stored"}
+
+
+@on_nats
+def test_a_device_that_is_changed_all_the_time_holds_up_no_messages(
+    make_world: MakeWorld, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(**place.settings())
+    eventually(lambda: listens(world))
+    site = Site(world)
+    load, changes = UplinkStore._load_device, itertools.count()
+
+    async def load_and_change(self: UplinkStore, *arguments: Any) -> NetworkDevice:
+        """Between any look at the device and the commit, it is changed."""
+        device = await load(self, *arguments)
+        change = {"deviceId": site.pump, "groupId": site.home, "name": f"name {next(changes)}"}
+        ok(await asyncio.to_thread(site.ada.put, "/device", change))
+        return device
+
+    monkeypatch.setattr(UplinkStore, "_load_device", load_and_change)
+    with place.publisher() as devices:
+        devices.says(site.token, "pump-7", "event", {"type": "opened"})
+        devices.says(site.token, "pump-7", "raw", b"\x0a\xff")
+        eventually(lambda: outcomes(world) == {"stored": 2})
+    assert (site.number("event"), site.number("data")) == (1, 1)
+
+
+@on_sqlite
+@on_nats
+def test_what_a_storage_quota_refuses_is_dropped_and_counted_as_that(
+    make_world: MakeWorld, place: Place
+) -> None:
+    world = make_world(**place.settings(stored_records_per_group_max=1))
+    eventually(lambda: listens(world))
+    site = Site(world)
+    with place.publisher() as devices:
+        devices.says(site.token, "pump-7", "event", {"type": "opened"})
+        eventually(lambda: site.number("event") == 1)
+        world.clock.let_pass(seconds=11)
+        devices.says(site.token, "pump-7", "event", {"type": "closed"})
+        eventually(lambda: outcomes(world) == {"stored": 1, "limit_reached": 1})
 
 
 @on_sqlite

@@ -22,10 +22,12 @@ from longwire.delivery.destinations.connections import ConnectionFailed, outcome
 from longwire.delivery.egress import EgressDenied
 from longwire.errors import (
     BadInput,
+    LimitReached,
     LongwireError,
     NotAuthenticated,
     NotFound,
     TooLarge,
+    TooManyRequests,
     Unavailable,
 )
 from longwire.inbound.mqtt_messages import MqttMessage
@@ -59,6 +61,7 @@ OUTCOMES: dict[type[LongwireError], str] = {
     NotFound: "unknown_device",
     TooLarge: "too_large",
     BadInput: "invalid",
+    LimitReached: "limit_reached",
 }
 ALL_OUTCOMES = (STORED, RETAINED, FAILED, *OUTCOMES.values())
 HandleMessage = Callable[[MqttMessage], Awaitable[None]]
@@ -192,7 +195,7 @@ class MqttListener:
             try:
                 await self.handle(self._to_mqtt_message(message))
                 return STORED
-            except Unavailable as error:
+            except (Unavailable, TooManyRequests) as error:
                 self._warnings.warn("mqtt messages wait", reason=str(error))
             except LongwireError as error:
                 return self._drop(message, error)

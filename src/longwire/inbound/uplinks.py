@@ -5,6 +5,8 @@ The sender presents the token of a group, and may send for the devices of that g
 
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from longwire.clock import Moment
 from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import NotFound
@@ -85,13 +87,22 @@ class UplinkStore:
         original_id: str,
         store: Callable[[NetworkDevice], Awaitable[None]],
     ) -> NetworkDevice:
-        """Store for a device; once more with the reloaded one if the cached one was stale."""
+        """Store for a device; once more with the reloaded one if the cached one was stale.
+
+        The device may be changed faster than a message is stored, by somebody who wants to hold up
+        the messages of others behind it. It was read a moment ago, and so the third time it counts
+        as what it was when the message arrived.
+        """
         device = await self.find_device(actor, network, original_id)
         try:
             await store(device)
         except (NotFound, StaleDevice):
             device = await self._load_device(actor, network, original_id)
-            await store(device)
+            try:
+                await store(device)
+            except StaleDevice:
+                device = await self._load_device(actor, network, original_id)
+                await store(msgspec.structs.replace(device, updated_at=None))
         return device
 
     # --- storing ---

@@ -276,12 +276,15 @@ def list_in_group(
 
 
 class NetworkDevice(msgspec.Struct, frozen=True):
-    """A device by its network's id, with the version (`updated_at`) that was read."""
+    """A device by its network's id, with the version (`updated_at`) that was read.
+
+    Without a version, a message is stored whatever has changed meanwhile.
+    """
 
     id: str
     type: str
     configuration: str
-    updated_at: Moment
+    updated_at: Moment | None
     network: str
     group_number: int
 

@@ -258,8 +258,9 @@ class _MqttMetrics:
         self.messages = Counter(
             "longwire_mqtt_messages",
             "Messages received from the MQTT broker: stored; dropped as unknown_token,"
-            " unknown_device, invalid or too_large; retained, from before the subscription; failed,"
-            " which is worth a report. What the broker sends again counts again",
+            " unknown_device, invalid, too_large or limit_reached; retained, from before the"
+            " subscription; failed, which is worth a report. What the broker sends again counts"
+            " again",
             ["outcome"],
             registry=registry,
         )

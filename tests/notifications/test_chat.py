@@ -3,10 +3,11 @@
 import asyncio
 import threading
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 
 import pytest
 from apprise import URLBase
+from apprise.plugins.line import NotifyLine
 from apprise.plugins.slack import NotifySlack
 from apprise.plugins.telegram import NotifyTelegram
 
@@ -14,6 +15,7 @@ from longwire.delivery.destinations.base import Delivered, FailureCode, Refused,
 from longwire.notifications.types import chat
 from longwire.notifications.types.base import NotificationMessage, SendingConfig
 from longwire.notifications.types.chat import SERVICES, ChatParams, ChatSender
+from longwire.store.fair_queue import current_caller
 from tests.delivery.receiver import Receiver, StubResponse, redirect
 from tests.notifications.messages import LOOPBACK, batch, run, send_all, sender_context
 from tests.waiting import PATIENCE_S
@@ -79,6 +81,15 @@ def patient_apprise(monkeypatch):
     monkeypatch.setattr(URLBase, "socket_connect_timeout", PATIENCE_S)
 
 
+@pytest.fixture
+def unused_workers(monkeypatch):
+    """Threads that still wait for a service of an earlier test would be missing."""
+    monkeypatch.setattr(chat, "_workers", cache(chat._workers.__wrapped__))
+    yield
+    for service in ("tgram", "slack"):
+        chat._workers(service).close()
+
+
 def test_a_service_that_does_not_answer_holds_nobody_up(telegram, monkeypatch):
     monkeypatch.setattr(chat, "TIMEOUT_S", 0.2)
     telegram.respond_with(StubResponse(delay_s=60, body=ACCEPTED.body))
@@ -87,10 +98,11 @@ def test_a_service_that_does_not_answer_holds_nobody_up(telegram, monkeypatch):
     ]
 
 
-def test_a_service_that_hangs_holds_up_nobody_who_writes_to_another(telegram, monkeypatch):
+def test_a_service_that_hangs_holds_up_nobody_who_writes_to_another(
+    telegram, unused_workers, monkeypatch
+):
     """Nor do more messages of one notification wait in its threads than two."""
     monkeypatch.setattr(chat, "TIMEOUT_S", 3.0)
-    chat._thread_pool.cache_clear()
     is_released = threading.Event()
     begun = []
 
@@ -125,6 +137,70 @@ def test_a_service_that_hangs_holds_up_nobody_who_writes_to_another(telegram, mo
     ]
     assert started == len(begun) == 4
     assert late == Delivered()
+
+
+def test_a_group_with_many_messages_leaves_threads_to_the_others(
+    telegram, unused_workers, monkeypatch
+):
+    is_released = threading.Event()
+    begun = []
+
+    def hang(subject, body):
+        begun.append(subject)
+        return is_released.wait(PATIENCE_S)
+
+    async def send(caller, sender):
+        current_caller.set(caller)
+        return await sender.send(batch())
+
+    async def outcomes():
+        greedy = [ChatSender(ChatParams(url=TELEGRAM), sender_context()) for _ in range(10)]
+        for each in greedy:
+            monkeypatch.setattr(each, "_notify", hang)
+        hanging = [asyncio.create_task(send("group 1", each)) for each in greedy]
+        while len(begun) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        other = ChatSender(ChatParams(url=TELEGRAM), sender_context())
+        found = await send("group 2", other)
+        started = len(begun)
+        is_released.set()
+        assert await asyncio.gather(*hanging) == [Delivered()] * 10
+        return found, started
+
+    monkeypatch.setattr(chat, "TIMEOUT_S", PATIENCE_S)
+    assert run(outcomes()) == (Delivered(), 2)
+
+
+def test_several_recipients_are_written_to_without_a_pause(monkeypatch):
+    pauses = []
+    monkeypatch.setattr(URLBase.throttle.__globals__["time"], "sleep", pauses.append)
+    with Receiver(StubResponse(body=b"{}")) as line:
+        monkeypatch.setattr(NotifyLine, "notify_url", f"http://127.0.0.1:{line.port}/push")
+        assert send_chat(f"{EVERY['line']}/U5678/U9012", batch()) == [Delivered()]
+    assert [request.json["to"] for request in line.requests] == ["U1234", "U5678", "U9012"]
+    assert [each for each in pauses if each > 0.5] == []
+
+
+@pytest.mark.parametrize(
+    "url, recipient",
+    [
+        (TELEGRAM, "1000{}"),
+        (SLACK.partition("#")[0], "%23channel{}"),
+        (EVERY["line"], "U1000{}"),
+        (EVERY["opsgenie"], "%23team{}"),
+    ],
+)
+def test_a_url_names_few_recipients(url, recipient):
+    many = "/".join(recipient.format(number) for number in range(100))
+    ((field, problem),) = ChatParams(url=f"{url}/{many}").validate(LOOPBACK)
+    assert field == "url" and "recipients, and 10 are allowed" in problem
+
+
+def test_a_text_that_is_longer_than_the_service_takes_is_truncated(telegram):
+    message = NotificationMessage("Cellar", "31.5 " * 2_000, "alarm", {})
+    assert send_chat(TELEGRAM, batch(message)) == [Delivered()]
+    (request,) = telegram.requests
+    assert len(request.json["text"]) <= 4_096 and "31.5 31.5" in request.json["text"]
 
 
 def test_slack_gets_its_own_form(monkeypatch):
@@ -181,6 +257,6 @@ def test_a_chat_is_one_recipient_and_needs_nothing_of_the_operator():
 
 
 def test_sending_uses_few_threads():
-    names = (thread.name.rpartition("_")[0] for thread in threading.enumerate())
+    names = (thread.name.rpartition("-")[0] for thread in threading.enumerate())
     counts = Counter(name for name in names if name.startswith("chat-"))
     assert all(count <= 4 for count in counts.values()), counts

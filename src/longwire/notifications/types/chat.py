@@ -1,8 +1,8 @@
 """Chat and on-call services, through Apprise.
 
 Only services with one public address each: their URL names an account, and cannot say where to
-connect. Apprise blocks while it sends, so every service has a small thread pool of its own: one
-that hangs does not delay messages to others.
+connect. Apprise blocks while it sends, so every service has a few threads of its own, in which
+groups take turns: neither a service that hangs nor a group with many messages delays others.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import builtins
 import contextlib
 import functools
 import re
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, ClassVar, Protocol, cast
 
 from msgspec import Meta
@@ -28,6 +28,7 @@ from longwire.delivery.destinations.base import (
     list_invalid_fields,
 )
 from longwire.delivery.egress import Egress
+from longwire.errors import LongwireError, TooManyRequests, Unavailable
 from longwire.notifications import templates
 from longwire.notifications.types.base import (
     Params,
@@ -36,10 +37,12 @@ from longwire.notifications.types.base import (
     SendingConfig,
     decode_notification,
 )
+from longwire.store.workers import QueuedWork, RunJobs, WorkerPool
 
 # Shorter than the engine's attempt timeout, so that the reason is the specific one.
 TIMEOUT_S = 12.0
-THREADS_PER_SERVICE_MAX = 4
+THREADS_PER_SERVICE = 4
+WAITING_PER_SERVICE_MAX = 1_000
 # Of one notification. A message that timed out counts until its thread is free again.
 IN_FLIGHT_MAX = 2
 
@@ -125,14 +128,12 @@ class ChatSender(PublicService):
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._in_flight.acquire()
-                sending = _thread_pool(self._service).submit(self._notify, message.subject, body)
-                sending.add_done_callback(
-                    partial(_release, asyncio.get_running_loop(), self._in_flight)
-                )
                 # A timeout cancels what has not started; what has started goes on.
-                is_accepted = await asyncio.wrap_future(sending)
+                is_accepted = await self._submit(message.subject, body)
         except TimeoutError:
             return Unreachable("the service timed out", code=FailureCode.TIMED_OUT)
+        except (TooManyRequests, Unavailable):
+            return Refused("too many messages to this service are waiting")
         except ValueError:
             return Refused(
                 "the parameters are no longer valid",
@@ -142,6 +143,22 @@ class ChatSender(PublicService):
         if not is_accepted:
             return Refused("the service was unreachable or did not accept the message")
         return Delivered()
+
+    def _submit(self, subject: str, body: str) -> "asyncio.Future[bool]":
+        loop = asyncio.get_running_loop()
+
+        def work(is_wanted: bool) -> bool:
+            try:
+                return is_wanted and self._notify(subject, body)
+            finally:
+                with contextlib.suppress(RuntimeError):  # the event loop is closed
+                    loop.call_soon_threadsafe(self._in_flight.release)
+
+        try:
+            return _workers(self._service).submit_for_caller(work)
+        except LongwireError:
+            self._in_flight.release()
+            raise
 
     @property
     def _service(self) -> str:
@@ -171,13 +188,27 @@ def _load_apprise() -> _AppriseModule:
     return cast(_AppriseModule, module)
 
 
-def _release(
-    loop: asyncio.AbstractEventLoop, in_flight: asyncio.Semaphore, sending: "Future[bool]"
-) -> None:
-    with contextlib.suppress(RuntimeError):  # the event loop is closed
-        loop.call_soon_threadsafe(in_flight.release)
-
-
 @functools.cache
-def _thread_pool(service: str) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS_PER_SERVICE_MAX, thread_name_prefix=f"chat-{service}")
+def _workers(service: str) -> WorkerPool:
+    workers = WorkerPool(
+        f"chat-{service}",
+        _open_worker,
+        threads=THREADS_PER_SERVICE,
+        batch_max=1,
+        waiting_max=WAITING_PER_SERVICE_MAX,
+    )
+    workers.start()
+    return workers
+
+
+@contextmanager
+def _open_worker() -> Iterator[RunJobs]:
+    yield _run
+
+
+def _run(jobs: Iterable[QueuedWork[bool]]) -> None:
+    for job in jobs:
+        try:
+            job.result = job.work(not job.future.cancelled())
+        except Exception as error:
+            job.error = error

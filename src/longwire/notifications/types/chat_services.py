@@ -7,7 +7,7 @@ import importlib
 import logging
 from typing import Any, cast
 
-from apprise import Apprise, AppriseAsset, NotifyBase, NotifyFormat
+from apprise import Apprise, AppriseAsset, NotifyBase, NotifyFormat, OverflowMode
 
 logging.getLogger("apprise").setLevel(logging.CRITICAL)
 
@@ -22,6 +22,8 @@ _ASSET = AppriseAsset(
 
 
 INVALID_URL = "is incomplete, or not in the form of this service"
+# Each is a request of its own, one after the other in a thread that others need.
+RECIPIENTS_MAX = 10
 
 
 def check_url(plugin_path: str, url: str, options: frozenset[str]) -> str | None:
@@ -34,9 +36,11 @@ def check_url(plugin_path: str, url: str, options: frozenset[str]) -> str | None
         given = {name for part in ("qsd", "qsd+", "qsd-", "qsd:") for name in parsed.get(part, ())}
         if unknown := given - options:
             return f"has options that are not allowed here: {', '.join(sorted(unknown))}"
-        plugin(**parsed, asset=_ASSET)
+        recipients = len(_create(plugin, parsed))
     except Exception:
         return INVALID_URL
+    if recipients > RECIPIENTS_MAX:
+        return f"names {recipients} recipients, and {RECIPIENTS_MAX} are allowed"
     return None
 
 
@@ -44,8 +48,16 @@ def notify(plugin_path: str, url: str, subject: str, body: str) -> bool:
     """Send and wait; whether the service accepted the message."""
     plugin = _load_plugin(plugin_path)
     apprise = Apprise(asset=_ASSET)
-    apprise.add(plugin(**(plugin.parse_url(url) or {}), asset=_ASSET))
+    apprise.add(_create(plugin, plugin.parse_url(url) or {}))
     return bool(apprise.notify(body=body, title=subject, body_format=NotifyFormat.TEXT))
+
+
+def _create(plugin: type[NotifyBase], parsed: dict[str, Any]) -> NotifyBase:
+    """The plugin for an account; a text that is too long for the service is truncated."""
+    created = plugin(**parsed, asset=_ASSET, overflow=OverflowMode.TRUNCATE.value)
+    # Apprise sleeps for seconds between two recipients; there are few.
+    created.request_rate_per_sec = 0
+    return created
 
 
 def _load_plugin(plugin_path: str) -> type[NotifyBase]:

@@ -7,6 +7,7 @@ test.
 """
 
 import dataclasses
+import hashlib
 import json
 import typing
 from collections.abc import Iterator
@@ -367,6 +368,11 @@ class Tenant:
             names = ("name", "firstName", "lastName", "gender")
             ok(person.put("/user", {name: f"{self.canary} {name}" for name in names}))
 
+    def _identity(self, name: str) -> dict[str, str]:
+        if name == "@sent_to":
+            return {"network": "vendor", "originalId": original_id(self.canary, "sent to")}
+        return {"network": "mqtt", "originalId": f"{self.canary} {name} original"}
+
     def _devices(self, home: str) -> dict[str, str]:
         """Devices of `home`; the first has records of every kind."""
         admin = self.people["admin"]
@@ -374,8 +380,7 @@ class Tenant:
             name: admin.device(
                 home,
                 name=f"{self.canary} {name}",
-                originalId=f"{self.canary} {name} original",
-                network="vendor" if name == "@sent_to" else "mqtt",
+                **self._identity(name),
                 tags=[f"{self.canary} tag"],
             )
             for name in DEVICES
@@ -714,22 +719,31 @@ def test_requests_without_an_id_return_nothing_of_the_other_tenant(
 # --- networks, which speak for a group ---
 
 
+def original_id(canary: str, network: str) -> str:
+    return hashlib.sha256(f"{canary} {network}".encode()).hexdigest()[:16]
+
+
 def messages(canary: str) -> dict[str, tuple[Values, Values]]:
     """A message of each network about a device, by path: query and body."""
-    message = {"device": f"{canary} vendor", "time": 1_772_366_400, "data": "00", "batt": 3}
+    message = {
+        "device": original_id(canary, "vendor"),
+        "time": 1_772_366_400,
+        "data": "00",
+        "batt": 3,
+    }
     vendor = ("data", "dataAdvanced", "status", "acknowledge", "error")
     return {
         **{f"/network/vendor/{kind}": ({}, message) for kind in vendor},
         "/network/chirpstack": (
             {"event": "up"},
-            {"deviceInfo": {"devEui": f"{canary} chirpstack"}},
+            {"deviceInfo": {"devEui": original_id(canary, "chirpstack")}},
         ),
         "/network/ttn": (
             {},
-            {"end_device_ids": {"dev_eui": f"{canary} ttn"}, "uplink_message": {}},
+            {"end_device_ids": {"dev_eui": original_id(canary, "ttn")}, "uplink_message": {}},
         ),
-        "/network/loriot": ({}, {"cmd": "rx", "EUI": f"{canary} loriot"}),
-        "/network/thingpark": ({}, {"DevEUI_uplink": {"DevEUI": f"{canary} thingpark"}}),
+        "/network/loriot": ({}, {"cmd": "rx", "EUI": original_id(canary, "loriot")}),
+        "/network/thingpark": ({}, {"DevEUI_uplink": {"DevEUI": original_id(canary, "thingpark")}}),
     }
 
 
@@ -739,7 +753,7 @@ def test_the_network_token_of_one_tenant_reaches_nothing_of_the_other(
     own, foreign = tenants
     for tenant in tenants:
         for network in ("vendor", "chirpstack", "ttn", "loriot", "thingpark"):
-            fields = {"network": network, "originalId": f"{tenant.canary} {network}"}
+            fields = {"network": network, "originalId": original_id(tenant.canary, network)}
             tenant.people["admin"].device(tenant.things["@home"], **fields)
     (shown,) = ok(own.people["admin"].get("/group", groupId=own.things["@home"]))
     network = Person(world, shown["token"], "", ("", ""))

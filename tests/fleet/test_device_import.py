@@ -13,9 +13,9 @@ from tests.world import Person, World, nothing_happens, ok, refused, walk
 HEADER = "name,originalId,type,network,tags,configuration\n"
 FILE = (
     HEADER
-    + "Cold room,A1,temperature,chirpstack,north|cellar,\n"
-    + 'Gate 3,A2,button,ttn,,"{""longPressSeconds"":5}"\n'
-    + '"Quay, ""left""\nside",A3,generic,chirpstack,,\n'
+    + "Cold room,A1,temperature,mqtt,north|cellar,\n"
+    + 'Gate 3,A2,button,yard,,"{""longPressSeconds"":5}"\n'
+    + '"Quay, ""left""\nside",A3,generic,mqtt,,\n'
 )
 
 
@@ -49,7 +49,7 @@ def test_a_file_is_imported_once_and_the_second_time_changes_nothing(world: Worl
     first, second, _ = (ok(ada.get("/device", deviceId=each["deviceId"])) for each in done["items"])
     assert (first["originalId"], first["tags"]) == ("A1", ["north", "cellar"])
     assert first["configuration"].startswith('{"reportEverySeconds"'), "that of its type"
-    assert (second["network"], second["configuration"]) == ("ttn", '{"longPressSeconds":5}')
+    assert (second["network"], second["configuration"]) == ("yard", '{"longPressSeconds":5}')
 
     with nothing_happens(world):
         again = ok(send(ada, group, FILE.replace("Cold room", "renamed").replace("A1", "a1")))

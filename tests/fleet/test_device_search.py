@@ -68,12 +68,12 @@ def test_filters_are_all_applied_and_changed_devices_are_found_as_they_are_now(
 ) -> None:
     ada = world.person("ada")
     group, other = ada.group("home"), ada.group("other")
-    one = ada.device(group, name="one", type="tracker", network="ttn", tags=['a, "b', "c"])
+    one = ada.device(group, name="one", type="tracker", network="press", tags=['a, "b', "c"])
     ada.device(group, name="two", type="tracker", tags=["b", 'a\\"'])
     ada.device(group, name="three", tags=["bc", "B"])
     assert find(ada, group, type="tracker") == ["one", "two"]
-    assert find(ada, group, type="tracker", network="ttn") == ["one"]
-    assert find(ada, group, type="tracker", network="ttn", q="tw") == []
+    assert find(ada, group, type="tracker", network="press") == ["one"]
+    assert find(ada, group, type="tracker", network="press", q="tw") == []
     for tag, names in {"b": ["two"], 'a, "b': ["one"], 'a\\"': ["two"], "a": []}.items():
         assert find(ada, group, tag=tag) == names
     ok(ada.put("/device/type", {"deviceId": one, "groupId": group, "type": "generic"}))

@@ -692,7 +692,7 @@ def test_only_groups_that_the_operator_allows_send_through_his_key(
 def test_an_original_id_that_is_no_eui_reaches_no_api(make_world: Callable[..., World]) -> None:
     with Receiver(QUEUED) as receiver:
         world = make_world(**chirpstack(receiver), **loriot(receiver), **thingpark(receiver))
-        site = Site(world, "chirpstack", "..")
+        site = Site(world, "chirpstack", EUI)
         table = metadata.tables["device"]
 
         def becomes_device(network: str, original_id: str) -> None:

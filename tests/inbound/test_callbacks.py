@@ -322,7 +322,7 @@ def test_a_device_is_found_in_the_group_of_the_token_and_below_and_nowhere_else(
         ]
     assert len({json.dumps({**each, "requestId": ""}) for each in refusals}) == 1, "no hint"
     # Another network may call another device the same.
-    ada.device(home, network="chirpstack", originalId="BADCAFE")
+    ada.device(home, network="mqtt", originalId="BADCAFE")
     refused(says(home, "BADCAFE"), 404, "device")
 
     transfer = {"deviceId": found, "groupId": deep, "toGroupId": sibling}

@@ -152,7 +152,7 @@ class Site:
         self.ada = world.person("ada")
         self.home = self.ada.group("home")
         self.pump = self.ada.device(self.home, name="pump", originalId="Pump-7")
-        self.crane = self.ada.device(self.home, name="crane", network="chirpstack")
+        self.crane = self.ada.device(self.home, name="crane", network="plant")
         self.token = str(ok(self.ada.get("/group", groupId=self.home))[0]["token"])
 
     def records(self, kind: str = "data", device: str | None = None) -> list[dict[str, Any]]:

@@ -383,7 +383,7 @@ def test_a_filter_means_the_same_in_lists_exports_and_jobs(world: World, ada: Pe
     fleet = [
         ada.device(home, name="cold room", tags=["roof"]),
         ada.device(home, type="tracker", network="chirpstack", originalId="00000000000000a1"),
-        ada.device(home, network="ttn"),
+        ada.device(home, network="ttn", originalId="00000000000000a2"),
     ]
     ada.reports(fleet[1])
     report_battery(ada, home, "00000000000000a1", 12)

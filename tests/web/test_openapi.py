@@ -205,6 +205,7 @@ ADDED = {
             *("connector", "notification"),
         )
     },
+    "PUT /device": {"ifUpdatedAt", "originalId", "network"},
     "POST /appClient": {"description", "expiration"},
     "POST /device/telemetry": {"groupId"},
     "GET /group/metrics": {"subgroups"},

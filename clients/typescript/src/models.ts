@@ -786,6 +786,10 @@ export interface DeviceChange {
   configuration?: string;
   /** The new tags, in place of the old ones. */
   tags?: string[];
+  /** The id of the new hardware, in its network. */
+  originalId?: string;
+  /** The network of the new hardware. */
+  network?: string;
   /** The `updatedAt` that the update is based on; 409 if there is another by now. */
   ifUpdatedAt?: When;
 }
@@ -1052,11 +1056,14 @@ export interface DeviceInput {
   name: string;
   /** The device type. */
   type: string;
-  /** The network's own id; case-insensitive. */
+  /**
+   * The network's own id; case-insensitive. On LoRaWAN networks a DevEUI of 16 hex digits;
+   * separators and `0x` are left out.
+   */
   originalId: string;
   /**
    * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
-   * networks.
+   * networks, in any case.
    */
   network: string;
   /** Free words to find it by. */
@@ -1211,7 +1218,7 @@ export interface DevicesInput {
   type: string;
   /**
    * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
-   * networks.
+   * networks, in any case.
    */
   network: string;
   /** Free words to find it by. */
@@ -1702,7 +1709,7 @@ export interface Health {
 export type HealthStatus = "ok" | "unavailable";
 
 /** ImportErrorCode */
-export type ImportErrorCode = "duplicate" | "duplicate_column" | "invalid_character" | "malformed" | "missing_column" | "required" | "taken" | "too_long" | "too_many_cells" | "too_many_lines" | "too_many_tags" | "unknown_type";
+export type ImportErrorCode = "duplicate" | "duplicate_column" | "invalid_character" | "invalid_original_id" | "malformed" | "missing_column" | "required" | "taken" | "too_long" | "too_many_cells" | "too_many_lines" | "too_many_tags" | "unknown_type";
 
 /** What is wrong with a line of the file. */
 export interface ImportLineError {
@@ -1830,7 +1837,7 @@ export interface JobFilter {
   type?: string;
   /**
    * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
-   * networks.
+   * networks, in any case.
    */
   network?: string;
   /** With this tag. */
@@ -3462,7 +3469,10 @@ export interface VendorErrorCallback {
 
 /** The registration of a device at the vendor's network. */
 export interface VendorInput {
-  /** The network's own id; case-insensitive. */
+  /**
+   * The network's own id; case-insensitive. On LoRaWAN networks a DevEUI of 16 hex digits;
+   * separators and `0x` are left out.
+   */
   id: string;
   /** The id of the device type at the vendor's network. */
   deviceTypeId: string;

@@ -638,7 +638,7 @@ export class DevicesNoun extends Noun {
    * - `type`: The device type.
    *
    * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
-   * supported networks.
+   * supported networks, in any case.
    *
    * - `tag`: A tag they have.
    *
@@ -678,10 +678,11 @@ export class DevicesNoun extends Noun {
    *
    * - `type`: The device type.
    *
-   * - `originalId`: The network's own id; case-insensitive.
+   * - `originalId`: The network's own id; case-insensitive. On LoRaWAN networks a DevEUI of 16 hex
+   * digits; separators and `0x` are left out.
    *
    * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
-   * supported networks.
+   * supported networks, in any case.
    *
    * - `tags`: Free words to find it by.
    *
@@ -694,6 +695,9 @@ export class DevicesNoun extends Noun {
   /**
    * Update a device.
    *
+   * Another `originalId` or `network` is how hardware is replaced: the device keeps its id,
+   * records and rules, and the old original id is free. Queued downlinks are cancelled.
+   *
    * - `groupId`: The id of the group.
    *
    * - `name`: The new name.
@@ -702,11 +706,15 @@ export class DevicesNoun extends Noun {
    *
    * - `tags`: The new tags, in place of the old ones.
    *
+   * - `originalId`: The id of the new hardware, in its network.
+   *
+   * - `network`: The network of the new hardware.
+   *
    * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
    *
    * `PUT /device`; needs `device.update`.
    */
-  update(deviceId: string, options: { groupId: string; name?: string; configuration?: string; tags?: string[]; ifUpdatedAt?: When }): Promise<m.Device> {
+  update(deviceId: string, options: { groupId: string; name?: string; configuration?: string; tags?: string[]; originalId?: string; network?: string; ifUpdatedAt?: When }): Promise<m.Device> {
     return this.transport.request({ method: "PUT", path: "/device", isRepeatable: false, body: { deviceId, ...options } });
   }
 
@@ -778,7 +786,7 @@ export class DevicesNoun extends Noun {
    * - `type`: The device type.
    *
    * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
-   * supported networks.
+   * supported networks, in any case.
    *
    * - `tags`: Free words to find it by.
    *
@@ -908,7 +916,7 @@ export class DevicesNoun extends Noun {
    * - `type`: The device type.
    *
    * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
-   * supported networks.
+   * supported networks, in any case.
    *
    * - `tag`: A tag they have.
    *

@@ -59,7 +59,7 @@ class ImportQuery(Query):
 ERROR_CODES = (
     *("malformed", "missing_column", "duplicate_column", "too_many_cells", "too_many_lines"),
     *("required", "too_long", "too_many_tags", "invalid_character", "unknown_type"),
-    *("duplicate", "taken"),
+    *("duplicate", "taken", "invalid_original_id"),
 )
 
 
@@ -280,13 +280,14 @@ class _FileParser:
         for name, cell in zip(columns, cells, strict=False):
             if name is not None:
                 values[name] = unescape_cell(cell.strip())
-        values["name"] = values["name"] or values["original_id"]
+        given_name = values["name"]
+        values["name"] = given_name or values["original_id"]
         for name, default in self._defaults.items():
             values[name] = values[name] or default
         for name, text in values.items():
             self._check(line, name, text)
         return DeviceDraft(
-            values["name"],
+            given_name,
             values["type"],
             values["original_id"],
             values["network"],

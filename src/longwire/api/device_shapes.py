@@ -10,6 +10,7 @@ from longwire.dates import format_date
 from longwire.model import Device as DeviceValue
 from longwire.model import DeviceFilter
 from longwire.model import DeviceType as DeviceTypeValue
+from longwire.networks.identities import find_eui, normalize_network
 from longwire.web.fields import Body, Count, DateText, Name, Query, Reply, limited_by
 
 Network = Annotated[
@@ -18,7 +19,7 @@ Network = Annotated[
         min_length=1,
         max_length=64,
         description="Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are "
-        "supported networks.",
+        "supported networks, in any case.",
         examples=["vendor"],
     ),
 ]
@@ -27,7 +28,8 @@ OriginalId = Annotated[
     Meta(
         min_length=1,
         max_length=128,
-        description="The network's own id; case-insensitive.",
+        description="The network's own id; case-insensitive. On LoRaWAN networks a DevEUI of 16 "
+        "hex digits; separators and `0x` are left out.",
         examples=["1FD48BE"],
     ),
 ]
@@ -226,6 +228,8 @@ class DeviceChange(Body):
     name: Name | None = None
     configuration: Configuration | None = None
     tags: Tags | None = None
+    original_id: OriginalId | None = None
+    network: Network | None = None
     if_updated_at: IfUpdatedAt | None = None
 
 
@@ -314,9 +318,9 @@ class FilterFields(Protocol):
 
 def build_device_filter(fields: FilterFields) -> DeviceFilter:
     return DeviceFilter(
-        q=fields.q,
+        q=None if fields.q is None else find_eui(fields.q) or fields.q,
         type=fields.type,
-        network=fields.network,
+        network=None if fields.network is None else normalize_network(fields.network),
         tag=fields.tag,
         seen=fields.seen,
         battery_below=fields.battery_below,

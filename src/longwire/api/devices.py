@@ -33,6 +33,7 @@ from longwire.api.device_shapes import (
 )
 from longwire.api.types import CHANGED_MEANWHILE, GroupPage, parse_version
 from longwire.fleet import device_types, devices
+from longwire.fleet.registrations import VendorRegistration
 from longwire.model import Device as DeviceValue
 from longwire.model import DeviceOrder
 from longwire.web.fields import Paged
@@ -102,8 +103,8 @@ def create_devices_at_vendor(context: RequestContext, body: DevicesAtVendor) -> 
     return _bulk_result("created", created)
 
 
-def _vendor_draft(vendor: VendorInput) -> devices.VendorRegistration:
-    return devices.VendorRegistration(**asdict(vendor))
+def _vendor_draft(vendor: VendorInput) -> VendorRegistration:
+    return VendorRegistration(**asdict(vendor))
 
 
 def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
@@ -124,16 +125,23 @@ def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
 
 
 def update_device(context: RequestContext, body: DeviceChange) -> Device:
-    """Update a device."""
+    """Update a device.
+
+    Another `originalId` or `network` is how hardware is replaced: the device keeps its id, records
+    and rules, and the old original id is free. Queued downlinks are cancelled.
+    """
     return device_wire(
         devices.update_device(
             context.tx,
             context.actor,
+            context.dispatch,
             body.device_id,
             body.group_id,
             name=body.name,
             configuration=body.configuration,
             tags=body.tags,
+            network=body.network,
+            original_id=body.original_id,
             if_updated_at=parse_version(body.if_updated_at),
         )
     )
@@ -287,7 +295,13 @@ _type_route = partial(
 ROUTES = [
     _route("GET", "/device", get_device, "device.read"),
     _create_route("POST", "/device", create_device, "device.create"),
-    _route("PUT", "/device", update_device, "device.update", conflicts=CHANGED_MEANWHILE),
+    _route(
+        "PUT",
+        "/device",
+        update_device,
+        "device.update",
+        conflicts=f"{CHANGED_MEANWHILE} Or the original id is taken in its network.",
+    ),
     _route(
         "PUT",
         "/devices",

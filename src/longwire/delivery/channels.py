@@ -14,9 +14,10 @@ from longwire.model import SYSTEM, Actor, Channel, ChannelPurpose, ServiceEvent
 from longwire.records import RecordKind
 from longwire.store import channels as store
 from longwire.store import deliveries as store_deliveries
-from longwire.store import locks
+from longwire.store import delivery_history, locks
 from longwire.store.database import Tx
 from longwire.store.deliveries import NewDelivery
+from longwire.store.delivery_states import DeliveryState
 
 # The channel's purpose says what a message is; in the queue each counts as an event.
 
@@ -116,3 +117,11 @@ def enqueue(
     )
     dispatch.wake(tx, {channel.number})
     return seqs
+
+
+def cancel_delivery(tx: Tx, channel: Channel, seq: int, why: str) -> bool:
+    """Cancel a delivery; False if it is in flight."""
+    if store_deliveries.cancel(tx, channel.number, seq, why):
+        return True
+    delivery = delivery_history.get(tx, channel.number, seq)
+    return delivery is None or delivery.state != DeliveryState.LEASED

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from longwire.errors import BadInput, Conflict, FieldError
 from longwire.fleet import device_types, devices
-from longwire.fleet.devices import DeviceDraft, original_key
+from longwire.fleet.devices import DeviceDraft, normalize_draft
 from longwire.identity import access
 from longwire.model import Actor, DeviceType
+from longwire.networks.identities import InvalidOriginalId, normalize_network, original_key
 from longwire.store import devices as store
 from longwire.store.database import Tx
 
@@ -34,7 +35,8 @@ class ImportLine:
 
     @property
     def key(self) -> tuple[str, str]:
-        return self.draft.network, original_key(self.draft.network, self.draft.original_id)
+        network = normalize_network(self.draft.network)
+        return network, original_key(network, self.draft.original_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,13 @@ def plan_import(tx: Tx, actor: Actor, group_id: str, file: ImportFile) -> Import
             errors.append(_error(each, TAKEN, "is taken in this network"))
         elif each.draft.type not in types:
             continue  # an error already
-        elif owner is None:
-            new.append(each)
-        else:
+        elif owner is not None:
             existing[each.line] = owner[0]
+        else:
+            try:
+                new.append(replace(each, draft=normalize_draft(each.draft)))
+            except InvalidOriginalId as error:
+                errors.append(_error(each, "invalid_original_id", str(error)))
     ordered = sorted([*file.errors, *errors], key=lambda error: error.line)
     return ImportPlan(new, existing, types, ordered)
 

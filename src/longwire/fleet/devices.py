@@ -1,13 +1,14 @@
 """Devices: create, update, transfer and delete them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
-from longwire.fleet import device_types, monitoring, registrations
+from longwire.fleet import device_types, hardware, monitoring, registrations
+from longwire.fleet.registrations import VendorRegistration
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import (
@@ -20,7 +21,13 @@ from longwire.model import (
     PageRequest,
     Scope,
 )
-from longwire.networks.base import VENDOR
+from longwire.networks.base import MQTT, VENDOR
+from longwire.networks.identities import (
+    InvalidOriginalId,
+    normalize_identity,
+    normalize_network,
+    original_key,
+)
 from longwire.store import audit, device_bin, device_search, reporting_devices
 from longwire.store import devices as store
 from longwire.store.audit import AuditedObject
@@ -30,33 +37,17 @@ from longwire.store.device_search import FoundDevices
 from longwire.store.reporting_devices import NetworkDevice
 from longwire.versions import next_version, require_version
 
-MQTT = "mqtt"  # devices that publish to the MQTT broker
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceDraft:
     """A device to create."""
 
-    name: str
+    name: str  # "" for its original id
     type: str
     original_id: str
     network: str
     tags: Sequence[str] = ()
     configuration: str | None = None  # None for that of its type
-
-
-@dataclass(frozen=True, slots=True)
-class VendorRegistration:
-    """The request that registers a device at the vendor's network."""
-
-    id: str
-    device_type_id: str
-    device_name: str
-    pac: str
-    activable: bool | None = None
-    automatic_renewal: bool | None = None
-    lat: float | None = None
-    lng: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +60,11 @@ class BulkChange:
     configuration: str | None = None
 
 
-def original_key(network: str, original_id: str) -> str:
-    """The normalized network id: case-insensitive, and at the vendor's without leading zeros."""
-    key = original_id.casefold()
-    return (key.lstrip("0") or "0") if network == VENDOR else key
+def normalize_draft(draft: DeviceDraft) -> DeviceDraft:
+    """With network and original id as the network writes them, or `InvalidOriginalId`."""
+    network, original_id = normalize_identity(draft.network, draft.original_id)
+    name = draft.name or original_id
+    return replace(draft, name=name, network=network, original_id=original_id)
 
 
 # --- read ---
@@ -175,7 +167,7 @@ def create_devices(
 ) -> list[Device]:
     """Create many devices, each named after its original id; all or none."""
     access.authorize(tx, actor, "device.create", group_id)
-    drafts = [DeviceDraft(each, type_name, each, network, tags) for each in original_ids]
+    drafts = [DeviceDraft("", type_name, each, network, tags) for each in original_ids]
     return _create(tx, actor, group_id, drafts, lambda index: f"original_devices_ids[{index}]")
 
 
@@ -190,7 +182,7 @@ def create_vendor_device(
     """Create a device and register it at the vendor's network; pending until that is done."""
     access.authorize(tx, actor, "device.create", group_id, field="input.group_id")
     field_errors = []
-    if draft.network != VENDOR:
+    if normalize_network(draft.network) != VENDOR:
         field_errors.append(FieldError("input.network", f"must be {VENDOR}"))
     if original_key(VENDOR, draft.original_id) != original_key(VENDOR, vendor.id):
         field_errors.append(FieldError("input.original_id", "must be the id under vendor"))
@@ -200,7 +192,7 @@ def create_vendor_device(
     created = _create(
         tx, actor, group_id, [draft], lambda index: "input.original_id", "input.", information
     )
-    _register(tx, dispatch, group_id, created, [vendor])
+    registrations.request_registrations(tx, dispatch, group_id, created, [vendor])
     return created[0]
 
 
@@ -220,23 +212,8 @@ def create_vendor_devices(
     created = _create(
         tx, actor, group_id, drafts, lambda index: f"vendor[{index}].id", information=information
     )
-    _register(tx, dispatch, group_id, created, vendors)
+    registrations.request_registrations(tx, dispatch, group_id, created, vendors)
     return created
-
-
-def _register(
-    tx: Tx,
-    dispatch: DispatchContext,
-    group_id: str,
-    devices: Sequence[Device],
-    vendors: Sequence[VendorRegistration],
-) -> None:
-    drafts = []
-    for device, vendor in zip(devices, vendors, strict=True):
-        request = {name: value for name, value in asdict(vendor).items() if value is not None}
-        del request["pac"]  # sealed, and stored separately
-        drafts.append((device, request, vendor.pac))
-    registrations.request_registrations(tx, dispatch, group_id, drafts)
 
 
 def _create(
@@ -249,6 +226,7 @@ def _create(
     information: str = "{}",
 ) -> list[Device]:
     device_type = _require_type(tx, drafts[0].type, prefix + "type")
+    drafts = _normalize_drafts(drafts, field_of)
     network = drafts[0].network
     keys = [original_key(network, draft.original_id) for draft in drafts]
     _require_unique(keys, field_of)
@@ -309,18 +287,28 @@ def insert_drafts(
 def update_device(
     tx: Tx,
     actor: Actor,
+    dispatch: DispatchContext,
     device_id: str,
     group_id: str,
     *,
     name: str | None,
     configuration: str | None,
     tags: Sequence[str] | None,
+    network: str | None = None,
+    original_id: str | None = None,
     if_updated_at: Moment | None = None,
 ) -> Device:
+    """Update a device. With another original id or network, its hardware is replaced."""
     device = _get_locked(tx, actor, "device.update", device_id, group_id)
     require_version(device.updated_at, if_updated_at)
+    identified = hardware.identify(tx, device, network, original_id)
+    is_replaced = hardware.unique_key(identified) != hardware.unique_key(device)
+    information = device.information
+    if is_replaced:
+        information = hardware.end_old_hardware(tx, dispatch, device)
     changed = replace(
-        device,
+        identified,
+        information=information,
         name=device.name if name is None else name,
         configuration=device.configuration if configuration is None else configuration,
         tags=device.tags if tags is None else tuple(tags),
@@ -328,10 +316,13 @@ def update_device(
         updated_by=actor.id,
     )
     store.save(tx, changed)
+    if identified != device:
+        store.set_identity(tx, changed, hardware.unique_key(changed)[1])
     if changed.configuration != device.configuration:
         monitoring.schedule_silence_checks(tx, [changed])
-    _log_updates(tx, actor, [(device, changed)])
-    return changed
+    action = "device.replaceHardware" if is_replaced else "device.update"
+    _log_updates(tx, actor, [(device, changed)], action=action)
+    return replace(changed, battery=None) if is_replaced else changed
 
 
 def update_devices(
@@ -503,14 +494,19 @@ def restore_from_bin(tx: Tx, actor: Actor, group_id: str, binned: Sequence[Binne
 
 
 def _log_updates(
-    tx: Tx, actor: Actor, changes: Sequence[tuple[Device, Device]], *, detail: str = ""
+    tx: Tx,
+    actor: Actor,
+    changes: Sequence[tuple[Device, Device]],
+    *,
+    action: str = "device.update",
+    detail: str = "",
 ) -> None:
     """Log changes of devices in one group: each as it was, and as it is."""
     audited = [
         AuditedObject(now.id, now.name, _audited(was), _audited(now)) for was, now in changes
     ]
     group_id = changes[0][0].group_id
-    audit.log_many(tx, actor, "device.update", audited, group_id=group_id, detail=detail)
+    audit.log_many(tx, actor, action, audited, group_id=group_id, detail=detail)
 
 
 def _audited(device: Device) -> audit.Fields:
@@ -554,6 +550,21 @@ def _get_all_locked(tx: Tx, scope: Scope, device_ids: Sequence[str], field: str)
             ]
         )
     return [found[device_id] for device_id in device_ids]
+
+
+def _normalize_drafts(
+    drafts: Sequence[DeviceDraft], field_of: Callable[[int], str]
+) -> list[DeviceDraft]:
+    normalized: list[DeviceDraft] = []
+    field_errors: list[FieldError] = []
+    for index, draft in enumerate(drafts):
+        try:
+            normalized.append(normalize_draft(draft))
+        except InvalidOriginalId as error:
+            field_errors.append(FieldError(field_of(index), str(error)))
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
+    return normalized
 
 
 def _require_unique(names: Sequence[str], field_of: Callable[[int], str]) -> None:

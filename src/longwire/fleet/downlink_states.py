@@ -18,11 +18,9 @@ from longwire.model import (
     ServiceEvent,
 )
 from longwire.store import channels as store_channels
-from longwire.store import deliveries as store_deliveries
 from longwire.store import delivery_history, delivery_search, reporting_devices
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
-from longwire.store.delivery_states import DeliveryState
 from longwire.store.reporting_devices import ReportingDevice
 
 # Retried until the downlink expires, which is checked before every attempt. Nothing to resend.
@@ -38,6 +36,8 @@ _PROGRESS: Mapping[DownlinkState, int] = {
 }
 _SEVERITIES: Mapping[DownlinkState, str] = {"failed": "error", "expired": "warning"}
 _EXPIRED = "it has expired"
+_REPLACED = "the hardware of the device was replaced"
+OPEN_MAX = 1_000  # of a device that are ended in one transaction; a hundred at most are queued
 
 
 class StateChanges:
@@ -164,10 +164,22 @@ def cancel_delivery(tx: Tx, network: str, downlink: Downlink, why: str) -> bool:
     if downlink.seq is None:
         return True
     channel = get_channel(tx, network, downlink.group_id)
-    if store_deliveries.cancel(tx, channel.number, downlink.seq, why):
-        return True
-    delivery = delivery_history.get(tx, channel.number, downlink.seq)
-    return delivery is None or delivery.state != DeliveryState.LEASED
+    return channels.cancel_delivery(tx, channel, downlink.seq, why)
+
+
+def end_downlinks(tx: Tx, dispatch: DispatchContext, device: Device) -> None:
+    """Nothing more is sent to hardware that is replaced, nor will it acknowledge anything.
+
+    One that is being sent right now is cancelled as well: then no attempt follows.
+    """
+    changes = StateChanges(tx, dispatch)
+    for each in store.lock_open(tx, device.number, OPEN_MAX):
+        if each.state == "queued":
+            cancel_delivery(tx, device.network, each, _REPLACED)
+            changes.advance(device, each, "cancelled", _REPLACED)
+        else:
+            changes.advance(device, each, "failed", _REPLACED)
+    changes.store()
 
 
 def lock_by_deliveries(

@@ -7,6 +7,7 @@ accepted it. The state of a registration is in the device's `information`.
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from msgspec import structs
 from longwire.delivery import channels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
 from longwire.delivery.destinations.base import Delivered, OutboundMessage, Outcome, Refused
+from longwire.errors import Conflict
 from longwire.model import SYSTEM, Channel, ChannelPurpose, Device
 from longwire.networks.base import VENDOR
 from longwire.networks.vendor import registration_body
@@ -28,6 +30,21 @@ POLICY = ChannelPolicy(storing_s=30 * 86_400)
 
 NOT_CONFIGURED = "the service has no vendor API configured yet"
 QUEUED = "it is about to be sent to the network"
+REPLACED = "the hardware was replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class VendorRegistration:
+    """The request that registers a device at the vendor's network."""
+
+    id: str
+    device_type_id: str
+    device_name: str
+    pac: str
+    activable: bool | None = None
+    automatic_renewal: bool | None = None
+    lat: float | None = None
+    lng: float | None = None
 
 
 def is_configured(dispatch: DispatchContext) -> bool:
@@ -53,17 +70,21 @@ def request_registrations(
     tx: Tx,
     dispatch: DispatchContext,
     group_id: str,
-    requests: Sequence[tuple[Device, Mapping[str, Any], str]],
+    devices: Sequence[Device],
+    vendors: Sequence[VendorRegistration],
 ) -> None:
     """Store the registration requests of new devices, and queue them if an API is configured."""
-    seqs: Sequence[int | None] = [None] * len(requests)
+    seqs: Sequence[int | None] = [None] * len(devices)
     if is_configured(dispatch):
-        devices = [(device.id, "") for device, _, _ in requests]
-        seqs = channels.enqueue(tx, _get_channel(tx, group_id), dispatch, devices)
-    rows = [
-        (device.number, tx.keyring.seal(pac, _pac_purpose(device.id)), json.dumps(request), seq)
-        for seq, (device, request, pac) in zip(seqs, requests, strict=True)
-    ]
+        messages = [(device.id, "") for device in devices]
+        seqs = channels.enqueue(tx, _get_channel(tx, group_id), dispatch, messages)
+    rows = []
+    for seq, device, vendor in zip(seqs, devices, vendors, strict=True):
+        request = {name: value for name, value in asdict(vendor).items() if value is not None}
+        request["id"] = device.original_id
+        pac = request.pop("pac")  # sealed, and stored separately
+        sealed = tx.keyring.seal(pac, _pac_purpose(device.id))
+        rows.append((device.number, sealed, json.dumps(request), seq))
     store.insert(tx, rows)
 
 
@@ -95,6 +116,22 @@ def send_waiting(tx: Tx, dispatch: DispatchContext, limit: int) -> int:
     return len(before)
 
 
+def cancel_registration(tx: Tx, device: Device) -> str:
+    """Drop the registration of a locked device whose hardware is replaced; its information.
+
+    The old hardware may be registered already; the new one is not.
+    """
+    found = lock_many(tx, [device.id]).get(device.id)
+    if found is None:
+        return device.information
+    if found.seq is not None and not channels.cancel_delivery(
+        tx, _get_channel(tx, found.group_id), found.seq, REPLACED
+    ):
+        raise Conflict("The device is being registered at its network right now; try again.")
+    store.delete(tx, device.number)
+    return _information(device.information, "cancelled", reason=REPLACED)
+
+
 class PendingRegistrationRequest(msgspec.Struct, frozen=True):
     """A registration to send now."""
 
@@ -108,7 +145,7 @@ def get_pending_request(tx: Tx, message: OutboundMessage) -> PendingRegistration
     device_id = message.device_id
     found = store.get(tx, device_id)
     if found is None:
-        return Refused("the device was deleted", is_final=True)
+        return Refused("the device was deleted, or its hardware replaced", is_final=True)
     if found.state == "registered":
         return Delivered()
     pac = tx.keyring.unseal(found.sealed_pac, _pac_purpose(device_id))

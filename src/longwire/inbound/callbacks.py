@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import FieldError, LongwireError, NotAuthenticated, NotFound
-from longwire.fleet import devices
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callback_docs import (
     CHIRPSTACK_EXAMPLE,
@@ -43,6 +42,7 @@ from longwire.networks.base import (
     ParsedUplink,
 )
 from longwire.networks.bodies import parse_body
+from longwire.networks.identities import original_key
 from longwire.store.database import Database
 from longwire.store.fair_queue import current_caller
 from longwire.store.receptions import Reception
@@ -220,7 +220,9 @@ class NetworkCallbacks:
         now = self._clock.now()
         if uplink.dedup_key is None:
             return now
-        return self._arrivals.first_arrival(actor.id, device.id, uplink.dedup_key, now)
+        # Another hardware of the same device may number its messages alike.
+        sender = f"{device.id} {uplink.original_id}"
+        return self._arrivals.first_arrival(actor.id, sender, uplink.dedup_key, now)
 
     def _sent_at(self, actor: Actor, device: NetworkDevice, uplink: ParsedUplink) -> Moment:
         sent_at = uplink.sent_at
@@ -373,7 +375,7 @@ def _parse_batch(kind: str, values: Mapping[str, Any], columns: str | None) -> l
 
 def _request_downlinks_once(uplinks: Sequence[ParsedUplink]) -> list[ParsedUplink]:
     """The response carries one downlink per device, so only the last request of each counts."""
-    keys = [devices.original_key(VENDOR, uplink.original_id) for uplink in uplinks]
+    keys = [original_key(VENDOR, uplink.original_id) for uplink in uplinks]
     last = {key: index for index, key in enumerate(keys) if uplinks[index].wants_downlink}
     return [
         replace(uplink, wants_downlink=last.get(key) == index)

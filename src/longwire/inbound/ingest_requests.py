@@ -16,6 +16,7 @@ from longwire.networks.base import ParsedUplink, Reading
 from longwire.records import (
     RECORD_TYPES,
     SOURCE_NUMBERS,
+    ArrivalSource,
     DataRecord,
     GeolocRecord,
     Record,
@@ -80,9 +81,14 @@ def build_request(received: ReceivedUplink, decoded: DecodedData | None = None) 
         items,
         is_batch=False,
         metadata=metadata,
-        source=SOURCE_NUMBERS[device.network],
+        source=_source(device),
         reception=reception,
     )
+
+
+def _source(device: NetworkDevice) -> int:
+    """The network; devices of one that sends no callbacks have published to the broker."""
+    return SOURCE_NUMBERS.get(device.network, ArrivalSource.MQTT)
 
 
 @functools.cache
@@ -155,9 +161,7 @@ def build_published_request(
     metadata = MessageMetadata(
         device.id, as_of=device.updated_at, reports_configuration="configuration" in members
     )
-    return IngestRequest(
-        actor, [item], is_batch=False, metadata=metadata, source=SOURCE_NUMBERS[device.network]
-    )
+    return IngestRequest(actor, [item], is_batch=False, metadata=metadata, source=_source(device))
 
 
 def _default_members(kind_name: str, device: NetworkDevice, received_at: Moment) -> dict[str, str]:

@@ -8,14 +8,13 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.errors import BadInput, LongwireError, Unavailable, invalid_field
-from longwire.fleet.devices import MQTT
 from longwire.inbound.ingest_requests import (
     ParseRecord,
     ReceivedUplink,
     build_published_request,
 )
 from longwire.inbound.uplinks import UplinkStore
-from longwire.networks.base import ParsedUplink, Reading
+from longwire.networks.base import MQTT, ParsedUplink, Reading
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
 from longwire.records import KIND_NAMES
 from longwire.spans import Tracer, current_span

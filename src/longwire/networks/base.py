@@ -16,6 +16,8 @@ CHIRPSTACK = "chirpstack"
 TTN = "ttn"
 LORIOT = "loriot"
 THINGPARK = "thingpark"
+MQTT = "mqtt"  # devices that publish to the MQTT broker
+# Those that send callbacks.
 NETWORKS = (VENDOR, CHIRPSTACK, TTN, LORIOT, THINGPARK)
 # Names in the data of a record, the same for all networks.
 SEQUENCE = "seqNumber"

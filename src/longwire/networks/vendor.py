@@ -42,7 +42,8 @@ from longwire.networks.values import (
 )
 
 DOWNLINK_BYTES = 8
-_DEVICE_ID = re.compile(r"[0-9a-fA-F]{1,16}")
+DEVICE_ID_DIGITS_MAX = 16
+_DEVICE_ID = re.compile(rf"[0-9a-fA-F]{{1,{DEVICE_ID_DIGITS_MAX}}}")
 
 
 def parse(kind: str, values: Mapping[str, Any]) -> ParsedUplink:

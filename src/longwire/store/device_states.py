@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 import msgspec
+import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import SequenceCounter
+from longwire.model import Device, SequenceCounter
 from longwire.store import schema
 from longwire.store.bulk import KEY, insert_many
 from longwire.store.database import Tx
@@ -103,6 +104,28 @@ def set_battery(
     columns = ("group_id", "device_number", "battery", "battery_at", "battery_level")
     row = (device.group_number, device.number, battery, at, battery_level(percent))
     insert_many(tx, _state, columns, [row], _SET_BATTERY)
+
+
+def reset_hardware(tx: Tx, device: Device) -> None:
+    """Forget the frame counter and the battery of hardware that is replaced."""
+    cache = tx.caches.devices
+    if cache.is_watched:
+        cache.evict_counters([device.number])
+    tx.execute(
+        sa.update(_state)
+        .where(
+            _state.c.group_id == device.group_id,
+            _state.c.device_number == device.number,
+        )
+        .values(
+            sequence=None,
+            sequence_at=None,
+            missing=None,
+            battery=None,
+            battery_at=None,
+            battery_level=schema.BATTERY_UNKNOWN,
+        )
+    )
 
 
 def battery_level(percent: float | None) -> int:

@@ -176,6 +176,15 @@ def save_many(tx: Tx, devices: Sequence[Device]) -> None:
         device_reports.invalidate(tx, [device.number for device in devices])
 
 
+def set_identity(tx: Tx, device: Device, original_key: str) -> None:
+    """Store by which id of which network a device is known; `save` stores the rest."""
+    tx.execute(
+        sa.update(_table)
+        .where(_table.c.number == device.number)
+        .values(network=device.network, original_id=device.original_id, original_key=original_key)
+    )
+
+
 _CHANGEABLE = (
     *("name", "type", "information", "configuration", "tags", "updated_at", "updated_by"),
 )

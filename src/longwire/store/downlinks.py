@@ -274,6 +274,22 @@ def lock_unacknowledged(tx: Tx, number: int, at: Moment) -> list[Downlink]:
     return [_downlink(row) for row in tx.rows(statement)]
 
 
+def lock_open(tx: Tx, number: int, most: int) -> list[Downlink]:
+    """Downlinks of a device that are queued, or that it has yet to acknowledge; oldest first."""
+    is_awaited = sa.and_(
+        _table.c.state == "sent", _table.c.is_confirmed, _table.c.expires_at > tx.now
+    )
+    statement = (
+        _SELECT.where(
+            _table.c.device_number == number, sa.or_(_table.c.state == "queued", is_awaited)
+        )
+        .order_by(_table.c.created_at, _table.c.id)
+        .limit(most)
+        .with_for_update()
+    )
+    return [_downlink(row) for row in tx.rows(statement)]
+
+
 class ExpiredDownlink(msgspec.Struct, frozen=True):
     """A downlink that expired before it was sent."""
 
@@ -398,6 +414,11 @@ def save_link(tx: Tx, number: int, link: NetworkLink) -> None:
 def delete_link(tx: Tx, device_id: str, url: str) -> None:
     """Stop sending downlinks of a device there."""
     tx.execute_raw(DELETE_LINK, {"url": url, "device": device_id})
+
+
+def delete_links(tx: Tx, number: int) -> None:
+    """Wait for the next link of a network."""
+    tx.execute(sa.delete(_link).where(_link.c.device_number == number))
 
 
 # --- retention ---

@@ -164,6 +164,10 @@ def list_many(tx: Tx, device_numbers: Collection[int]) -> list[Registration]:
     return [Registration(number, id_, str(group), *row) for number, id_, group, *row in rows]
 
 
+def delete(tx: Tx, device_number: int) -> None:
+    tx.execute(sa.delete(_table).where(_table.c.device_number == device_number))
+
+
 def set_deliveries(tx: Tx, seqs: Mapping[int, int]) -> None:
     """Set the deliveries, by device number."""
     _update_each(tx, SET_DELIVERIES, seqs)

@@ -1067,6 +1067,12 @@ class DeviceChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     tags: Sequence[str] | None = None
     """The new tags, in place of the old ones."""
 
+    original_id: str | None = field(default=None, name="originalId")
+    """The id of the new hardware, in its network."""
+
+    network: str | None = None
+    """The network of the new hardware."""
+
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
     """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
@@ -1431,11 +1437,13 @@ class DeviceInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The device type."""
 
     original_id: str = field(name="originalId")
-    """The network's own id; case-insensitive."""
+    """The network's own id; case-insensitive. On LoRaWAN networks a DevEUI of 16 hex digits;
+    separators and `0x` are left out.
+    """
 
     network: str
     """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
-    networks.
+    networks, in any case.
     """
 
     tags: Sequence[str] | None = None
@@ -1637,7 +1645,7 @@ class DevicesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     network: str
     """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
-    networks.
+    networks, in any case.
     """
 
     tags: Sequence[str] | None = None
@@ -2481,7 +2489,7 @@ class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     network: str | None = None
     """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
-    networks.
+    networks, in any case.
     """
 
     tag: str | None = None
@@ -4628,7 +4636,9 @@ class VendorInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The registration of a device at the vendor's network."""
 
     id: str
-    """The network's own id; case-insensitive."""
+    """The network's own id; case-insensitive. On LoRaWAN networks a DevEUI of 16 hex digits;
+    separators and `0x` are left out.
+    """
 
     device_type_id: str = field(name="deviceTypeId")
     """The id of the device type at the vendor's network."""

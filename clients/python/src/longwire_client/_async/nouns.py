@@ -857,9 +857,14 @@ class AsyncDevices(_Noun):
         name: str | None = None,
         configuration: JsonText | None = None,
         tags: Sequence[str] | None = None,
+        original_id: str | None = None,
+        network: str | None = None,
         if_updated_at: When | None = None,
     ) -> m.Device:
         """Update a device.
+
+        Another `originalId` or `network` is how hardware is replaced: the device keeps its id,
+        records and rules, and the old original id is free. Queued downlinks are cancelled.
 
         `PUT /device`; needs `device.update`.
         """
@@ -874,6 +879,8 @@ class AsyncDevices(_Noun):
                     name=name,
                     configuration=configuration,
                     tags=tags,
+                    original_id=original_id,
+                    network=network,
                     if_updated_at=if_updated_at,
                 )
             ),

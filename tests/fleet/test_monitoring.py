@@ -21,7 +21,7 @@ from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
-from tests.world import World, ok
+from tests.world import World, ok, record_of
 
 Json = dict[str, Any]
 EUI = "0102030405060708"
@@ -274,6 +274,24 @@ def test_old_messages_do_not_bring_a_device_back(world: World) -> None:
 
     eventually(lambda: since() == (late + HOUR * 1_000) * 1_000)
     assert len(yard.events()) == 1
+
+
+def test_a_device_with_old_records_only_is_silent_at_once(world: World) -> None:
+    yard = Yard(world, silentAfterSeconds=HOUR)
+    tracker = yard.ada.device(yard.home, type="tracker")  # reports every ten minutes
+    unmonitored = yard.ada.device(yard.home)
+    old = (yard.now - 30 * 24 * HOUR) * 1_000
+    batch = [record_of(yard.crane, timestamp=old + second * 1_000) for second in range(3)]
+    ok(yard.ada.post("/device/data/batch", {"items": batch}))
+    assert yard.waits_for("deviceSilent") == [{"seconds": HOUR}]
+    yard.ada.reports(tracker, timestamp=old)
+    eventually(lambda: yard.events(tracker) == [("deviceSilent", {"seconds": 1_200})])
+    yard.ada.reports(unmonitored, timestamp=old)
+    # Its first records say so; further ones, which are not new either, change nothing.
+    yard.ada.reports(yard.crane, timestamp=old + 60_000)
+    yard.crane_says(1)
+    yard.waits_for("deviceSilent", "deviceBack")
+    assert yard.events(unmonitored) == []
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ since.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from longwire.clock import Moment
+from longwire.clock import MINUTE, Moment
 from longwire.model import Device, SequenceCounter, ServiceEvent
 from longwire.networks import monitoring
 from longwire.networks.monitoring import MonitoredDevice, SequencedMessage
@@ -16,6 +16,9 @@ from longwire.store import reporting_devices
 from longwire.store.database import Tx
 
 NOTHING_COUNTED = SequenceCounter()
+# Most records are some seconds old when they arrive; those of devices with a shorter interval are
+# checked as soon in any case.
+LATE_AFTER = MINUTE
 
 
 # --- sequence ---
@@ -65,6 +68,16 @@ def schedule_silence_checks(tx: Tx, devices: Sequence[Device]) -> None:
             due.append((device.number, (device.seen_at or tx.now) + interval))
     store.schedule(tx, due)
     store.clear(tx, unmonitored)
+
+
+def check_if_late(tx: Tx, newest: Mapping[int, Moment]) -> None:
+    """Have devices checked whose first records are old; call this before they are seen.
+
+    Who was never seen is not silent, and is checked only now and then.
+    """
+    late = [number for number, ts in newest.items() if ts < tx.now - LATE_AFTER]
+    if late:
+        store.advance_if_never_seen(tx, late)
 
 
 def check_silent_devices(tx: Tx, device_ids: Sequence[str]) -> list[ServiceEvent]:

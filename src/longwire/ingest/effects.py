@@ -107,6 +107,7 @@ def touch_devices(tx: Tx, fresh: Sequence[RecordRow], counts: dict[int, Sequence
             newest[key] = ts
         if row.kind == _GEOLOC:
             located.append(row)
+    monitoring.check_if_late(tx, {device: ts for (_, device), ts in newest.items()})
     positions = _last_positions(located, now) if located else {}
     device_states.update_last_seen(tx, newest, counts, positions)
 

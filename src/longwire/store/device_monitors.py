@@ -79,6 +79,27 @@ where device_number {listed}
 )
 
 
+LIST_NEVER_SEEN = dialect_sql(
+    """
+select device_number
+from device_state
+where device_number {listed}
+    and seen_at = :never
+""",
+    listed=in_array("numbers"),
+)
+
+ADVANCE = dialect_sql(
+    """
+update device_watch
+set due_at = :now
+where device_number {listed}
+    and due_at > :now
+""",
+    listed=in_array("numbers"),
+)
+
+
 def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
     """Set when devices are checked next."""
     insert_many(
@@ -89,6 +110,15 @@ def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
         "on conflict (device_number) do update set due_at = excluded.due_at",
         is_repeatable=True,
     )
+
+
+def advance_if_never_seen(tx: Tx, device_numbers: Sequence[int]) -> None:
+    """Check those of the devices now that are monitored, and were never seen before."""
+    values = {"numbers": array_param(tx, device_numbers), "never": schema.NEVER_SEEN}
+    numbers = [row[0] for row in tx.fetch_raw(LIST_NEVER_SEEN, values)]
+    if numbers:
+        tx.require_coordinator()
+        tx.execute_raw(ADVANCE, {"numbers": array_param(tx, sorted(numbers)), "now": tx.now})
 
 
 def clear(tx: Tx, device_numbers: Sequence[int]) -> None:

@@ -1039,6 +1039,9 @@ def test_without_a_storing_duration_no_dead_letter_is_kept(world: World) -> None
             row[0] for row in world.read(lambda tx: tx.fetch_raw("select body from delivery", {}))
         ]
         assert bodies == [None] * 3
+        assert ok(ada.get("/connector/health", **line.name))["deadLetters"] == 0
+        overview = ok(ada.get("/group/overview", groupId=line.group))
+        assert overview["connectors"]["deadLetters"] == 0
 
 
 # --- health and metrics ---

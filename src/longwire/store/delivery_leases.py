@@ -14,6 +14,7 @@ from longwire.clock import Moment
 from longwire.store.arrival_numbers import WRITER_BITS
 from longwire.store.database import DialectSql, Tx
 from longwire.store.delivery_states import (
+    EXPIRED,
     FAILED,
     LEASED,
     QUEUED,
@@ -156,10 +157,10 @@ FAIL_AND_KEEP = _settle(
     error = :error,
     attempt_log = {{log}}"""
 )
+# Nothing is kept that could be sent again.
 FAIL = _settle(
-    f"""{FAILED},
+    f"""{EXPIRED},
     {set_first_end(DeliveryState.FAILED)},
-    stored_until = :stored,
     error = :error,
     attempt_log = {{log}},
     body = null,
@@ -280,10 +281,10 @@ def fail(
     logs: Mapping[int, str],
 ) -> set[int]:
     """Give up; the messages are kept for a resend if the channel keeps dead letters."""
-    stored = tx.now if stored_until is None else stored_until
-    values = {"stored": stored, "error": error, **_logs_param(tx, logs)}
-    statement = FAIL if stored_until is None else FAIL_AND_KEEP
-    return _settle_rows(tx, statement, lease, values)
+    values = {"error": error, **_logs_param(tx, logs)}
+    if stored_until is None:
+        return _settle_rows(tx, FAIL, lease, values)
+    return _settle_rows(tx, FAIL_AND_KEEP, lease, {**values, "stored": stored_until})
 
 
 def release(tx: Tx, lease: LeaseKey, seqs: Sequence[int]) -> set[int]:

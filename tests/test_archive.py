@@ -378,13 +378,49 @@ def test_expired_files_are_dropped_and_an_unreachable_archive_costs_only_what_is
     assert len(list_records(fleet.ada, "event", device)) == 16
 
 
+def test_a_missing_or_damaged_file_costs_what_is_in_it_and_is_named_by_the_doctor(
+    fleet: Fleet, place: Path
+) -> None:
+    world = fleet.world
+    archive(world)
+    device = fleet.devices[0]
+    where = ["--data", str(world.settings.data), "--archive", str(place)]
+    if world.settings.database:
+        where += ["--database", world.settings.database]
+
+    def examine(*flags: str) -> list[str]:
+        output = CliRunner().invoke(cli.commands, ["doctor", *where, "--json", *flags]).output
+        found = [each for each in json.loads(output) if each["area"] == "archive"]
+        return [f"{each['severity']}: {each['text']}" for each in found]
+
+    paths = sorted(place.rglob("data/*/*.parquet"))
+    assert examine() == [f"ok: all {len(list(place.rglob('*.parquet')))} files are there"]
+    intact = {path: path.read_bytes() for path in paths}
+    month = paths[0].parent.name
+    # The column has another name then, in all of its places; checksums are of pages.
+    for damaged in (b"", b"PAR1", intact[paths[0]].replace(b"stay", b"stoy")):
+        paths[0].write_bytes(damaged)
+        world.restart()
+        assert refused(fleet.ada.get("/device/data", deviceId=device), 503)["code"] == "unavailable"
+        named = [f"problem: files are not as they were written: 1, of {month} (data)"]
+        assert examine("--deep") == named
+    paths[0].unlink()
+    world.restart()
+    assert refused(fleet.ada.get("/device/data", deviceId=device), 503)["code"] == "unavailable"
+    assert examine() == [f"problem: files are missing: 1, of {month} (data)"]
+    paths[0].write_bytes(intact[paths[0]])
+    assert len(list_records(fleet.ada, "data", device)) == 16
+
+
 def test_an_archive_that_does_not_respond_is_given_up_in_time(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive(fleet.world)
     plain, may_respond = reader.find_range, threading.Event()
+    begun: list[Any] = []
 
     def find_range(*about: Any) -> Any:
+        begun.append(about)
         may_respond.wait(60)
         return plain(*about)
 
@@ -393,10 +429,13 @@ def test_an_archive_that_does_not_respond_is_given_up_in_time(
     with monkeypatch.context() as during:
         during.setattr(reader, "FETCH_TIMEOUT_S", 0.2)
         during.setattr(reader, "find_range", find_range)
-        assert refused(fleet.ada.get("/device/data", deviceId=device), 503)["code"] == "unavailable"
+        for _ in range(4):
+            unavailable = refused(fleet.ada.get("/device/data", deviceId=device), 503)
+            assert unavailable["code"] == "unavailable"
         assert len(list_records(fleet.ada, "data", device, beginDate=recent)) == 4
         may_respond.set()
     assert len(list_records(fleet.ada, "data", device)) == 16
+    assert len(begun) <= reader.THREADS, "what nobody waits for any more was read"
 
 
 @pytest.mark.ordinary_variant("sqlite")

@@ -25,6 +25,9 @@ FILE_RECORDS = 200_000
 FILE_CHARACTERS = 64 * 1024 * 1024
 FILE_BYTES_MAX = 256 * 1024 * 1024
 INDEX = b"longwire.index"
+# What the library raises besides its own errors for a file that something else has changed; text
+# that is no UTF-8 is a ValueError, and so is JSON that is none.
+_DAMAGED = (KeyError, TypeError, ValueError, OSError)
 
 FirstKey = tuple[int, int, Moment]  # device, stay and timestamp
 
@@ -146,7 +149,7 @@ class ParquetFile:
             self._file = parquet.ParquetFile(source, page_checksum_verification=True)
             metadata = self._file.metadata
             self.index = msgspec.json.decode(metadata.metadata[INDEX], type=list[FirstKey])
-        except (self._arrow.ArrowException, KeyError, TypeError, msgspec.MsgspecError) as error:
+        except (*_DAMAGED, self._arrow.ArrowException) as error:
             raise BackupError(f"This is no file of an archive, or it is damaged: {error}") from None
         self.records: int = metadata.num_rows
         if len(self.index) != metadata.num_row_groups:
@@ -156,12 +159,14 @@ class ParquetFile:
         try:
             with self._lock:
                 table = self._file.read_row_group(number, use_threads=False)
-            moments = table.column("ts").cast(self._arrow.int64())
-        except (self._arrow.ArrowException, OSError) as error:
+            if any(column.null_count for column in table.columns):
+                raise BackupError("A file of the archive is damaged: a value is missing.")
+            moments = table.column("ts").cast(self._arrow.int64()).to_pylist()
+            names = ("device_number", "stay", "digest", "seq", "body")
+            devices, stays, digests, seqs, bodies = (table.column(n).to_pylist() for n in names)
+        except (*_DAMAGED, self._arrow.ArrowException) as error:
             raise BackupError(f"A file of the archive is damaged: {error}") from None
-        names = ("device_number", "stay", "digest", "seq", "body")
-        devices, stays, digests, seqs, bodies = (table.column(n).to_pylist() for n in names)
-        return list(zip(devices, stays, moments.to_pylist(), digests, seqs, bodies, strict=True))
+        return list(zip(devices, stays, moments, digests, seqs, bodies, strict=True))
 
     def iterate(self) -> Iterator[list[WalkedRecord]]:
         """All records, a row group at a time."""

@@ -44,6 +44,8 @@ THREADS = 2
 WAITING_MAX = 500
 KEYS_PER_JOB = 20
 FETCH_TIMEOUT_S = 30
+# A store that does not respond keeps a thread for little longer than a request waits.
+RETRY_S = 5
 FILES_KEPT = 64
 CHARACTERS_KEPT = 16 * 1024 * 1024
 # Of one query; and of the records at one timestamp, which are read together.
@@ -58,7 +60,7 @@ class ArchiveReader:
 
     def __init__(self, place: str) -> None:
         extras.require("parquet")
-        self._store = open_store(place)
+        self._store = open_store(place, retry_s=RETRY_S)
         self._files = ArchiveFiles(self._store)
         self._workers = WorkerPool(
             "archive",
@@ -123,6 +125,8 @@ class ArchiveReader:
 
 def _run(jobs: Iterable[QueuedWork[Any]]) -> None:
     for job in jobs:
+        if job.future.cancelled():
+            continue  # whoever waited has given up
         try:
             job.result = job.work()  # type: ignore[call-arg]
         except Exception as error:

@@ -7,12 +7,14 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
 from longwire.errors import OperatorError
 
 S3_SCHEME = "s3://"
+ERROR_CHARACTERS_MAX = 500
 
 
 class BackupError(OperatorError):
@@ -40,9 +42,9 @@ class BlobStore(Protocol):
     def delete(self, names: Iterable[str]) -> None: ...
 
 
-def open_store(place: str) -> BlobStore:
-    """The store at a path, or at s3://bucket/prefix."""
-    return S3Store(place) if place.startswith(S3_SCHEME) else FolderStore(Path(place))
+def open_store(place: str, *, retry_s: int = 180) -> BlobStore:
+    """The store at a path, or at s3://bucket/prefix, which is tried again for so long."""
+    return S3Store(place, retry_s) if place.startswith(S3_SCHEME) else FolderStore(Path(place))
 
 
 class FolderStore:
@@ -118,7 +120,7 @@ class FolderStore:
 class S3Store:
     """A bucket; credentials, region and endpoint are those of the environment (AWS_…)."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, retry_s: int) -> None:
         bucket, _, prefix = place.removeprefix(S3_SCHEME).partition("/")
         if not bucket:
             raise BackupError(f"{place} names no bucket; write s3://bucket/prefix.")
@@ -135,6 +137,7 @@ class S3Store:
             bucket,
             prefix=prefix.strip("/") or None,
             client_options={"allow_http": endpoint.startswith("http://")},
+            retry_config={"retry_timeout": timedelta(seconds=retry_s)},
         )
 
     def lock(self) -> AbstractContextManager[None]:
@@ -172,5 +175,6 @@ class S3Store:
         try:
             return call(*arguments)
         except (self._errors, OSError) as error:
-            line = str(error).strip().partition("\n")[0]
+            # It repeats what the store has answered with, whatever that is.
+            line = str(error).strip().partition("\n")[0][:ERROR_CHARACTERS_MAX]
             raise BackupError(f"{self._place}: {line}") from error

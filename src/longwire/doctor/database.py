@@ -6,6 +6,7 @@ from contextlib import closing
 
 from longwire import extras
 from longwire.clock import SECOND, Clock
+from longwire.doctor.archive import check_archive
 from longwire.doctor.findings import Area, Finding, describe_error
 from longwire.doctor.machine import MIB
 from longwire.errors import OperatorError
@@ -71,6 +72,7 @@ def _check_open(
     if layout is not None:
         yield area.ok(f"Citus: {layout.shards} shards on {layout.servers} servers")
     yield area.ok(f"the database has {facts.bytes // MIB} MiB")
+    yield from check_archive(Area("archive"), settings, database, is_deep=is_deep)
     if facts.backlog is not None:
         waited_s = 0
         if facts.backlog.oldest is not None:

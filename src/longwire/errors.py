@@ -53,6 +53,10 @@ class NotAllowed(LongwireError):
     """You do not have the permission for this operation."""
 
 
+class SessionNotFresh(NotAllowed):
+    """This needs a session that has just begun, by a way to sign in of your own; sign in again."""
+
+
 class CrossSite(NotAllowed):
     """With a cookie, a request must come from this service's own pages: send X-Longwire-Console: 1,
     and neither Origin nor Sec-Fetch-Site of another site."""

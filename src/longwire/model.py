@@ -38,6 +38,7 @@ class Origin:
 
     address: str
     request_id: str
+    issued_by: str | None = None  # who was shown the link that its session began with
 
 
 SYSTEM = Actor("system", "system", is_operator=True)
@@ -201,8 +202,7 @@ class Session:
     ends_at: Moment  # however much it is used
     # The credentials that it was created with: it ends when they are revoked.
     client_id: str | None = None
-    # Somebody else who was shown the link. It ends as soon as its user gets another role.
-    issued_by: str | None = None
+    issued_by: str | None = None  # who was shown the link that it began with, perhaps the user
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,9 @@ class AuditEntry:
     detail: str
     object_name: str | None = None  # at that time
     changes: str | None = None  # JSON: the changed fields before and after, and those left out
+    issued_by: str | None = None  # who was shown the link of the session
     actor_name: str | None = None
+    issuer_name: str | None = None
     depth: int | None = None  # of its group below the one that was asked for
 
 

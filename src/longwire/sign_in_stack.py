@@ -36,7 +36,7 @@ from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.web.authentication import Authenticator
 from longwire.web.fields import InputLimits
-from longwire.web.routing import PlainRoute
+from longwire.web.routing import PlainRoute, Route
 
 
 class SignInStack:
@@ -86,8 +86,9 @@ class SignInStack:
             limits,
             quotas=build_quotas(settings),
             failures=build_sign_in_failures(settings, database),
+            mailer=self.mailer,
         )
-        self.routes: list[PlainRoute] = [
+        self.routes: list[Route | PlainRoute] = [
             *_build_token_routes(settings, database, guards.client_failures),
             *sessions.routes(),
             *passwords.routes(),

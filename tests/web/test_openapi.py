@@ -294,6 +294,7 @@ def test_exactly_the_served_operations_are_described(document: Json) -> None:
         *(f"{method} /session" for method in ("GET", "POST", "DELETE")),
         *(f"POST /{of}/passkey{step}" for of in ("session", "user") for step in ("", "/options")),
         "GET /session/oidc",
+        "DELETE /user/passkey",
         "GET /session/oidc/callback",
         "GET /health/live",
         "GET /health/ready",

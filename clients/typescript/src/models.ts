@@ -168,6 +168,13 @@ export interface AuditEntry {
   actorId: string;
   /** If you may see the user or app client. */
   actorName?: string;
+  /**
+   * Who was shown the sign-in link of the actor's session, and may be who did it; left out if the
+   * actor signed in by themselves.
+   */
+  issuedBy?: string;
+  /** If you may see this user. */
+  issuerName?: string;
   /** What was done: the kind of object and a verb. */
   action: string;
   /** The id of what was changed. */
@@ -2978,6 +2985,16 @@ export interface SessionInfo {
   createdAt: string;
   /** Unless it is used before. */
   expiresAt: string;
+  /**
+   * The user who was shown its link, if it was another. Such a session changes nothing that
+   * outlives it, such as ways to sign in.
+   */
+  issuedBy?: string;
+  /**
+   * Whether ways to sign in can be changed with it now: it is younger than ten minutes, and did
+   * not begin with a link that was shown.
+   */
+  isFresh: boolean;
   /** Whether the user has a password. */
   hasPassword: boolean;
   /** Whether the user needs a code of an authenticator app. */
@@ -3004,6 +3021,32 @@ export interface SessionItem {
   isThis: boolean;
   /** The user who was shown its link, if it was another. */
   issuedBy?: string;
+}
+
+/** SignInChange */
+export type SignInChange = "passkey.create" | "passkey.delete" | "passkey.update" | "password.set" | "signInLink.create" | "totp.disable" | "totp.enable" | "user.bind" | "user.resetSignIn";
+
+/** The last changes of how a user signs in, the newest first. */
+export interface SignInChangeConnection {
+  /** The items of this page. */
+  items: SignInChangeItem[];
+}
+
+/** A change of how a user signs in. */
+export interface SignInChangeItem {
+  /** When it happened. */
+  timestamp: string;
+  /**
+   * What was done, as the audit log has it. `signInLink.create` is a link that was shown to
+   * somebody, or printed by the operator.
+   */
+  change: SignInChange;
+  /** Of the passkey. */
+  name?: string;
+  /** Whether somebody else did it: an operator, or who was shown a link. */
+  byOther: boolean;
+  /** Where from. */
+  address: string;
 }
 
 /** One way to sign in. */

@@ -37,6 +37,21 @@ class AuditEntry(Reply, kw_only=True):
     actor_name: (
         Annotated[str, Meta(description="If you may see the user or app client.")] | None
     ) = None
+    issued_by: (
+        Annotated[
+            str,
+            Meta(
+                description="Who was shown the sign-in link of the actor's session, and may be who"
+                " did it; left out if the actor signed in by themselves.",
+                examples=["usr_vzpeqxr5mxjrq2uy6ct3mlgw"],
+            ),
+        ]
+        | None
+    ) = None
+    issuer_name: (
+        Annotated[str, Meta(description="If you may see this user.", examples=["Ada Lovelace"])]
+        | None
+    ) = None
     action: Annotated[str, Meta(examples=["device.update"])]
     object_id: str
     object_name: Annotated[str, Meta(description="Its name at that time.")] | None = None
@@ -97,6 +112,8 @@ def entry_wire(entry: AuditEntryValue) -> AuditEntry:
         actor_kind=entry.actor_kind,
         actor_id=entry.actor_id,
         actor_name=entry.actor_name,
+        issued_by=entry.issued_by,
+        issuer_name=entry.issuer_name,
         action=entry.action,
         object_id=entry.object_id,
         object_name=entry.object_name,

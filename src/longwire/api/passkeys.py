@@ -11,11 +11,13 @@ from longwire.api.session_shapes import OWN_HEADER, SessionInfo
 from longwire.api.sessions import SIGN_IN_FAILED, describe_session
 from longwire.api.types import GenericReturnBoolean
 from longwire.dates import format_date
+from longwire.delivery.sign_in_mail import SignInMailer
 from longwire.errors import BadInput, Conflict, NotAuthenticated
 from longwire.identity import passkeys, sessions
 from longwire.identity.passkeys import RelyingParty
 from longwire.identity.rate_limiter import AddressLimiter
 from longwire.identity.sessions import NewSession, SessionRules
+from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Origin, Passkey, SignInMethod
 from longwire.quotas import Quotas
 from longwire.store.database import Database, Tx
@@ -121,17 +123,12 @@ def list_own(context: RequestContext) -> PasskeyConnection:
 
 
 def rename(context: RequestContext, body: PasskeyUpdate) -> PasskeyItem:
-    """Rename a passkey."""
-    return _item(passkeys.rename(context.tx, context.actor, body.passkey_id, body.name))
+    """Rename a passkey.
 
-
-def delete(context: RequestContext, query: PasskeyQuery) -> GenericReturnBoolean:
-    """Delete a passkey.
-
-    The sessions that were created with it end.
+    Needs a session that is younger than ten minutes (403, `session_not_fresh`).
     """
-    passkeys.delete(context.tx, context.actor, query.passkey_id)
-    return GenericReturnBoolean(message="The passkey is deleted.", value=True)
+    sessions.require_fresh(context.session, context.tx.now)
+    return _item(passkeys.rename(context.tx, context.actor, body.passkey_id, body.name))
 
 
 _OWN_PASSKEYS = "a user's own passkeys"
@@ -149,15 +146,6 @@ ROUTES = [
         "PUT",
         "/user/passkey",
         rename,
-        OWN,
-        object_rule=_OWN_PASSKEYS,
-        tag="Sessions",
-        is_addition=True,
-    ),
-    Route(
-        "DELETE",
-        "/user/passkey",
-        delete,
         OWN,
         object_rule=_OWN_PASSKEYS,
         tag="Sessions",
@@ -182,6 +170,7 @@ class PasskeyEndpoints:
         *,
         quotas: Quotas,
         failures: AddressLimiter,
+        mailer: SignInMailer,
     ) -> None:
         self._database = database
         self._authenticator = authenticator
@@ -190,6 +179,7 @@ class PasskeyEndpoints:
         self._rules = rules
         self._limits = limits
         self._failures = failures
+        self._mailer = mailer
         self._ceremonies: Any = None
 
     async def _load_ceremonies(self) -> Any:
@@ -221,14 +211,26 @@ class PasskeyEndpoints:
         ceremonies = await self._load_ceremonies()
 
         def work(tx: Tx) -> Passkey:
-            tx.origin = Origin(request.address, request.request_id)
+            tx.origin = caller.build_origin(request)
             sessions.require_fresh(caller.session, tx.now)
+            self._mailer.notify_on_commit(tx, caller.actor, SignInChange.PASSKEY_CREATED)
             passkey: Passkey = ceremonies.register(
                 tx, caller.actor, party, given.credential, given.name, self._quotas
             )
             return passkey
 
         return Response(200, msgspec.json.encode(_item(await self._database.write(work))))
+
+    def delete(self, context: RequestContext, query: PasskeyQuery) -> GenericReturnBoolean:
+        """Delete a passkey.
+
+        The sessions that were created with it end. Needs a session that is younger than ten minutes
+        (403, `session_not_fresh`).
+        """
+        sessions.require_fresh(context.session, context.tx.now)
+        passkeys.delete(context.tx, context.actor, query.passkey_id)
+        self._mailer.notify_on_commit(context.tx, context.actor, SignInChange.PASSKEY_DELETED)
+        return GenericReturnBoolean(message="The passkey is deleted.", value=True)
 
     async def get_sign_in_options(self, request: Request, body: bytes) -> Response:
         require_own_site(request, self._authenticator.public_origin)
@@ -267,9 +269,18 @@ class PasskeyEndpoints:
             raise NotAuthenticated(SIGN_IN_FAILED) from None
         return with_session(Response(200, msgspec.json.encode(info)), request, new)
 
-    def routes(self) -> list[PlainRoute]:
+    def routes(self) -> list[Route | PlainRoute]:
         by_session, by_proof = (OWN, _OWN_PASSKEYS), (NO_TOKEN, "whoever can prove who they are")
-        return [
+        delete = Route(
+            "DELETE",
+            "/user/passkey",
+            self.delete,
+            OWN,
+            object_rule=_OWN_PASSKEYS,
+            tag="Sessions",
+            is_addition=True,
+        )
+        ceremonies = [
             PlainRoute(
                 method="POST",
                 path=path,
@@ -288,6 +299,7 @@ class PasskeyEndpoints:
                 ("/session/passkey", self.sign_in, by_proof, _SIGN_IN_OPENAPI),
             )
         ]
+        return [delete, *ceremonies]
 
 
 def _require_party(party: RelyingParty | None) -> RelyingParty:

@@ -17,6 +17,7 @@ from longwire.delivery.sign_in_mail import LinkRequest, SignInMailer
 from longwire.errors import BadInput, NotAllowed, NotAuthenticated, invalid_field
 from longwire.identity import passwords, sessions, totp, users
 from longwire.identity.passwords import CHARACTERS_MAX, CHARACTERS_MIN, PasswordHashing
+from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Origin
 from longwire.store.database import Database, Tx
 from longwire.web.authentication import Authenticator, Caller
@@ -41,7 +42,7 @@ S = TypeVar("S", bound=Body)
 RESET_REQUESTED = (
     "If there is a user with this address, a mail with a link to set a password is on its way."
 )
-_ONESELF = "the user behind the token or cookie"
+_ONESELF = "the user behind the cookie"
 
 
 class PasswordInput(Body):
@@ -116,10 +117,11 @@ class PasswordEndpoints:
 
     async def set_password(self, request: Request, body: bytes) -> Response:
         caller, given = await self._read(request, body, PasswordInput)
+        session = sessions.require_own(caller.session)
         user_id = caller.actor.id
         stored = await self._database.read(lambda tx: passwords.get_hash(tx, user_id))
         if stored is None or given.old is None:
-            sessions.require_fresh(caller.session, self._database.context.clock.now())
+            sessions.require_fresh(session, self._database.context.clock.now())
         else:
             await self._require_password(request, user_id, stored, given.old)
         new_hash = await self._hashing.hash(given.new, user_id)
@@ -128,7 +130,8 @@ class PasswordEndpoints:
             tx.origin = Origin(request.address, request.request_id)
             if passwords.get_hash(tx, user_id) != stored:
                 raise NotAllowed("The password was changed meanwhile.")
-            passwords.set_password(tx, caller.actor, new_hash, caller.session)
+            passwords.set_password(tx, caller.actor, new_hash, session)
+            self._mailer.notify_on_commit(tx, caller.actor, SignInChange.PASSWORD_SET)
 
         await self._database.write(work)
         return _encode(GenericReturnBoolean(message="The password is set.", value=True))
@@ -170,17 +173,21 @@ class PasswordEndpoints:
 
         def work(tx: Tx) -> TotpRecoveryCodes:
             tx.origin = Origin(request.address, request.request_id)
-            return TotpRecoveryCodes(recovery_codes=totp.confirm(tx, caller.actor, given.code))
+            codes = totp.confirm(tx, caller.actor, given.code)
+            self._mailer.notify_on_commit(tx, caller.actor, SignInChange.TOTP_ENABLED)
+            return TotpRecoveryCodes(recovery_codes=codes)
 
         async with self._limiting_codes(caller):
             return _encode(await self._database.write(work))
 
     async def disable_totp(self, request: Request, body: bytes) -> Response:
         caller, given = await self._read(request, body, TotpCodeInput)
+        sessions.require_fresh(caller.session, self._database.context.clock.now())
 
         def work(tx: Tx) -> None:
             tx.origin = Origin(request.address, request.request_id)
             totp.disable(tx, caller.actor, given.code)
+            self._mailer.notify_on_commit(tx, caller.actor, SignInChange.TOTP_DISABLED)
 
         async with self._limiting_codes(caller):
             await self._database.write(work)
@@ -209,8 +216,8 @@ class PasswordEndpoints:
             _route(
                 ("PUT", "/user/password", self.set_password, *own),
                 "Set the caller's own password",
-                "Needs the present one, or a session that is younger than 10 minutes. All other"
-                f" sessions of the user end. {OWN_SITE}",
+                "Needs a session, and the present password unless that is younger than 10 minutes."
+                f" An access token does not do. All other sessions of the user end. {OWN_SITE}",
                 PasswordInput,
                 GenericReturnBoolean,
             ),
@@ -241,7 +248,7 @@ class PasswordEndpoints:
             _route(
                 ("DELETE", "/user/totp", self.disable_totp, *own),
                 "Turn the authenticator app off",
-                f"With a code of the app, or a recovery code. {OWN_SITE}",
+                f"{fresh}With a code of the app, or a recovery code. {OWN_SITE}",
                 TotpCodeInput,
                 GenericReturnBoolean,
             ),

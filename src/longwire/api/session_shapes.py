@@ -6,8 +6,9 @@ from msgspec import Meta
 
 from longwire.api.types import Email, GenericReturnBoolean, GroupId
 from longwire.api.users import User
+from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import SignInMethod
-from longwire.web.fields import Body, DateText, Id, Query, Reply
+from longwire.web.fields import Body, DateText, Id, Query, Reply, words
 from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -96,7 +97,7 @@ class ConsoleSettings(Reply):
     ) = None
 
 
-class SessionInfo(Reply):
+class SessionInfo(Reply, kw_only=True):
     """The session of the caller."""
 
     user: User
@@ -106,6 +107,23 @@ class SessionInfo(Reply):
     method: Method
     created_at: DateText
     expires_at: Annotated[DateText, Meta(description="Unless it is used before.")]
+    issued_by: (
+        Annotated[
+            str,
+            Meta(
+                description="The user who was shown its link, if it was another. Such a session"
+                " changes nothing that outlives it, such as ways to sign in."
+            ),
+        ]
+        | None
+    ) = None
+    is_fresh: Annotated[
+        bool,
+        Meta(
+            description="Whether ways to sign in can be changed with it now: it is younger than ten"
+            " minutes, and did not begin with a link that was shown.",
+        ),
+    ]
     has_password: Annotated[bool, Meta(description="Whether the user has a password.")]
     has_totp: Annotated[
         bool, Meta(description="Whether the user needs a code of an authenticator app.")
@@ -139,6 +157,33 @@ class SessionQuery(Query):
     """Which session; by default that of the request."""
 
     session_id: Id | None = None
+
+
+class SignInChangeItem(Reply, kw_only=True):
+    """A change of how a user signs in."""
+
+    timestamp: DateText
+    change: Annotated[
+        str,
+        words("SignInChange", [each.value for each in SignInChange]),
+        Meta(
+            description="What was done, as the audit log has it. `signInLink.create` is a link that"
+            " was shown to somebody, or printed by the operator.",
+            examples=["password.set"],
+        ),
+    ]
+    name: Annotated[str, Meta(description="Of the passkey.", examples=["Phone"])] | None = None
+    by_other: Annotated[
+        bool,
+        Meta(description="Whether somebody else did it: an operator, or who was shown a link."),
+    ]
+    address: Annotated[str, Meta(description="Where from.", examples=["192.0.2.7"])]
+
+
+class SignInChangeConnection(Reply):
+    """The last changes of how a user signs in, the newest first."""
+
+    items: list[SignInChangeItem]
 
 
 OWN_SITE = (
@@ -203,9 +248,10 @@ LINK_OPENAPI: Json = {
     "summary": "Mail a link to sign in, or show one",
     "description": "Mails a link that signs the user with this address in, once, within 15 minutes;"
     " the response is the same whether there is such a user or not. With `show` the link is in the"
-    " response, for the caller to hand over: the caller, who must be signed in or have a token,"
-    " needs `member.write` in the group, where the user has accepted an invitation, and must hold"
-    " everything that the user holds anywhere.",
+    " response, for the caller to hand over: the caller, whose session must be younger than ten"
+    " minutes (403, `session_not_fresh`), needs `member.write` in the group, where the user has"
+    " accepted an invitation, and must hold everything that the user holds anywhere. The session"
+    " that it begins changes no ways to sign in, whoever it is for.",
     "security": [],
     "parameters": [OWN_HEADER],
     "requestBody": {

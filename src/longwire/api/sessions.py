@@ -19,6 +19,8 @@ from longwire.api.session_shapes import (
     SessionInfo,
     SessionItem,
     SessionQuery,
+    SignInChangeConnection,
+    SignInChangeItem,
     SignInInput,
 )
 from longwire.api.types import GenericReturnBoolean
@@ -33,7 +35,15 @@ from longwire.errors import (
     NotAuthenticated,
     TotpRequired,
 )
-from longwire.identity import passwords, sessions, sign_in_links, tokens, totp, users
+from longwire.identity import (
+    passwords,
+    sessions,
+    sign_in_links,
+    sign_in_methods,
+    tokens,
+    totp,
+    users,
+)
 from longwire.identity.passwords import PasswordHashing
 from longwire.identity.rate_limiter import (
     AddressLimiter,
@@ -84,7 +94,32 @@ def list_sessions(context: RequestContext) -> SessionConnection:
     user = users.get_current(context.tx, context.actor)
     own = context.session.id if context.session is not None else None
     found = sessions.list_of(context.tx, user.id)
+    if context.tx.origin.issued_by is not None:  # to whom the others are none of their business
+        found = [each for each in found if each.id == own]
     return SessionConnection(items=[_item(each, is_this=each.id == own) for each in found])
+
+
+def list_sign_in_changes(context: RequestContext) -> SignInChangeConnection:
+    """List what changed in how the caller signs in.
+
+    The last 20 changes of the last 90 days, as long as the audit log has them: of the password, the
+    authenticator app and passkeys, and links that were shown to somebody. 403 for an app client,
+    and in a session whose link was shown to somebody else.
+    """
+    sessions.require_oneself(context.tx)
+    user = users.get_current(context.tx, context.actor)
+    return SignInChangeConnection(
+        items=[
+            SignInChangeItem(
+                timestamp=format_date(each.at),
+                change=each.action,
+                name=each.object_name,
+                by_other=each.actor_id != user.id or each.issued_by is not None,
+                address=each.address,
+            )
+            for each in sign_in_methods.list_changes(context.tx, user)
+        ]
+    )
 
 
 def _item(session: Session, *, is_this: bool) -> SessionItem:
@@ -97,7 +132,7 @@ def _item(session: Session, *, is_this: bool) -> SessionItem:
         seen_at=format_date(session.seen_at),
         expires_at=format_date(session.expires_at),
         is_this=is_this,
-        issued_by=session.issued_by,
+        issued_by=sessions.get_other_issuer(session),
     )
 
 
@@ -110,7 +145,16 @@ ROUTES = [
         object_rule="the user behind the token or cookie",
         tag="Sessions",
         is_addition=True,
-    )
+    ),
+    Route(
+        "GET",
+        "/user/signInChanges",
+        list_sign_in_changes,
+        OWN,
+        object_rule="the user behind the token or cookie",
+        tag="Sessions",
+        is_addition=True,
+    ),
 ]
 
 
@@ -175,9 +219,11 @@ class SessionEndpoints:
         session_id = query.session_id or own
         if session_id is None:
             raise BadInput(field_errors=[FieldError("session_id", "is required without a cookie")])
+        if session_id != own:
+            caller.require_oneself()
 
         def work(tx: Tx) -> None:
-            tx.origin = Origin(request.address, request.request_id)
+            tx.origin = caller.build_origin(request)
             sessions.end(tx, caller.actor, session_id)
 
         await self._database.write(work)
@@ -187,11 +233,11 @@ class SessionEndpoints:
 
     async def create_link(self, request: Request, body: bytes) -> Response:
         """Mail a link, or show one; nobody learns whether there is a user with an address."""
-        require_own_site(request, self._authenticator.public_origin)
         require_json(request)
         given = decode_body(body, LinkInput, self._limits)
         if given.show:
             return await self._show_link(request, given.email, given.group_id)
+        require_own_site(request, self._authenticator.public_origin)
         self._guards.mails.acquire(request.address)
         origin = Origin(request.address, request.request_id)
         self._mailer.enqueue(LinkRequest(given.email, origin))
@@ -199,12 +245,12 @@ class SessionEndpoints:
 
     async def _show_link(self, request: Request, email: str, group_id: str | None) -> Response:
         caller = await self._authenticator.authenticate(request)
-        caller.require_oneself()
+        sessions.require_fresh(caller.session, self._database.context.clock.now())
         if group_id is None:
             raise BadInput(field_errors=[FieldError("group_id", "is required with show")])
 
         def work(tx: Tx) -> str:
-            tx.origin = Origin(request.address, request.request_id)
+            tx.origin = caller.build_origin(request)
             return sign_in_links.create_to_show(tx, caller.actor, email, group_id)
 
         secret = await self._database.write(work)
@@ -415,7 +461,8 @@ class SessionEndpoints:
                 handler=self.create_link,
                 body_bytes_max=FORM_BYTES_MAX,
                 permission=NO_TOKEN,
-                object_rule="with `show`: member.write in the group, and all that the user holds",
+                object_rule="with `show`: a fresh session, member.write in the group, and all that"
+                " the user holds",
                 tag="Sessions",
                 openapi=LINK_OPENAPI,
                 schemas=(LinkInput, LinkReturn),
@@ -436,12 +483,15 @@ class SessionEndpoints:
 
 def describe_session(tx: Tx, session: Session) -> SessionInfo:
     user = users.get_current(tx, Actor("user", session.user_id))
+    is_own = sessions.get_other_issuer(session) is None
     return SessionInfo(
-        user=user_wire(user, users.get_latest_push_token(tx, user)),
+        user=user_wire(user, users.get_latest_push_token(tx, user) if is_own else None),
         is_operator=user.is_operator,
         method=session.method.value,
         created_at=format_date(session.created_at),
         expires_at=format_date(session.expires_at),
+        issued_by=sessions.get_other_issuer(session),
+        is_fresh=sessions.is_fresh(session, tx.now),
         has_password=passwords.has_password(tx, user.id),
         has_totp=totp.is_enabled(tx, user.id),
     )

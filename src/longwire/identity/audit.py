@@ -30,6 +30,7 @@ def find_key(tx: Tx, actor: Actor, wanted: AuditFilter, entry_id: int) -> tuple[
 def _list_names(tx: Tx, actor: Actor, entries: Iterable[AuditEntry]) -> dict[str, str]:
     """The names of users and app clients that the actor may see, by id."""
     ids = {each.actor_id for each in entries}
+    ids |= {each.issued_by for each in entries if each.issued_by is not None}
     ids |= {each.object_id for each in entries if each.object_name is None}
     return {
         **store_users.list_names(tx, access.scope_all_groups(actor, "member.read"), ids),
@@ -41,6 +42,7 @@ def _show(actor: Actor, entry: AuditEntry, names: dict[str, str]) -> AuditEntry:
     return replace(
         entry,
         actor_name=names.get(entry.actor_id),
+        issuer_name=names.get(entry.issued_by or ""),
         object_name=entry.object_name or names.get(entry.object_id),
         address=entry.address if actor.is_operator else "",
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import conflicting_field, invalid_field, not_found
-from longwire.identity import access
+from longwire.identity import access, sessions
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, AppClient, Page, PageRequest
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
@@ -43,6 +43,7 @@ def create(
     quotas: Quotas = DEFAULT_QUOTAS,
 ) -> AppClientWithSecret:
     scope = access.authorize(tx, actor, "appClient.write", group_id)
+    sessions.require_oneself(tx)  # its secret outlives the session
     _require_can_grant_default_role(tx, actor, group_id)
     if expires_at is not None and expires_at <= tx.now:
         raise invalid_field("expiration", "must be in the future")
@@ -78,6 +79,7 @@ def rename(
 ) -> AppClientWithSecret:
     """Rename an app client; the secret does not change."""
     scope = access.authorize(tx, actor, "appClient.write", group_id)
+    sessions.require_oneself(tx)  # who gets to see the secret
     _require_can_grant_default_role(tx, actor, group_id)
     locks.acquire_lock(tx, "app clients of group", group_id)
     client = store.get_by_name(tx, scope, name)

@@ -13,7 +13,7 @@ from longwire.errors import (
     invalid_field,
     not_found,
 )
-from longwire.identity import access, roles, users
+from longwire.identity import access, roles, sessions, users
 from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.ids import new_group_id, new_secret
 from longwire.model import Actor, Group, Membership, Page, PageRequest, Role, Scope, User
@@ -153,6 +153,8 @@ def create(
             owner_id = _get_group(tx, scope, parent_id).owner_id
     elif actor.kind == "client":
         raise NotAllowed("An app client can create groups only below its own: send parentId.")
+    else:
+        sessions.require_oneself(tx)  # it would belong to the user for ever
     quotas.require_room("groups_per_owner_max", store.count_for_quota(tx, owner_id))
     group_id, token = new_group_id(tx.now), new_secret("lwg")
     group = Group(
@@ -424,8 +426,13 @@ def authenticate_network(tx: Tx, digest: bytes) -> Actor:
 
 
 def _get_visible_token(tx: Tx, actor: Actor, group: Group) -> str | None:
-    """The group token can impersonate the group's devices, so reading it needs group.update."""
+    """The group token can impersonate the group's devices, so reading it needs group.update.
+
+    It outlives a session, so that it is not shown to somebody who was handed one over.
+    """
     if "group.update" not in access.get_permissions(tx, actor, group.id):
+        return None
+    if tx.origin.issued_by is not None:
         return None
     return tx.keyring.unseal(group.sealed_token, _seal_purpose(group.id))
 
@@ -457,6 +464,8 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
         _require_valid_parent(tx, actor, group, parent_id)
     elif actor.kind == "client":
         raise NotAllowed("An app client cannot create a root group.")
+    else:
+        sessions.require_oneself(tx)
     require_can_take_out(tx, actor, group)
     if parent_id is None and not store.count_members_with_role(
         tx, group.administrator_role_id, group_id=group.id

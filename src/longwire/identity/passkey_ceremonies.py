@@ -34,6 +34,7 @@ from longwire.clock import SECOND, Moment
 from longwire.errors import Conflict, NotAuthenticated, invalid_field
 from longwire.identity import users
 from longwire.identity.passkeys import RelyingParty
+from longwire.identity.sign_in_methods import SignInChange
 from longwire.ids import new_id
 from longwire.model import Actor, Passkey
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
@@ -141,7 +142,7 @@ def register(
     if store.get_by_credential_id(tx, passkey.credential_id) is not None:
         raise Conflict("This passkey is registered already.")
     store.insert(tx, passkey)
-    audit.log(tx, actor, "passkey.create", passkey.id)
+    audit.log(tx, actor, SignInChange.PASSKEY_CREATED, user.id, name=name, detail=passkey.id)
     return passkey
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from longwire.errors import not_found
 from longwire.identity import sessions, users
+from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Actor, Passkey
 from longwire.store import audit
 from longwire.store import passkeys as store
@@ -57,7 +58,9 @@ def list_own(tx: Tx, actor: Actor) -> list[Passkey]:
 def rename(tx: Tx, actor: Actor, passkey_id: str, name: str) -> Passkey:
     passkey = _get_own(tx, actor, passkey_id)
     store.update_name(tx, passkey_id, name)
-    audit.log(tx, actor, "passkey.update", passkey_id)
+    audit.log(
+        tx, actor, SignInChange.PASSKEY_RENAMED, passkey.user_id, name=name, detail=passkey_id
+    )
     return replace(passkey, name=name)
 
 
@@ -66,7 +69,8 @@ def delete(tx: Tx, actor: Actor, passkey_id: str) -> None:
     passkey = _get_own(tx, actor, passkey_id)
     store.delete(tx, passkey_id)
     sessions.end_where(tx, passkey.user_id, lambda session: session.client_id == passkey_id)
-    audit.log(tx, actor, "passkey.delete", passkey_id)
+    deleted = SignInChange.PASSKEY_DELETED
+    audit.log(tx, actor, deleted, passkey.user_id, name=passkey.name, detail=passkey_id)
 
 
 def _get_own(tx: Tx, actor: Actor, passkey_id: str) -> Passkey:

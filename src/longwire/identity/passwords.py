@@ -19,6 +19,7 @@ import argon2
 from longwire.errors import NotAuthenticated, TooManyRequests, Unavailable
 from longwire.identity import sessions
 from longwire.identity.rate_limiter import get_provider, get_site
+from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Actor, Session
 from longwire.store import audit, locks, sign_in_codes
 from longwire.store import passwords as store
@@ -163,13 +164,12 @@ def save_rehashed(tx: Tx, account: PasswordAccount, new_hash: str) -> None:
     _save(tx, account.user_id, new_hash)
 
 
-def set_password(tx: Tx, actor: Actor, new_hash: str, session: Session | None) -> None:
+def set_password(tx: Tx, actor: Actor, new_hash: str, session: Session) -> None:
     """Set the actor's own password; other sessions end, and links become invalid."""
     _save(tx, actor.id, new_hash)
-    own = session.id if session is not None else None
-    sessions.end_where(tx, actor.id, lambda each: each.id != own)
+    sessions.end_where(tx, actor.id, lambda each: each.id != session.id)
     sign_in_codes.delete_of(tx, actor.id)
-    audit.log(tx, actor, "password.set", actor.id)
+    audit.log(tx, actor, SignInChange.PASSWORD_SET, actor.id)
 
 
 def _save(tx: Tx, user_id: str, new_hash: str) -> None:

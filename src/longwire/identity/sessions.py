@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from longwire.clock import SECOND, Moment
-from longwire.errors import NotAllowed, NotAuthenticated, not_found
+from longwire.errors import NotAuthenticated, SessionNotFresh, not_found
 from longwire.identity import access
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Session, SignInMethod
@@ -22,6 +22,7 @@ SECRET_PREFIX = "lwb"
 # How far `seen_at` may lag behind: a read must not become a write each time.
 TOUCH_INTERVAL_S = 300
 FRESH_S = 600
+HANDED_OVER = "Somebody else was shown the link of this session; sign in yourself."
 ADDRESS_CHARACTERS_MAX = 64
 USER_AGENT_CHARACTERS_MAX = 256
 
@@ -83,6 +84,7 @@ def create(
     secret = new_secret(SECRET_PREFIX)
     store.insert(tx, tx.keyring.digest(secret), session)
     store_users.update_seen_at(tx, user_id)
+    tx.origin = replace(tx.origin, issued_by=get_other_issuer(session))
     audit.log(tx, Actor("user", user_id), "session.create", session.id, detail=method)
     return NewSession(session, secret)
 
@@ -112,13 +114,54 @@ def require_issuer(tx: Tx, issuer_id: str, user_id: str) -> None:
     raise NotAuthenticated("The session has ended; sign in again.")
 
 
+def get_other_issuer(session: Session) -> str | None:
+    """Somebody else who was shown the link of a session, and may be whoever uses it.
+
+    It ends as soon as its user holds more than they do.
+    """
+    return None if session.issued_by == session.user_id else session.issued_by
+
+
+def is_fresh(session: Session, now: Moment) -> bool:
+    """Whether its user has just signed in, by a way of their own."""
+    return session.issued_by is None and now - session.created_at <= FRESH_S * SECOND
+
+
 def require_fresh(session: Session | None, now: Moment) -> None:
-    """Ways to sign in are changed by somebody who has just signed in, and by nobody else."""
-    is_own = session is not None and session.issued_by is None
-    if session is None or not is_own or now - session.created_at > FRESH_S * SECOND:
-        raise NotAllowed(
-            f"Sign in again: this needs a session that is younger than {FRESH_S // 60} minutes."
+    """Ways to sign in are changed and handed out by somebody who has just signed in.
+
+    Nobody else: neither a token nor an old session leads to what would outlive it, and a link that
+    was shown proves nothing about whoever has it now.
+    """
+    minutes = FRESH_S // 60
+    if session is None:
+        raise SessionNotFresh(
+            f"Sign in: this needs a session that is younger than {minutes} minutes, and an access"
+            " token is none."
         )
+    if session.issued_by is not None:
+        raise SessionNotFresh(
+            "Sign in by yourself: this session began with a link that was shown to somebody."
+        )
+    if not is_fresh(session, now):
+        raise SessionNotFresh(
+            f"Sign in again: this needs a session that is younger than {minutes} minutes."
+        )
+
+
+def require_oneself(tx: Tx) -> None:
+    """Refuse somebody who was shown the link of another user what would outlive the session."""
+    if tx.origin.issued_by is not None:
+        raise SessionNotFresh(HANDED_OVER)
+
+
+def require_own(session: Session | None) -> Session:
+    """The caller's session, which is neither a token nor handed over by somebody else."""
+    if session is None:
+        raise SessionNotFresh("Sign in: this needs a session, and an access token is none.")
+    if get_other_issuer(session) is not None:
+        raise SessionNotFresh(HANDED_OVER)
+    return session
 
 
 def needs_touch(session: Session, now: Moment) -> bool:

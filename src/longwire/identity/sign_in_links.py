@@ -8,6 +8,7 @@ import enum
 from longwire.clock import SECOND
 from longwire.errors import NotAllowed, NotAuthenticated, invalid_field, not_found
 from longwire.identity import access, sessions
+from longwire.identity.sign_in_methods import SignInChange
 from longwire.ids import new_secret
 from longwire.model import SYSTEM, Actor, LinkSource, SignInCode, User
 from longwire.store import audit
@@ -59,7 +60,7 @@ def create(
         issued_by=issued_by,
     )
     store.insert(tx, code)
-    audit.log(tx, actor, "signInLink.create", user_id, group_id=group_id, detail=source)
+    audit.log(tx, actor, SignInChange.LINK_CREATED, user_id, group_id=group_id, detail=source)
     return secret
 
 
@@ -99,8 +100,7 @@ def create_to_show(tx: Tx, actor: Actor, email: str, group_id: str) -> str:
         raise invalid_field("email", "must be that of a member who has accepted their invitation")
     if not access.holds_all_of(tx, actor, user):
         raise NotAllowed("This user can do something that you cannot, here or in another group.")
-    issued_by = None if user.id == actor.id else actor.id
-    return create(tx, actor, user.id, LinkSource.SHOWN, issued_by=issued_by, group_id=group_id)
+    return create(tx, actor, user.id, LinkSource.SHOWN, issued_by=actor.id, group_id=group_id)
 
 
 def get_valid(tx: Tx, secret: str) -> SignInCode:

@@ -1,10 +1,12 @@
-"""What a user can sign in with, deleted by the operator after a loss."""
+"""What a user can sign in with: how it changed, and all of it deleted after a loss."""
 
+import enum
 from dataclasses import dataclass
 
+from longwire.clock import DAY
 from longwire.errors import not_found
 from longwire.identity import sessions
-from longwire.model import Actor, User
+from longwire.model import Actor, AuditEntry, LinkSource, User
 from longwire.store import audit
 from longwire.store import external_identities as store_identities
 from longwire.store import passkeys as store_passkeys
@@ -12,6 +14,23 @@ from longwire.store import passwords as store_passwords
 from longwire.store import sign_in_codes as store_codes
 from longwire.store import users as store_users
 from longwire.store.database import Tx
+
+CHANGES_MAX = 20
+CHANGES_DAYS = 90
+
+
+class SignInChange(enum.StrEnum):
+    """How the ways changed in which a person signs in; an action in the audit log."""
+
+    PASSWORD_SET = "password.set"
+    TOTP_ENABLED = "totp.enable"
+    TOTP_DISABLED = "totp.disable"
+    PASSKEY_CREATED = "passkey.create"
+    PASSKEY_RENAMED = "passkey.update"
+    PASSKEY_DELETED = "passkey.delete"
+    LINK_CREATED = "signInLink.create"
+    IDENTITY_BOUND = "user.bind"  # of an identity provider
+    ALL_DELETED = "user.resetSignIn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +62,20 @@ def delete_all(tx: Tx, actor: Actor, email: str) -> DeletedSignInMethods:
         store_passwords.delete_totp(tx, user.id),
     )
     store_codes.delete_of(tx, user.id)
-    audit.log(tx, actor, "user.resetSignIn", user.id)
+    audit.log(tx, actor, SignInChange.ALL_DELETED, user.id)
     return deleted
+
+
+def list_changes(tx: Tx, user: User) -> list[AuditEntry]:
+    """The last changes of how a user signs in, the newest first.
+
+    Links that were mailed are none: anybody may ask for one, and only its mailbox gets it.
+    """
+    return audit.list_latest_of_object(
+        tx,
+        user.id,
+        list(SignInChange),
+        [LinkSource.MAIL],
+        since=tx.now - CHANGES_DAYS * DAY,
+        limit=CHANGES_MAX,
+    )

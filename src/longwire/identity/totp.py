@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import Conflict, NotAuthenticated, TotpRequired, invalid_field
+from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Actor, User
 from longwire.store import audit, locks
 from longwire.store import passwords as store
@@ -73,7 +74,7 @@ def confirm(tx: Tx, actor: Actor, code: str) -> list[str]:
     store.save_totp(tx, actor.id, replace(row, last_step=step, confirmed_at=tx.now))
     codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
     store.replace_recovery_codes(tx, actor.id, [_digest(tx, actor.id, each) for each in codes])
-    audit.log(tx, actor, "totp.enable", actor.id)
+    audit.log(tx, actor, SignInChange.TOTP_ENABLED, actor.id)
     return codes
 
 
@@ -84,7 +85,7 @@ def disable(tx: Tx, actor: Actor, code: str) -> None:
     if not _use(tx, actor.id, code):
         raise invalid_field("code", _CODE_WRONG)
     store.delete_totp(tx, actor.id)
-    audit.log(tx, actor, "totp.disable", actor.id)
+    audit.log(tx, actor, SignInChange.TOTP_DISABLED, actor.id)
 
 
 def require(tx: Tx, user_id: str, code: str | None) -> None:

@@ -1,6 +1,6 @@
 """The audit log: one row for every change, in the transaction of the change."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
@@ -36,6 +36,7 @@ _COLUMNS = (
     "request_id",
     "detail",
     "changes",
+    "issued_by",
 )
 _SELECTED = ", ".join(f"a.{name}" for name in ("id", *_COLUMNS))
 
@@ -168,6 +169,7 @@ def log_many(
                 tx.origin.request_id,
                 detail,
                 encode_changes(each.before, each.after),
+                tx.origin.issued_by,
             )
             for each in objects
         ],
@@ -305,6 +307,7 @@ def _entry(
     request_id: str,
     detail: str,
     changes: str | None,
+    issued_by: str | None,
     *,
     depth: int | None = None,
 ) -> AuditEntry:
@@ -321,8 +324,34 @@ def _entry(
         request_id=request_id,
         detail=detail,
         changes=changes,
+        issued_by=issued_by,
         depth=depth,
     )
+
+
+def list_latest_of_object(
+    tx: Tx,
+    object_id: str,
+    actions: Collection[str],
+    excluded_details: Collection[str],
+    *,
+    since: Moment,
+    limit: int,
+) -> list[AuditEntry]:
+    """The newest entries of some actions on an object, in whatever group."""
+    table = schema.audit
+    statement = (
+        sa.select(table.c.id, *(table.c[name] for name in _COLUMNS))
+        .where(
+            table.c.object_id == object_id,
+            table.c.at >= since,
+            table.c.action.in_(actions),
+            table.c.detail.not_in(excluded_details),
+        )
+        .order_by(table.c.at.desc(), table.c.id.desc())
+        .limit(limit)
+    )
+    return [_entry(*tuple[Any, ...](row)) for row in tx.rows(statement)]
 
 
 def list_latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict[str, object]]:

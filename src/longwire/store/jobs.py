@@ -406,7 +406,12 @@ def _values(job: Job) -> dict[str, Any]:
         name: getattr(job, name) for name in Job.__slots__ if name not in ("origin", "counts")
     }
     values["state"] = job.state.value
-    values |= {"address": job.origin.address, "request_id": job.origin.request_id}
+    origin = job.origin
+    values |= {
+        "address": origin.address,
+        "request_id": origin.request_id,
+        "issued_by": origin.issued_by,
+    }
     return values | {name: getattr(job.counts, name) for name in _COUNTS}
 
 
@@ -415,7 +420,7 @@ def _job(row: sa.Row[Any]) -> Job:
     del values["lease_until"]
     return Job(
         **{name: value for name, value in values.items() if name in _PLAIN},
-        origin=Origin(row.address, row.request_id),
+        origin=Origin(row.address, row.request_id, row.issued_by),
         counts=JobCounts(row.done, row.changed, row.skipped, row.failed),
         state=JobState(row.state),
     )

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwire.clock import Moment
-from longwire.errors import NotAllowed, NotAuthenticated, Unavailable
+from longwire.errors import NotAuthenticated, SessionNotFresh, Unavailable
 from longwire.identity import sessions, tokens
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.identity.sessions import SessionRules
-from longwire.model import Actor, Session
+from longwire.model import Actor, Origin, Session
 from longwire.store.cache import MISSING
 from longwire.store.database import Database
 from longwire.store.fair_queue import current_caller
@@ -27,10 +27,18 @@ class Caller:
     expires_at: Moment
     session: Session | None = None  # if it was authenticated by a cookie
 
+    @property
+    def handed_over_by(self) -> str | None:
+        return None if self.session is None else sessions.get_other_issuer(self.session)
+
     def require_oneself(self) -> None:
         """Refuse somebody who was shown the link of another user to act on that user itself."""
-        if self.session is not None and self.session.issued_by is not None:
-            raise NotAllowed("Somebody else was shown the link of this session; sign in yourself.")
+        if self.handed_over_by is not None:
+            raise SessionNotFresh(sessions.HANDED_OVER)
+
+    def build_origin(self, request: Request) -> Origin:
+        """Where a request of theirs came from, for the audit log."""
+        return Origin(request.address, request.request_id, self.handed_over_by)
 
 
 class Authenticator:

@@ -362,7 +362,7 @@ class RequestHandler:
             self._rate_limiters[route.operation_id].acquire(actor.id)
         with _Lagging(route.may_lag):
             response = await self._respond_to(request, route, caller, inputs)
-        if actor.has_invitations:
+        if actor.has_invitations and caller.handed_over_by is None:
             await self._accept_invitations(request, actor, inputs)
         return response
 
@@ -374,7 +374,7 @@ class RequestHandler:
             async with self._preparing_turn(actor, route):
                 more = {name: getattr(self._settings, name) for name in route.prepare_settings}
                 if route.takes_origin:
-                    more["origin"] = Origin(request.address, request.request_id)
+                    more["origin"] = caller.build_origin(request)
                 inputs.append(await route.prepare_input(self._database, actor, *inputs, **more))
         if route.build_response is not None:
             ingest_request: IngestRequest = route.handler(actor, *inputs)
@@ -465,7 +465,7 @@ class RequestHandler:
         page_tokens = PageTokens(keyring, actor, route.operation_id, items_default)
 
         def work(tx: Tx) -> bytes:
-            tx.origin = Origin(request.address, request.request_id)
+            tx.origin = caller.build_origin(request)
             if request.span is not None:
                 attach_transaction(tx, request.span)
             context = RequestContext(

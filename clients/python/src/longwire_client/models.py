@@ -244,6 +244,14 @@ class AuditEntry(Model, frozen=True, kw_only=True, omit_defaults=True):
     actor_name: str | None = field(default=None, name="actorName")
     """If you may see the user or app client."""
 
+    issued_by: str | None = field(default=None, name="issuedBy")
+    """Who was shown the sign-in link of the actor's session, and may be who did it; left out if
+    the actor signed in by themselves.
+    """
+
+    issuer_name: str | None = field(default=None, name="issuerName")
+    """If you may see this user."""
+
     action: str
     """What was done: the kind of object and a verb."""
 
@@ -3974,6 +3982,16 @@ class SessionInfo(Model, frozen=True, kw_only=True, omit_defaults=True):
     expires_at: datetime = field(name="expiresAt")
     """Unless it is used before."""
 
+    issued_by: str | None = field(default=None, name="issuedBy")
+    """The user who was shown its link, if it was another. Such a session changes nothing that
+    outlives it, such as ways to sign in.
+    """
+
+    is_fresh: bool = field(name="isFresh")
+    """Whether ways to sign in can be changed with it now: it is younger than ten minutes, and did
+    not begin with a link that was shown.
+    """
+
     has_password: bool = field(name="hasPassword")
     """Whether the user has a password."""
 
@@ -4010,6 +4028,34 @@ class SessionItem(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     issued_by: str | None = field(default=None, name="issuedBy")
     """The user who was shown its link, if it was another."""
+
+
+class SignInChangeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The last changes of how a user signs in, the newest first."""
+
+    items: list[SignInChangeItem]
+    """The items of this page."""
+
+
+class SignInChangeItem(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A change of how a user signs in."""
+
+    timestamp: datetime
+    """When it happened."""
+
+    change: str
+    """What was done, as the audit log has it. `signInLink.create` is a link that was shown to
+    somebody, or printed by the operator.
+    """
+
+    name: str | None = None
+    """Of the passkey."""
+
+    by_other: bool = field(name="byOther")
+    """Whether somebody else did it: an operator, or who was shown a link."""
+
+    address: str
+    """Where from."""
 
 
 class SignInInput(Input, frozen=True, kw_only=True, omit_defaults=True):

@@ -46,6 +46,7 @@ job = sa.Table(
     moment("started_at", required=False),
     moment("updated_at"),
     moment("ended_at", required=False),
+    sa.Column("issued_by", sa.Text),  # as in the audit log
     # Answers: the jobs of a group, newest first; those in one state.
     sa.Index("ix_job_group_id_created_at", "group_id", "created_at", "id"),
     sa.Index("ix_job_group_id_state", "group_id", "state", "created_at", "id"),

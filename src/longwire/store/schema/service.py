@@ -49,6 +49,8 @@ audit = sa.Table(
     # The name of the object at that time, and JSON of its fields before and after the change.
     sa.Column("object_name", sa.Text),
     sa.Column("changes", sa.Text),
+    # Who was shown the link that the actor's session began with, if it was somebody else.
+    sa.Column("issued_by", sa.Text),
     # Answers: what happened in this group, or to this object, newest first?
     sa.Index("ix_audit_group_id_at_id", "group_id", "at", "id"),
     sa.Index("ix_audit_object_id_at_id", "object_id", "at", "id"),

@@ -17,7 +17,7 @@ from longwire.identity import clients, groups, passwords, totp, users
 from longwire.model import ChannelPurpose
 from longwire.seal import Keyring, new_key
 from longwire.startup import StartupError
-from longwire.store import job_results, receptions, resealing, schema
+from longwire.store import job_results, receptions, resealing, schema, unknown_devices
 from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
 from longwire.store.pacing import write_and_pause
@@ -197,7 +197,9 @@ def test_every_sealed_column_is_resealed_for_the_purpose_that_its_owner_seals_it
         for column in table.columns
         if column.name.startswith("sealed") or column is schema.job_chunk.c.content
     }
-    row: Any = SimpleNamespace(owner="x", kind=ChannelPurpose.CONNECTOR, home=7, first=8, part=9)
+    row: Any = SimpleNamespace(
+        owner="x", kind=ChannelPurpose.CONNECTOR, home=7, first=8, part=9, net="n", key="k"
+    )
     channel: Any = SimpleNamespace(purpose=ChannelPurpose.CONNECTOR, id="x")
     push: Any = SimpleNamespace(created_by="x")
     assert [each.purpose(row) for each in resealing.SEALED] == [
@@ -210,6 +212,7 @@ def test_every_sealed_column_is_resealed_for_the_purpose_that_its_owner_seals_it
         registrations._pac_purpose("x"),
         downlink_links._key_purpose("x"),
         receptions._purpose(7, 8),
+        unknown_devices.get_purpose(7, "n", "k"),
         job_results._purpose("x", 9),
     ]
     assert resealing._mail_queue(1).purpose(row) == invitations.SEAL_PURPOSE

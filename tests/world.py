@@ -88,7 +88,9 @@ def _select_all(table: sa.Table) -> str:
 _EVERYTHING = {
     table.name: _select_all(table)
     for table in schema.metadata.sorted_tables
-    if table.name not in {"access_token", "audit", "cache_epoch", "config_change", "node"}
+    # Messages of unknown devices are stored some seconds later, whatever else a test does then.
+    if table.name
+    not in {"access_token", "audit", "cache_epoch", "config_change", "node", "unknown_device"}
 }
 
 

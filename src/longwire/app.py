@@ -8,6 +8,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -45,6 +46,7 @@ from longwire.api import (
     sessions,
     tokens,
     traces,
+    unknown_devices,
     users,
 )
 from longwire.api.description import api_info
@@ -68,6 +70,7 @@ from longwire.delivery_process import (
     notify_watchdog,
     open_otel,
 )
+from longwire.errors import LongwireError
 from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
@@ -75,6 +78,7 @@ from longwire.inbound.downlinks import DownlinkService
 from longwire.inbound.mqtt_listener import MqttListener, default_client_id
 from longwire.inbound.mqtt_messages import MqttMessageHandler
 from longwire.inbound.mqtt_session import parse_broker_url
+from longwire.inbound.unknown_devices import UnknownDeviceBuffer
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest.service import Ingest
 from longwire.jobs.runner import JobRunner
@@ -111,6 +115,7 @@ OPERATIONS: tuple[Route, ...] = (
     *passkeys.ROUTES,
     *clients.ROUTES,
     *devices.ROUTES,
+    *unknown_devices.ROUTES,
     *configurations.ROUTES,
     *decoders.ROUTES,
     *device_import.ROUTES,
@@ -165,16 +170,16 @@ class App:
             database, stack.sequencer, on_listeners=prometheus.set_live_listeners
         )
         self._job_runner = self._build_job_runner(tracer)
-        self._ingest = _build_ingest(settings, database, stack, self._deferred_matching.notify)
+        self._unknown_devices = UnknownDeviceBuffer(
+            database, prometheus.count_unknown_device_messages
+        )
+        self._ingest = self._build_ingest(stack)
         limits = build_input_limits(settings)
         rate_limiter = build_request_rate_limiter(settings, database)
         CODEC_GUARD.set_budget(settings.codec_ms_per_group_per_s, settings.codec_burst_ms_per_group)
-        self._uplinks = UplinkStore(database, self._ingest, prometheus)
+        self._uplinks = UplinkStore(database, self._ingest, prometheus, self._unknown_devices)
         networks = self._build_network_callbacks(stack.egress, rate_limiter)
-        mqtt_messages = MqttMessageHandler(
-            self._uplinks, limits, partial(records.parse_published_record, limits), tracer
-        )
-        self.listener = _build_listener(settings, database, mqtt_messages, prometheus)
+        self.listener = self._build_listener(limits, tracer)
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
         self._sign_in = SignInStack(
@@ -220,6 +225,23 @@ class App:
             tracer,
         )
 
+    def _build_ingest(self, stack: DeliveryStack) -> Ingest:
+        settings = self._settings
+        return Ingest(
+            self.database,
+            stack.sequencer,
+            waiting_records_max=settings.ingest_waiting_records_max,
+            records_per_commit_max=settings.ingest_commit_records_max,
+            patience_s=settings.database_patience_s,
+            wake=stack.engine.wake if settings.delivery else lambda channels, slot: None,
+            budgets=stack.budgets,
+            on_deferred=self._deferred_matching.notify,
+            storage_quota=StorageQuota(
+                settings.stored_records_per_group_max, settings.stored_bytes_per_group_max
+            ),
+            on_unknown=self._unknown_devices.note_posted,
+        )
+
     def _build_network_callbacks(
         self, egress: Egress, rate_limiter: RateLimiter | None
     ) -> NetworkCallbacks:
@@ -231,6 +253,29 @@ class App:
             DownlinkService(self.database, self._dispatch, egress),
             rate_limiter,
             settings.trace_body_bytes_max if settings.trace_keep_hours else None,
+        )
+
+    def _build_listener(self, limits: InputLimits, tracer: Tracer | None) -> MqttListener | None:
+        settings, database = self._settings, self.database
+        if not settings.mqtt_url:
+            return None
+        parse_record = partial(records.parse_published_record, limits)
+        messages = MqttMessageHandler(self._uplinks, limits, parse_record, tracer)
+        broker = parse_broker_url(
+            settings.mqtt_url,
+            settings.mqtt_version,
+            settings.mqtt_client_id or default_client_id(database),
+            settings.mqtt_prefix,
+            SubscriberOptions(
+                settings.mqtt_in_flight_max, packet_bytes_max=2 * settings.body_bytes_max
+            ),
+        )
+        return MqttListener(
+            database,
+            broker,
+            messages.handle,
+            self._prometheus.count_mqtt_message,
+            self._prometheus.set_mqtt_connected,
         )
 
     def _build_service_endpoints(self) -> ServiceEndpoints:
@@ -308,6 +353,8 @@ class App:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
         finally:
+            with suppress(LongwireError):  # the database is unavailable: these are lost
+                await self._unknown_devices.flush()
             self._request_handler.close()
             self._uplinks.close()
             if self._archive is not None:
@@ -360,6 +407,7 @@ class App:
                 partial(maintenance.watch_connectors, database, keep_days),
             ),
             BackgroundTask("jobs", self._job_runner.run),
+            BackgroundTask("unknown devices", self._unknown_devices.run),
             BackgroundTask("deferred matching", self._deferred_matching.run, is_critical=True),
             BackgroundTask(
                 "notification monitor",
@@ -389,24 +437,6 @@ class App:
         return tasks
 
 
-def _build_ingest(
-    settings: Settings, database: Database, stack: DeliveryStack, on_deferred: Callable[[], None]
-) -> Ingest:
-    return Ingest(
-        database,
-        stack.sequencer,
-        waiting_records_max=settings.ingest_waiting_records_max,
-        records_per_commit_max=settings.ingest_commit_records_max,
-        patience_s=settings.database_patience_s,
-        wake=stack.engine.wake if settings.delivery else lambda channels, slot: None,
-        budgets=stack.budgets,
-        on_deferred=on_deferred,
-        storage_quota=StorageQuota(
-            settings.stored_records_per_group_max, settings.stored_bytes_per_group_max
-        ),
-    )
-
-
 def _build_handler_settings(
     settings: Settings,
     stack: DeliveryStack,
@@ -423,6 +453,7 @@ def _build_handler_settings(
         stack.egress,
         stack.writer,
         dispatch=stack.dispatch,
+        sequencer=stack.sequencer,
         sending_config=stack.sending_config,
         quotas=build_quotas(settings),
         request_bytes_max=settings.request_bytes_max,
@@ -430,32 +461,6 @@ def _build_handler_settings(
         base_path=startup.get_base_path(settings),
         cors_origins=parse_origins(settings.cors_origins),
         compresses=settings.compression,
-    )
-
-
-def _build_listener(
-    settings: Settings,
-    database: Database,
-    mqtt_messages: MqttMessageHandler,
-    prometheus: PrometheusMetrics,
-) -> MqttListener | None:
-    if not settings.mqtt_url:
-        return None
-    broker = parse_broker_url(
-        settings.mqtt_url,
-        settings.mqtt_version,
-        settings.mqtt_client_id or default_client_id(database),
-        settings.mqtt_prefix,
-        SubscriberOptions(
-            settings.mqtt_in_flight_max, packet_bytes_max=2 * settings.body_bytes_max
-        ),
-    )
-    return MqttListener(
-        database,
-        broker,
-        mqtt_messages.handle,
-        prometheus.count_mqtt_message,
-        prometheus.set_mqtt_connected,
     )
 
 

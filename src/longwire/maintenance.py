@@ -10,12 +10,13 @@ from functools import partial
 import structlog
 
 from longwire import metrics
-from longwire.clock import DAY, HOUR, Moment
+from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.delivery import connector_metrics
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError
 from longwire.fleet import configurations, downlink_states, monitoring, registrations
 from longwire.fleet.records import oldest_kept
+from longwire.fleet.unknown_devices import KEEP_DAYS
 from longwire.identity import group_deletions
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_service_events
@@ -38,6 +39,7 @@ from longwire.store import (
     partitions,
     receptions,
     record_deletion,
+    unknown_devices,
 )
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
@@ -61,6 +63,9 @@ TOKENS_PER_BATCH_MAX = 1_000
 AUDIT_PER_BATCH_MAX = 1_000
 DELIVERIES_PER_BATCH_MAX = 1_000
 JOB_ITEMS_PER_BATCH_MAX = 1_000
+UNKNOWN_DEVICES_PER_BATCH_MAX = 200
+# A message about an id may be stored while its device is created.
+UNKNOWN_DEVICES_CHECKED_FOR: Moment = 5 * MINUTE
 RETENTION_INTERVAL_S = 3_600.0
 # On PostgreSQL a round reads the month in which the retention ends; others go as a whole.
 POSTGRES_RETENTION_INTERVAL_FACTOR = 24
@@ -236,6 +241,7 @@ async def run_cleanup(
             )
         await _run_in_batches(database, lambda tx: mail_quotas.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, record_deletion.delete_erased)
+        await delete_old_unknown_devices(database)
         await delete_old_deliveries(database, delivery_keep_days)
         await delete_groups(database)
         if trace is not None:
@@ -349,6 +355,17 @@ async def delete_old_connector_metrics(database: Database, keep_days: int) -> No
             most=DELIVERIES_PER_BATCH_MAX,
         )
         number = await write_and_pause(database, step)
+
+
+async def delete_old_unknown_devices(database: Database) -> None:
+    """Delete those that have reported nothing for days, or have a device by now."""
+    now = database.context.clock.now()
+    await _run_in_batches(
+        database,
+        lambda tx: unknown_devices.prune(tx, now - KEEP_DAYS * DAY, UNKNOWN_DEVICES_PER_BATCH_MAX),
+    )
+    since = now - UNKNOWN_DEVICES_CHECKED_FOR
+    await database.write(partial(unknown_devices.delete_created, since=since))
 
 
 async def delete_old_receptions(database: Database, trace: TraceRetention) -> None:

@@ -52,6 +52,8 @@ class AttentionKind(enum.Enum):
     DEVICES_SILENT = enum.auto()
     BATTERY_LOW = enum.auto()
     CONFIGURATION_DRIFT = enum.auto()
+    UNKNOWN_DEVICES = enum.auto()
+    REJECTED_MESSAGES = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Overview:
     devices: DeviceCounts | None
     connectors: ConnectorCounts | None
     attention: list[AttentionItem]
+    unknown_devices: int  # 0 for who may not see devices
 
 
 def get(tx: Tx, actor: Actor, group_id: str, *, subgroups: bool) -> Overview:
@@ -96,9 +99,11 @@ def _build(tx: Tx, scope: Scope, *, has_devices: bool, has_connectors: bool) -> 
     devices, connectors = None, None
     if has_connectors:
         connectors = _count_connectors(tx, scope, attention)
+    unknown = 0
     if has_devices:
         devices = _count_devices(tx, scope, attention)
-    return Overview(tx.now, devices, connectors, attention)
+        unknown = _count_unknown_devices(tx, scope, attention)
+    return Overview(tx.now, devices, connectors, attention, unknown)
 
 
 def _count_devices(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> DeviceCounts:
@@ -141,6 +146,22 @@ def _device_attention(counts: list[GroupDeviceCounts]) -> Iterator[AttentionItem
     low = sorted((each for each in counts if each.battery_low), key=lambda each: -each.battery_low)
     for each in low[:LISTED_MAX]:
         yield AttentionItem(AttentionKind.BATTERY_LOW, each.group_id, count=each.battery_low)
+
+
+def _count_unknown_devices(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> int:
+    """How many there are. Devices whose messages are rejected are none, but need attention, too."""
+    total = 0
+    for kind, is_rejected in (
+        (AttentionKind.UNKNOWN_DEVICES, False),
+        (AttentionKind.REJECTED_MESSAGES, True),
+    ):
+        found = store.count_unknown_devices(tx, scope, is_rejected=is_rejected)
+        attention.extend(
+            AttentionItem(kind, each.group_id, count=each.count, since=each.since)
+            for each in found[:LISTED_MAX]
+        )
+        total += 0 if is_rejected else sum(each.count for each in found)
+    return total
 
 
 def _count_connectors(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> ConnectorCounts:

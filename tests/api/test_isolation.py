@@ -24,7 +24,9 @@ from longwire.app import OPERATIONS
 from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
+from longwire.inbound.ingest_requests import KeptContent, encode_kept
 from longwire.model import SYSTEM
+from longwire.networks.base import ParsedUplink, Reading
 from longwire.store import passkeys
 from longwire.web.routing import Route
 from tests.waiting import eventually
@@ -47,6 +49,7 @@ class Right:
 
 AT = "2026-03-02T12:00:00Z"
 DEVICES = ("@device", "@moving", "@spare", "@doomed", "@doomed_too", "@sent_to")
+UNKNOWN = "unknown 1"
 NEW_DEVICE = {"groupId": "@home", "type": "generic", "network": "mqtt"}
 
 
@@ -120,6 +123,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/group/devices"): Right({"groupId": "@home"}),
     ("GET", "/devices"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/group/positions"): Right({"groupId": "@home", "subgroups": "true"}),
+    ("GET", "/group/unknownDevices"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/group/overview"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/devices/export"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/records/export"): Right({"groupId": "@home", "deviceId": "@device"}),
@@ -135,6 +139,8 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/group/records"): Right({"groupId": "@home", "deviceId": "@device"}),
     ("GET", "/device/series"): Right({"deviceId": ["@device"], "path": "/data/temperature"}),
     ("POST", "/device"): Right(body={**NEW_DEVICE, "name": "new", "originalId": "new 1"}),
+    ("POST", "/device/unknown"): Right(body={**NEW_DEVICE, "name": "new", "originalId": UNKNOWN}),
+    ("DELETE", "/group/unknownDevices"): Right({"groupId": "@home", "subgroups": "true"}),
     ("POST", "/devices"): Right(body={**NEW_DEVICE, "originalDevicesIds": ["new 2", "new 3"]}),
     ("POST", "/devices/import"): Right(
         {"groupId": "@home"}, csv="name,originalId,type,network\nnew,new 9,generic,mqtt\n"
@@ -331,6 +337,7 @@ class Tenant:
             (client["appClientId"], client["secret"]),
         )
         devices = self._devices(home)
+        self._report_unknown(home)
         push = f"{self.canary} push"
         ok(admin.put("/user/vendorToken", {"token": push, "deviceName": f"{self.canary} phone"}))
         self.things = {
@@ -391,6 +398,19 @@ class Tenant:
         for kind in KINDS:
             admin.reports(made["@device"], kind, data=f"{self.canary} {kind}")
         return made
+
+    def _report_unknown(self, home: str) -> None:
+        """A message of a device that does not exist, with the token of `home`."""
+        reading = Reading("data", None, {"raw": "00", "data": {}})
+        content = encode_kept(KeptContent(ParsedUplink(original_id=UNKNOWN, readings=(reading,))))
+        self.world.app._unknown_devices.note(
+            model.Actor("network", home, group_id=home),
+            "mqtt",
+            UNKNOWN,
+            payload=self.canary,
+            content=content,
+        )
+        self.world._run(self.world.app._unknown_devices.flush())
 
     def _downlink(self, device: str) -> str:
         """A queued downlink."""

@@ -137,7 +137,11 @@ export type AttemptOutcome = "delivered" | "egress_denied" | "gone" | "internal_
 
 /** Something that needs attention. */
 export interface Attention {
-  /** `connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow` or `configurationDrift`. */
+  /**
+   * `connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow`, `configurationDrift`,
+   * `unknownDevices` (that reported, but do not exist in the group) or `rejectedMessages` (of
+   * devices of the group).
+   */
   what: AttentionKind;
   /** The id of the group. */
   groupId: string;
@@ -147,14 +151,17 @@ export interface Attention {
   name?: string;
   /** How many devices or messages. */
   count?: number;
-  /** When the last attempt failed, or the first device became silent or began to drift. */
+  /**
+   * When the last attempt failed, or the first device became silent, began to drift, or was
+   * reported.
+   */
   since?: string;
   /** The last error. */
   detail?: string;
 }
 
 /** AttentionKind */
-export type AttentionKind = "batteryLow" | "configurationDrift" | "connectorFailing" | "deadLetters" | "devicesSilent";
+export type AttentionKind = "batteryLow" | "configurationDrift" | "connectorFailing" | "deadLetters" | "devicesSilent" | "rejectedMessages" | "unknownDevices";
 
 /** Who did what to which object, and in which request. */
 export interface AuditEntry {
@@ -1652,6 +1659,11 @@ export interface GroupOverview {
   connectors?: ConnectorCounts;
   /** At most 50 of each sort, the worst first. */
   attention: Attention[];
+  /**
+   * Ids that were reported in the last days and that no device has, as in `GET
+   * /group/unknownDevices`; left out if there are none.
+   */
+  unknownDevices?: number;
 }
 
 /** The new policy of a group. */
@@ -3317,6 +3329,56 @@ export interface TypePolicyChange {
   /** The `updatedAt` that the update is based on; 409 if there is another by now. */
   ifUpdatedAt?: When;
 }
+
+/**
+ * An id that messages with the token of a group were about, and that none of its devices has.
+ *
+ *     Or that of a device whose messages cannot be taken, or not be decoded.
+ */
+export interface UnknownDevice {
+  /** The group whose token the messages had. */
+  groupId: string;
+  /** Empty if an app client of the group has posted records. */
+  network: string;
+  /** As it was sent last; empty if no id could be found in the message. */
+  originalId: string;
+  /** When the first of the messages arrived. */
+  firstAt: string;
+  /** When the last one did. */
+  lastAt: string;
+  /** How many messages arrived. */
+  count: number;
+  /**
+   * Of the last message: `unknown`, there is no such device; `malformed`, no device of the network
+   * can have this id, or the message has none; `otherGroup`, a device has this id, but the token
+   * does not reach its group; `rejected`, the device is known, but the message could not be taken,
+   * or its payload not be decoded.
+   */
+  reason: UnknownDeviceReason;
+  /** What was wrong with the last message. */
+  detail?: string;
+  /**
+   * What the last message said: the begin of its body, without keys; or bytes in hex. Only for
+   * callers with `record.read`.
+   */
+  payload?: string;
+  /**
+   * Whether the last message is kept as a whole, so that it can become the first records of the
+   * device: see `POST /device/unknown`.
+   */
+  hasMessage: boolean;
+}
+
+/** A page of unknown devices. */
+export interface UnknownDeviceConnection {
+  /** The items of this page. */
+  items: UnknownDevice[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** UnknownDeviceReason */
+export type UnknownDeviceReason = "malformed" | "otherGroup" | "rejected" | "unknown";
 
 /** Changes to a connector. */
 export interface UpdateConnectorInput {

@@ -1028,6 +1028,69 @@ export class DevicesNoun extends Noun {
   }
 }
 
+export class UnknownDevicesNoun extends Noun {
+  /**
+   * List unknown devices of a group.
+   *
+   * What networks, MQTT devices and app clients have sent with the token of the group in the last
+   * days about ids that none of its devices has; and messages of its devices that could not be
+   * taken. The newest ids first. A message is listed some seconds after it arrived. Of each reason
+   * there are at most 200 in a group: half of them those that reported last, half of them those
+   * that reported most often.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With what came with the tokens of the groups below it.
+   *
+   * `GET /group/unknownDevices`; needs `device.read`.
+   */
+  list(groupId: string, options: { limit?: number; subgroups?: boolean } = {}): Pages<m.UnknownDevice, m.UnknownDeviceConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/unknownDevices", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Create an unknown device, with its last message as its first records.
+   *
+   * As `POST /device` creates it; in the same transaction the last message that was received of
+   * this id becomes records, as if the network had sent it now. 409 if none is kept: use `POST
+   * /device`.
+   *
+   * - `name`: The name of the device.
+   *
+   * - `type`: The device type.
+   *
+   * - `originalId`: The network's own id; case-insensitive. On LoRaWAN networks a DevEUI of 16 hex
+   * digits; separators and `0x` are left out.
+   *
+   * - `network`: Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are
+   * supported networks, in any case.
+   *
+   * - `tags`: Free words to find it by.
+   *
+   * `POST /device/unknown`; needs `device.create`.
+   */
+  create(groupId: string, options: { name: string; type: string; originalId: string; network: string; tags?: string[] }): Promise<m.Device> {
+    return this.transport.request({ method: "POST", path: "/device/unknown", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Dismiss unknown devices.
+   *
+   * One, those of a network, or all. One that reports again comes back.
+   *
+   * - `network`: Only those of this network.
+   *
+   * - `originalId`: Only this id; 404 if it is not among them.
+   *
+   * - `subgroups`: With those of all groups below it.
+   *
+   * `DELETE /group/unknownDevices`; needs `device.create`.
+   */
+  dismiss(groupId: string, options: { network?: string; originalId?: string; subgroups?: boolean } = {}): Promise<m.GenericReturn> {
+    return this.transport.request({ method: "DELETE", path: "/group/unknownDevices", isRepeatable: false, query: { groupId, ...options } });
+  }
+}
+
 export class DeviceTypesNoun extends Noun {
   /**
    * List the device types.
@@ -2591,6 +2654,7 @@ export class Nouns {
   readonly users: UsersNoun;
   readonly appClients: AppClientsNoun;
   readonly devices: DevicesNoun;
+  readonly unknownDevices: UnknownDevicesNoun;
   readonly deviceTypes: DeviceTypesNoun;
   readonly downlinks: DownlinksNoun;
   readonly data: DataNoun;
@@ -2614,6 +2678,7 @@ export class Nouns {
     this.users = new UsersNoun(transport);
     this.appClients = new AppClientsNoun(transport);
     this.devices = new DevicesNoun(transport);
+    this.unknownDevices = new UnknownDevicesNoun(transport);
     this.deviceTypes = new DeviceTypesNoun(transport);
     this.downlinks = new DownlinksNoun(transport);
     this.data = new DataNoun(transport);

@@ -18,6 +18,8 @@ _KIND_NAMES = {
     AttentionKind.DEVICES_SILENT: "devicesSilent",
     AttentionKind.BATTERY_LOW: "batteryLow",
     AttentionKind.CONFIGURATION_DRIFT: "configurationDrift",
+    AttentionKind.UNKNOWN_DEVICES: "unknownDevices",
+    AttentionKind.REJECTED_MESSAGES: "rejectedMessages",
 }
 
 
@@ -84,8 +86,9 @@ class Attention(Reply):
         str,
         words("AttentionKind", _KIND_NAMES.values()),
         Meta(
-            description="`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow` or"
-            " `configurationDrift`.",
+            description="`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow`,"
+            " `configurationDrift`, `unknownDevices` (that reported, but do not exist in the group)"
+            " or `rejectedMessages` (of devices of the group).",
             examples=["connectorFailing"],
         ),
     ]
@@ -103,8 +106,8 @@ class Attention(Reply):
         Annotated[
             DateText,
             Meta(
-                description="When the last attempt failed, or the first device became silent or"
-                " began to drift."
+                description="When the last attempt failed, or the first device became silent,"
+                " began to drift, or was reported."
             ),
         ]
         | None
@@ -127,6 +130,17 @@ class GroupOverview(Reply, kw_only=True):
     attention: Annotated[
         list[Attention], Meta(description="At most 50 of each sort, the worst first.")
     ]
+    unknown_devices: (
+        Annotated[
+            Count,
+            Meta(
+                description="Ids that were reported in the last days and that no device has, as in"
+                " `GET /group/unknownDevices`; left out if there are none.",
+                examples=[3],
+            ),
+        ]
+        | None
+    ) = None
 
 
 def get_overview(context: RequestContext, query: OverviewQuery) -> GroupOverview:
@@ -164,6 +178,7 @@ def _wire(found: OverviewValue) -> GroupOverview:
             dead_letters=connectors.dead_letters,
         ),
         attention=[_attention_wire(each) for each in found.attention],
+        unknown_devices=found.unknown_devices or None,
     )
 
 

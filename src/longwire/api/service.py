@@ -22,7 +22,7 @@ from longwire.errors import LongwireError, NotAuthenticated
 from longwire.identity.sign_in_links import PAGE_PATH
 from longwire.ingest.service import Ingest
 from longwire.store import backlogs as store_backlogs
-from longwire.store import cache_epochs, instance
+from longwire.store import cache_epochs, instance, unknown_devices
 from longwire.store.database import Database, Tx
 from longwire.store.shared_read import SharedRead
 from longwire.web import docs_page
@@ -47,6 +47,7 @@ RENDERINGS_PER_S_MAX = 10
 STATS_MAX_AGE_S = 10
 SLOT_LAG_S = 60
 STATS_TIMEOUT_S = 0.01
+UNKNOWN_DEVICES_COUNTED_MAX = 100_000
 STATUS_PATHS = ("/health/live", "/health/ready", "/metrics")
 
 _ROOT = {
@@ -321,6 +322,7 @@ def _read_stats(data_folder: Path | None, connectors_max: int, tx: Tx) -> Databa
         store_backlogs.list_slot_backlogs(tx),
         instance.get_database_bytes(tx),
         shutil.disk_usage(data_folder).free if data_folder is not None else None,
+        unknown_devices.count_by_reason(tx, UNKNOWN_DEVICES_COUNTED_MAX),
     )
 
 

@@ -83,6 +83,16 @@ def _check_open(
             yield area.warning(f"{text}; the oldest for {waited_s // 60} minutes", advice)
         else:
             yield area.ok(text)
+    yield from _check_unknown_devices(area, facts)
+
+
+def _check_unknown_devices(area: Area, facts: diagnosis.DatabaseFacts) -> Iterator[Finding]:
+    counts = facts.unknown_devices
+    if counts:
+        named = [f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(counts.items())]
+        text = f"devices that report without a record of theirs: {', '.join(named)}"
+        advice = "see Unknown devices in the console, or GET /group/unknownDevices"
+        yield area.warning(text, advice)
 
 
 def _check_schema(

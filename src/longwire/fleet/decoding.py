@@ -139,6 +139,23 @@ async def decode_payload_on_loop(
     return _decoded_data(codec, payload.values, decoded)
 
 
+def decode_payload_in_thread(
+    codec: Codec, payload: UplinkPayload, caller: CodecCaller
+) -> DecodedData:
+    """Decode one uplink with a codec that blocks."""
+    try:
+        CODEC_GUARD.check(codec.source, caller)
+        decoder = get_decoder(codec.kind, codec.source)
+        decoded = decoder.decode(payload.content, payload.port, payload.at)
+    except DecodeError as error:
+        CODEC_GUARD.note_failure(codec.source, caller, error)
+        return _failed_data(payload.values, error.reason)
+    except (CodecRefused, InvalidDecoder, Unavailable) as error:
+        return _failed_data(payload.values, str(error))
+    CODEC_GUARD.charge(caller, decoded.cpu_s)
+    return _decoded_data(codec, payload.values, decoded)
+
+
 def _failed_data(values: Mapping[str, Any], reason: str) -> DecodedData:
     return DecodedData(truncate_json({**values, DECODE_ERROR: reason}), [DECODE_ERROR], reason)
 

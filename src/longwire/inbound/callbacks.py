@@ -27,7 +27,8 @@ from longwire.inbound.callback_docs import (
     callback_openapi,
 )
 from longwire.inbound.downlinks import PUSH_URL_HEADER, DownlinkService
-from longwire.inbound.ingest_requests import ReceivedUplink
+from longwire.inbound.ingest_requests import KeptContent, ReceivedUplink, encode_kept
+from longwire.inbound.unknown_devices import PAYLOAD_CHARACTERS_MAX
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest.requests import IngestRequest
 from longwire.model import Actor
@@ -41,12 +42,13 @@ from longwire.networks.base import (
     InvalidMessage,
     ParsedUplink,
 )
-from longwire.networks.bodies import parse_body
-from longwire.networks.identities import original_key
+from longwire.networks.bodies import describe_body, parse_body
+from longwire.networks.identities import can_be_original_id, original_key
 from longwire.store.database import Database
 from longwire.store.fair_queue import current_caller
 from longwire.store.receptions import Reception
 from longwire.store.reporting_devices import NetworkDevice
+from longwire.store.unknown_devices import UnknownReason
 from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.routing import PlainRoute, Request, Response, bearer_token
 
@@ -60,6 +62,9 @@ LINES_AT_ONCE = 50
 REPETITION_S_MAX = 600
 REPETITIONS_PER_GROUP_MAX = 1_000
 GROUPS_WITH_REPETITIONS_MAX = 1_000
+
+# Of a batch; all of them are in the error.
+LINES_NOTED_MAX = 50
 
 # What is kept of a reception besides the body.
 MEDIA_TYPE_CHARACTERS_MAX = 128
@@ -127,12 +132,17 @@ class NetworkCallbacks:
             self._rate_limiter.acquire(actor.id)
         try:
             uplinks = parse(request, body)
-        except InvalidMessage:
+        except InvalidMessage as error:
             self._metrics.count_rejected_message(network)
+            self._note_invalid(actor, network, request, body, error)
             raise
         if len(uplinks) == 1:
             reception = self._build_reception(request, body, self._clock.now())
-            downlinks = await self._store_uplink(actor, network, request, uplinks[0], reception)
+            try:
+                downlinks = await self._store_uplink(actor, network, request, uplinks[0], reception)
+            except LongwireError as error:
+                self._note_error(actor, network, uplinks[0], error, _describe(request, body))
+                raise
         else:
             await self._require_all_devices(actor, network, uplinks)
             downlinks = await self._store_lines(actor, network, request, uplinks)
@@ -237,9 +247,44 @@ class NetworkCallbacks:
             try:
                 await self._uplinks.find_device(actor, network, uplink.original_id)
             except NotFound as error:
+                if len(field_errors) < LINES_NOTED_MAX:
+                    payload = (uplink.payload or b"")[: PAYLOAD_CHARACTERS_MAX // 2].hex()
+                    self._note_error(actor, network, uplink, error, payload)
                 field_errors += _errors_of_line(index, error)
         if field_errors:
             raise NotFound(field_errors=field_errors)
+
+    # --- messages that become no records ---
+
+    def _note_invalid(
+        self, actor: Actor, network: str, request: Request, body: bytes, error: InvalidMessage
+    ) -> None:
+        has_device = error.has_device and can_be_original_id(network, error.sent_id)
+        self._uplinks.unknown_devices.note(
+            actor,
+            network,
+            error.sent_id,
+            UnknownReason.UNKNOWN if has_device else UnknownReason.MALFORMED,
+            detail=error.message,
+            payload=_describe(request, body),
+        )
+
+    def _note_error(
+        self,
+        actor: Actor,
+        network: str,
+        uplink: ParsedUplink,
+        error: LongwireError,
+        payload: str,
+    ) -> None:
+        self._uplinks.unknown_devices.note_error(
+            actor,
+            network,
+            uplink.original_id,
+            error,
+            payload=payload,
+            content=encode_kept(KeptContent(uplink)),
+        )
 
     # --- routes ---
 
@@ -329,6 +374,12 @@ def _query_without_token(query: bytes) -> str:
     return "&".join(kept)[:QUERY_CHARACTERS_MAX]
 
 
+def _describe(request: Request, body: bytes) -> str:
+    """What a request says, for people: its body, or else its query."""
+    said = body or _query_without_token(request.query_string).encode()
+    return describe_body(said, PAYLOAD_CHARACTERS_MAX)
+
+
 def _parse_values(request: Request, body: bytes) -> dict[str, Any]:
     media_type = request.headers.get(b"content-type", b"").decode("latin-1")
     return parse_body(media_type, body, request.query_string)
@@ -363,13 +414,17 @@ def _parse_batch(kind: str, values: Mapping[str, Any], columns: str | None) -> l
     """The messages of a batch; the errors of all lines are reported at once."""
     uplinks: list[ParsedUplink] = []
     field_errors: list[FieldError] = []
+    first: InvalidMessage | None = None
     for index, line in enumerate(vendor.split_batch(values, columns)):
         try:
             uplinks.append(vendor.parse(kind, line))
         except InvalidMessage as error:
+            first = first or error
             field_errors += _errors_of_line(index, error)
-    if field_errors:
-        raise InvalidMessage(field_errors=field_errors)
+    if first is not None:
+        raise InvalidMessage(
+            field_errors=field_errors, sent_id=first.sent_id, has_device=first.has_device
+        )
     return _request_downlinks_once(uplinks)
 
 

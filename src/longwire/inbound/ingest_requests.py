@@ -8,7 +8,7 @@ import msgspec
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import invalid_field
-from longwire.fleet.decoding import DecodedData
+from longwire.fleet.decoding import DecodedData, UplinkPayload
 from longwire.ingest.requests import IngestItem, IngestRequest, MessageMetadata
 from longwire.model import Actor
 from longwire.networks import monitoring
@@ -91,6 +91,17 @@ def _source(device: NetworkDevice) -> int:
     return SOURCE_NUMBERS.get(device.network, ArrivalSource.MQTT)
 
 
+def build_payload(uplink: ParsedUplink, received_at: Moment) -> UplinkPayload | None:
+    """The input of a decoder, if there is a payload."""
+    if not uplink.payload:
+        return None
+    for reading in uplink.readings:
+        if reading.kind == "data":
+            at = received_at if reading.ts is None else reading.ts
+            return UplinkPayload(reading.fields["data"], uplink.payload, uplink.port, at)
+    return None
+
+
 @functools.cache
 def _counters(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_COUNTERS[name] for name in names)
@@ -137,6 +148,36 @@ def _device_fields(record_type: type[Record], device: NetworkDevice) -> dict[str
 
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+
+
+# --- messages that are kept until there is their device ---
+
+# More is not kept: the device sends again.
+KEPT_BYTES_MAX = 4_096
+
+
+class KeptContent(msgspec.Struct, frozen=True, array_like=True):
+    """An uplink, or a record that was published: its kind and its JSON."""
+
+    uplink: ParsedUplink | None
+    kind: str = ""
+    body: bytes = b""
+
+
+def encode_kept(content: KeptContent) -> bytes | None:
+    """None if it is too large."""
+    if len(content.body) > KEPT_BYTES_MAX:
+        return None
+    encoded = _KEPT_ENCODER.encode(content)
+    return encoded if len(encoded) <= KEPT_BYTES_MAX else None
+
+
+def decode_kept(encoded: bytes) -> KeptContent:
+    return _KEPT_DECODER.decode(encoded)
+
+
+_KEPT_ENCODER = msgspec.msgpack.Encoder()
+_KEPT_DECODER = msgspec.msgpack.Decoder(KeptContent)
 
 
 # --- records that devices publish ---

@@ -7,24 +7,31 @@ The connection to the broker is the work of `mqtt_listener`.
 import msgspec
 
 from longwire.clock import Moment
-from longwire.errors import BadInput, LongwireError, Unavailable, invalid_field
+from longwire.errors import LongwireError, Unavailable, invalid_field
 from longwire.inbound.ingest_requests import (
+    KEPT_BYTES_MAX,
+    KeptContent,
     ParseRecord,
     ReceivedUplink,
     build_published_request,
+    encode_kept,
 )
+from longwire.inbound.unknown_devices import PAYLOAD_CHARACTERS_MAX
 from longwire.inbound.uplinks import UplinkStore
+from longwire.model import Actor
 from longwire.networks.base import MQTT, ParsedUplink, Reading
+from longwire.networks.bodies import describe_body
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
 from longwire.records import KIND_NAMES
 from longwire.spans import Tracer, current_span
 from longwire.store.reporting_devices import NetworkDevice
 from longwire.web.fields import InputLimits
-from longwire.web.validation import check_depth, check_size, check_text
+from longwire.web.validation import check_size, decode_members
 
 RAW = "raw"
 
 _TOPIC_KINDS = (*KIND_NAMES, RAW)
+_TOPIC_RULE = f"must end in a token, a device, and one of {', '.join(_TOPIC_KINDS)}"
 
 
 class MqttMessage(msgspec.Struct, frozen=True):
@@ -69,16 +76,30 @@ class MqttMessageHandler:
 
     async def _handle(self, message: MqttMessage) -> None:
         token, original_id, kind = _split_topic(message.topic)
-        check_size(message.size, self._limits.body_bytes_max)
         actor = await self._uplinks.authenticate(token)
+        try:
+            _check_kind(kind)
+            check_size(message.size, self._limits.body_bytes_max)
+            await self._store(actor, message, original_id, kind)
+        except LongwireError as error:
+            self._uplinks.unknown_devices.note_error(
+                actor,
+                MQTT,
+                original_id,
+                error,
+                payload=_describe(message.payload, kind),
+                content=_encode_kept(message, original_id, kind),
+            )
+            raise
 
+    async def _store(self, actor: Actor, message: MqttMessage, original_id: str, kind: str) -> None:
         async def store(device: NetworkDevice) -> None:
             if kind == RAW:
-                uplink = _raw_uplink(message, device.id)
+                uplink = _raw_uplink(message, original_id)
                 received = ReceivedUplink(actor, device, uplink, message.arrived)
                 await self._uplinks.store(received)
                 return
-            members = _parse_object(message.payload, self._limits)
+            members = decode_members(message.payload, self._limits)
             request = build_published_request(
                 actor, device, kind, members, message.arrived, self._parse_record
             )
@@ -87,28 +108,34 @@ class MqttMessageHandler:
         await self._uplinks.with_current_device(actor, MQTT, original_id, store)
 
 
-def _parse_object(payload: bytes, limits: InputLimits) -> dict[str, msgspec.Raw]:
-    check_text(payload)
-    check_depth(payload, limits.json_depth_max)
-    try:
-        return _OBJECT.decode(payload)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise BadInput(f"The body is not a JSON object: {error}.") from error
-
-
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
 def _split_topic(topic: str) -> list[str]:
     levels = topic.split("/")
-    is_valid = len(levels) == 3 and levels[2] in _TOPIC_KINDS
-    if not is_valid or not all(levels) or "\0" in topic:
-        kinds = ", ".join(_TOPIC_KINDS)
-        raise invalid_field("topic", f"must end in a token, a device, and one of {kinds}")
+    if len(levels) != 3 or not all(levels) or "\0" in topic:
+        raise invalid_field("topic", _TOPIC_RULE)
     return levels
 
 
-def _raw_uplink(message: MqttMessage, device_id: str) -> ParsedUplink:
+def _check_kind(kind: str) -> None:
+    if kind not in _TOPIC_KINDS:
+        raise invalid_field("topic", _TOPIC_RULE)
+
+
+def _describe(payload: bytes, kind: str) -> str:
+    if kind == RAW:
+        return payload[: PAYLOAD_CHARACTERS_MAX // 2].hex()
+    return describe_body(payload, PAYLOAD_CHARACTERS_MAX)
+
+
+def _encode_kept(message: MqttMessage, original_id: str, kind: str) -> bytes | None:
+    """What is stored once there is the device."""
+    if message.size > len(message.payload) or message.size > KEPT_BYTES_MAX:
+        return None
+    if kind == RAW:
+        return encode_kept(KeptContent(_raw_uplink(message, original_id)))
+    return encode_kept(KeptContent(None, kind, message.payload)) if kind in KIND_NAMES else None
+
+
+def _raw_uplink(message: MqttMessage, original_id: str) -> ParsedUplink:
     check_size(message.size, PAYLOAD_BYTES_MAX)
     reading = Reading("data", None, {"raw": message.payload.hex(), "data": {}})
-    return ParsedUplink(original_id=device_id, readings=(reading,), payload=message.payload)
+    return ParsedUplink(original_id=original_id, readings=(reading,), payload=message.payload)

@@ -14,10 +14,8 @@ from longwire.fleet import decoding, devices
 from longwire.fleet.codec_guard import CodecCaller
 from longwire.fleet.decoding import Codec, DecodedData, UplinkPayload
 from longwire.identity import groups
-from longwire.inbound.ingest_requests import (
-    ReceivedUplink,
-    build_request,
-)
+from longwire.inbound.ingest_requests import ReceivedUplink, build_payload, build_request
+from longwire.inbound.unknown_devices import UnknownDeviceBuffer
 from longwire.ingest.requests import IngestRequest, StaleDevice
 from longwire.ingest.service import Ingest
 from longwire.model import Actor
@@ -25,6 +23,7 @@ from longwire.networks.base import ParsedUplink
 from longwire.store.database import Database
 from longwire.store.receptions import Reception
 from longwire.store.reporting_devices import NetworkDevice
+from longwire.store.unknown_devices import UnknownReason
 from longwire.web.prometheus import PrometheusMetrics
 
 # There may be very many devices: one with a longer configuration is not cached.
@@ -37,7 +36,14 @@ _DEVICE_CACHE = "network_devices"
 class UplinkStore:
     """Stores uplinks, however they were received."""
 
-    def __init__(self, database: Database, ingest: Ingest, metrics: PrometheusMetrics) -> None:
+    def __init__(
+        self,
+        database: Database,
+        ingest: Ingest,
+        metrics: PrometheusMetrics,
+        unknown_devices: UnknownDeviceBuffer,
+    ) -> None:
+        self.unknown_devices = unknown_devices
         self._database = database
         self._cache = database.context.caches.auth
         self._codecs = database.context.caches.config
@@ -129,7 +135,8 @@ class UplinkStore:
         payload = _payload(codec, received)
         if payload is None:
             return build_request(received)
-        decoded = self._count_failure(device.type, decoding.decode_payload(codec, payload))
+        decoded = decoding.decode_payload(codec, payload)
+        self._note_failure(received, decoded)
         return build_request(received, decoded)
 
     async def store(self, received: ReceivedUplink) -> None:
@@ -160,21 +167,25 @@ class UplinkStore:
             )
         else:
             decoded = decoding.decode_payload(codec, payload)
-        return self._count_failure(type_name, decoded)
-
-    def _count_failure(self, type_name: str, decoded: DecodedData) -> DecodedData:
-        if decoded.failure is not None:
-            self._metrics.count_decode_failure(type_name)
+        self._note_failure(received, decoded)
         return decoded
+
+    def _note_failure(self, received: ReceivedUplink, decoded: DecodedData) -> None:
+        """The record is stored, but its values are missing, and people should see why."""
+        if decoded.failure is None:
+            return
+        device, uplink = received.device, received.uplink
+        self._metrics.count_decode_failure(device.type)
+        self.unknown_devices.note(
+            received.actor,
+            device.network,
+            uplink.original_id,
+            UnknownReason.REJECTED,
+            detail=f"the decoder failed: {decoded.failure}",
+            payload=(uplink.payload or b"").hex(),
+        )
 
 
 def _payload(codec: Codec, received: ReceivedUplink) -> UplinkPayload | None:
     """The decoder's input, if there are both a payload and a decoder."""
-    uplink = received.uplink
-    if not codec.exists or not uplink.payload:
-        return None
-    for reading in uplink.readings:
-        if reading.kind == "data":
-            at = received.received_at if reading.ts is None else reading.ts
-            return UplinkPayload(reading.fields["data"], uplink.payload, uplink.port, at)
-    return None
+    return build_payload(received.uplink, received.received_at) if codec.exists else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from longwire.errors import BadInput, FieldError, LongwireError, NotAllowed, NotFound
+from longwire.errors import BadInput, FieldError, LongwireError, NotAllowed
 from longwire.identity import access
 from longwire.ingest.requests import (
     IngestItem,
@@ -10,9 +10,10 @@ from longwire.ingest.requests import (
     IngestResult,
     IngestResults,
     StaleDevice,
+    UnknownRecordDevices,
 )
 from longwire.model import Actor
-from longwire.records import complete_record
+from longwire.records import Record, complete_record
 from longwire.storage_quota import StorageQuota
 from longwire.store.database import Tx
 from longwire.store.records import RecordRow
@@ -102,6 +103,7 @@ def _explain_rejection(
 ) -> LongwireError:
     """Why nothing of a request is stored, with every item that is at fault."""
     missing: list[FieldError] = []
+    missed: list[Record] = []
     wrong: list[FieldError] = []
     for index, item in enumerate(request.items):
         device = devices.get(item.record.device_id)
@@ -116,6 +118,7 @@ def _explain_rejection(
                 f"This needs the permission record.create in group {device.group_id}."
             )
         else:
+            missed.append(item.record)
             missing.append(
                 FieldError(
                     _field_path(request, index, "device_id"),
@@ -123,7 +126,7 @@ def _explain_rejection(
                 )
             )
     if missing:
-        return NotFound(field_errors=missing + wrong)
+        return UnknownRecordDevices(missing + wrong, missed)
     return BadInput(field_errors=wrong)
 
 

@@ -1,11 +1,11 @@
 """What ingest takes and returns: the records of a request, and the result after their commit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from longwire.clock import Moment
-from longwire.errors import LongwireError, Unavailable
+from longwire.errors import FieldError, LongwireError, NotFound, Unavailable
 from longwire.model import Actor
 from longwire.records import ArrivalSource, Record
 from longwire.spans import Span
@@ -63,6 +63,14 @@ class IngestResult(msgspec.Struct, frozen=True, gc=False):
 
     bodies: list[str]
     duplicates: int
+
+
+class UnknownRecordDevices(NotFound):
+    """There is no such device, or the sender has no access to it."""
+
+    def __init__(self, field_errors: Iterable[FieldError], records: Sequence[Record]) -> None:
+        super().__init__(field_errors=field_errors)
+        self.records = records  # of these devices
 
 
 class StaleDevice(Unavailable):

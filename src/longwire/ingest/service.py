@@ -20,9 +20,16 @@ from longwire.delivery.budgets import ComputeBudgets
 from longwire.errors import Unavailable
 from longwire.ingest.committer import IngestCommitter, Wake
 from longwire.ingest.queue import IngestQueue, RecordBudget
-from longwire.ingest.requests import IngestRequest, IngestResult, IngestResults, OnResult
+from longwire.ingest.requests import (
+    IngestRequest,
+    IngestResult,
+    IngestResults,
+    OnResult,
+    UnknownRecordDevices,
+)
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_requests
+from longwire.model import Actor
 from longwire.spans import current_span
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
 from longwire.store.database import Database, Tx
@@ -55,8 +62,12 @@ class Ingest:
         budgets: ComputeBudgets | None = None,
         on_deferred: Callable[[], None] | None = None,
         storage_quota: StorageQuota = NO_STORAGE_QUOTA,
+        on_unknown: Callable[[Actor, UnknownRecordDevices], None] = lambda sender, error: None,
     ) -> None:
-        """`patience_s` is how long records wait for a database that is unreachable."""
+        """`patience_s` is how long records wait for a database that is unreachable.
+
+        `on_unknown` gets what app clients post about devices that they do not know, on any thread.
+        """
         self._last_busy = 0.0
         self._slots = database.slots
         self._budget = RecordBudget(waiting_records_max)
@@ -65,7 +76,13 @@ class Ingest:
             slots.append(None)
 
         def store(tx: Tx, requests: Sequence[IngestRequest]) -> tuple[IngestResults, set[int]]:
-            return store_requests(tx, requests, sequencer, budgets, on_deferred, storage_quota)
+            results, woken = store_requests(
+                tx, requests, sequencer, budgets, on_deferred, storage_quota
+            )
+            for request, result in zip(requests, results, strict=True):
+                if isinstance(result, UnknownRecordDevices) and request.actor.kind == "client":
+                    tx.on_commit(partial(on_unknown, request.actor, result))
+            return results, woken
 
         def create_committer(slot: int | None) -> IngestCommitter[IngestRequest, IngestResult]:
             return IngestCommitter(

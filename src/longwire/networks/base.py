@@ -1,11 +1,12 @@
 """The result of parsing a network's message: a device and its readings, or `InvalidMessage`."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from longwire.clock import Moment
-from longwire.errors import BadInput
+from longwire.errors import BadInput, FieldError
 
 ReadingKind = Literal["data", "event", "geoloc", "telemetry"]
 UplinkCounter = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced"]
@@ -30,6 +31,19 @@ DECODE_WARNINGS = "decodeWarnings"
 
 class InvalidMessage(BadInput):
     """The message of the network is invalid."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        field_errors: Iterable[FieldError] = (),
+        sent_id: str = "",
+        has_device: bool = False,
+    ) -> None:
+        """`sent_id` is that of the device, as far as there is one; `has_device` if it is valid."""
+        super().__init__(message, field_errors=field_errors)
+        self.sent_id = sent_id
+        self.has_device = has_device
 
 
 class Reading(Struct, frozen=True):

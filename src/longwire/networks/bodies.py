@@ -4,6 +4,7 @@ Networks fill in templates: a JSON object may come under the media type of a for
 value as one of several words.
 """
 
+import codecs
 import re
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -58,6 +59,49 @@ def _parse_content(media_type: str, body: bytes) -> dict[str, Any]:
 
 
 _FORM_TYPES = {"", "text/plain", "application/x-www-form-urlencoded"}
+
+
+# --- for people ---
+
+# Session keys, as networks name them: whoever has one could decrypt all payloads of a device.
+_SECRETS = (b"joinservercontext", b"app_s_key", b"appskey", b"nwkskey")
+_SEARCHED_BYTES_MAX = 64 * 1024
+
+
+def describe_body(body: bytes, characters_max: int) -> str:
+    """The begin of a body as text, without session keys; in hex if it is no text."""
+    shown = body[:characters_max]
+    folded = shown.lower()
+    if any(each in folded for each in _SECRETS):
+        shown = _encode_without_secrets(body)[:characters_max]
+    try:
+        # It may end within a character.
+        return clean_text(codecs.getincrementaldecoder("utf-8")().decode(shown))
+    except UnicodeDecodeError:
+        return shown[: characters_max // 2].hex()
+
+
+def _encode_without_secrets(body: bytes) -> bytes:
+    """JSON without session keys; nothing of what is no JSON, or too long to be looked through."""
+    if len(body) > _SEARCHED_BYTES_MAX:
+        return b""
+    try:
+        return _ENCODER.encode(_without_secrets(parse_json(body)))
+    except InvalidMessage:
+        return b""
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _without_secrets(each)
+            for name, each in value.items()
+            if name.lower().encode() not in _SECRETS
+        }
+    return [_without_secrets(each) for each in value] if isinstance(value, list) else value
+
+
+_ENCODER = msgspec.json.Encoder()
 
 
 # --- forms ---

@@ -70,6 +70,14 @@ def normalize_identity(network: str, original_id: str) -> tuple[str, str]:
     return network, normalize_original_id(network, original_id)
 
 
+def can_be_original_id(network: str, text: str) -> bool:
+    """Whether a device of the network can have this id, or one that is spelled otherwise."""
+    try:
+        return bool(normalize_original_id(network, text))
+    except InvalidOriginalId:
+        return False
+
+
 def original_key(network: str, original_id: str) -> str:
     """An id as it is compared: without case, and at the vendor's without leading zeros.
 

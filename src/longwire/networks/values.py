@@ -214,9 +214,12 @@ class RequiredFields:
 
     def __init__(self) -> None:
         self._errors: list[FieldError] = []
+        self._sent_id = ""
+        self._has_device = False
 
     def device(self, field: str, value: Any) -> str:
         """The id of the device, as it was sent."""
+        self._sent_id = "" if is_empty(value) else str(value)[:DEVICE_ID_CHARACTERS_MAX]
         if is_empty(value):
             return self._add_error(field, "is required", "")
         # 1E5 without quotes has become a float, and its digits are lost.
@@ -229,6 +232,7 @@ class RequiredFields:
             return self._add_error(
                 field, f"must have at most {DEVICE_ID_CHARACTERS_MAX} characters", ""
             )
+        self._has_device = True
         return found
 
     def moment(self, field: str, value: Any) -> Moment:
@@ -256,7 +260,9 @@ class RequiredFields:
 
     def raise_errors(self) -> None:
         if self._errors:
-            raise InvalidMessage(field_errors=self._errors)
+            raise InvalidMessage(
+                field_errors=self._errors, sent_id=self._sent_id, has_device=self._has_device
+            )
 
     def _read(self, field: str, value: Any, read: Callable[[Any], T], default: T) -> T:
         try:

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.model import Device
-from longwire.store import device_stays, devices, schema, slots
+from longwire.store import device_stays, devices, schema, slots, unknown_devices
 from longwire.store.bulk import insert_many
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array, in_unlocked
@@ -121,6 +121,7 @@ def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
             slots.insert(tx, table, rows)
     ids = [each.id for each in restored]
     tx.execute_raw(DELETE, {"ids": array_param(tx, ids)})
+    unknown_devices.delete_of_devices(tx, [each.number for each in restored])
     devices.adjust_count(tx, restored[0].group_id, len(restored))
     tx.touched_devices.update(each.number for each in restored)
     return ids

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.model import Device, Page, PageRequest, Scope
-from longwire.store import device_monitors, device_reports, schema, slots
+from longwire.store import device_monitors, device_reports, schema, slots, unknown_devices
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.device_stays import begin_stays, erase_all_stays
@@ -162,6 +162,7 @@ def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> l
         ("group_id", "device_number"),
         [(schema.group_number(device.group_id), device.number) for device in inserted],
     )
+    unknown_devices.delete_of_devices(tx, [device.number for device in inserted])
     adjust_count(tx, devices[0].group_id, len(devices))
     return inserted
 
@@ -178,11 +179,13 @@ def save_many(tx: Tx, devices: Sequence[Device]) -> None:
 
 def set_identity(tx: Tx, device: Device, original_key: str) -> None:
     """Store by which id of which network a device is known; `save` stores the rest."""
+    unknown_devices.delete_of_devices(tx, [device.number])
     tx.execute(
         sa.update(_table)
         .where(_table.c.number == device.number)
         .values(network=device.network, original_id=device.original_id, original_key=original_key)
     )
+    unknown_devices.delete_of_devices(tx, [device.number])
 
 
 _CHANGEABLE = (
@@ -230,6 +233,7 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
     link = schema.network_link
     tx.execute(sa.delete(link).where(link.c.device_number.in_(numbers)))
     begin_stays(tx, devices, group_id)
+    unknown_devices.delete_of_devices(tx, numbers)
     adjust_count(tx, devices[0].group_id, -len(devices))
     adjust_count(tx, group_id, len(devices))
 
@@ -250,8 +254,12 @@ DEVICE_TABLES = (_state, schema.device_report, schema.registration, schema.netwo
 
 
 def delete_dependents(tx: Tx, numbers: Sequence[int]) -> None:
-    """Delete what waits for devices that are deleted: checks, downlinks, notification states."""
+    """Delete what waits for devices that are deleted: checks, downlinks, notification states.
+
+    And what was kept of their messages.
+    """
     device_monitors.delete(tx, numbers)
+    unknown_devices.delete_of_devices(tx, numbers)
     downlink = schema.downlink
     tx.execute(sa.delete(downlink).where(downlink.c.device_number.in_(numbers)))
     _delete_notification_states(tx, numbers)

@@ -1,10 +1,14 @@
 """How the database is doing: its version, safety settings, sizes and clock."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from longwire.clock import Moment
-from longwire.store import backlogs, instance, upgrade
+from longwire.store import backlogs, instance, unknown_devices, upgrade
 from longwire.store.database import Tx
+from longwire.store.unknown_devices import UnknownReason
+
+UNKNOWN_DEVICES_COUNTED_MAX = 100_000
 
 SQLITE_VERSION = "select sqlite_version()"
 JOURNAL_MODE = "pragma journal_mode"
@@ -45,6 +49,7 @@ class DatabaseFacts:
     key_fingerprint: str | None
     bytes: int
     backlog: backlogs.Backlog | None  # None for an empty database or another schema
+    unknown_devices: Mapping[UnknownReason, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ def read_facts(tx: Tx) -> DatabaseFacts:
         instance.get_fact(tx, "key_fingerprint") if revision is not None else None,
         instance.get_database_bytes(tx),
         backlogs.get_total_backlog(tx) if is_current else None,
+        unknown_devices.count_by_reason(tx, UNKNOWN_DEVICES_COUNTED_MAX) if is_current else {},
     )
 
 

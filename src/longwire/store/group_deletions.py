@@ -35,6 +35,7 @@ _KEYED_BY_GROUP = {
     "activity": "hour, device_number",
     "arrival": "seq",
     "reception_size": "writer",
+    "unknown_device": "network, original_key",
 }
 # What makes a group reachable, or lets it act.
 _DETACHED = (_client, _member, schema.downlink_grant, schema.configuration_policy, _path)

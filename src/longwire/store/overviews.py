@@ -11,6 +11,7 @@ from longwire.store.database import Tx
 from longwire.store.delivery_states import DeliveryState
 from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
 from longwire.store.number_ranges import find_range, is_in_range, list_homes
+from longwire.store.unknown_devices import UnknownReason
 
 # On SQLite, a group with so many devices is counted by itself.
 LARGE_GROUP = 1_000
@@ -47,6 +48,18 @@ select group_id, count(*), min(drifted_at)
 from device
 where group_id {listed}
     and drifted_at is not null
+group by group_id
+order by 2 desc, group_id
+""",
+    listed=in_array("homes"),
+)
+
+COUNT_UNKNOWN = dialect_sql(
+    """
+select group_id, count(*), min(first_at)
+from unknown_device
+where group_id {listed}
+    and (reason = :rejected) = :is_rejected
 group by group_id
 order by 2 desc, group_id
 """,
@@ -160,8 +173,8 @@ class GroupDeviceCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDriftCount:
-    """Devices of one group that drift, and since when the first one does."""
+class GroupCount:
+    """Devices of one group that need attention, and since when the first one does."""
 
     group_id: str
     count: int
@@ -220,10 +233,17 @@ def _device_counts(row: tuple[Any, ...]) -> GroupDeviceCounts:
     return GroupDeviceCounts(str(row[0]), *row[1:])
 
 
-def count_drifting(tx: Tx, scope: Scope) -> list[GroupDriftCount]:
+def count_drifting(tx: Tx, scope: Scope) -> list[GroupCount]:
     """By group; those with most of them first."""
     rows = tx.fetch_raw(COUNT_DRIFTING, _homes(tx, scope))
-    return [GroupDriftCount(str(group), count, since) for group, count, since in rows]
+    return [GroupCount(str(group), count, since) for group, count, since in rows]
+
+
+def count_unknown_devices(tx: Tx, scope: Scope, *, is_rejected: bool) -> list[GroupCount]:
+    """The same of unknown devices, or of those whose messages were rejected."""
+    values = {"rejected": UnknownReason.REJECTED.value, "is_rejected": is_rejected}
+    rows = tx.fetch_raw(COUNT_UNKNOWN, _homes(tx, scope) | values)
+    return [GroupCount(str(group), count, since) for group, count, since in rows]
 
 
 def count_connectors(tx: Tx, scope: Scope) -> ConnectorTotals:

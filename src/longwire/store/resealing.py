@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from longwire.model import ChannelPurpose
 from longwire.seal import UnsealError
-from longwire.store import instance, schema
+from longwire.store import instance, schema, unknown_devices
 from longwire.store.database import Tx
 
 # Of a step, which the service waits for; one value may be larger.
@@ -91,6 +91,15 @@ SEALED: tuple[SealedColumn, ...] = (
         schema.reception.c.sealed,
         lambda row: f"reception|{row.home}|{row.first}",
         (_home, schema.reception.c.first_seq.label("first")),
+    ),
+    SealedColumn(
+        schema.unknown_device.c.sealed,
+        lambda row: unknown_devices.get_purpose(row.home, row.net, row.key),
+        (
+            sa.type_coerce(schema.unknown_device.c.group_id, sa.BigInteger).label("home"),
+            schema.unknown_device.c.network.label("net"),
+            schema.unknown_device.c.original_key.label("key"),
+        ),
     ),
     SealedColumn(
         schema.job_chunk.c.content,

@@ -17,9 +17,11 @@ from prometheus_client.registry import Collector
 from longwire import __version__
 from longwire.clock import SECOND, Moment
 from longwire.delivery.backlogs import ConnectorBacklog
+from longwire.fleet.unknown_devices import MessageCounts
 from longwire.records import KIND_NAMES
 from longwire.store.backlogs import Backlog, SlotBacklog
 from longwire.store.database import Cluster, Database, ShardStatus, StandbyStatus
+from longwire.store.unknown_devices import UnknownReason
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -39,6 +41,7 @@ class DatabaseStats:
     slots: Sequence[SlotBacklog]  # none where there is only one
     database_bytes: int
     disk_free_bytes: int | None  # where the database is embedded
+    unknown_devices: Mapping[UnknownReason, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,13 @@ class PrometheusMetrics:
             " without values",
             ["type"],
         )
+        self._unknown_device_messages = counter(
+            "longwire_unknown_device_messages",
+            "Messages that came with the token of a group and were not stored, or without values:"
+            " the device is unknown, its id malformed, it is in other_group, or the message was"
+            " rejected; the network api has records that app clients have posted",
+            ["network", "reason"],
+        )
         self._task_failures = counter(
             "longwire_background_task_failures",
             "Failures of background tasks, each followed by a restart with backoff or by the end of"
@@ -179,6 +189,10 @@ class PrometheusMetrics:
 
     def count_decode_failure(self, device_type: str) -> None:
         self._decode_failures.labels(device_type).inc()
+
+    def count_unknown_device_messages(self, counts: MessageCounts) -> None:
+        for (network, reason), count in counts.items():
+            self._unknown_device_messages.labels(network or "api", reason.value).inc(count)
 
     def count_mqtt_message(self, outcome: str, count: int = 1) -> None:
         if self._mqtt is not None:
@@ -307,6 +321,7 @@ class _Snapshot(Collector):
             yield from _describe_connectors(self.stats.connectors)
             yield from _describe_slots(self.stats.slots, self.now)
             yield from _describe_disk(self.stats)
+            yield _describe_unknown_devices(self.stats.unknown_devices)
 
 
 def _describe_cluster(cluster: Cluster, has_lease: bool) -> Iterator[Metric]:
@@ -428,6 +443,17 @@ def _describe_disk(stats: DatabaseStats) -> Iterator[Metric]:
             "Free space on the disk of the embedded database; not with PostgreSQL",
             stats.disk_free_bytes,
         )
+
+
+def _describe_unknown_devices(counts: Mapping[UnknownReason, int]) -> Metric:
+    devices = GaugeMetricFamily(
+        "longwire_unknown_devices",
+        "Ids that such messages of the last days were about, by the reason of the last one",
+        labels=("reason",),
+    )
+    for reason in UnknownReason:
+        devices.add_metric((reason.value,), counts.get(reason, 0))
+    return devices
 
 
 def _gauge(name: str, documentation: str, value: float) -> Metric:

@@ -23,6 +23,7 @@ from longwire.errors import LongwireError, NotFound
 from longwire.identity import groups
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.ingest.requests import IngestRequest, IngestResult, OnResult, StaleDevice
+from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.service import Ingest
 from longwire.model import Actor, Origin
 from longwire.notifications.types.base import SendingConfig
@@ -83,6 +84,7 @@ class RequestHandlerSettings:
     egress: Egress = field(default_factory=Egress)
     writer: int = 0
     dispatch: DispatchContext = field(kw_only=True)
+    sequencer: Sequencer = field(kw_only=True)
     sending_config: SendingConfig = field(default_factory=SendingConfig)
     quotas: Quotas = field(default_factory=Quotas)
     request_bytes_max: int = 128 * 1024 * 1024
@@ -480,6 +482,7 @@ class RequestHandler:
                 settings.sending_config,
                 settings.quotas,
                 settings.group_deletion_grace_hours,
+                settings.sequencer,
                 (actor, route.path, request.query_string),
                 self._response_cache,
                 session=caller.session,

@@ -19,6 +19,7 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import BadInput, WrongMediaType
 from longwire.ingest.requests import IngestRequest, IngestResult
+from longwire.ingest.sequencer import Sequencer
 from longwire.model import Actor, Session
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
@@ -59,6 +60,7 @@ class RequestContext:
     sending_config: SendingConfig
     quotas: Quotas
     group_deletion_grace_hours: int
+    sequencer: Sequencer
     cache_key: CacheKey
     response_cache: ResponseCache
     _: KW_ONLY

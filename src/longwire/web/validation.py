@@ -160,6 +160,19 @@ def check_text(raw: bytes) -> None:
             raise BadInput(f"The body is not valid UTF-8 at byte {error.start}.") from error
 
 
+def decode_members(raw: bytes, limits: InputLimits) -> dict[str, msgspec.Raw]:
+    """The members of an object that was sent without a request, not parsed themselves."""
+    check_text(raw)
+    check_depth(raw, limits.json_depth_max)
+    try:
+        return _MEMBERS.decode(raw)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadInput(f"The body is not a JSON object: {error}.") from error
+
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
 # Possessive, and an unclosed string counts as one: linear time on any input.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))

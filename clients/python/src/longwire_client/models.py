@@ -205,7 +205,10 @@ class Attention(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Something that needs attention."""
 
     what: str
-    """`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow` or `configurationDrift`."""
+    """`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow`, `configurationDrift`,
+    `unknownDevices` (that reported, but do not exist in the group) or `rejectedMessages` (of
+    devices of the group).
+    """
 
     group_id: str = field(name="groupId")
     """The id of the group."""
@@ -220,7 +223,9 @@ class Attention(Model, frozen=True, kw_only=True, omit_defaults=True):
     """How many devices or messages."""
 
     since: datetime | None = None
-    """When the last attempt failed, or the first device became silent or began to drift."""
+    """When the last attempt failed, or the first device became silent, began to drift, or was
+    reported.
+    """
 
     detail: str | None = None
     """The last error."""
@@ -2250,6 +2255,11 @@ class GroupOverview(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     attention: list[Attention]
     """At most 50 of each sort, the worst first."""
+
+    unknown_devices: int | None = field(default=None, name="unknownDevices")
+    """Ids that were reported in the last days and that no device has, as in `GET
+    /group/unknownDevices`; left out if there are none.
+    """
 
 
 class GroupPolicyChange(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -4405,6 +4415,61 @@ class TypePolicyChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
+
+
+class UnknownDevice(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """An id that messages with the token of a group were about, and that none of its devices has.
+
+    Or that of a device whose messages cannot be taken, or not be decoded.
+    """
+
+    group_id: str = field(name="groupId")
+    """The group whose token the messages had."""
+
+    network: str
+    """Empty if an app client of the group has posted records."""
+
+    original_id: str = field(name="originalId")
+    """As it was sent last; empty if no id could be found in the message."""
+
+    first_at: datetime = field(name="firstAt")
+    """When the first of the messages arrived."""
+
+    last_at: datetime = field(name="lastAt")
+    """When the last one did."""
+
+    count: int
+    """How many messages arrived."""
+
+    reason: str
+    """Of the last message: `unknown`, there is no such device; `malformed`, no device of the
+    network can have this id, or the message has none; `otherGroup`, a device has this id, but
+    the token does not reach its group; `rejected`, the device is known, but the message could
+    not be taken, or its payload not be decoded.
+    """
+
+    detail: str | None = None
+    """What was wrong with the last message."""
+
+    payload: str | None = None
+    """What the last message said: the begin of its body, without keys; or bytes in hex. Only for
+    callers with `record.read`.
+    """
+
+    has_message: bool = field(name="hasMessage")
+    """Whether the last message is kept as a whole, so that it can become the first records of the
+    device: see `POST /device/unknown`.
+    """
+
+
+class UnknownDeviceConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of unknown devices."""
+
+    items: list[UnknownDevice]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class UpdateConnectorInput(Input, frozen=True, kw_only=True, omit_defaults=True):

@@ -39,6 +39,7 @@ from longwire.store.schema.devices import downlink_grant as downlink_grant
 from longwire.store.schema.devices import erasure as erasure
 from longwire.store.schema.devices import network_link as network_link
 from longwire.store.schema.devices import registration as registration
+from longwire.store.schema.devices import unknown_device as unknown_device
 from longwire.store.schema.groups import app_client as app_client
 from longwire.store.schema.groups import group as group
 from longwire.store.schema.groups import group_path as group_path

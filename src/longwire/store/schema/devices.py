@@ -283,3 +283,29 @@ binned_device = sa.Table(
     sa.Column("job_id", sa.Text, nullable=False, index=True),
     sa.Column("snapshot", sa.Text, nullable=False),  # JSON: rows by table
 )
+
+unknown_device = sa.Table(
+    "unknown_device",
+    metadata,
+    # What came with the token of a group about a device that it does not have, or could not be
+    # taken: one row for each id. No reference to the group: messages are stored some time after
+    # they came, when it may be gone.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("network", sa.Text, primary_key=True),
+    # The id as it is compared, and as it was sent last.
+    sa.Column("original_key", KeyText, primary_key=True),
+    sa.Column("original_id", sa.Text, nullable=False),
+    # Whose quota the group counts for: each has so many rows at most.
+    sa.Column("quota_user_id", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text),  # what was wrong with the last one
+    moment("first_at"),
+    moment("last_at"),
+    sa.Column("messages", sa.BigInteger, nullable=False),
+    sa.Column("sealed", sa.LargeBinary),  # the last one
+    # Answers: is this id among them, now that there is a device of it?
+    sa.Index("ix_unknown_device_network_original_key", "network", "original_key"),
+    # Answers: does somebody have too many? which are too old? which changed lately?
+    sa.Index("ix_unknown_device_quota_user_id_last_at", "quota_user_id", "last_at"),
+    sa.Index("ix_unknown_device_last_at", "last_at"),
+)

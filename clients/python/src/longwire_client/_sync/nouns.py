@@ -1293,6 +1293,94 @@ class Devices(_Noun):
         return Pages(self._transport, call, lambda page: page.items)
 
 
+class UnknownDevices(_Noun):
+    def list(
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
+    ) -> Pages[m.UnknownDevice, m.UnknownDeviceConnection]:
+        """List unknown devices of a group.
+
+        What networks, MQTT devices and app clients have sent with the token of the group in the
+        last days about ids that none of its devices has; and messages of its devices that could
+        not be taken. The newest ids first. A message is listed some seconds after it arrived.
+        Of each reason there are at most 200 in a group: half of them those that reported last,
+        half of them those that reported most often.
+
+        `page_size` is how many items one request gets.
+
+        `GET /group/unknownDevices`; needs `device.read`.
+        """
+        call: Call[m.UnknownDeviceConnection] = Call(
+            "GET",
+            "/group/unknownDevices",
+            m.UnknownDeviceConnection,
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
+            is_repeatable=True,
+        )
+        return Pages(self._transport, call, lambda page: page.items)
+
+    def create(
+        self,
+        group_id: str,
+        *,
+        name: str,
+        type: str,
+        original_id: str,
+        network: str,
+        tags: Sequence[str] | None = None,
+    ) -> m.Device:
+        """Create an unknown device, with its last message as its first records.
+
+        As `POST /device` creates it; in the same transaction the last message that was received
+        of this id becomes records, as if the network had sent it now. 409 if none is kept: use
+        `POST /device`.
+
+        `POST /device/unknown`; needs `device.create`.
+        """
+        call: Call[m.Device] = Call(
+            "POST",
+            "/device/unknown",
+            m.Device,
+            body=encode(
+                m.DeviceInput(
+                    group_id=group_id,
+                    name=name,
+                    type=type,
+                    original_id=original_id,
+                    network=network,
+                    tags=tags,
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def dismiss(
+        self,
+        group_id: str,
+        *,
+        network: str | None = None,
+        original_id: str | None = None,
+        subgroups: bool | None = None,
+    ) -> m.GenericReturn:
+        """Dismiss unknown devices.
+
+        One, those of a network, or all. One that reports again comes back.
+
+        `DELETE /group/unknownDevices`; needs `device.create`.
+        """
+        call: Call[m.GenericReturn] = Call(
+            "DELETE",
+            "/group/unknownDevices",
+            m.GenericReturn,
+            query={
+                "groupId": group_id,
+                "network": network,
+                "originalId": original_id,
+                "subgroups": subgroups,
+            },
+        )
+        return self._transport.request(call)
+
+
 class DeviceTypes(_Noun):
     def list(self, *, page_size: int | None = None) -> Pages[m.DeviceType, m.DeviceTypeConnection]:
         """List the device types.
@@ -3341,6 +3429,7 @@ class Nouns:
         self.users = Users(transport)
         self.app_clients = AppClients(transport)
         self.devices = Devices(transport)
+        self.unknown_devices = UnknownDevices(transport)
         self.device_types = DeviceTypes(transport)
         self.downlinks = Downlinks(transport)
         self.data = Data(transport)

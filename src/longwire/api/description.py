@@ -110,6 +110,7 @@ def api_info(version: str, server: str = "/", token_url: str = "/oauth2/token") 
         security_schemes={"oauth2": oauth2, **_SECURITY_SCHEMES},
         operation_ids=texts["operations"],
         fields={name: FieldText(*each) for name, each in texts["fields"].items()},
+        left_out_of_examples=texts["left_out_of_examples"],
         webhooks=webhooks.WEBHOOKS,
         webhook_schemas=webhooks.SCHEMAS,
     )

@@ -7,7 +7,7 @@ as an `ApiInfo`, and a plain route carries its own entry, built with the helpers
 import copy
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,7 @@ class ApiInfo:
     security_schemes: Mapping[str, Json]
     operation_ids: Mapping[str, str]  # by method and path
     fields: Mapping[str, FieldText]  # by the name of a field, or of a schema and a field
+    left_out_of_examples: Mapping[str, Collection[str]]  # fields by schema
     webhooks: Mapping[str, Json]  # what the service sends, by name
     webhook_schemas: Sequence[type[msgspec.Struct]]  # that these refer to
 
@@ -69,6 +70,7 @@ def build_document(
     schemas = _schemas(routes, limits, info.webhook_schemas)
     simplify_components(schemas)
     _describe(schemas, info.fields)
+    _build_examples(schemas, info.left_out_of_examples)
     paths: dict[str, Json] = {}
     for route in routes:
         entry = _operation(route, schemas) if isinstance(route, Route) else _plain_operation(route)
@@ -266,7 +268,7 @@ def _set_bound(schema: Json, most: int, *, per_item: bool) -> None:
 
 
 def _describe(schemas: Mapping[str, Json], texts: Mapping[str, FieldText]) -> None:
-    """Say of every field what it means, and give an example."""
+    """Say of every field what it means, and give the example that its text has."""
     for owner, schema in schemas.items():
         for name, each in schema.get("properties", {}).items():
             text = describe_property(each, texts, owner, name)
@@ -274,6 +276,16 @@ def _describe(schemas: Mapping[str, Json], texts: Mapping[str, FieldText]) -> No
                 each["description"] = text.description
             if text.example is not None:
                 each["examples"] = [text.example]
+
+
+def _build_examples(schemas: Mapping[str, Json], left_out: Mapping[str, Collection[str]]) -> None:
+    """Give an example of what has parts with examples."""
+    for owner, names in left_out.items():
+        if owner in schemas:
+            shown = schemas[owner]["properties"].items()
+            schemas[owner]["examples"] = [
+                {name: _build_example(each, schemas) for name, each in shown if name not in names}
+            ]
     for schema in schemas.values():
         for each in schema.get("properties", {}).values():
             if "examples" not in each and (built := _build_example(each, schemas)) is not None:

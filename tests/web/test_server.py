@@ -637,6 +637,28 @@ def test_a_missing_tls_handshake_times_out(tls_service):
         assert read_to_end(sock) == b""
 
 
+def test_connections_that_begin_no_tls_handshake_make_room_for_others(tmp_path):
+    """They count for the limit of connections, and nobody waits until they have timed out."""
+    cert = tmp_path / "cert.pem"
+    cert.write_bytes(b"".join(create_certificate("127.0.0.1")))
+    limits = replace(LIMITS, connections_max=80, head_timeout_s=PATIENCE_S)
+    with serving(limits, cert) as service, contextlib.ExitStack() as stack:
+        for greeting in (b"", b"\x16\x03\x01\x02\x00\x01"):
+            silent = [
+                stack.enter_context(replace(service, tls=None).client(greeting)) for _ in range(200)
+            ]
+            with service.client(GET) as sock:
+                read_until(sock, b"GET:")
+            for dropped in silent[:100]:
+                dropped.settimeout(PATIENCE_S)
+                with contextlib.suppress(ConnectionResetError):
+                    assert dropped.recv(1) == b""
+            for waiting in silent[-60:]:
+                waiting.setblocking(False)
+                with pytest.raises(BlockingIOError):
+                    waiting.recv(1)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tls_before_1_2_is_refused(tls_service):
     version_1_2, version_1_1 = (

@@ -13,6 +13,7 @@ declines, the request takes the ordinary way. The application must give the same
 import asyncio
 import math
 import secrets
+import sys
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -175,6 +176,11 @@ class GuardedProtocol(ClientConnection):
             connections_max=limits.connections_max,
             connections_per_address_max=limits.connections_per_address_max,
         )
+
+    @classmethod
+    def count_free(cls, connections: int) -> int:
+        """How many more there may be, besides so many."""
+        return (cls._limits.connections_max or sys.maxsize) - connections
 
     # The connection.
 

@@ -8,7 +8,6 @@ import ssl
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -16,6 +15,7 @@ import uvicorn
 import uvloop
 
 from longwire.web.http_protocol import ErrorEncoder, FastPath, GuardedProtocol, guarded_protocol
+from longwire.web.tls_handshakes import wrap_create_server
 from longwire.web.wire_limits import WireLimits
 
 SHUTDOWN_S = 2.0
@@ -76,7 +76,7 @@ def build_server(
         ssl_keyfile=tls_key,
         ssl_context_factory=None if tls_cert is None else _tls_context,
     )
-    return _Server(config, limits, on_stopping, stop_events or StopEvents())
+    return _Server(config, limits, on_too_many, on_stopping, stop_events or StopEvents())
 
 
 def reload_server(
@@ -86,12 +86,16 @@ def reload_server(
     tls_key: str | os.PathLike[str] | None,
 ) -> None:
     """Take another certificate and other limits of connections; open ones stay as they are."""
+    _get_protocol(server).limit_connections(limits)
+    if tls_cert is not None and server.config.ssl is not None:
+        server.config.ssl.load_cert_chain(tls_cert, tls_key, password="")
+
+
+def _get_protocol(server: uvicorn.Server) -> type[GuardedProtocol]:
     protocol = server.config.http
     assert isinstance(protocol, type)
     assert issubclass(protocol, GuardedProtocol)
-    protocol.limit_connections(limits)
-    if tls_cert is not None and server.config.ssl is not None:
-        server.config.ssl.load_cert_chain(tls_cert, tls_key, password="")
+    return protocol
 
 
 def _tls_context(
@@ -99,6 +103,7 @@ def _tls_context(
 ) -> ssl.SSLContext:
     context = default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION  # costs us more than who asks for it
     return context
 
 
@@ -109,11 +114,13 @@ class _Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         limits: WireLimits,
+        on_too_many: Callable[[], None],
         on_stopping: Callable[[], None],
         stop_events: StopEvents,
     ) -> None:
         super().__init__(config)
         self._limits = limits
+        self._on_too_many = on_too_many
         self._on_stopping = on_stopping
         self._stop_events = stop_events
         self._exit_at = math.inf
@@ -145,11 +152,14 @@ class _Server(uvicorn.Server):
         if not self.config.is_ssl:
             await super().startup(sockets)
             return
-        # uvicorn has no setting for these, and uvloop waits a minute for a handshake. The loop's
-        # method is covered only for as long as uvicorn opens its listeners.
+        # uvicorn has no setting for these. The loop's method is covered only for as long as uvicorn
+        # opens its listeners.
+        protocol = _get_protocol(self)
         loop = asyncio.get_running_loop()
-        loop.create_server = partial(  # type: ignore[method-assign]
+        loop.create_server = wrap_create_server(  # type: ignore[method-assign]
             loop.create_server,
+            lambda: protocol.count_free(len(self.server_state.connections)),
+            self._on_too_many,
             ssl_handshake_timeout=self._limits.head_timeout_s,
             # Idle clients seldom complete the TLS shutdown, and a stop would wait for each.
             ssl_shutdown_timeout=min(SHUTDOWN_S, self._limits.write_timeout_s),

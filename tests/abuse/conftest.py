@@ -25,13 +25,11 @@ def service_flags() -> tuple[str, ...]:
     return ()
 
 
-@pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)]
-)
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def attacked_settings(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Settings]:
-    """Settings with a prepared database; on PostgreSQL in `make soak` only."""
+    """Settings with a prepared database."""
     data = tmp_path_factory.mktemp("abuse") / "data"
     if request.param == "sqlite":
         shutil.copytree(request.getfixturevalue("sqlite_template"), data)
@@ -50,7 +48,7 @@ def shared_service(
     attacked_settings: Settings, service_flags: tuple[str, ...]
 ) -> Iterator[SharedService]:
     """One service for the attacks of a file."""
-    accounts = _create_accounts(attacked_settings)
+    accounts = create_accounts(attacked_settings)
     flags = ["--egress-allow", "127.0.0.0/8,::1/128", "--log-level", "error", *service_flags]
     if attacked_settings.database:
         flags += ["--database", attacked_settings.database]
@@ -61,7 +59,8 @@ def shared_service(
         process.clean_up()
 
 
-def _create_accounts(settings: Settings) -> dict[str, Account]:
+def create_accounts(settings: Settings) -> dict[str, Account]:
+    """Accounts of victims and attackers, by name."""
     database, save_key = build_database(settings, Clock())
     prepare(database, settings, save_key)
 

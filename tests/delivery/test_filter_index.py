@@ -45,7 +45,7 @@ messages = st.fixed_dictionaries(
 
 def is_true(source: str, message: dict[str, Any]) -> bool:
     try:
-        return Expression(source).matches(message)
+        return Expression(source, is_filter=True).matches(message)
     except EvaluationError:
         return False
 
@@ -54,7 +54,7 @@ def is_true(source: str, message: dict[str, Any]) -> bool:
 @hypothesis_settings(deadline=None)  # the first expression loads a library
 @given(st.lists(expressions, min_size=1, max_size=6), messages)
 def test_no_filter_that_is_true_is_left_out(sources: list[str], message: dict[str, Any]) -> None:
-    index = FilterIndex([(source, Expression(source)) for source in sources])
+    index = FilterIndex([(source, Expression(source, is_filter=True)) for source in sources])
     found = [source for source, _ in index.select(message)]
     assert sorted(found) == sorted(set(found)) or len(set(sources)) < len(sources)
     assert {source for source in sources if is_true(source, message)} <= set(found)
@@ -77,6 +77,13 @@ def test_of_many_filters_only_the_few_that_may_be_true_are_found() -> None:
         "message.data.site in ['site 3', 'site 8']",
         "message.data.site.startsWith('site')",
     }
+
+
+def test_a_filter_of_a_field_that_is_missing_is_not_even_evaluated() -> None:
+    sources = ["message.data.x > 5", "message.data.x == 'a'", "message.data.x == null"]
+    index = FilterIndex([(source, Expression(source, is_filter=True)) for source in sources])
+    for message in ({"kind": "event"}, {"data": "text"}, {"data": {"y": 1}}):
+        assert [source for source, _ in index.select(message)] == ["message.data.x == null"]
 
 
 @pytest.mark.parametrize(

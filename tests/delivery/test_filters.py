@@ -213,6 +213,106 @@ def test_a_reason_never_repeats_a_value_of_the_record() -> None:
     assert not any("canary" in reason for reason in reasons)
 
 
+# A field that is missing, in a filter.
+
+
+@pytest.mark.parametrize(
+    "source, is_true",
+    [
+        ("message.data.window < 5", False),
+        ("message.data.window > 5", False),
+        ("message.data.window == 1", False),
+        ("message.data.window != 1", False),
+        ("5 >= message.data.window", False),
+        ("message.data.window in [1, 2]", False),
+        ("'x' in message.data.window", False),
+        ("!(message.data.window < 5)", True),
+        ("!(message.data.window != 1)", True),
+        ("message.data.window == null", True),
+        ("null == message.data['window'].left", True),
+        ("message.data.window != null", False),
+        ("message.data.temp == null", False),
+        ("message.data.temp != null", True),
+        ("size(message.data.window) == null", False),
+        ("message.data.window < 5 && message.data.temp > 20", False),
+        ("message.data.window < 5 || message.data.temp > 20", True),
+        ("message.data.temp > 20 && !(message.data.window < 5)", True),
+        ("message.data.window", False),
+        ("!message.data.window.open", True),
+        ("message.data.window.open || message.data.door.open", True),
+        ("message.data.window.startsWith('o')", False),
+        ("'open'.contains(message.data.window)", False),
+        ("!message.window.matches('^o')", True),
+        ("message.window.endsWith('n') == false", True),
+        ("message.data.window + 1.0 > message.data.temp", False),
+        ("-message.data.window < 5", False),
+        ("size(message.data.window) > 1", False),
+        ("double(message.data.window) * 1.8 + 32.0 > 46.4", False),
+        ("[message.data.window, 21.5] == [1, 21.5]", False),
+        ("(message.data.window < 5) == (message.data.temp < 5)", True),
+        ("message.kind.x == 1", False),
+        ("message.data[0] == 1", False),
+        ("message.tags[2] == 'x'", False),
+        ("message.tags[message.window] == 'x'", False),
+        ("has(message.window.open)", False),
+        ("!has(message.kind.x)", True),
+        ("message.data.window > 1 ? message.data.temp > 30 : message.data.temp > 20", True),
+        ("(message.data.temp > 20 ? message.data.temp : message.data.window) > 21", True),
+        ("(message.kind == 'data' || message.data.window) && message.data.temp > 21", True),
+    ],
+)
+def test_a_condition_on_a_missing_field_is_false(source: str, is_true: bool) -> None:
+    assert Expression(source, is_filter=True).matches(MESSAGE) is is_true
+    with suppress(EvaluationError):
+        assert Expression(source).matches(MESSAGE) is is_true
+
+
+@pytest.mark.parametrize(
+    "source, reason",
+    [
+        ("message.data.temp + 1 > 2 && message.data.window > 1", None),
+        ("message.kind > 1", "the types of these values do not match; " + CONVERT),
+        ("message.kind > 1 || message.data.window > 1", "the types of these values do not match"),
+        ("message.data.temp + 1 > message.kind.size()", "double + int is not defined; " + CONVERT),
+        ("message.data.temp", "the filter returns a number, not true or false"),
+        ("message.data[message.kind] == 1", "there is no such key"),
+        ("(message.kind == 'data' ? message.window : 1) == 1", "there is no message.window"),
+    ],
+)
+def test_other_errors_of_a_filter_remain(source: str, reason: str | None) -> None:
+    expression = Expression(source, is_filter=True)
+    if reason is None:
+        assert not expression.matches(MESSAGE)
+        return
+    with pytest.raises(EvaluationError, match=re.escape(reason)):
+        expression.matches(MESSAGE)
+
+
+def test_a_filter_that_is_false_names_the_field_that_is_missing() -> None:
+    def missing(source: str) -> str | None:
+        return Expression(source, is_filter=True).prepare(MESSAGE).find_missing_field()
+
+    found = missing("message.kind == 'data' && message.data.celsius > 8 && message.x == 1")
+    assert found == "message.data.celsius"
+    assert missing("message.kind == 'data' && message.data.temp > 8") is None
+    assert missing("has(message.data.celsius) && message.data.temp > 8") is None
+
+
+@pytest.mark.parametrize(
+    "source", ["message.a == 1", "message.a", "!(message.a == 1)", "message.a ? message.b : true"]
+)
+def test_a_filter_may_be_nested_as_deeply_as_any_expression(source: str) -> None:
+    nested = "(" * 31 + source + ")" * 31
+    assert Expression(nested, is_filter=True).matches({"a": True, "b": True}) in (True, False)
+
+
+def test_comparisons_of_comparisons_have_a_limit_of_their_own() -> None:
+    source = "(" * 30 + "message.a" + " == message.b)" * 30
+    Expression(source)
+    with pytest.raises(InvalidExpression, match="line 1, column 1: nested too deeply"):
+        Expression(source, is_filter=True)
+
+
 # What is rejected when it is saved.
 
 
@@ -441,6 +541,16 @@ def test_an_expression_means_what_it_means_in_plain_cel(source: str) -> None:
     # The library turns a map into a list in no particular order, not even twice in the same one.
     assume(all(outcome(cel.evaluate, source, {"message": MESSAGE}) == plain for _ in range(5)))
     assert outcome(Expression(source).evaluate, MESSAGE) == plain
+
+
+@pytest.mark.slow
+@hypothesis_settings(max_examples=300, deadline=None)
+@given(st.recursive(PATHS | LITERALS, combined, max_leaves=8))
+def test_a_filter_means_what_the_expression_means_where_that_has_a_value(source: str) -> None:
+    plain = outcome(Expression(source).evaluate, MESSAGE)
+    assume(all(outcome(Expression(source).evaluate, MESSAGE) == plain for _ in range(5)))
+    if plain is not None or all(missing not in source for missing in ("nope", "[7]")):
+        assert outcome(Expression(source, is_filter=True).evaluate, MESSAGE) == plain
 
 
 PATTERN_PARTS = st.sampled_from(

@@ -72,16 +72,19 @@ def test_without_a_reason_every_event_fires_and_is_narrowed_by_device_type_and_w
         by_type = Alarm(ada, alarm.receiver, group=group, deviceTypes=["tracker"])
         picky = {"when": "message.severity == 'high'", "subject": "{{ message.severity }}!"}
         by_when = Alarm(ada, alarm.receiver, group=group, params=picky)
+        broken = Alarm(ada, alarm.receiver, group=group, params={"when": "message.severity > 3"})
         alarm.event("a", severity="high")
         alarm.event("b", device=tracker)
         ada.reports(alarm.device, reason="c")  # no event
-        every = {each.id: each.queued for each in (alarm, by_device, by_type, by_when)}
-        assert list(every.values()) == [2, 1, 1, 1]
+        every = {each.id: each.queued for each in (alarm, by_device, by_type, by_when, broken)}
+        assert list(every.values()) == [2, 1, 1, 1, 0]
         alarm.receiver.wait_for(5)
         subjects = [each.json["subject"] for each in alarm.receiver.wait_for(5)]
         assert subjects.count("high!") == 1
-        # Where `when` cannot be evaluated nothing is sent, and the error shows.
-        assert by_when.shown["error"]["message"].startswith("the filter could not be evaluated")
+        # Where a field of `when` is missing nothing is sent, and that is no error.
+        assert "error" not in by_when.shown
+        # Where it cannot be evaluated the error shows.
+        assert broken.shown["error"]["message"].startswith("the filter could not be evaluated")
         # A disabled one sends nothing, not even later.
         alarm.change(enabled=False)
         alarm.event("d")

@@ -62,6 +62,16 @@ class PreviewItem(Reply):
     matches: bool
     reason: str
     code: NotSent | None = None
+    missing_field: (
+        Annotated[
+            str,
+            Meta(
+                description="A field that the filter names and the record does not have.",
+                examples=["message.data.temperature"],
+            ),
+        ]
+        | None
+    ) = None
     request: PreviewRequest | None = None
     matched_before: (
         Annotated[
@@ -171,6 +181,7 @@ def _wire(record: PreviewedRecord) -> PreviewItem:
         matches=not_sent is None,
         reason="" if not_sent is None else not_sent.reason,
         code=None if not_sent is None else not_sent.code,
+        missing_field=not_sent.missing_field if isinstance(not_sent, Mismatch) else None,
         request=None
         if request is None
         else PreviewRequest(

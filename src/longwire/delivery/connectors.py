@@ -315,12 +315,12 @@ def _check_devices(
 
 def _check_filter(message_filter: str | None) -> list[FieldError]:
     source = (message_filter or "").strip()
-    return _check_expression("message_filter", source) if source else []
+    return _check_expression("message_filter", source, is_filter=True) if source else []
 
 
-def _check_expression(place: str, source: str) -> list[FieldError]:
+def _check_expression(place: str, source: str, *, is_filter: bool = False) -> list[FieldError]:
     try:
-        Expression(source)
+        Expression(source, is_filter=is_filter)
     except InvalidExpression as error:
         return [FieldError(place, str(error))]
     return []

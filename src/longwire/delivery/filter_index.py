@@ -7,6 +7,7 @@ found in a dictionary, those with a limit by bisection. A filter without a guard
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from longwire.delivery.cel.expressions import Expression
@@ -87,10 +88,13 @@ class _GuardedFilters(Generic[T]):
 
     def select(self, message: Mapping[str, Any]) -> list[_Filtered[T]]:
         found = list(self._unguarded)
+        # A comparison with a field that is missing is false.
         for path, equality in self._equal:
-            equality.select(_get(message, path), found)
+            with suppress(LookupError):
+                equality.select(resolve_path(message, path), found)
         for path, limit in self._limits:
-            limit.select(_get(message, path), found)
+            with suppress(LookupError):
+                limit.select(resolve_path(message, path), found)
         return found
 
 
@@ -98,13 +102,6 @@ def _choose_guard(guards: Sequence[Guard]) -> Guard | None:
     return min(
         guards, key=lambda guard: (guard.path in COMMON_PATHS, guard.operator != "=="), default=None
     )
-
-
-def _get(message: Mapping[str, Any], path: Path) -> Any:
-    try:
-        return resolve_path(message, path)
-    except LookupError:
-        return None
 
 
 class _EqualityIndex(Generic[T]):
@@ -123,7 +120,7 @@ class _EqualityIndex(Generic[T]):
     def select(self, value: Any, found: list[_Filtered[T]]) -> None:
         kind = kind_of(value)
         for each, by_literal in self._by_kind.items():
-            # Whether a number equals a string, or a missing field anything, is for CEL to say.
+            # Whether a number equals a string is for CEL to say.
             found += by_literal.get(value, ()) if each is kind else self._items[each]
 
 

@@ -54,10 +54,10 @@ class Mismatch(msgspec.Struct, frozen=True):
 
     code: MismatchCode
     reason: str
+    missing_field: str | None = None  # without which a condition of the filter is false
 
 
 OTHER_DEVICE = Mismatch(MismatchCode.DEVICE_ID, "the device is not in deviceIds")
-FILTER_FALSE = Mismatch(MismatchCode.FILTER_FALSE, "the filter is false")
 
 
 class Matcher(msgspec.Struct, frozen=True):
@@ -103,7 +103,12 @@ class Matcher(msgspec.Struct, frozen=True):
             return None
         message = build_cel_message(record, build_device_context(device))
         try:
-            return None if self.expression.matches(message) else FILTER_FALSE
+            prepared = self.expression.prepare(message)
+            if prepared.matches():
+                return None
+            missing = prepared.find_missing_field()
+            reason = "the filter is false" + (f": there is no {missing}" if missing else "")
+            return Mismatch(MismatchCode.FILTER_FALSE, reason, missing)
         except EvaluationError as error:
             return Mismatch(MismatchCode.FILTER_FAILED, str(error))
 
@@ -165,7 +170,9 @@ def build_matcher(connector: Connector, owner: str | None = None) -> Matcher:
         connector.channel.created_at,
         frozenset(connector.device_types),
         frozenset(connector.device_ids),
-        StoredExpression(connector.message_filter, owner) if connector.message_filter else None,
+        StoredExpression(connector.message_filter, owner, is_filter=True)
+        if connector.message_filter
+        else None,
     )
 
 

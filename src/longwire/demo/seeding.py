@@ -280,8 +280,9 @@ class _Seeder:
         await deliver(
             "warm-goods",
             "Warm goods",
-            description="Its filter reads a field that many records do not have",
-            messageFilter="message.data.celsius > 6.0",
+            description="Its filter adds a whole number to decimal ones, which CEL does not",
+            deviceTypes=[COLD_ROOM],
+            messageFilter="message.data.celsius + 1 > 7",
         )
         await create(
             "old-broker",

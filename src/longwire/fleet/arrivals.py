@@ -129,7 +129,7 @@ def parse_filter(source: str | None) -> Expression | None:
     """A filter in the language of connectors."""
     text = (source or "").strip()
     try:
-        return Expression(text) if text else None
+        return Expression(text, is_filter=True) if text else None
     except InvalidExpression as error:
         raise invalid_field("filter", str(error)) from None
 

@@ -151,7 +151,9 @@ def compile_rule(tx: Tx, notification: Notification) -> Rule:
         reason=notification.reason,
         device_id=notification.device_id,
         device_types=frozenset(notification.device_types),
-        when=StoredExpression(params.when, channel.group_id) if params.when else None,
+        when=StoredExpression(params.when, channel.group_id, is_filter=True)
+        if params.when
+        else None,
         schedule=schedules.decode_schedule(notification.schedule)
         if notification.schedule
         else None,

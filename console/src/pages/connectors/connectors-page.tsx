@@ -37,9 +37,8 @@ export function Scope({ connector, groupName }: { connector: Connector; groupNam
     filter: connector.messageFilter ?? "",
   });
   return (
-    <span className={scope.isEverything ? "scope scope-everything" : "scope"} title={scope.text}>
-      {scope.isEverything && <span aria-hidden="true">◆ </span>}
-      {scope.text}
+    <span className="scope" title={scope}>
+      {scope}
     </span>
   );
 }

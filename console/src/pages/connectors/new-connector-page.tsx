@@ -193,9 +193,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
             <ParamFields {...props} />
           </Card>
           <Card title="3 What it takes" note="tried on the last records as you type" className="form">
-            <p className={scope.isEverything ? "scope scope-everything" : "scope"}>
-              {scope.isEverything && <span aria-hidden="true">◆ </span>}Takes {scope.text}
-            </p>
+            <p className="scope">Takes {scope}</p>
             <TextArea
               label="Filter"
               hint="CEL over message; empty for everything. For example message.data.celsius > 8"

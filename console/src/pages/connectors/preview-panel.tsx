@@ -13,6 +13,7 @@ import { TimeText } from "~/ui/time-text";
 import { countPreview, curlOfRequest, mistakeIn, requestText, verdictOf, type PreviewItem } from "./preview";
 
 const LOOKED_AT = 100;
+const REASONS_SHOWN = 2;
 const PAUSE_MS = 300;
 
 export interface PreviewState {
@@ -68,17 +69,24 @@ export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; 
   if (!preview.items) return null;
   const counts = countPreview(preview.items);
   if (counts.total === 0) return <p className="ink-2">There are no records yet to try it on.</p>;
+  const isBad = counts.pass === 0 || counts.errors.length > 0;
   return (
     <p className={isChanged ? "preview-summary preview-changed" : "preview-summary"} role="status">
-      {isChanged && preview.problem ? "Before the mistake, of" : "Of"} the last {counts.total === 1 ? "record" : `${counts.total} records`}{" "}
-      <strong>
-        {counts.pass} {counts.pass === 1 ? "passes" : "pass"}
+      {isChanged && preview.problem ? "Before the mistake, on" : "On"} the last records{" "}
+      <strong className={isBad ? "figure-warn" : undefined}>
+        {counts.pass} of {counts.total} {counts.pass === 1 ? "passes" : "pass"}
       </strong>
       {isChanged && counts.passedBefore !== null && `, ${counts.passedBefore} did with the saved one`}.
-      {counts.errors.slice(0, 2).map(([reason, count]) => (
+      {counts.errors.slice(0, REASONS_SHOWN).map(([reason, count]) => (
         <span key={reason}>
           {" "}
           For {count} the filter cannot be evaluated: {reason}.
+        </span>
+      ))}
+      {counts.missing.slice(0, REASONS_SHOWN).map(([field, count]) => (
+        <span key={field}>
+          {" "}
+          {count} {count === 1 ? "has" : "have"} no <code>{field}</code>.
         </span>
       ))}
     </p>

@@ -41,8 +41,18 @@ test("records that a filter fails for are counted by reason", () => {
       [missing, 2],
       ["division by zero", 1],
     ],
+    missing: [],
   });
   expect(countPreview([item(undefined, "")]).passedBefore).toBeNull();
+});
+
+test("records that lack a field of the filter are counted by the field", () => {
+  const lacks = (missingField: string): PreviewItem => ({ ...item("filter_false", "in any words"), missingField });
+  const items = [lacks("message.data.b"), lacks("message.data.a"), item("filter_false", "in any words"), lacks("message.data.a")];
+  expect(countPreview(items).missing).toEqual([
+    ["message.data.a", 2],
+    ["message.data.b", 1],
+  ]);
 });
 
 test.each([

@@ -25,18 +25,27 @@ export interface PreviewCounts {
   readonly passedBefore: number | null;
   // Records that the filter could not be evaluated for, by reason, most first.
   readonly errors: readonly (readonly [string, number])[];
+  // Records that lack a field, for which the filter is therefore false, by the field.
+  readonly missing: readonly (readonly [string, number])[];
 }
 
 export function countPreview(items: readonly PreviewItem[]): PreviewCounts {
   const isCompared = items.some((each) => each.matchedBefore !== null && each.matchedBefore !== undefined);
-  const errors = new Map<string, number>();
-  for (const { code, reason } of items) if (code === "filter_failed") errors.set(reason, (errors.get(reason) ?? 0) + 1);
+  const failed = items.filter((each) => each.code === "filter_failed").map((each) => each.reason);
   return {
     total: items.length,
     pass: items.filter((each) => each.matches).length,
     passedBefore: isCompared ? items.filter((each) => each.matchedBefore).length : null,
-    errors: [...errors].sort((a, b) => b[1] - a[1]),
+    errors: tally(failed),
+    missing: tally(items.flatMap((each) => each.missingField ?? [])),
   };
+}
+
+// How often each is there, most first.
+function tally(texts: readonly string[]): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
 export interface Mistake {

@@ -8,12 +8,6 @@ export interface ScopeInput {
   readonly filter: string;
 }
 
-export interface ScopeSentence {
-  readonly text: string;
-  // Nothing is left out: neither by type, nor by device, nor by a filter.
-  readonly isEverything: boolean;
-}
-
 const KIND_WORDS: Readonly<Record<string, string>> = {
   data: "data",
   event: "events",
@@ -63,7 +57,7 @@ export function kindsOf(condition: string): string[] | null {
   return kinds.every((each) => each in KIND_WORDS) ? kinds : null;
 }
 
-export function scopeSentence(input: ScopeInput): ScopeSentence {
+export function scopeSentence(input: ScopeInput): string {
   const filter = input.filter.trim();
   const parts = filter ? conjuncts(filter) : [];
   const kinds = parts?.map(kindsOf).find((each) => each !== null) ?? null;
@@ -76,5 +70,5 @@ export function scopeSentence(input: ScopeInput): ScopeSentence {
   else if (input.devices.length) which = `${joined(input.devices)}${types ? `, if${types}` : ""}`;
   const where = `in ${input.groupName}${input.withSubgroups ? " and below" : ""}`;
   const link = isEverything ? "from" : "of";
-  return { text: `${what} ${link} ${which} ${where}${rest ? `, where ${rest}` : ""}`, isEverything };
+  return `${what} ${link} ${which} ${where}${rest ? `, where ${rest}` : ""}`;
 }

@@ -54,6 +54,7 @@ TYPE_NAMES = frozenset(
 )
 
 HAS_TAKES_A_FIELD = "has() takes a field, as in has(message.data)"
+NESTED_TOO_DEEPLY = "nested too deeply"
 
 
 def check_tokens(source: str, tokens: Sequence[Token]) -> None:
@@ -158,7 +159,7 @@ def _syntax_error(source: str, tokens: Sequence[Token], output: str) -> InvalidE
 
 def _describe(source: str, tokens: Sequence[Token], position: tuple[int, int], text: str) -> str:
     if "Recursion limit" in text:
-        return "nested too deeply"
+        return NESTED_TOO_DEEPLY
     if "has() macro" in text:
         return HAS_TAKES_A_FIELD
     if literal := INVALID_LITERAL.search(text):

@@ -17,7 +17,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from longwire.delivery.cel.checks import HAS_TAKES_A_FIELD, check_syntax, check_tokens, is_panic
+from longwire.delivery.cel.checks import (
+    HAS_TAKES_A_FIELD,
+    NESTED_TOO_DEEPLY,
+    check_syntax,
+    check_tokens,
+    is_panic,
+)
+from longwire.delivery.cel.conditions import find_conditions
 from longwire.delivery.cel.cost import estimate_cost
 from longwire.delivery.cel.guards import find_guards
 from longwire.delivery.cel.lexer import invalid_at, tokenize
@@ -39,23 +46,28 @@ class Expression:
 
     compile_us = guards_us = 0.0  # see StoredExpression
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, is_filter: bool = False) -> None:
+        """In a filter, a condition on a field that is missing is false; else that is an error."""
         tokens = tokenize(source)
         check_tokens(source, tokens)
         check_syntax(source, tokens)
-        rewriter = Rewriter(source, tokens)
+        rewriter = Rewriter(source, tokens, find_conditions(tokens) if is_filter else ())
         self.source = source
         self.token_count = len(tokens)
         self.guards = find_guards(tokens)
         self._references = tuple(rewriter.references.values())
         self._patterns = rewriter.patterns
+        self._missing = rewriter.missing
+        self._is_filter = is_filter
         self._concatenations = sum(token.text == "+" for token in tokens)
         try:
             self._program = compile_expression(rewriter.text)
         except Exception:
-            # The one place where a variable cannot replace `message.a`: has((message.a)).
-            at = next((token.at for token in tokens if token.text == "has"), 0)
-            raise invalid_at(source, at, HAS_TAKES_A_FIELD) from None
+            # The one place where a variable cannot replace `message.a`: has((message.a)). Else it
+            # compares the results of comparisons, and those of these, on two dozen levels.
+            at = next((token.at for token in tokens if token.text == "has"), None)
+            reason = NESTED_TOO_DEEPLY if at is None else HAS_TAKES_A_FIELD
+            raise invalid_at(source, at or 0, reason) from None
 
     def evaluate(self, message: Mapping[str, Any], *, share: float = 1.0) -> Any:
         """The value for this message, as plain Python; `EvaluationError` when there is none.
@@ -76,13 +88,18 @@ class Expression:
             try:
                 values[reference.variable] = reference.resolve(root)
             except LookupError:
-                continue  # no error yet: it may be tested with has(), or never be reached
+                # No error yet: it may never be reached.
+                if reference.is_presence_test and self._is_filter:
+                    values[reference.variable] = False
+        for each in self._missing:
+            values[each.variable] = not all(needed in values for needed in each.needed)
         cost = estimate_cost(
             values, self._references, self._patterns, len(self.source), self._concatenations
         )
         if cost.exceeds(share):
             raise EvaluationError(TOO_LARGE)
-        cost_us = cost.estimate_us(len(self._references), self._patterns)
+        variables = len(self._references) + len(self._missing)
+        cost_us = cost.estimate_us(variables, self._patterns)
         return PreparedExpression(self, root, values, cost_us)
 
     def execute(self, values: dict[str, Any], root: dict[str, Any]) -> Any:
@@ -103,6 +120,14 @@ class Expression:
                     return self._describe_missing(parts["variable"], message)
                 return text.format_map(parts).replace("float", "double")
         return NOT_EVALUABLE
+
+    def find_missing_field(self, values: Mapping[str, Any]) -> str | None:
+        """The first field without which a condition is false."""
+        needed = {variable for each in self._missing for variable in each.needed}
+        for each in self._references:
+            if each.variable in needed and each.variable not in values:
+                return _path_text(each.path)
+        return None
 
     def _describe_missing(self, variable: str, message: dict[str, Any]) -> str:
         reference = next(each for each in self._references if each.variable == variable)
@@ -129,6 +154,10 @@ class PreparedExpression(NamedTuple):
 
     def evaluate(self) -> Any:
         return self.expression.execute(self.values, self.root)
+
+    def find_missing_field(self) -> str | None:
+        """A field without which a condition of the filter is false for this message."""
+        return self.expression.find_missing_field(self.values)
 
     def matches(self) -> bool:
         value = self.evaluate()

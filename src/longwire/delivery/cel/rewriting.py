@@ -1,14 +1,17 @@
 """The expression as the `cel` package gets it: a variable in place of each value of the message.
 
 The package converts every value that it is given. With `v0` in place of `message.data.temp` it is
-given that one value, not the message.
+given that one value, not the message. A condition of a filter becomes `(m0 ? false : (v0 > 8))`,
+where `m0` says that a field which it needs is missing.
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from longwire.delivery.cel.conditions import Condition
 from longwire.delivery.cel.lexer import Token, invalid_at, text_at
 from longwire.delivery.cel.library import evaluate_constant
 from longwire.delivery.cel.paths import Path, parse_path, resolve_path
@@ -39,28 +42,52 @@ class PatternUse(NamedTuple):
     states: int
 
 
+class MissingFields(NamedTuple):
+    """The variable that is true if one of some fields is missing."""
+
+    variable: str
+    needed: tuple[str, ...]  # the variables of these fields
+
+
 class Rewriter:
     """Rewrites an expression; its results are attributes."""
 
-    def __init__(self, source: str, tokens: Sequence[Token]) -> None:
+    def __init__(
+        self, source: str, tokens: Sequence[Token], conditions: Sequence[Condition] = ()
+    ) -> None:
         self.references: dict[tuple[bool, Path], FieldReference] = {}
         self.patterns: list[PatternUse] = []
         self._source = source
         self._tokens = tokens
+        # The outermost of those that begin together comes first.
+        self._conditions = sorted(conditions, key=lambda each: -each.end)
+        self._variables: dict[int, str] = {}  # of the field that begins at a token
         self.text = " ".join(self._rewrite())
+        self.missing = [
+            MissingFields(f"m{number}", tuple(self._variables[at] for at in each.references))
+            for number, each in enumerate(self._conditions)
+        ]
         if sum(pattern.states for pattern in self.patterns) > PATTERN_STATES_MAX:
             at = next(token.at for token in tokens if token.text == "matches")
             raise invalid_at(source, at, "the patterns of this expression are too large")
 
     def _rewrite(self) -> Iterator[str]:
+        begins: dict[int, list[str]] = defaultdict(list)
+        for number, condition in enumerate(self._conditions):
+            value = "true" if condition.otherwise else "false"
+            begins[condition.begin].append(f"(m{number} ? {value} : (")
+        ends = Counter(condition.end for condition in self._conditions)
         index = 0
         last_variable: str | None = None
         while index < len(self._tokens):
+            yield "))" * ends[index]
+            yield from begins[index]
             name = self._free_name(index)
             if name in ("has", "message"):
                 is_test = name == "has"
                 variable, end = self._reference(index + 2 if is_test else index, is_test)
                 if variable is not None:
+                    self._variables[index] = variable
                     last_variable, index = variable, end
                     yield variable
                     continue
@@ -75,6 +102,7 @@ class Rewriter:
                 last_variable = None
             yield self._tokens[index].text
             index += 1
+        yield "))" * ends[index]
 
     def _free_name(self, index: int) -> str:
         token = self._tokens[index]

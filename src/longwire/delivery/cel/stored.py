@@ -22,12 +22,13 @@ class NoLongerValid(EvaluationError):
 class StoredExpression:
     """An expression as it was saved. Any thread may use it."""
 
-    __slots__ = ("_compiled", "_error", "_guards", "owner", "source")
+    __slots__ = ("_compiled", "_error", "_guards", "_is_filter", "owner", "source")
 
-    def __init__(self, source: str, owner: str | None = None) -> None:
+    def __init__(self, source: str, owner: str | None = None, *, is_filter: bool = False) -> None:
         """`owner` is the group that it is kept for; without one, it goes with whoever made it."""
         self.source = source
         self.owner = owner
+        self._is_filter = is_filter
         self._compiled: Expression | None = None
         self._guards: Sequence[Guard] | None = None  # stay when it is evicted
         self._error: str | None = None
@@ -59,7 +60,7 @@ class StoredExpression:
             return compiled
         if self._error is None:
             try:
-                compiled = Expression(self.source)
+                compiled = Expression(self.source, is_filter=self._is_filter)
             except InvalidExpression as error:
                 self._error = str(error)
         if compiled is None:

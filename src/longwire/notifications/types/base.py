@@ -189,7 +189,7 @@ class Params(ParamsBase, kw_only=True):
 def check_expression(source: str) -> str | None:
     """Why the expression is invalid; None if it is valid."""
     try:
-        Expression(source)
+        Expression(source, is_filter=True)
     except InvalidExpression as error:
         return str(error)
     return None

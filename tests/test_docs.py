@@ -260,7 +260,7 @@ def test_the_example_filters_are_valid():
         ),
         {"deviceName": "Cold room 7", "deviceType": "temperature", "tags": ["dairy"]},
     )
-    assert {Expression(each).matches(message) for each in shown} == {True, False}
+    assert {Expression(each, is_filter=True).matches(message) for each in shown} == {True, False}
 
 
 def test_start_and_stop_lists_the_exit_code_of_a_failed_database():

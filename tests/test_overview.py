@@ -1,11 +1,14 @@
 """The overview of a group: counts, what needs attention, and who may see which part."""
 
+import json
 from typing import Any
 from unittest.mock import ANY
 
 import pytest
 
 from longwire.store import overviews
+from tests.delivery.receiver import Receiver
+from tests.notifications.stories import Alarm
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
 
@@ -84,6 +87,109 @@ def test_connectors_that_fail_and_their_dead_letters_need_attention(world: World
     ada.invite(bob, group, ada.role("metrics.read", "device.read"))
     part = overview(bob, group)
     assert set(part) == {"asOf", "devices", "attention"} and part["attention"] == []
+
+
+def test_a_connector_fails_since_its_first_failed_attempt_also_after_a_restart(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver:
+        receiver.respond_with(503)
+        policy = {"retryPolicy": {"maxRetry": 0, "retryDelay": 1}}
+        connector = ada.connector(group, receiver.url, **policy)
+        which = {"groupId": group, "connectorId": connector}
+        alarm = Alarm(ada, receiver, group=group)
+
+        def fail(after_s: float) -> dict[str, Any]:
+            """The error after one more failure of both."""
+            failures = ok(ada.get("/connector/health", **which))["failures"]
+            world.clock.let_pass(seconds=after_s)
+            alarm.event()
+            eventually(lambda: ok(ada.get("/connector/health", **which))["failures"] > failures)
+            return dict(ok(ada.get("/connector", **which))["error"])
+
+        first = fail(0)
+        assert first["since"] == first["at"]
+        eventually(lambda: "since" in alarm.shown.get("error", {}))
+        since = alarm.shown["error"]["since"]
+        later = fail(600)
+        assert (later["since"], later["at"] > first["at"]) == (first["since"], True)
+        world.restart()
+        later = fail(600)
+        assert later["since"] == first["since"]
+        eventually(lambda: alarm.shown["error"]["at"] > later["since"])
+        assert alarm.shown["error"]["since"] == since
+        sorts = {item["what"]: item for item in overview(ada, group)["attention"]}
+        assert sorts["connectorFailing"]["since"] == first["since"]
+        # A success ends it, and the next failure begins another one.
+        receiver.respond_with(200)
+        ada.reports(device, timestamp=now_ms(world))
+        eventually(lambda: "since" not in ok(ada.get("/connector", **which))["error"])
+        receiver.respond_with(503)
+        again = fail(60)
+        assert again["since"] == again["at"] > later["at"]
+
+
+def test_a_filter_that_fails_for_most_records_needs_attention(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    typed = "message.data.celsius + 1 > 7"  # works for whole numbers
+    connector = ada.connector(group, NOWHERE, name="Warm", messageFilter=typed)
+    which = {"groupId": group, "connectorId": connector}
+    notification = ada.notification(group, NOWHERE, params={"when": "message.severity > 3"})
+
+    def report(*values: float) -> dict[str, Any] | None:
+        for value in values:
+            world.clock.let_pass(seconds=1)
+            data = json.dumps({"celsius": value})
+            ada.reports(device, data=data, timestamp=now_ms(world))
+        found: dict[str, Any] | None = ok(ada.get("/connector", **which)).get("filterFailing")
+        return found
+
+    def attention() -> dict[str, Any]:
+        return {item["what"]: item for item in overview(ada, group)["attention"]}
+
+    assert report(2) is None
+    first = report(2.5)
+    assert first is not None and (first["failed"], first["evaluated"]) == (1, 1)
+    # Records without the field are no failures, but evaluations.
+    ada.reports(device, "geoloc")
+    assert report(2) is None
+    assert attention() == {}
+    found = report(3.5, 4.5)
+    assert found is not None and (found["failed"], found["evaluated"]) == (3, 5)
+    assert found["since"] > first["since"]
+    world.restart()
+    found = report(5.5)
+    assert found is not None and (found["failed"], found["evaluated"]) == (4, 6)
+    ada.reports(device, "event", type="opened", severity="high")
+    items = attention()
+    assert set(items) == {"filterFailing", "conditionFailing"}
+    failing = items["filterFailing"]
+    assert (failing["id"], failing["name"]) == (connector, "Warm")
+    assert (failing["count"], failing["total"], failing["since"]) == (4, 7, found["since"])
+    assert "double + int is not defined" in failing["detail"]
+    assert items["conditionFailing"]["id"] == notification
+    shown = ok(ada.get("/notification", groupId=group, notificationId=notification))
+    assert (shown["filterFailing"]["failed"], shown["filterFailing"]["evaluated"]) == (1, 1)
+    # Who may not read notifications does not learn of them.
+    bob = world.person("bob")
+    ada.invite(bob, group, ada.role("metrics.read", "connector.read"))
+    assert [item["what"] for item in overview(bob, group)["attention"]] == ["filterFailing"]
+    # A disabled one needs nobody, and of a repaired one nothing is known.
+    ok(
+        ada.put(
+            "/notification", {"groupId": group, "notificationId": notification, "enabled": False}
+        )
+    )
+    ok(ada.put("/connector", {**which, "name": "Warm goods"}))
+    assert set(attention()) == {"filterFailing"}
+    changed = ok(ada.put("/connector", {**which, "messageFilter": "message.data.celsius > 600"}))
+    assert "filterFailing" not in changed
+    assert report(2.5) is None and attention() == {}
 
 
 def test_an_overview_is_counted_once_in_five_seconds_for_all_who_may_see_the_same(

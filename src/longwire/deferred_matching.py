@@ -272,9 +272,9 @@ def _store(tx: Tx, run: _Run, until: Moment, sequencer: Sequencer) -> Stored:
         woken = _store_matches(tx, run.deferral.owner_id, found, sequencer.writer)
     else:
         woken = triggers.apply_trigger_state(
-            tx, sequencer.take, found.candidates, found.errors, InlineAllowance()
+            tx, sequencer.take, found.candidates, found.filters, InlineAllowance()
         )
-    store_channels.record_filter_errors(tx, found.errors)
+    found.filters.store(tx)
     return Stored(rest, woken)
 
 

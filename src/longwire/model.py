@@ -451,7 +451,11 @@ class Channel:
     retries_max: int | None = None
     error_at: Moment | None = None
     error_message: str | None = None
-    failures: int = 0
+    failures: int = 0  # attempts in a row
+    failing_since: Moment | None = None  # the first of them
+    filter_evaluated: int = 0  # lately, as long as some evaluations of its filter fail
+    filter_failed: int = 0
+    filter_failing_since: Moment | None = None  # while most of them fail
     resend_before: Moment | None = None
 
 
@@ -540,12 +544,9 @@ class JobCounts:
     failed: int = 0
 
     def plus(self, other: "JobCounts") -> "JobCounts":
-        return JobCounts(
-            self.done + other.done,
-            self.changed + other.changed,
-            self.skipped + other.skipped,
-            self.failed + other.failed,
-        )
+        done, changed = self.done + other.done, self.changed + other.changed
+        skipped, failed = self.skipped + other.skipped, self.failed + other.failed
+        return JobCounts(done, changed, skipped, failed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ Cached for some seconds, so that many who watch the same group cost as much as o
 """
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from longwire.clock import DAY, HOUR, SECOND, Moment
 from longwire.identity import access
-from longwire.model import Actor, Scope
+from longwire.model import Actor, ChannelPurpose, Scope
 from longwire.store import overviews as store
 from longwire.store.database import Tx
 from longwire.store.device_search import EXAMINED_MAX
@@ -49,6 +49,8 @@ class ConnectorCounts:
 class AttentionKind(enum.Enum):
     CONNECTOR_FAILING = enum.auto()
     DEAD_LETTERS = enum.auto()
+    FILTER_FAILING = enum.auto()  # of a connector
+    CONDITION_FAILING = enum.auto()  # of a notification
     DEVICES_SILENT = enum.auto()
     BATTERY_LOW = enum.auto()
     CONFIGURATION_DRIFT = enum.auto()
@@ -65,6 +67,7 @@ class AttentionItem:
     id: str | None = None
     name: str | None = None
     count: int | None = None
+    total: int | None = None
     since: Moment | None = None
     detail: str | None = None
 
@@ -84,21 +87,28 @@ def get(tx: Tx, actor: Actor, group_id: str, *, subgroups: bool) -> Overview:
     scope = access.authorize_tree(tx, actor, "metrics.read", group_id, subgroups=subgroups)
     held = access.get_permissions(tx, actor, group_id)
     has_devices, has_connectors = "device.read" in held, "connector.read" in held
+    has_notifications = "notification.read" in held
     # The groups of a tree are others when the epoch of authorization is another.
-    key = (group_id, subgroups, has_devices, has_connectors, tx.auth_generation)
+    shown = has_devices, has_connectors, has_notifications
+    key = (group_id, subgroups, *shown, tx.auth_generation)
     cached = tx.caches.overviews.get(key, tx.now)
     if isinstance(cached, Overview):
         return cached
-    found = _build(tx, scope, has_devices=has_devices, has_connectors=has_connectors)
+    found = _build(tx, scope, *shown)
     tx.caches.overviews.put(key, found, tx.now + MAX_AGE)
     return found
 
 
-def _build(tx: Tx, scope: Scope, *, has_devices: bool, has_connectors: bool) -> Overview:
+def _build(
+    tx: Tx, scope: Scope, has_devices: bool, has_connectors: bool, has_notifications: bool
+) -> Overview:
     attention: list[AttentionItem] = []
     devices, connectors = None, None
     if has_connectors:
         connectors = _count_connectors(tx, scope, attention)
+    if has_connectors or has_notifications:
+        kinds = _filter_kinds(has_connectors, has_notifications)
+        attention.extend(_filter_attention(tx, scope, kinds))
     unknown = 0
     if has_devices:
         devices = _count_devices(tx, scope, attention)
@@ -188,6 +198,33 @@ def _count_connectors(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> C
     )
 
 
+def _filter_kinds(
+    has_connectors: bool, has_notifications: bool
+) -> dict[ChannelPurpose, AttentionKind]:
+    kinds = {}
+    if has_connectors:
+        kinds[ChannelPurpose.CONNECTOR] = AttentionKind.FILTER_FAILING
+    if has_notifications:
+        kinds[ChannelPurpose.NOTIFICATION] = AttentionKind.CONDITION_FAILING
+    return kinds
+
+
+def _filter_attention(
+    tx: Tx, scope: Scope, kinds: Mapping[ChannelPurpose, AttentionKind]
+) -> Iterator[AttentionItem]:
+    for each in store.list_failing_filters(tx, scope, list(kinds), LISTED_MAX):
+        yield AttentionItem(
+            kinds[each.purpose],
+            each.group_id,
+            id=each.id,
+            name=each.name,
+            count=each.failed,
+            total=each.evaluated,
+            since=each.since,
+            detail=each.error,
+        )
+
+
 def _connector_attention(
     kind: AttentionKind, problem: ConnectorProblem, count: int | None = None
 ) -> AttentionItem:
@@ -197,6 +234,6 @@ def _connector_attention(
         id=problem.id,
         name=problem.name,
         count=count,
-        since=problem.error_at,
+        since=problem.failing_since or problem.error_at,
         detail=problem.error,
     )

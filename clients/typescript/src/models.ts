@@ -138,22 +138,25 @@ export type AttemptOutcome = "delivered" | "egress_denied" | "gone" | "internal_
 /** Something that needs attention. */
 export interface Attention {
   /**
-   * `connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow`, `configurationDrift`,
-   * `unknownDevices` (that reported, but do not exist in the group) or `rejectedMessages` (of
-   * devices of the group).
+   * `connectorFailing`, `deadLetters`, `filterFailing` or `conditionFailing` (a filter of a
+   * connector, or `when` of a notification, that cannot be evaluated for most records),
+   * `devicesSilent`, `batteryLow`, `configurationDrift`, `unknownDevices` (that reported, but do
+   * not exist in the group) or `rejectedMessages` (of devices of the group).
    */
   what: AttentionKind;
   /** The id of the group. */
   groupId: string;
-  /** The connector. */
+  /** The connector or notification. */
   id?: string;
   /** Its name. */
   name?: string;
   /** How many devices or messages. */
   count?: number;
+  /** Of how many of the last records, for a filter. */
+  total?: number;
   /**
-   * When the last attempt failed, or the first device became silent, began to drift, or was
-   * reported.
+   * When the connector or the filter began to fail, or the first device became silent, began to
+   * drift, or was reported.
    */
   since?: string;
   /** The last error. */
@@ -161,7 +164,7 @@ export interface Attention {
 }
 
 /** AttentionKind */
-export type AttentionKind = "batteryLow" | "configurationDrift" | "connectorFailing" | "deadLetters" | "devicesSilent" | "rejectedMessages" | "unknownDevices";
+export type AttentionKind = "batteryLow" | "conditionFailing" | "configurationDrift" | "connectorFailing" | "deadLetters" | "devicesSilent" | "filterFailing" | "rejectedMessages" | "unknownDevices";
 
 /** Who did what to which object, and in which request. */
 export interface AuditEntry {
@@ -405,6 +408,8 @@ export interface Connector {
    * is now.
    */
   error?: ConnectorError;
+  /** Its filter cannot be evaluated for most records. Absent if it can. */
+  filterFailing?: FilterFailing;
   /** Only devices of these types; empty for all. */
   deviceTypes?: string[];
   /** Only records of these devices; empty for all. */
@@ -451,6 +456,11 @@ export interface ConnectorError {
   at?: string;
   /** What failed. */
   message?: string;
+  /**
+   * When it began to fail: the first failed attempt since the last success. Absent if the last
+   * attempt succeeded.
+   */
+  since?: string;
 }
 
 /** The status of one delivery. */
@@ -1369,6 +1379,16 @@ export interface FieldProblem {
   field: string;
   /** What is wrong with it. */
   message: string;
+}
+
+/** That the filter cannot be evaluated for most records, which are not sent. */
+export interface FilterFailing {
+  /** Since when. */
+  since: string;
+  /** For how many of the last records it failed. */
+  failed: number;
+  /** For how many of the last records it was evaluated; about 100 to 200 are looked at. */
+  evaluated: number;
 }
 
 /** A page of the devices that were found. */
@@ -2346,6 +2366,8 @@ export interface Notification {
   lastSentAt?: string;
   /** The last failure. */
   error?: NotificationError;
+  /** `when` cannot be evaluated for most of what it is asked for. Absent if it can. */
+  filterFailing?: FilterFailing;
 }
 
 /** A page of notifications. */
@@ -2376,6 +2398,11 @@ export interface NotificationError {
   at?: string;
   /** What failed. */
   message?: string;
+  /**
+   * When it began to fail: the first failed attempt since the last success. Absent if the last
+   * attempt succeeded.
+   */
+  since?: string;
 }
 
 /** A notification to create. */
@@ -2632,6 +2659,8 @@ export interface PreviewItem {
    * it is forwarded.
    */
   code?: NotSent;
+  /** A field that the filter names and the record does not have. */
+  missingField?: string;
   /** What would be sent. */
   request?: PreviewRequest;
   /** In the preview of a draft: whether the saved connector forwards it. */

@@ -1,6 +1,6 @@
 // A list of any length: only the rows in view are in the document. Rows are chosen with j and k,
 // selected with x, opened with Enter. Below 640 px a row becomes a card of two lines.
-import { memo, useCallback, useEffect, useRef, type CSSProperties, type KeyboardEvent, type ReactNode, type Ref } from "react";
+import { memo, useCallback, useEffect, useId, useRef, type CSSProperties, type KeyboardEvent, type ReactNode, type Ref } from "react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { SelectionState } from "./selection";
 import { isShortcut, useShortcuts } from "./keys";
@@ -95,6 +95,9 @@ interface TableRowProps {
 // Rendered again only when something of it has changed: a list is rendered for every step of scrolling.
 const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top, height, columns, template, className, head, isLink, isChosen, actions }: TableRowProps) {
   const isSelectable = isChosen !== undefined;
+  const id = useId();
+  // What a row is called by: its checkbox is named after it.
+  const title = columns.find((each) => each.card === "title") ?? columns[0];
   const place = { transform: `translateY(${top}px)`, ...(height === undefined ? { minHeight: CARD_PX } : { height }) };
   const common = { ref, role: "row", "data-index": index, tabIndex: isTabStop ? 0 : -1, "aria-rowindex": index + 1 } as const;
   if (head !== undefined)
@@ -117,11 +120,11 @@ const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top
     >
       {isSelectable && (
         <div role="gridcell">
-          <input type="checkbox" aria-label="Select" checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
+          <input type="checkbox" id={`${id}select`} aria-label="Select" aria-labelledby={`${id}select ${id}title`} checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
         </div>
       )}
       {columns.map((column) => (
-        <div key={column.id} role="gridcell" className={column.align === "end" ? "cell-end" : undefined} data-card={column.card ?? "none"}>
+        <div key={column.id} id={column === title ? `${id}title` : undefined} role="gridcell" className={column.align === "end" ? "cell-end" : undefined} data-card={column.card ?? "none"}>
           {column.cell(row as never)}
         </div>
       ))}

@@ -1,17 +1,18 @@
 """What connectors and notifications have in common on the wire: both have a channel."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from longwire.api.types import parse_version
-from longwire.dates import format_date
+from longwire.dates import format_date, format_optional_date
 from longwire.delivery.channel_owners import OwnerKind
 from longwire.delivery.destinations import parameters
 from longwire.errors import not_found
 from longwire.model import Channel, ChannelOwner
-from longwire.web.fields import Body, DateText, Reply
+from longwire.web.fields import Body, Count, DateText, Reply
 from longwire.web.routing import RequestContext
 from longwire.web.validation import decode_text
 
@@ -23,6 +24,33 @@ class ChannelError(Reply):
 
     at: DateText | None = None
     message: str | None = None
+    since: (
+        Annotated[
+            DateText,
+            Meta(
+                description="When it began to fail: the first failed attempt since the last"
+                " success. Absent if the last attempt succeeded."
+            ),
+        ]
+        | None
+    ) = None
+
+
+class FilterFailing(Reply, kw_only=True):
+    """That the filter cannot be evaluated for most records, which are not sent."""
+
+    since: Annotated[DateText, Meta(description="Since when.")]
+    failed: Annotated[
+        Count, Meta(description="For how many of the last records it failed.", examples=[86])
+    ]
+    evaluated: Annotated[
+        Count,
+        Meta(
+            description="For how many of the last records it was evaluated; about 100 to 200 are"
+            " looked at.",
+            examples=[100],
+        ),
+    ]
 
 
 E = TypeVar("E", bound=ChannelError)
@@ -58,13 +86,28 @@ def channel_fields(owner: ChannelOwner, params: str) -> dict[str, Any]:
         "device_types": list(owner.device_types),
         "enabled": channel.is_enabled,
         "tags": list(owner.tags),
+        "filter_failing": filter_failing(channel),
     }
 
 
 def last_error(channel: Channel, error_type: type[E]) -> E | None:
     if channel.error_at is None:
         return None
-    return error_type(at=format_date(channel.error_at), message=channel.error_message)
+    return error_type(
+        at=format_date(channel.error_at),
+        message=channel.error_message,
+        since=format_optional_date(channel.failing_since) if channel.failures else None,
+    )
+
+
+def filter_failing(channel: Channel) -> FilterFailing | None:
+    if channel.filter_failing_since is None:
+        return None
+    return FilterFailing(
+        since=format_date(channel.filter_failing_since),
+        failed=channel.filter_failed,
+        evaluated=channel.filter_evaluated,
+    )
 
 
 def describe_params(kind: OwnerKind[Any, Any], type_name: str) -> str:

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from longwire.api.channels import (
     ChannelError,
+    FilterFailing,
     channel_fields,
     describe_params,
     draft_fields,
@@ -121,6 +122,7 @@ class Connector(Reply, kw_only=True):
     updated_by: str
     created_by: str
     error: ConnectorError | None = None
+    filter_failing: FilterFailing | None = None
     device_types: list[str] | None = None
     device_ids: list[str] | None = None
     enabled: bool | None = None

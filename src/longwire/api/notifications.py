@@ -7,6 +7,7 @@ from msgspec import Meta, field
 
 from longwire.api.channels import (
     ChannelError,
+    FilterFailing,
     channel_fields,
     describe_params,
     draft_fields,
@@ -93,6 +94,7 @@ class Notification(Reply, kw_only=True):
     last_fired_at: DateText | None = None
     last_sent_at: DateText | None = None
     error: NotificationError | None = None
+    filter_failing: FilterFailing | None = None
 
 
 class NotificationConnection(Reply):

@@ -15,6 +15,8 @@ from longwire.web.routing import RequestContext, Route
 _KIND_NAMES = {
     AttentionKind.CONNECTOR_FAILING: "connectorFailing",
     AttentionKind.DEAD_LETTERS: "deadLetters",
+    AttentionKind.FILTER_FAILING: "filterFailing",
+    AttentionKind.CONDITION_FAILING: "conditionFailing",
     AttentionKind.DEVICES_SILENT: "devicesSilent",
     AttentionKind.BATTERY_LOW: "batteryLow",
     AttentionKind.CONFIGURATION_DRIFT: "configurationDrift",
@@ -86,7 +88,9 @@ class Attention(Reply):
         str,
         words("AttentionKind", _KIND_NAMES.values()),
         Meta(
-            description="`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow`,"
+            description="`connectorFailing`, `deadLetters`, `filterFailing` or"
+            " `conditionFailing` (a filter of a connector, or `when` of a notification, that cannot"
+            " be evaluated for most records), `devicesSilent`, `batteryLow`,"
             " `configurationDrift`, `unknownDevices` (that reported, but do not exist in the group)"
             " or `rejectedMessages` (of devices of the group).",
             examples=["connectorFailing"],
@@ -96,18 +100,26 @@ class Attention(Reply):
     id: (
         Annotated[
             str,
-            Meta(description="The connector.", examples=["con_vzpeqxr5mxjrq2uy6ct3mlgw"]),
+            Meta(
+                description="The connector or notification.",
+                examples=["con_vzpeqxr5mxjrq2uy6ct3mlgw"],
+            ),
         ]
         | None
     ) = None
     name: Annotated[str, Meta(description="Its name.", examples=["To the cellar"])] | None = None
-    count: Annotated[Count, Meta(description="How many devices or messages.")] | None = None
+    count: Annotated[Count, Meta(description="How many devices, messages or records.")] | None = (
+        None
+    )
+    total: (
+        Annotated[Count, Meta(description="Of how many of the last records, for a filter.")] | None
+    ) = None
     since: (
         Annotated[
             DateText,
             Meta(
-                description="When the last attempt failed, or the first device became silent,"
-                " began to drift, or was reported."
+                description="When the connector or the filter began to fail, or the first device"
+                " became silent, began to drift, or was reported."
             ),
         ]
         | None
@@ -189,6 +201,7 @@ def _attention_wire(item: AttentionItem) -> Attention:
         id=item.id,
         name=item.name,
         count=item.count,
+        total=item.total,
         since=format_optional_date(item.since),
         detail=item.detail,
     )

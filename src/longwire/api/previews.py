@@ -17,6 +17,7 @@ from longwire.dates import format_date
 from longwire.delivery import previews
 from longwire.delivery.connectors import ConnectorDraft
 from longwire.delivery.egress import Egress
+from longwire.delivery.matching import Mismatch
 from longwire.delivery.previews import NOT_SENT, PreviewedRecord, WantedRecords
 from longwire.errors import invalid_field
 from longwire.fleet.codec_guard import CODEC_THREADS

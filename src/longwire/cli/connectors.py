@@ -38,6 +38,8 @@ def connectors_command(chosen: Settings, as_json: bool) -> None:
                     "failed": backlog.failed if backlog else 0,
                     "oldest": format_optional_date(backlog.oldest) if backlog else None,
                     "failuresInARow": each.failures,
+                    "failingSince": format_optional_date(each.failing_since),
+                    "filterFailingSince": format_optional_date(each.filter_failing_since),
                     "errorAt": format_optional_date(each.error_at),
                     "error": each.error_message,
                 }
@@ -47,6 +49,6 @@ def connectors_command(chosen: Settings, as_json: bool) -> None:
     rows = run_read(chosen, work)
     shown = (
         *("id", "group", "purpose", "type", "enabled", "queued", "sending", "failed", "oldest"),
-        *("failuresInARow", "errorAt", "error"),
+        *("failuresInARow", "failingSince", "filterFailingSince", "errorAt", "error"),
     )
     print_table(rows, shown, as_json)

@@ -193,6 +193,9 @@ def update_connector(
         locks.acquire_lock(tx, "connectors of group", group_id)  # for the limit below
     rules = _draft_rules(parse, egress)
     before, connector = KIND.update(tx, actor, group_id, connector_id, draft, rules)
+    if connector.message_filter != before.message_filter:
+        store_channels.reset_filter_outcomes(tx, connector.number)
+        connector = CONNECTORS.get_by_numbers(tx, [connector.number])[connector.number]
     if _estimate_size(connector) > _estimate_size(before):
         _require_room_for_settings(tx, group_id, quotas)
     return _view(tx, actor, connector)

@@ -20,6 +20,7 @@ from longwire.delivery.cel.expressions import (
 )
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.filter_index import Filter, FilterIndex
+from longwire.delivery.filter_outcomes import FilterOutcomes
 from longwire.model import ChannelPurpose, Connector
 from longwire.records import Record
 from longwire.store import connectors as store_connectors
@@ -118,7 +119,7 @@ class MatchResult(msgspec.Struct, frozen=True):
 
     deliveries: list[NewDelivery]
     groups: Counter[int]  # number of deliveries, by the group of their connectors
-    errors: dict[int, str]  # by connector
+    filters: FilterOutcomes
     deferred: DeferralRanges  # records whose filters are evaluated after the commit
 
 
@@ -164,15 +165,17 @@ class GroupMatchers:
 
 def build_matcher(connector: Connector, owner: str | None = None) -> Matcher:
     """`owner` is the group that its filter is kept compiled for, if it is."""
+    expression: StoredExpression | None = None
+    if connector.message_filter:
+        expression = StoredExpression(connector.message_filter, owner, is_filter=True)
+        expression.fails_at_times = connector.channel.filter_failed > 0
     return Matcher(
         connector.number,
         connector.group_id,
         connector.channel.created_at,
         frozenset(connector.device_types),
         frozenset(connector.device_ids),
-        StoredExpression(connector.message_filter, owner, is_filter=True)
-        if connector.message_filter
-        else None,
+        expression,
     )
 
 
@@ -244,7 +247,7 @@ def match_records(
     allowance: InlineAllowance,
 ) -> MatchResult:
     """The deliveries that these records cause, and what is left for later."""
-    result = MatchResult([], Counter(), {}, DeferralRanges(ChannelPurpose.CONNECTOR))
+    result = MatchResult([], Counter(), FilterOutcomes(), DeferralRanges(ChannelPurpose.CONNECTOR))
     matchers = {group: get_matchers(tx, group) for group in {each.group_id for each in devices}}
     if not any(matchers.values()):
         return result
@@ -312,11 +315,15 @@ def _evaluate(
             if prepared is None or not allowance.take(matcher.group_id, prepared.cost_us):
                 result.deferred.add(matcher.group_id, row)
                 return
-            if prepared.matches():
-                yield matcher
+            is_true = prepared.matches()
         except EvaluationError as error:
             # A filter that cannot be evaluated does not match, and its connector shows the error.
-            result.errors[matcher.number] = str(error)
+            result.filters.add_failure(matcher.number, matcher.expression, str(error))
+            continue
+        if matcher.expression is not None:
+            result.filters.add_value(matcher.number, matcher.expression)
+        if is_true:
+            yield matcher
 
 
 # --- after the commit ---
@@ -326,7 +333,7 @@ class DeferredMatches(msgspec.Struct):
     """What the deferred evaluation of some records has found so far."""
 
     deliveries: list[NewDelivery] = []
-    errors: dict[int, str] = {}
+    filters: FilterOutcomes = msgspec.field(default_factory=FilterOutcomes)
     done_seq: int | None = None  # the last record that was evaluated
 
     @property
@@ -335,7 +342,7 @@ class DeferredMatches(msgspec.Struct):
 
     def clear(self) -> None:
         """Drop what was stored."""
-        self.deliveries, self.errors, self.done_seq = [], {}, None
+        self.deliveries, self.filters, self.done_seq = [], FilterOutcomes(), None
 
     def add(self, matchers: Iterable[Matcher], row: RecordRow, context: str) -> None:
         self.deliveries += [build_delivery(each.number, row, context) for each in matchers]
@@ -349,10 +356,14 @@ class DeferredMatches(msgspec.Struct):
         context: str,
     ) -> None:
         try:
-            if expression.matches(message):
-                self.add([matcher], row, context)
+            is_true = expression.matches(message)
         except EvaluationError as error:
-            self.errors[matcher.number] = str(error)
+            self.filters.add_failure(matcher.number, matcher.expression, str(error))
+            return
+        if matcher.expression is not None:
+            self.filters.add_value(matcher.number, matcher.expression)
+        if is_true:
+            self.add([matcher], row, context)
 
 
 def match_deferred(

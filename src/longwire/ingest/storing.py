@@ -28,7 +28,6 @@ from longwire.notifications import triggers
 from longwire.records import ArrivalSource, EventRecord, digest_record
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
 from longwire.store import arrival_horizon, connector_minutes, receptions, reporting_devices
-from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import records as store
 from longwire.store.database import Tx
@@ -76,7 +75,7 @@ def store_requests(
                 receptions.insert(tx, sequencer.writer, received)
     batteries = store_batteries(tx, messages, devices)
     store_configurations(tx, requests, rows, fresh, devices)
-    store_channels.record_filter_errors(tx, matched.errors)
+    matched.filters.store(tx)
     matched.deferred.insert(tx)
     woken = {delivery.channel_number for delivery in matched.deliveries}
     woken |= triggers.evaluate_triggers(

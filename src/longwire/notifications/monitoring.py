@@ -15,6 +15,7 @@ import structlog
 from longwire.clock import SECOND, Moment
 from longwire.dates import format_date
 from longwire.delivery.budgets import InlineAllowance
+from longwire.delivery.filter_outcomes import FilterOutcomes
 from longwire.errors import LongwireError
 from longwire.notifications import trigger_states
 from longwire.notifications.firing import TakeSequenceNumbers
@@ -26,7 +27,6 @@ from longwire.notifications.trigger_states import (
     DEVICE_SILENT,
 )
 from longwire.notifications.triggers import (
-    FilterErrors,
     TriggerCandidate,
     apply_trigger_state,
     matches_condition,
@@ -73,7 +73,7 @@ class MonitoringStep(msgspec.Struct, frozen=True):
     subjects: list[int]  # those whose state may have changed
     checked: int = 0  # how many devices were read
     next_after: int | None = None  # where the next step starts; None after the last
-    filter_error: str | None = None  # why `when` could not be evaluated
+    filters: FilterOutcomes = msgspec.field(default_factory=FilterOutcomes)
 
 
 class MonitoringRound(msgspec.Struct, frozen=True):
@@ -125,9 +125,8 @@ async def _check_some(
     database: Database, rule: Rule, after: int, take_seqs: TakeSequenceNumbers, wake: Wake
 ) -> MonitoringStep:
     step = await database.read(partial(_read_step, rule=rule, after=after))
-    if step.filter_error is not None:
-        record = partial(_record_error, number=rule.number, reason=step.filter_error)
-        await database.write(record)
+    if step.filters.failures:
+        await database.write(partial(_record_failures, filters=step.filters))
     for start in range(0, len(step.subjects), CHANGES_PER_STEP_MAX):
         some = step.subjects[start : start + CHANGES_PER_STEP_MAX]
         changes = partial(notify_changes, rule=rule, only=some, take_seqs=take_seqs)
@@ -161,26 +160,31 @@ def _read_step(tx: Tx, rule: Rule, after: int) -> MonitoringStep:
     else:
         health = store.list_connector_health(tx, rule.number, rule.group_id)
         candidates = _check_health(tx, rule, health)
-    errors: FilterErrors = {}
+    filters = FilterOutcomes()
     allowance = InlineAllowance(us_per_group_max=US_PER_STEP_MAX, us_max=US_PER_STEP_MAX)
-    subjects = [each.subject for each in candidates if _may_fire(each, errors, allowance)]
-    return MonitoringStep(subjects, checked, next_after, errors.get(rule.number))
+    subjects = [each.subject for each in candidates if _may_fire(each, filters, allowance)]
+    return MonitoringStep(subjects, checked, next_after, filters)
 
 
 def _may_fire(
-    candidate: TriggerCandidate, errors: FilterErrors, allowance: InlineAllowance
+    candidate: TriggerCandidate, filters: FilterOutcomes, allowance: InlineAllowance
 ) -> bool:
     policy = candidate.rule.policy
     starts = policy is not None and policy.notifies_start and candidate.is_active
-    return not starts or matches_condition(candidate.rule, candidate.message, errors, allowance)
+    return not starts or matches_condition(candidate.rule, candidate.message, filters, allowance)
 
 
-def _record_error(tx: Tx, number: int, reason: str) -> None:
-    """Store why `when` could not be evaluated, unless that is stored already."""
-    known = store_channels.get_by_numbers(tx, [number]).get(number)
-    text = store_channels.describe_filter_error(reason)
-    if known is not None and known.error_message != text:
-        store_channels.record_filter_errors(tx, {number: reason})
+def _record_failures(tx: Tx, filters: FilterOutcomes) -> None:
+    """Store that `when` could not be evaluated, unless that is stored already.
+
+    The same subjects are checked again in every round, and count once.
+    """
+    known = store_channels.get_by_numbers(tx, list(filters.failures))
+    if any(
+        each.error_message != store_channels.describe_filter_error(filters.failures[each.number])
+        for each in known.values()
+    ):
+        filters.store(tx)
 
 
 def notify_changes(
@@ -202,9 +206,9 @@ def notify_changes(
         numbers = [store.connector_subject(each) for each in only]
         health = store.list_connector_health(tx, rule.number, rule.group_id, numbers)
         candidates = _check_health(tx, current, health)
-    errors: FilterErrors = {}
-    ready = apply_trigger_state(tx, take_seqs, candidates, errors, InlineAllowance())
-    store_channels.record_filter_errors(tx, errors)
+    filters = FilterOutcomes()
+    ready = apply_trigger_state(tx, take_seqs, candidates, filters, InlineAllowance())
+    filters.store(tx)
     return ready
 
 

@@ -27,6 +27,7 @@ from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import Params, SendingConfig
 from longwire.quotas import Quotas
+from longwire.store import channels as store_channels
 from longwire.store import locks, reporting_devices
 from longwire.store import notifications as store
 from longwire.store.database import Tx
@@ -112,6 +113,9 @@ def update_notification(
         _require_room_for_params(tx, group_id, quotas)
     if _condition(tx, after) != _condition(tx, before):
         store.delete_states(tx, after.number)
+    if draft.params is not None and _when(tx, after) != _when(tx, before):
+        store_channels.reset_filter_outcomes(tx, after.number)
+        after = store.NOTIFICATIONS.get_by_numbers(tx, [after.number])[after.number]
     return KIND.view(tx, actor, after)
 
 
@@ -137,6 +141,10 @@ def _condition(tx: Tx, notification: Notification) -> tuple[object, ...]:
     if notification.reason not in FENCED:
         return notification.reason, None
     return notification.reason, KIND.open_params(tx, notification.channel).geofence
+
+
+def _when(tx: Tx, notification: Notification) -> str | None:
+    return KIND.open_params(tx, notification.channel).when
 
 
 # --- drafts ---

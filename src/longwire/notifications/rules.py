@@ -145,15 +145,17 @@ def _get_rule(tx: Tx, notification: Notification) -> Rule:
 def compile_rule(tx: Tx, notification: Notification) -> Rule:
     channel = notification.channel
     params, geofence = _open_params(tx, channel)
+    when: StoredExpression | None = None
+    if params.when:
+        when = StoredExpression(params.when, channel.group_id, is_filter=True)
+        when.fails_at_times = channel.filter_failed > 0
     return Rule(
         number=channel.number,
         group_id=channel.group_id,
         reason=notification.reason,
         device_id=notification.device_id,
         device_types=frozenset(notification.device_types),
-        when=StoredExpression(params.when, channel.group_id, is_filter=True)
-        if params.when
-        else None,
+        when=when,
         schedule=schedules.decode_schedule(notification.schedule)
         if notification.schedule
         else None,

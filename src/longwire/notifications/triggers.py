@@ -17,6 +17,7 @@ from longwire.dates import format_date
 from longwire.delivery.budgets import INLINE_US_PER_GROUP_MAX, TOO_EXPENSIVE, InlineAllowance
 from longwire.delivery.cel.cost import DATA_LEVELS_MAX
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
+from longwire.delivery.filter_outcomes import FilterOutcomes
 from longwire.delivery.matching import US_PER_KIB, build_device_context
 from longwire.model import ChannelPurpose
 from longwire.notifications import trigger_states
@@ -39,7 +40,6 @@ from longwire.notifications.trigger_states import (
     Transition,
 )
 from longwire.records import DataRecord, EventRecord, GeolocRecord, Record, RecordKind
-from longwire.store import channels as store_channels
 from longwire.store import notifications as store
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
@@ -51,8 +51,6 @@ from longwire.store.reporting_devices import ReportingDevice
 COMPILED_INLINE_US = INLINE_US_PER_GROUP_MAX / 4  # charged for what has to be compiled at once
 US_PER_RULE = 5.0  # estimated CPU time: device, schedule, geofence
 STATELESS_ALERT = AlertStatus()
-
-FilterErrors = dict[int, str]  # by notification: why its `when` could not be evaluated
 
 
 class BatteryReading(msgspec.Struct, frozen=True):
@@ -112,14 +110,14 @@ def evaluate_triggers(
     with allowance.measuring():
         candidates = list(scanner.scan(rows, devices, allowance, deferred))
     candidates += [each for battery in batteries for each in scanner.scan_battery(battery)]
-    errors = scanner.errors
+    filters = scanner.filters
     # Levels of batteries are not deferred. What filters have used up must not hide one of them.
     condition_allowance = allowance.renew()
     with condition_allowance.measuring():
-        ready = apply_trigger_state(tx, take_seqs, candidates, errors, condition_allowance)
+        ready = apply_trigger_state(tx, take_seqs, candidates, filters, condition_allowance)
     condition_allowance.settle()
     deferred.insert(tx)
-    store_channels.record_filter_errors(tx, errors)
+    filters.store(tx)
     return ready
 
 
@@ -127,7 +125,7 @@ class DeferredCandidates(msgspec.Struct):
     """What the deferred evaluation of some records has found so far."""
 
     candidates: list[TriggerCandidate] = []
-    errors: FilterErrors = {}
+    filters: FilterOutcomes = msgspec.field(default_factory=FilterOutcomes)
     done_seq: int | None = None  # the last record that was evaluated
 
     @property
@@ -136,10 +134,10 @@ class DeferredCandidates(msgspec.Struct):
 
     def clear(self) -> None:
         """Drop what was stored."""
-        self.candidates, self.errors, self.done_seq = [], {}, None
+        self.candidates, self.filters, self.done_seq = [], FilterOutcomes(), None
 
-    def add(self, candidate: TriggerCandidate | None, errors: FilterErrors) -> None:
-        self.errors.update(errors)
+    def add(self, candidate: TriggerCandidate | None, filters: FilterOutcomes) -> None:
+        self.filters.add_all(filters)
         if candidate is None:
             return
         # Rendering is as costly as a condition, and needs no transaction either.
@@ -156,7 +154,8 @@ def evaluate_deferred(
     for record in records:
         scanner = TriggerScanner(now, {record.device.group_id: rules})
         for observation in scanner.list_observations(record.row, record.device):
-            found.add(scanner.check(observation), scanner.errors)
+            scanner.filters = FilterOutcomes()
+            found.add(scanner.check(observation), scanner.filters)
             yield
         found.done_seq = record.row.seq
         yield
@@ -184,7 +183,7 @@ class TriggerScanner:
     def __init__(self, now: Moment, rules: Mapping[str, GroupRules | None]) -> None:
         self._now = now
         self._rules = rules
-        self.errors: FilterErrors = {}
+        self.filters = FilterOutcomes()
         self._open: dict[int, bool] = {}
 
     def scan(
@@ -222,7 +221,8 @@ class TriggerScanner:
             try:
                 cost_us = observation.estimate_us()
             except EvaluationError as error:
-                self.errors[observation.rule.number] = str(error)
+                rule = observation.rule
+                self.filters.add_failure(rule.number, rule.when, str(error))
                 continue
             if not allowance.take(device.group_id, cost_us):
                 return None
@@ -237,7 +237,7 @@ class TriggerScanner:
                     return None
                 candidate = candidate.render()
                 if texts.error is not None:
-                    self.errors[candidate.rule.number] = texts.error
+                    self.filters.add_error(candidate.rule.number, texts.error)
             found.append(candidate)
         return found
 
@@ -268,7 +268,7 @@ class TriggerScanner:
         """Evaluate `when` and the geofence."""
         rule, row, device = observation.rule, observation.row, observation.device
         # A fix that `when` rejects, perhaps as too inaccurate, is no observation.
-        if not matches_condition(rule, observation.message, self.errors):
+        if not matches_condition(rule, observation.message, self.filters):
             return None
         is_active: bool | None = None
         at: Moment = 0
@@ -278,7 +278,7 @@ class TriggerScanner:
             try:
                 is_inside = rule.fence.contains(*observation.position)
             except UnusableFence as error:
-                self.errors[rule.number] = str(error)
+                self.filters.add_error(rule.number, str(error))
                 return None
             is_active = is_inside == (rule.reason == GEOFENCE_ENTER)
             at = min(row.ts, self._now)
@@ -368,12 +368,12 @@ def apply_trigger_state(
     tx: Tx,
     take_seqs: TakeSequenceNumbers,
     candidates: Sequence[TriggerCandidate],
-    errors: FilterErrors,
+    filters: FilterOutcomes,
     allowance: InlineAllowance,
 ) -> set[int]:
     """Fire what was not sent before; returns the channels that have something to send.
 
-    Failed evaluations of `when` are added to `errors`. Beyond the commit's quota, alerts with a
+    Failed evaluations of `when` are added to `filters`. Beyond the commit's quota, alerts with a
     duration are deferred to the next observation; of events, the last message counts the others.
     """
     if not candidates:
@@ -389,7 +389,7 @@ def apply_trigger_state(
         status: AlertStatus | None = STATELESS_ALERT
         state = states.get(candidate.key)
         if state is not None:
-            after, status = _advance(candidate, state, tx.now, errors, allowance)
+            after, status = _advance(candidate, state, tx.now, filters, allowance)
             has_duration = candidate.is_active is not None
             if status and has_duration and quota.is_used_up(candidate.rule, fired):
                 after, status = trigger_states.defer_alert(state, after, status), None
@@ -407,29 +407,29 @@ def _advance(
     candidate: TriggerCandidate,
     state: NotificationState,
     now: Moment,
-    errors: FilterErrors,
+    filters: FilterOutcomes,
     allowance: InlineAllowance,
 ) -> Transition:
     rule, policy = candidate.rule, candidate.rule.policy
     if candidate.is_active is None or policy is None:
         return trigger_states.apply_event(state, now, rule.throttle)
     if _may_start_alert(candidate, state, policy) and not _meets_condition(
-        candidate, errors, allowance
+        candidate, filters, allowance
     ):
         return state, None
     after, status = trigger_states.apply_observation(
         state, policy, candidate.at, now, rule.throttle, is_active=candidate.is_active
     )
-    if status and not policy.notifies_start and not _meets_condition(candidate, errors, allowance):
+    if status and not policy.notifies_start and not _meets_condition(candidate, filters, allowance):
         return after, None
     return after, status
 
 
 def _meets_condition(
-    candidate: TriggerCandidate, errors: FilterErrors, allowance: InlineAllowance
+    candidate: TriggerCandidate, filters: FilterOutcomes, allowance: InlineAllowance
 ) -> bool:
     return candidate.is_condition_met or matches_condition(
-        candidate.rule, candidate.message, errors, allowance
+        candidate.rule, candidate.message, filters, allowance
     )
 
 
@@ -442,28 +442,32 @@ def _may_start_alert(
 def matches_condition(
     rule: Rule,
     message: Mapping[str, Any],
-    errors: FilterErrors,
+    filters: FilterOutcomes,
     allowance: InlineAllowance | None = None,
 ) -> bool:
-    """Whether `when` is true; a failed evaluation counts as false and is added to `errors`.
+    """Whether `when` is true; how that went is added to `filters`.
 
-    So does one that exceeds the allowance: it is observed again. A few are compiled in each
-    transaction, however costly that is.
+    A failed evaluation counts as false. So does one that exceeds the allowance: it is observed
+    again. A few are compiled in each transaction, however costly that is.
     """
+    if rule.when is None:
+        return True
     try:
-        if allowance is not None and rule.when is not None:
+        if allowance is not None:
             compile_us = min(rule.when.compile_us, COMPILED_INLINE_US)
             if not allowance.take(rule.group_id, compile_us):
-                raise EvaluationError(TOO_EXPENSIVE)
-        prepared = rule.prepare(message)
-        if prepared is None:
-            return True
+                filters.add_error(rule.number, TOO_EXPENSIVE)
+                return False
+        prepared = rule.when.prepare(message)
         if allowance is not None and not allowance.take(rule.group_id, prepared.cost_us):
-            raise EvaluationError(TOO_EXPENSIVE)
-        return prepared.matches()
+            filters.add_error(rule.number, TOO_EXPENSIVE)
+            return False
+        is_true = prepared.matches()
     except EvaluationError as error:
-        errors[rule.number] = str(error)
+        filters.add_failure(rule.number, rule.when, str(error))
         return False
+    filters.add_value(rule.number, rule.when)
+    return is_true
 
 
 def _build_firing(candidate: TriggerCandidate, status: AlertStatus) -> Firing:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -64,9 +64,28 @@ where number {listed}
 
 RESET_FAILURES = """
 update channel
-set failures = 0
+set failures = 0,
+    failing_since = null
 where number = :number
     and failures > 0
+"""
+
+# Of about the last hundred evaluations: where there are more, both are halved.
+FILTER_EVALUATIONS_MAX = 200
+COUNT_FILTER_OUTCOMES = f"""
+update channel
+set filter_evaluated = (filter_evaluated + :evaluated)
+        / case when filter_evaluated + :evaluated > {FILTER_EVALUATIONS_MAX} then 2 else 1 end,
+    filter_failed = (filter_failed + :failed)
+        / case when filter_evaluated + :evaluated > {FILTER_EVALUATIONS_MAX} then 2 else 1 end,
+    filter_failing_since =
+        case when (filter_failed + :failed) * 2 > filter_evaluated + :evaluated
+            then coalesce(filter_failing_since, :now)
+        end,
+    error_at = case when :failed > 0 then :now else error_at end,
+    error_message = case when :failed > 0 then :error else error_message end
+where number = :number
+returning filter_failed
 """
 
 RECORD_ERROR = """
@@ -153,7 +172,7 @@ def insert(tx: Tx, channel: Channel) -> Channel:
 def save(tx: Tx, channel: Channel) -> None:
     """Update a channel, under a new version; its health is not changed."""
     values = _row(channel) | {"version": _table.c.version + 1}
-    for name in ("error_at", "error_message", "failures", "resend_before"):
+    for name in _HEALTH:
         del values[name]
     _update(tx, channel.number, values)
 
@@ -204,13 +223,42 @@ def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
 
 
 def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
-    """Count failed attempts, and keep the last error."""
+    """Count failed attempts, and keep the last error and when the first one failed."""
+    # The release before counts without this moment.
+    began_at = sa.func.coalesce(_table.c.failing_since, _table.c.error_at, tx.now)
     values = {
         "error_at": tx.now,
         "error_message": message,
         "failures": _table.c.failures + failures,
+        "failing_since": sa.case((_table.c.failures == 0, tx.now), else_=began_at),
     }
     _update(tx, number, values)
+
+
+class FilterCounts(NamedTuple):
+    """How often a filter was evaluated, how often it had no value, and why the last time."""
+
+    evaluated: int
+    failed: int
+    reason: str
+
+
+def count_filter_outcomes(tx: Tx, number: int, counts: FilterCounts) -> bool:
+    """Count them; whether the filter had no value for some of the last records."""
+    values = {
+        "number": number,
+        "now": tx.now,
+        "evaluated": counts.evaluated,
+        "failed": counts.failed,
+        "error": describe_filter_error(counts.reason),
+    }
+    rows = tx.fetch_raw(COUNT_FILTER_OUTCOMES, values)
+    return any(row[0] for row in rows)
+
+
+def reset_filter_outcomes(tx: Tx, number: int) -> None:
+    """The filter is another one."""
+    _update(tx, number, {"filter_evaluated": 0, "filter_failed": 0, "filter_failing_since": None})
 
 
 def record_filter_errors(tx: Tx, errors: Mapping[int, str]) -> None:
@@ -346,6 +394,17 @@ def list_names(tx: Tx) -> dict[int, str | None]:
 # --- rows to values and back ---
 
 _FIELDS = tuple(field.name for field in fields(Channel))
+# What a change by a user leaves as it is.
+_HEALTH = (
+    "error_at",
+    "error_message",
+    "failures",
+    "failing_since",
+    "filter_evaluated",
+    "filter_failed",
+    "filter_failing_since",
+    "resend_before",
+)
 
 
 def _row(channel: Channel) -> dict[str, Any]:

@@ -101,7 +101,7 @@ limit :most
 )
 
 _SELECT_CONNECTOR = """
-select c.number, c.id, c.group_id, n.name, c.error_at, c.error_message
+select c.number, c.id, c.group_id, n.name, c.error_at, c.error_message, c.failing_since
 from channel c
 join connector n on n.channel_number = c.number"""
 
@@ -111,10 +111,36 @@ where c.group_id {{listed}}
     and c.deleted_at is null
     and c.is_enabled
     and c.failures > 0
-order by c.error_at, c.number
+order by coalesce(c.failing_since, c.error_at), c.number
 limit :most
 """,
     listed=in_array("homes"),
+)
+
+LIST_FAILING_FILTERS = dialect_sql(
+    """
+select
+    c.id,
+    c.purpose,
+    c.group_id,
+    coalesce(n.name, m.name),
+    c.filter_failing_since,
+    c.filter_failed,
+    c.filter_evaluated,
+    c.error_message
+from channel c
+left join connector n on n.channel_number = c.number
+left join notification m on m.channel_number = c.number
+where c.group_id {listed}
+    and c.deleted_at is null
+    and c.is_enabled
+    and c.purpose {purposes}
+    and c.filter_failing_since is not null
+order by c.filter_failing_since, c.number
+limit :most
+""",
+    listed=in_array("homes"),
+    purposes=in_array("purposes"),
 )
 
 LIST_BY_NUMBER = dialect_sql(
@@ -198,6 +224,21 @@ class ConnectorProblem:
     name: str | None
     error_at: Moment | None
     error: str | None
+    failing_since: Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailingFilter:
+    """A connector or notification whose filter cannot be evaluated for most records."""
+
+    id: str
+    purpose: ChannelPurpose
+    group_id: str
+    name: str | None
+    since: Moment
+    failed: int
+    evaluated: int
+    error: str | None
 
 
 def sum_device_counts(tx: Tx, scope: Scope) -> int:
@@ -262,6 +303,18 @@ def list_failing(tx: Tx, scope: Scope, most: int) -> list[ConnectorProblem]:
     return [_problem(*row) for row in rows]
 
 
+def list_failing_filters(
+    tx: Tx, scope: Scope, purposes: Collection[ChannelPurpose], most: int
+) -> list[FailingFilter]:
+    """Those that are enabled; first what has failed for longest."""
+    values = {"purposes": array_param(tx, [each.value for each in purposes]), "most": most}
+    rows = tx.fetch_raw(LIST_FAILING_FILTERS, _homes(tx, scope) | values)
+    return [
+        FailingFilter(channel_id, ChannelPurpose(purpose), str(home), *rest)
+        for channel_id, purpose, home, *rest in rows
+    ]
+
+
 def list_connectors(tx: Tx, numbers: Collection[int]) -> dict[int, ConnectorProblem]:
     rows = tx.fetch_raw(LIST_BY_NUMBER, {"numbers": array_param(tx, numbers)})
     return {row[0]: _problem(*row) for row in rows}
@@ -286,8 +339,10 @@ def _problem(
     name: str | None,
     error_at: Moment | None,
     error: str | None,
+    failing_since: Moment | None,
 ) -> ConnectorProblem:
-    return ConnectorProblem(number, connector_id, str(home), name, error_at, error)
+    problem = number, connector_id, str(home), name, error_at, error, failing_since
+    return ConnectorProblem(*problem)
 
 
 def _homes(tx: Tx, scope: Scope) -> dict[str, object]:

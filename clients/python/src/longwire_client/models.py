@@ -205,16 +205,17 @@ class Attention(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Something that needs attention."""
 
     what: str
-    """`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow`, `configurationDrift`,
-    `unknownDevices` (that reported, but do not exist in the group) or `rejectedMessages` (of
-    devices of the group).
+    """`connectorFailing`, `deadLetters`, `filterFailing` or `conditionFailing` (a filter of a
+    connector, or `when` of a notification, that cannot be evaluated for most records),
+    `devicesSilent`, `batteryLow`, `configurationDrift`, `unknownDevices` (that reported, but do
+    not exist in the group) or `rejectedMessages` (of devices of the group).
     """
 
     group_id: str = field(name="groupId")
     """The id of the group."""
 
     id: str | None = None
-    """The connector."""
+    """The connector or notification."""
 
     name: str | None = None
     """Its name."""
@@ -222,9 +223,12 @@ class Attention(Model, frozen=True, kw_only=True, omit_defaults=True):
     count: int | None = None
     """How many devices or messages."""
 
+    total: int | None = None
+    """Of how many of the last records, for a filter."""
+
     since: datetime | None = None
-    """When the last attempt failed, or the first device became silent, began to drift, or was
-    reported.
+    """When the connector or the filter began to fail, or the first device became silent, began to
+    drift, or was reported.
     """
 
     detail: str | None = None
@@ -551,6 +555,9 @@ class Connector(Model, frozen=True, kw_only=True, omit_defaults=True):
     is now.
     """
 
+    filter_failing: FilterFailing | None = field(default=None, name="filterFailing")
+    """Its filter cannot be evaluated for most records. Absent if it can."""
+
     device_types: list[str] | None = field(default=None, name="deviceTypes")
     """Only devices of these types; empty for all."""
 
@@ -613,6 +620,11 @@ class ConnectorError(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     message: str | None = None
     """What failed."""
+
+    since: datetime | None = None
+    """When it began to fail: the first failed attempt since the last success. Absent if the last
+    attempt succeeded.
+    """
 
 
 class ConnectorEvent(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -1829,6 +1841,19 @@ class FieldProblem(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     message: str
     """What is wrong with it."""
+
+
+class FilterFailing(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """That the filter cannot be evaluated for most records, which are not sent."""
+
+    since: datetime
+    """Since when."""
+
+    failed: int
+    """For how many of the last records it failed."""
+
+    evaluated: int
+    """For how many of the last records it was evaluated; about 100 to 200 are looked at."""
 
 
 class FoundDevices(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -3143,6 +3168,9 @@ class Notification(Model, frozen=True, kw_only=True, omit_defaults=True):
     error: NotificationError | None = None
     """The last failure."""
 
+    filter_failing: FilterFailing | None = field(default=None, name="filterFailing")
+    """`when` cannot be evaluated for most of what it is asked for. Absent if it can."""
+
 
 class NotificationConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of notifications."""
@@ -3181,6 +3209,11 @@ class NotificationError(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     message: str | None = None
     """What failed."""
+
+    since: datetime | None = None
+    """When it began to fail: the first failed attempt since the last success. Absent if the last
+    attempt succeeded.
+    """
 
 
 class NotificationInput(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -3512,6 +3545,9 @@ class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     neither true nor false), or `invalid_message` (it cannot be written in the format). Absent
     if it is forwarded.
     """
+
+    missing_field: str | None = field(default=None, name="missingField")
+    """A field that the filter names and the record does not have."""
 
     request: PreviewRequest | None = None
     """What would be sent."""

@@ -98,12 +98,18 @@ function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () =
 }
 
 function ErrorLine({ connector }: { connector: Connector }) {
-  const health = useQuery(healthQuery(connector.groupId, connector.id)).data;
-  if (!connector.error?.message) return null;
-  const isOver = health?.failures === 0 && !connector.error.message.startsWith("the filter");
+  const { error, filterFailing } = connector;
+  if (!error?.message) return null;
+  const tone = error.since ? "figure-bad" : filterFailing ? "figure-warn" : "ink-2";
+  const since = error.since ?? filterFailing?.since;
   return (
-    <p className={isOver ? "error-line ink-2" : "error-line figure-bad"}>
-      {isOver ? "Last error, before the last success" : "Last error"}: {connector.error.message} · <TimeText at={connector.error.at} withAgo />
+    <p className={`error-line ${tone}`}>
+      {since && (
+        <>
+          Failing since <TimeText at={since} withAgo />.{" "}
+        </>
+      )}
+      Last error: {error.message} · <TimeText at={error.at} withAgo />
     </p>
   );
 }

@@ -11,6 +11,7 @@ test.each<[Given, Parameters<typeof stateOf>[1], string, string]>([
   [{ enabled: false, updatedBy: "system" }, FINE, "bad", "stopped by its receiver"],
   [{ enabled: true, updatedBy: "usr_1" }, { ...FINE, failures: 1 }, "warn", "last attempt failed"],
   [{ enabled: true, updatedBy: "usr_1" }, { ...FINE, failures: 1200, deadLetters: 4 }, "bad", "failing, 1,200 in a row"],
+  [{ enabled: true, updatedBy: "usr_1", filterFailing: { since: "", failed: 86, evaluated: 100 } }, { ...FINE, deadLetters: 4 }, "warn", "filter fails for 86 of 100"],
   [{ enabled: true, updatedBy: "usr_1" }, { ...FINE, deadLetters: 4 }, "warn", "has dead letters"],
   [{ enabled: true, updatedBy: "usr_1", dataFailurePolicy: { resending: true } }, FINE, "warn", "resending"],
 ])("state of %j with %j", (connector, health, tone, label) => {

@@ -18,7 +18,7 @@ export function countText(count: number): string {
 }
 
 export function stateOf(
-  connector: Pick<Schemas["Connector"], "enabled" | "error" | "dataFailurePolicy" | "updatedBy">,
+  connector: Pick<Schemas["Connector"], "enabled" | "error" | "dataFailurePolicy" | "updatedBy" | "filterFailing">,
   health: Health | undefined,
 ): ConnectorState {
   const error = connector.error?.message ?? "";
@@ -33,6 +33,8 @@ export function stateOf(
     const label = health.failures === 1 ? "last attempt failed" : `failing, ${health.failures.toLocaleString("en")} in a row`;
     return { tone: health.failures === 1 ? "warn" : "bad", label, detail: error };
   }
+  const { filterFailing } = connector;
+  if (filterFailing) return { tone: "warn", label: `filter fails for ${filterFailing.failed} of ${filterFailing.evaluated}`, detail: error };
   if (health.deadLetters > 0) return { tone: "warn", label: "has dead letters", detail: error };
   return { tone: "good", label: "forwarding", detail: "" };
 }

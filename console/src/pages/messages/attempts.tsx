@@ -6,7 +6,7 @@ import { ago, duration, momentOf } from "~/time";
 import { Button } from "~/ui/button";
 import { hold, showToast } from "~/ui/toast";
 import { TimeText, useNow } from "~/ui/time-text";
-import { canCancel, canRetry, isDelivered, outcomeWords, type Attempt, type Message } from "./words";
+import { canCancel, canRetry, isDelivered, numbersOf, outcomeWords, type Attempt, type Message } from "./words";
 import "./messages.css";
 
 // Attempts in this list; the API keeps the last 20.
@@ -14,6 +14,7 @@ const KEPT_MAX = 20;
 
 export function AttemptsTable({ attempts, dueAt, label }: { attempts: readonly Attempt[]; dueAt?: string | null | undefined; label: string }) {
   if (attempts.length === 0 && !dueAt) return null;
+  const numbers = numbersOf(attempts);
   return (
     <table className="plain attempts" aria-label={label}>
       <thead className="visually-hidden">
@@ -34,7 +35,7 @@ export function AttemptsTable({ attempts, dueAt, label }: { attempts: readonly A
         )}
         {attempts.map((attempt, index) => (
           <tr key={index}>
-            <td className="number">{attempt.number}</td>
+            <td className="number">{numbers[index]}</td>
             <td>
               <TimeText at={attempt.timestamp} precision="recent" />
             </td>
@@ -44,7 +45,7 @@ export function AttemptsTable({ attempts, dueAt, label }: { attempts: readonly A
         ))}
         {dueAt && (
           <tr className="ink-2">
-            <td className="number">{(attempts[attempts.length - 1]?.number ?? 0) + 1}</td>
+            <td className="number">{(numbers[numbers.length - 1] ?? 0) + 1}</td>
             <td>
               <TimeText at={dueAt} precision="recent" />
             </td>

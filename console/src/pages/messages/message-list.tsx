@@ -18,7 +18,7 @@ import { changeMessages, resultWords, type BulkResult, type BulkTarget, type Ver
 import { dayCounts, groupByDay, type DayRow } from "./days";
 import { DeviceName } from "./device-name";
 import { messagesQuery, type MessageFilter } from "./queries";
-import { statusWords } from "./words";
+import { statsWords, statusWords } from "./words";
 
 export interface MessageListProps {
   groupId: string;
@@ -111,7 +111,6 @@ export function MessageList(props: MessageListProps) {
   const chosen: BulkTarget = { ids: selection.selection.mode === "keys" ? [...selection.selection.keys] : [] };
   const connectorIds = filter.connectorId ? [filter.connectorId] : connectors.map((each) => each.id);
   const matching: BulkTarget = { filter, range, connectorIds };
-  const more = stats?.isMore ? "+" : "";
   const runAll = (verb: Verb) => {
     selection.clear();
     if (verb === "retry") return void bulk.run(verb, matching);
@@ -139,14 +138,7 @@ export function MessageList(props: MessageListProps) {
         return (
           <>
             <div className="messages-stats ink-2">
-              {stats && (
-                <span>
-                  In this range: {stats.totalSucceed?.toLocaleString("en")}
-                  {more} delivered · {stats.totalFailed?.toLocaleString("en")}
-                  {more} failed · {stats.totalStillProcessing?.toLocaleString("en")}
-                  {more} waiting
-                </span>
-              )}
+              {stats && <span>In this range: {statsWords(stats)}</span>}
               {mayChange && !bulk.progress && filter.status === "failed" && (
                 <Button look="quiet" writes onClick={() => runAll("retry")}>
                   Retry all that match

@@ -5,6 +5,7 @@ import type { Tone } from "~/ui/pill";
 export type Message = Schemas["Message"];
 export type MessageEvent = Schemas["ConnectorEvent"];
 export type Attempt = Schemas["MessageAttempt"];
+type Stats = NonNullable<Schemas["MessageConnection"]["stats"]>;
 
 const STATUS_WORDS: Readonly<Record<string, readonly [Tone, string]>> = {
   processing: ["idle", "waiting"],
@@ -26,9 +27,12 @@ export interface Words {
   readonly label: string;
 }
 
-export function statusWords(event: Pick<MessageEvent, "status" | "attempts">): Words {
+export function statusWords(event: Pick<MessageEvent, "status" | "attempts" | "message">): Words {
   const [tone, label] = STATUS_WORDS[event.status ?? ""] ?? ["idle", event.status ?? "not known"];
-  if (event.status === "processing" && (event.attempts ?? 0) > 0) return { tone: "warn", label: "retrying" };
+  const attempts = event.attempts ?? 0;
+  // An attempt counts when it begins: the first one has not failed yet.
+  if (event.status === "processing" && attempts === 1 && !event.message) return { tone: "idle", label: "sending" };
+  if (event.status === "processing" && attempts > 0) return { tone: "warn", label: "retrying" };
   return { tone, label };
 }
 
@@ -37,6 +41,30 @@ export function stateWords(state: string, failedAttempts = 0): Words {
   if (state === "queued" && failedAttempts > 0)
     return { tone: "bad", label: `${failedAttempts} ${failedAttempts === 1 ? "attempt" : "attempts"} failed` };
   return { tone, label };
+}
+
+// How many of a range were delivered, failed and wait. Where only some were counted, none is not known.
+export function statsWords({ totalSucceed, totalFailed, totalStillProcessing, isMore }: Stats): string {
+  const counts = [
+    [totalSucceed, "delivered"],
+    [totalFailed, "failed"],
+    [totalStillProcessing, "waiting"],
+  ] as const;
+  return counts
+    .filter(([count]) => !isMore || count)
+    .map(([count, word]) => `${(count ?? 0).toLocaleString("en")}${isMore ? "+" : ""} ${word}`)
+    .join(" · ");
+}
+
+// One number for each attempt of all, where the service begins again after each resend.
+export function numbersOf(attempts: readonly Pick<Attempt, "number">[]): number[] {
+  let before = 0;
+  let offset = 0;
+  return attempts.map(({ number }) => {
+    if (number + offset <= before) offset = before;
+    before = number + offset;
+    return before;
+  });
 }
 
 const OUTCOMES: Readonly<Record<string, string>> = {

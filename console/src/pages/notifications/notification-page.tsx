@@ -29,6 +29,7 @@ const route = getRouteApi("/frame/g/$groupId/notifications/$notificationId");
 
 function About({ notification }: { notification: Notification }) {
   const params = parseParams(notification.params);
+  const since = notification.error?.since ?? notification.filterFailing?.since;
   return (
     <Card>
       <Facts
@@ -48,6 +49,12 @@ function About({ notification }: { notification: Notification }) {
             notification.error?.message ? (
               <>
                 <TimeText at={notification.error.at} withAgo /> {notification.error.message}
+                {since && (
+                  <>
+                    {" "}
+                    · failing since <TimeText at={since} withAgo />
+                  </>
+                )}
               </>
             ) : (
               "none"

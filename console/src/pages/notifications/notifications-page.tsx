@@ -23,12 +23,19 @@ import "./notifications.css";
 const route = getRouteApi("/frame/g/$groupId/notifications");
 
 export function StatePill({ notification }: { notification: Notification }) {
-  const message = notification.error?.message;
+  const { error, filterFailing } = notification;
+  const message = error?.message ?? "";
   if (notification.enabled === false) return <Pill tone="idle">disabled</Pill>;
-  if (message)
+  if (error?.since || (message && !filterFailing))
     return (
-      <Pill tone="bad" title={message}>
+      <Pill tone={error?.since ? "bad" : "idle"} title={message}>
         {message}
+      </Pill>
+    );
+  if (filterFailing)
+    return (
+      <Pill tone="warn" title={message}>
+        condition fails for {filterFailing.failed} of {filterFailing.evaluated}
       </Pill>
     );
   return <span className="ink-3">no error</span>;

@@ -247,6 +247,12 @@ function AttentionRow({ item, groupId }: { item: Attention; groupId: string }) {
 function AttentionLink({ item, label, subject }: { item: Attention; label: string; subject: string }) {
   const { groupId } = item;
   const common = { className: "button button-normal", "aria-label": `${label}: ${subject}` };
+  if (item.id && item.what === "conditionFailing")
+    return (
+      <Link to="/g/$groupId/notifications/$notificationId" params={{ groupId, notificationId: item.id }} {...common}>
+        {label}
+      </Link>
+    );
   if (item.id)
     return (
       <Link to="/g/$groupId/connectors/$connectorId" params={{ groupId, connectorId: item.id }} {...common}>

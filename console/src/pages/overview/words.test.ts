@@ -6,6 +6,8 @@ describe("attentionWords", () => {
   it.each<[Schemas["Attention"], string]>([
     [{ what: "connectorFailing", groupId: "1", name: "To the cellar" }, "To the cellar"],
     [{ what: "deadLetters", groupId: "1", name: "To the cellar", count: 1 }, "To the cellar: 1 message kept for a resend"],
+    [{ what: "filterFailing", groupId: "1", name: "Warm goods", count: 86, total: 100 }, "Warm goods: not evaluated for 86 of 100 records"],
+    [{ what: "conditionFailing", groupId: "1", count: 1, total: 1 }, "A filter: not evaluated for 1 of 1 record"],
     [{ what: "devicesSilent", groupId: "1", count: 1_200 }, "1,200 devices in Quay 3"],
     [{ what: "batteryLow", groupId: "1", count: 1 }, "1 device in Quay 3 below 20 %"],
     [{ what: "configurationDrift", groupId: "1", count: 2 }, "2 devices report another configuration in Quay 3"],

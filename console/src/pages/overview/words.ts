@@ -16,13 +16,16 @@ function counted(count: number | null | undefined, one: string, many: string): s
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-export function attentionWords({ what, name, count }: Attention, groupName: string | null): AttentionWords {
+export function attentionWords({ what, name, count, total }: Attention, groupName: string | null): AttentionWords {
   const inGroup = groupName ? ` in ${groupName}` : "";
   switch (what) {
     case "connectorFailing":
       return { tone: "bad", state: "failing", title: name ?? "A connector", action: "Open" };
     case "deadLetters":
       return { tone: "bad", state: "dead letters", title: `${name ?? "A connector"}: ${counted(count, "message", "messages")} kept for a resend`, action: "Open" };
+    case "filterFailing":
+    case "conditionFailing":
+      return { tone: "warn", state: what === "filterFailing" ? "filter" : "condition", title: `${name ?? "A filter"}: not evaluated for ${figure(count ?? 0)} of ${counted(total, "record", "records")}`, action: "Open" };
     case "devicesSilent":
       return { tone: "warn", state: "silent", title: `${counted(count, "device", "devices")}${inGroup}`, action: "List" };
     case "batteryLow":

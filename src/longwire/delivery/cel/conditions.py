@@ -1,9 +1,10 @@
 """Conditions: the parts of a filter that are false for a message without a field that they name.
 
-`message.data.celsius > 8` says nothing about a record without `celsius`, and such records are usual:
-one connector sees events, positions and the data of several types. So a comparison is false where a
-field that it names is missing, and so are `contains`, `startsWith`, `endsWith`, `matches`, and a
-field that stands for true or false. `message.data.celsius == null` is true there: it asks for that.
+`message.data.celsius > 8` says nothing about a record without `celsius`, and such records are
+usual: one connector sees events, positions and the data of several types. So a comparison is false
+where a field that it names is missing, and so are `contains`, `startsWith`, `endsWith`, `matches`,
+and a field that stands for true or false. `message.data.celsius == null` is true there: it asks for
+that.
 
 Found by parsing the tokens, which the `cel` package has accepted.
 """
@@ -37,8 +38,8 @@ def find_conditions(tokens: Sequence[Token]) -> list[Condition]:
 class _Parser:
     """Each method parses a part, and returns the fields that it needs beyond its own conditions.
 
-    That is none of those that an evaluation may not reach: the sides of `||` and `&&` are conditions
-    of their own, and the branches of `?` have to do without.
+    That is none of those that an evaluation may not reach: the sides of `||` and `&&` are
+    conditions of their own, and the branches of `?` have to do without.
     """
 
     def __init__(self, tokens: Sequence[Token]) -> None:

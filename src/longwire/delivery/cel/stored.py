@@ -22,12 +22,21 @@ class NoLongerValid(EvaluationError):
 class StoredExpression:
     """An expression as it was saved. Any thread may use it."""
 
-    __slots__ = ("_compiled", "_error", "_guards", "_is_filter", "owner", "source")
+    __slots__ = (
+        "_compiled",
+        "_error",
+        "_guards",
+        "_is_filter",
+        "fails_at_times",
+        "owner",
+        "source",
+    )
 
     def __init__(self, source: str, owner: str | None = None, *, is_filter: bool = False) -> None:
         """`owner` is the group that it is kept for; without one, it goes with whoever made it."""
         self.source = source
         self.owner = owner
+        self.fails_at_times = False  # see FilterOutcomes
         self._is_filter = is_filter
         self._compiled: Expression | None = None
         self._guards: Sequence[Guard] | None = None  # stay when it is evicted

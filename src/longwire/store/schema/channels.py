@@ -44,6 +44,12 @@ channel = sa.Table(
     moment("updated_at"),
     sa.Column("created_by", sa.Text, nullable=False),
     sa.Column("updated_by", sa.Text, nullable=False),
+    # When the first of the attempts failed that have failed in a row.
+    moment("failing_since", required=False),
+    # How often its filter was evaluated lately and had no value, and since when that is usual.
+    sa.Column("filter_evaluated", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("filter_failed", sa.Integer, nullable=False, server_default="0"),
+    moment("filter_failing_since", required=False),
     # Answers: the channels of a group, in the order they came.
     sa.Index("ix_channel_group_id_number", "group_id", "number"),
     sqlite_autoincrement=True,

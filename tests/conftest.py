@@ -41,7 +41,7 @@ from longwire.fleet import decoder_previews, redecoding
 from longwire.identity import passwords
 from longwire.jobs import message_estimates
 from longwire.settings import Settings
-from longwire.store import postgres_connections, postgres_standbys, shard_servers
+from longwire.store import postgres_connections, postgres_standbys
 from longwire.store.postgres import SESSION as POSTGRES_SESSION
 from longwire.store.postgres import Postgres
 from longwire.store.postgres_pipeline import StatementPipeline
@@ -327,7 +327,6 @@ SHIPPED_LOCK_TIMEOUT = POSTGRES_SESSION["lock_timeout"]
 POSTGRES_SESSION["lock_timeout"] = "20s"
 POSTGRES_SESSION["idle_in_transaction_session_timeout"] = f"{PATIENCE_S:.0f}s"
 service.READY_TIMEOUT_S = PATIENCE_S
-shard_servers.PROBE_TIMEOUT_S = int(PATIENCE_S)
 smtp.TIMEOUT_S = PATIENCE_S
 postgres_standbys.PROBE_TIMEOUT_S = PATIENCE_S
 maintenance.EPOCH_MAX_AGE_S = PATIENCE_S

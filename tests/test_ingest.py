@@ -84,11 +84,11 @@ class Commits:
         self._gate: Gate | None = None
         submit = world.database.submit
 
-        def watched(work: Callable[[Tx], Any], slot: int | None = None) -> Any:
+        def watched(work: Callable[[Tx], Any]) -> Any:
             if getattr(work, "func", None) not in [
                 each._store_batch for each in self.ingest.committers
             ]:
-                return submit(work, slot)
+                return submit(work)
             (batch,) = work.args  # type: ignore[attr-defined]
 
             def seen(tx: Tx) -> Any:
@@ -99,7 +99,7 @@ class Commits:
                 gate, self._gate = self._gate, None
                 return result if gate is None else gate.hold(result)
 
-            return submit(seen, slot)
+            return submit(seen)
 
         world.database.submit = watched  # type: ignore[method-assign]
 
@@ -547,7 +547,7 @@ def test_when_a_commit_cannot_be_submitted_every_queued_request_gets_a_response(
     sensor, now = device(ada, ada.group()), world.clock.now()
     commits = Commits(world)
 
-    def refuse(work: Callable[[Tx], Any], slot: int | None = None) -> Any:
+    def refuse(work: Callable[[Tx], Any]) -> Any:
         raise Unavailable("The service is stopping; nothing was changed.")
 
     with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")) as first:
@@ -576,7 +576,7 @@ def test_a_request_whose_commit_is_refused_gets_its_response_from_the_commit_in_
     submit = world.database.submit
     is_refused = threading.Event()
 
-    def refuse(work: Callable[[Tx], Any], slot: int | None = None) -> Any:
+    def refuse(work: Callable[[Tx], Any]) -> Any:
         is_refused.set()
         raise Unavailable("Too much work is waiting; nothing was changed.")
 

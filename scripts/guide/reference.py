@@ -23,7 +23,7 @@ from longwire.identity import bootstrap
 from longwire.settings import Settings
 from longwire.startup import build_database
 from longwire.store.backlogs import Backlog, SlotBacklog
-from longwire.store.database import ShardStatus, StandbyStatus
+from longwire.store.database import StandbyStatus
 from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from scripts.guide.interface import update_operations
 
@@ -89,7 +89,7 @@ def collect_metrics() -> list[Metric]:
     with tempfile.TemporaryDirectory() as folder:
         database = build_database(Settings(data=Path(folder)), Clock())[0]
         metrics.update(database, queued_records=0, is_ready=True, stats=stats)
-        metrics.set_server_status(StandbyStatus("ok", 0.0, 0, 0), ShardStatus(0, 0, 0, 0))
+        metrics.set_standby_status(StandbyStatus("ok", 0.0, 0, 0))
     return list(metrics.registry.collect())
 
 

@@ -274,11 +274,6 @@ class Settings:
     database_pooled: bool = _setting(
         False, "whether a pooler in transaction mode, such as PgBouncer, is before PostgreSQL"
     )
-    database_direct: bool = _setting(
-        False,
-        "whether records are committed straight on the workers of Citus that hold them, where these"
-        " can be reached; faster, and only safe if a server that was replaced is fenced",
-    )
     database_timeout_s: float = _setting(
         35.0,
         "how long a request waits for PostgreSQL at most; the outcome of a commit that takes"

@@ -98,7 +98,6 @@ def build_database(
             connections=settings.database_connections,
             timeout_s=settings.database_timeout_s,
             is_pooled=settings.database_pooled,
-            is_direct=settings.database_direct and not is_secondary,
             standbys_url=settings.database if standbys == STANDBY else standbys,
             standbys_lag_s=settings.database_read_lag_s,
         )

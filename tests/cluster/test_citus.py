@@ -5,9 +5,8 @@ and `pg_ctl` of a PostgreSQL that has the extension.
 """
 
 import os
-import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from longwire.clock import DAY, MINUTE
 from longwire.settings import Settings
 from tests.cluster.pair import DATABASE, Server, give_to_server, run_tool
 from tests.conftest import make_fast_folder
-from tests.faults.ledger import Ledger, operator_of
+from tests.faults.ledger import Ledger
 from tests.faults.test_delivery_crashes import LOOPBACK
 from tests.process import Service, longwire
 from tests.reports import devices, list_records, post_record
@@ -30,7 +29,7 @@ from tests.test_retention import delete_expired, on_disk
 from tests.test_storage_quota import counted as count_stored
 from tests.test_storage_quota import recounted
 from tests.waiting import eventually
-from tests.world import AdjustableClock, World, ok, record_of
+from tests.world import AdjustableClock, World, ok
 
 VARIABLE = "LONGWIRE_TEST_CITUS_BIN"
 BINARIES = Path(os.environ.get(VARIABLE, "/nowhere"))
@@ -50,8 +49,6 @@ from citus_shards
 where table_name = cast('arrival' as regclass)
 group by nodeport
 """
-COMMITS = "longwire_citus_commits_total"
-WORKERS = "longwire_citus_workers"
 PREPARED = "select count(*) from pg_prepared_xacts"
 
 
@@ -117,25 +114,6 @@ class CitusCluster:
             server.end()
 
 
-def watch_statements(servers: Sequence[Server]) -> None:
-    """Have servers write into their logs what they are asked for, from now on."""
-    for server in servers:
-        server.reload(log_statement="mod")
-        (server.folder / "log").write_text("")
-
-
-def asked_to_store(server: Server) -> int:
-    """How many statements with arrivals a client has sent to it; not those of other servers."""
-    log = (server.folder / "log").read_text()
-    return len(re.findall(r"execute longwire_\d+: insert into arrival ", log))
-
-
-def read_metric(service: Service, name: str) -> dict[str, int]:
-    """What the process says of its workers, by label."""
-    found = re.findall(rf'{name}{{\w+="(\w+)"}} (.+)', service.http.get("/metrics").text)
-    return {label: int(float(value)) for label, value in found}
-
-
 def wait_for_more(ledger: Ledger) -> None:
     """Until some more records have been acknowledged, which takes a while after a restart."""
     enough = ledger.acknowledged + 20
@@ -178,68 +156,13 @@ def serve(cluster: CitusCluster, data: Path) -> Iterator[Callable[[], Service]]:
     services: list[Service] = []
 
     def start() -> Service:
-        place = ("--database", cluster.coordinator.url, "--database-direct", "true")
+        place = ("--database", cluster.coordinator.url)
         services.append(Service(data, *place, *LOOPBACK))
         return services[-1].started()
 
     yield start
     for service in services:
         service.clean_up()
-
-
-def test_records_are_committed_on_the_workers_that_have_them(
-    cluster: CitusCluster, serve: Callable[[], Service]
-) -> None:
-    service = serve()
-    ledger = Ledger.of(service)
-    with operator_of(service) as operator:
-        servers = [cluster.coordinator, *cluster.workers]
-        rounds: list[int] = []
-
-        def report() -> list[int]:
-            """Have each device send a record; how many commits each server was asked for."""
-            watch_statements(servers)
-            rounds.append(len(rounds))
-            for device in ledger.fleet:
-                ok(operator.post("/device/data", record_of(device, timestamp=rounds[-1])))
-            return [asked_to_store(each) for each in servers]
-
-        def count_commits() -> tuple[list[int], dict[str, int]]:
-            """The same, and how many there were by the metrics."""
-            before = read_metric(service, COMMITS)
-            asked = report()
-            after = read_metric(service, COMMITS)
-            return asked, {outcome: after[outcome] - before[outcome] for outcome in after}
-
-        def is_all_on_workers() -> bool:
-            """Not at once: what a commit needs of the coordinator has to be cached."""
-            (on_coordinator, *on_workers), commits = count_commits()
-            return (
-                on_coordinator == 0
-                and sum(on_workers) == len(ledger.fleet)
-                and commits == {"direct": len(ledger.fleet), "declined": 0}
-            )
-
-        def is_first_worker_left() -> bool:
-            (on_coordinator, on_first, on_second), commits = count_commits()
-            return (
-                on_coordinator > 0
-                and on_first == 0
-                and commits == {"direct": on_second, "declined": on_coordinator}
-            )
-
-        eventually(is_all_on_workers, 60)
-        assert read_metric(service, WORKERS) == {"used": 2, "left": 0}
-        cluster.workers[0].reload(synchronous_commit="off")  # it may lose what it confirms
-        eventually(is_first_worker_left, 60)
-        assert read_metric(service, WORKERS) == {"used": 1, "left": 1}
-        cluster.workers[0].reload(synchronous_commit="on")
-        eventually(is_all_on_workers, 60)
-        assert read_metric(service, WORKERS) == {"used": 2, "left": 0}
-        for device in ledger.fleet:
-            items = ok(operator.get("/device/data", deviceId=device, limit=1_000))["items"]
-            assert len(items) == len(rounds)
-    assert service.stop() == 0
 
 
 def test_nothing_is_lost_when_a_worker_and_the_coordinator_are_killed(
@@ -261,12 +184,11 @@ def test_nothing_is_lost_when_a_worker_and_the_coordinator_are_killed(
             wait_for_more(ledger)
         cluster.wait_until_settled()
         ledger.assert_stored_by(service)
-    acknowledged, commits = ledger.acknowledged, read_metric(service, COMMITS)
-    assert commits["direct"] > 0
+    acknowledged = ledger.acknowledged
     ledger.resend_unacknowledged(service)
     ledger.assert_stored_by(service)
     resent = ledger.acknowledged - acknowledged
-    print(f"{acknowledged} acknowledged, 0 lost; {resent} sent again; commits {commits}")
+    print(f"{acknowledged} acknowledged, 0 lost; {resent} sent again")
     assert service.stop() == 0
 
 
@@ -282,11 +204,8 @@ def test_nothing_is_lost_while_shards_move_to_another_worker(
         assert cluster.count_shards(added) > 0
         wait_for_more(ledger)
     ledger.assert_stored_by(service)
-    # Those that were moved are committed on the worker that has them now.
-    eventually(lambda: read_metric(service, WORKERS) == {"used": 3, "left": 0}, 60)
-    commits = read_metric(service, COMMITS)
     moved = cluster.count_shards(added)
-    print(f"{ledger.acknowledged} acknowledged, 0 lost; {moved} shards moved; commits {commits}")
+    print(f"{ledger.acknowledged} acknowledged, 0 lost; {moved} shards moved")
     assert service.stop() == 0
 
 

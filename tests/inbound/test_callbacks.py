@@ -754,12 +754,12 @@ def test_a_network_gets_its_response_only_after_the_commit(site: Site) -> None:
     reached, opened = threading.Event(), threading.Event()
     submit = world.database.submit
 
-    def held(work: Callable[[Tx], Any], slot: int | None = None) -> Any:
+    def held(work: Callable[[Tx], Any]) -> Any:
         if (
             getattr(work, "func", None)
             != world.app._request_handler._ingest.committers[0]._store_batch
         ):
-            return submit(work, slot)
+            return submit(work)
 
         def slowly(tx: Tx) -> Any:
             done = work(tx)  # all is said and done, but for the commit
@@ -767,7 +767,7 @@ def test_a_network_gets_its_response_only_after_the_commit(site: Site) -> None:
             assert opened.wait(60)
             return done
 
-        return submit(slowly, slot)
+        return submit(slowly)
 
     world.database.submit = held  # type: ignore[method-assign]
     with ThreadPoolExecutor(1) as caller:

@@ -111,7 +111,7 @@ class IngestCommitter(Generic[Request, Result]):
         """
         batch: _Batch[Request, Result] = retried or []
         try:
-            commit = self._database.submit(partial(self._store_batch, batch), self._slot)
+            commit = self._database.submit(partial(self._store_batch, batch))
         except Exception as error:
             if self._in_flight == 0:
                 # Everything, not one batch: nobody would take the rest before the next record.

@@ -52,7 +52,6 @@ def announce_arrivals(tx: Tx) -> None:
     if not tx.is_postgres:
         return
     values = {"locks": ANNOUNCEMENTS, "moment_ms": tx.now // MILLISECOND % _PERIOD_MS}
-    tx = tx.coordinator
     if cache_epochs.may_refresh(tx):
         since = tx.caches.observed_epochs
         tx.queue_raw(

@@ -61,7 +61,6 @@ class Tx:
     """An open transaction, its time, and what a work needs with it."""
 
     __slots__ = (
-        "_coordinator",
         "_driver",
         "_loaded",
         "_loaded_config",
@@ -98,10 +97,7 @@ class Tx:
         *,
         is_write: bool,
         slots: int = 1,
-        coordinator: "Tx | None" = None,
     ) -> None:
-        """`coordinator` is given where this transaction has nothing but the rows of a slot."""
-        self._coordinator = coordinator
         self.connection = connection
         self.clock = context.clock
         self.now: Moment = context.clock.now()
@@ -134,16 +130,6 @@ class Tx:
         self._driver: Any = None
         self._loaded: dict[tuple[str, str | bytes], Any] = {}
         self._loaded_config: dict[tuple[str, str], tuple[Any, Sequence[str]]] = {}
-
-    @property
-    def coordinator(self) -> "Tx":
-        """The transaction that has what does not belong to slots, such as devices; mostly this."""
-        return self._coordinator or self
-
-    def require_coordinator(self) -> None:
-        """Call this before something that can only be done where everything is."""
-        if self._coordinator is not None:
-            raise NotOnShard
 
     def rows(
         self, statement: sa.Executable, params: Mapping[str, Any] | None = None
@@ -256,7 +242,6 @@ class Tx:
             value = self._loaded.get((namespace, key), MISSING)
         if value is not MISSING:
             return value
-        self.require_coordinator()
         value = load()
         if self.is_write:
             self._loaded[(namespace, key)] = value
@@ -268,7 +253,7 @@ class Tx:
         self, namespace: str, keys: Iterable[str], load: Callable[[list[str]], Mapping[str, T]]
     ) -> None:
         """Load several such values with one statement; `cached` has them when it is asked next."""
-        if self.changes_auth or self._coordinator is not None:
+        if self.changes_auth:
             return
         lookup, loaded = self.caches.auth.lookup, self._loaded
         missing = [
@@ -291,7 +276,6 @@ class Tx:
             value = self._loaded_config.get((namespace, key), (MISSING,))[0]
         if value is not MISSING:
             return value
-        self.require_coordinator()
         value = load()
         if self.is_write:
             self._loaded_config[(namespace, key)] = value, groups()
@@ -334,10 +318,6 @@ Work = Callable[[Tx], T]
 
 class NotOnStandby(Exception):
     """A standby cannot serve a read; the primary can."""
-
-
-class NotOnShard(Exception):
-    """A commit needs more than what the server of its slot has; it can be made elsewhere."""
 
 
 class UnsafeServer(OperatorError):
@@ -428,16 +408,6 @@ class StandbyStatus:
     declined: int  # and served by the primary
 
 
-@dataclass(frozen=True, slots=True)
-class ShardStatus:
-    """How commits on the servers of a distributed PostgreSQL do, seen by this process."""
-
-    used: int  # servers
-    left: int  # to the coordinator, as they are unreachable or not what they should be
-    direct: int  # commits
-    declined: int  # and made by the coordinator
-
-
 class Database(Protocol):
     """Either engine."""
 
@@ -464,11 +434,8 @@ class Database(Protocol):
 
     async def write(self, work: Work[T]) -> T: ...
 
-    def submit(self, work: Work[T], slot: int | None = None) -> asyncio.Future[T]:
-        """Start a write of the service itself at once; await the future later.
-
-        `slot` is that of all rows with a slot that it reads and writes, if there is one.
-        """
+    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+        """Start a write of the service itself at once; await the future later."""
 
     def note_writes(self, callers: Iterable[str]) -> None:
         """Have the reads of these callers see what was submitted for them and is committed."""
@@ -476,10 +443,6 @@ class Database(Protocol):
     @property
     def standby_status(self) -> StandbyStatus | None:
         """None if nothing is read from standbys."""
-
-    @property
-    def shard_status(self) -> ShardStatus | None:
-        """None if everything is committed by the server that the URL leads to."""
 
     def upgrade(self, work: Work[T]) -> T:
         """Run a migration or the first fill of a database, alone, before serving."""

@@ -12,7 +12,7 @@ from reading.
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ import psycopg
 import sqlalchemy as sa
 import structlog
 from psycopg.adapt import Dumper
-from psycopg.pq import Format, TransactionStatus
+from psycopg.pq import Format
 
 from longwire.errors import DatabaseUnreachable, OutcomeUnknown, Unavailable
 from longwire.store.archive_reads import ArchiveSource, run_with_archive
@@ -30,9 +30,7 @@ from longwire.store.database import (
     Cluster,
     DatabaseContext,
     NodeRole,
-    NotOnShard,
     NotOnStandby,
-    ShardStatus,
     StandbyStatus,
     Tx,
     UnsafeServer,
@@ -49,15 +47,12 @@ from longwire.store.postgres_connections import (
 )
 from longwire.store.postgres_errors import (
     is_lost,
-    is_on_coordinator,
     is_outage,
     is_retryable,
-    is_worker_gone,
     translate,
 )
 from longwire.store.postgres_pipeline import Prepared, StatementPipeline
 from longwire.store.postgres_standbys import StandbyReads
-from longwire.store.shard_servers import ShardPool, ShardServers
 from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
 
 T = TypeVar("T")
@@ -65,19 +60,13 @@ T = TypeVar("T")
 WAITING_MAX = 5_000
 ATTEMPTS_MAX = 4
 LEASE_TIMEOUT_S = 5.0
-# A commit on a worker that takes longer asks whether the coordinator still holds its locks.
-GUARD_TRUSTED_S = 1.0
 PREPARED = "prepared"  # noted at a connection: the statements that it has
 UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 
 # The server gives up so much earlier than we do, so that it can say why.
 STATEMENT_TIMEOUT_EARLIER_S = 5
 
-# The coordinator holds its locks for so much longer than a commit on a worker may take.
-HELD_LONGER_S = 10
-FAILED = (TransactionStatus.INERROR, TransactionStatus.UNKNOWN)
 
-SET_IDLE_TIMEOUT = "select set_config('idle_in_transaction_session_timeout', :timeout, true)"
 IS_PREPARED = "select to_regclass('instance') is not null"
 GET_SLOTS = "select value from instance where name = 'slots'"
 
@@ -122,15 +111,13 @@ class Postgres:
         connections: int = 8,
         timeout_s: float = 35.0,
         is_pooled: bool = False,
-        is_direct: bool = False,
         standbys_url: str = "",
         standbys_lag_s: float = 0.0,
     ) -> None:
         """`timeout_s` is that of a work, with the time that it waits for a thread.
 
-        With `is_pooled`, a pooler may give every transaction another session of the server. With
-        `is_direct`, records are committed on the workers of Citus, if it has any. Reads that may
-        lag go to the standbys of `standbys_url`, if any.
+        With `is_pooled`, a pooler may give every transaction another session of the server. Reads
+        that may lag go to the standbys of `standbys_url`, if any.
         """
         self.context = context
         # Only a number that another process has breaks it: a lost server may come back.
@@ -152,11 +139,6 @@ class Postgres:
         writers = max(1, connections - readers)
         self._engine = self._create_engine(writers, self._connector)
         self._reading = self._create_engine(readers, self._connector, isolation_level="AUTOCOMMIT")
-        self._shards: ShardServers | None = None
-        if is_direct and not is_pooled:
-            self._shards = ShardServers(
-                self._connector, partial(self._create_engine, writers), lambda: self.slots
-            )
         self._watch = ConnectionWatch(self._connector.responds, self._leave_server)
         self._readers = self._create_workers("read", readers)
         self._writers = self._create_workers("write", writers)
@@ -216,16 +198,12 @@ class Postgres:
         self._writers.start()
         if self._standbys is not None:
             self._standbys.start()
-        if self._shards is not None:
-            self._shards.start()
 
     def close(self) -> None:
         if self._standbys is not None:
             self._standbys.close()
         self._readers.close()
         self._writers.close()
-        if self._shards is not None:
-            self._shards.close()
         if self._node_lease is not None:
             self._node_lease.close()
             self._node_lease = None
@@ -266,17 +244,11 @@ class Postgres:
     def standby_status(self) -> StandbyStatus | None:
         return self._standbys.status if self._standbys is not None else None
 
-    @property
-    def shard_status(self) -> ShardStatus | None:
-        return self._shards.status if self._shards is not None else None
+    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+        return self._writers.submit(self._build_job(work))
 
-    def submit(self, work: Work[T], slot: int | None = None) -> asyncio.Future[T]:
-        return self._writers.submit(self._build_job(work, slot=slot))
-
-    def _build_job(
-        self, work: Work[T], *, is_read: bool = False, slot: int | None = None
-    ) -> "_PrimaryWork[T]":
-        return _PrimaryWork(work, time.monotonic() + self._timeout_s, is_read, slot)
+    def _build_job(self, work: Work[T], *, is_read: bool = False) -> "_PrimaryWork[T]":
+        return _PrimaryWork(work, time.monotonic() + self._timeout_s, is_read)
 
     @property
     def waiting(self) -> Mapping[str, int]:
@@ -391,21 +363,6 @@ class Postgres:
 
     def _write_one(self, timed: "_PrimaryWork[T]") -> T:
         self._require_node_lease()
-        shards, slot = self._shards, timed.slot
-        if shards is None or slot is None or (pool := shards.find(slot)) is None:
-            return self._write_here(timed)
-        try:
-            return self._write_on_shard(timed, pool)
-        except NotOnShard as reason:
-            shards.leave(slot)
-            if reason.__cause__ is not None:
-                shards.drop(pool, reason.__cause__)
-        except OutcomeUnknown as error:
-            shards.drop(pool, error.__cause__ or error)
-            raise
-        return self._write_here(timed)
-
-    def _write_here(self, timed: "_PrimaryWork[T]") -> T:
         with self._engine.connect() as connection:
             tx = self._tx(connection, is_write=True)
             with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
@@ -421,82 +378,13 @@ class Postgres:
             tx.committed()
             return result
 
-    def _write_on_shard(self, timed: "_PrimaryWork[T]", pool: ShardPool) -> T:
-        """Commit on the worker that has the slot, while the coordinator holds the devices.
-
-        Raises NotOnShard if the coordinator has to do it, caused by the worker's error if any.
-        """
-        with self._hold_coordinator(timed.deadline, pool) as held:
-            try:
-                result, tx = self._commit_on_shard(timed, pool, held)
-            except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
-                if held.tx.driver.info.transaction_status in FAILED:
-                    raise  # it is the coordinator's
-                if is_on_coordinator(error):
-                    raise NotOnShard from None
-                if is_worker_gone(error):
-                    raise NotOnShard from error
-                raise
-        assert self._shards is not None
-        self._shards.note_commit()
-        tx.committed()
-        return result
-
-    def _commit_on_shard(
-        self, timed: "_PrimaryWork[T]", pool: ShardPool, held: "_Held"
-    ) -> tuple[T, Tx]:
-        began = time.monotonic()
-        with pool.engine.connect() as connection:
-            tx = self._tx(connection, is_write=True, coordinator=held.tx)
-            held.worker_pid = tx.driver.info.backend_pid
-            with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
-                transaction = connection.begin()
-                result = _run_work(connection, timed.work, tx)
-                if time.monotonic() - began >= GUARD_TRUSTED_S:
-                    held.tx.fetch_raw("select 1", {})  # fails if the locks are lost
-                _commit(connection, transaction, tx)
-        return result, tx
-
-    @contextmanager
-    def _hold_coordinator(self, deadline: float, pool: ShardPool) -> Iterator["_Held"]:
-        """A transaction on the coordinator that locks and announces, and writes nothing."""
-        assert self._shards is not None
-        with ExitStack() as stack:
-            connection = stack.enter_context(self._engine.connect())
-            tx = self._tx(connection, is_write=True)
-            statements = tx.statements
-            assert isinstance(statements, StatementPipeline)
-            held = _Held(tx)
-            # Not cut together with the connection to the worker.
-            with self._watch.watch(tx.driver, deadline + HELD_LONGER_S):
-                transaction = connection.begin()
-                # It is idle while the worker commits, and after an unknown outcome.
-                idle_s = 2 * (self._timeout_s + HELD_LONGER_S)
-                tx.queue_raw(SET_IDLE_TIMEOUT, {"timeout": f"{idle_s:.0f}s"}, lambda rows: None)
-                try:
-                    yield held
-                except OutcomeUnknown:
-                    connection.detach()  # nobody waits for it
-                    stack.pop_all()
-                    until = time.monotonic() + self._timeout_s
-                    self._shards.hold_while_alive(connection, pool.address, held.worker_pid, until)
-                    raise
-                except BaseException:
-                    _end_on_coordinator(connection, statements, transaction)
-                    raise
-                _end_on_coordinator(connection, statements, transaction)
-
     def _set_session(self, tx: Tx) -> None:
         """What else the session has from its start, for one transaction."""
         texts = ", ".join(f"set_config('{name}', :{name}, true)" for name in self._session)
         tx.fetch_raw(f"select {texts}", self._session)
 
-    def _tx(
-        self, connection: sa.Connection, *, is_write: bool, coordinator: Tx | None = None
-    ) -> Tx:
-        tx = Tx(
-            connection, self.context, is_write=is_write, slots=self.slots, coordinator=coordinator
-        )
+    def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
+        tx = Tx(connection, self.context, is_write=is_write, slots=self.slots)
         if is_write:
             prepared = None if self._is_pooled else connection.info.setdefault(PREPARED, Prepared())
             tx.statements = StatementPipeline(tx.driver, prepared)
@@ -511,17 +399,6 @@ def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
         if tx.driver.closed:
             connection.invalidate(error)
         raise
-
-
-def _end_on_coordinator(
-    connection: sa.Connection, statements: StatementPipeline, transaction: sa.RootTransaction
-) -> None:
-    """Roll back on the coordinator; what was committed on the worker is committed."""
-    try:
-        statements.roll_back()
-        transaction.commit()  # which the driver has nothing for any more
-    except (sa.exc.SQLAlchemyError, psycopg.Error) as error:
-        connection.invalidate(error)
 
 
 def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) -> None:
@@ -541,17 +418,8 @@ def _commit(connection: sa.Connection, transaction: sa.RootTransaction, tx: Tx) 
 
 
 @dataclass(slots=True)
-class _Held:
-    """What the coordinator holds for a commit on a worker."""
-
-    tx: Tx
-    worker_pid: int = 0  # of the session that commits
-
-
-@dataclass(slots=True)
 class _PrimaryWork(TimedWork[T]):
     is_read: bool
-    slot: int | None = None  # if all of its rows with a slot have this one
 
 
 def _refuse_unsafe(connection: sa.Connection) -> None:

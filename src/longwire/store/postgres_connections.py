@@ -8,7 +8,6 @@ that responds is left alone until the deadline of the work.
 """
 
 import contextlib
-import copy
 import math
 import os
 import socket
@@ -78,15 +77,6 @@ class ServerConnector:
             **options,
         }
         self._unreachable_until = 0.0
-
-    def at(self, address: Address) -> "ServerConnector":
-        """The same for one server, whatever the URL names."""
-        host, port = address
-        other = copy.copy(self)
-        only = {"host": host, "port": port, "hostaddr": None, "target_session_attrs": "any"}
-        other._parameters = {**self._parameters, **only}
-        other._unreachable_until = 0.0
-        return other
 
     def open(self, **options: Any) -> Connection:
         if time.monotonic() < self._unreachable_until:

@@ -88,19 +88,3 @@ def translate(error: Exception) -> Exception:
             log.warning("database unavailable", error=str(cause).strip())
         return DatabaseUnreachable() if is_outage(error) else Unavailable(TIMED_OUT)
     return error
-
-
-def is_worker_gone(error: Exception) -> bool:
-    """Whether a worker of Citus cannot be used, but the coordinator may."""
-    cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-    return (
-        is_outage(error)
-        or _has_lost_worker(cause if isinstance(cause, Exception) else None)
-        or (isinstance(cause, psycopg.Error) and is_lost(cause))
-    )
-
-
-def is_on_coordinator(error: Exception) -> bool:
-    """Whether a worker of Citus does not have a table that a statement names."""
-    cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-    return isinstance(cause, psycopg.errors.UndefinedTable)

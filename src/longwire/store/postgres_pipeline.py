@@ -50,7 +50,6 @@ class Prepared:
 
 _BEGIN = _Statement("BEGIN", (), (), None)
 _COMMIT = _Statement("COMMIT", (), (), None)
-_ROLLBACK = _Statement("ROLLBACK", (), (), None)
 _SUCCEEDED = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 
 
@@ -100,13 +99,6 @@ class StatementPipeline:
         """With what still waits."""
         if self._waiting or self._libpq.transaction_status != pq.TransactionStatus.IDLE:
             self._waiting.append(_COMMIT)
-            self.run()
-
-    def roll_back(self) -> None:
-        """Without what still waits. The driver would deallocate what is prepared."""
-        self._waiting = []
-        if self._libpq.transaction_status != pq.TransactionStatus.IDLE:
-            self._waiting.append(_ROLLBACK)
             self.run()
 
     def _exchange(self, statements: Sequence[_Statement]) -> list[pq.abc.PGresult]:

@@ -185,7 +185,7 @@ def _read_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingD
             "ids": encode_array("TEXT", tuple(device_ids)),
             "slots": encode_array("SMALLINT", slots.list_of_ids(tx, device_ids)),
         }
-        rows = tx.coordinator.fetch_queued(LOCK_REPORTING, values)
+        rows = tx.fetch_queued(LOCK_REPORTING, values)
     elif len(device_ids) == 1:
         rows = tx.fetch_raw(GET_REPORTING, {"id": next(iter(device_ids))})
     else:

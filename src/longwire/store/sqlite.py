@@ -23,7 +23,6 @@ from longwire.store.database import (
     Cluster,
     DatabaseContext,
     NodeRole,
-    ShardStatus,
     StandbyStatus,
     Tx,
     Work,
@@ -133,7 +132,7 @@ class SQLite:
         self._require_intact()
         return await self._writer.submit_for_caller(work)
 
-    def submit(self, work: Work[T], slot: int | None = None) -> asyncio.Future[T]:
+    def submit(self, work: Work[T]) -> asyncio.Future[T]:
         self._require_intact()
         return self._writer.submit(work)
 
@@ -142,10 +141,6 @@ class SQLite:
 
     @property
     def standby_status(self) -> StandbyStatus | None:
-        return None
-
-    @property
-    def shard_status(self) -> ShardStatus | None:
         return None
 
     def _require_intact(self) -> None:

@@ -20,7 +20,7 @@ from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.fleet.unknown_devices import MessageCounts
 from longwire.records import KIND_NAMES
 from longwire.store.backlogs import Backlog, SlotBacklog
-from longwire.store.database import Cluster, Database, ShardStatus, StandbyStatus
+from longwire.store.database import Cluster, Database, StandbyStatus
 from longwire.store.unknown_devices import UnknownReason
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -238,14 +238,14 @@ class PrometheusMetrics:
         snapshot.engine_name = database.engine_name
         snapshot.is_ready = is_ready
         snapshot.cluster, snapshot.has_lease = database.cluster, database.held_since is not None
-        self.set_server_status(database.standby_status, database.shard_status)
+        self.set_standby_status(database.standby_status)
         snapshot.stats = stats or snapshot.stats
         self._queued_records.set(queued_records)
         for queue, waiting in database.waiting.items():
             self._database_queue.labels(queue).set(waiting)
 
-    def set_server_status(self, standby: StandbyStatus | None, shards: ShardStatus | None) -> None:
-        self._snapshot.standby, self._snapshot.shards = standby, shards
+    def set_standby_status(self, standby: StandbyStatus | None) -> None:
+        self._snapshot.standby = standby
 
     def render(self) -> bytes:
         """The text for a scrape; with the counters of all worker processes."""
@@ -300,7 +300,6 @@ class _Snapshot(Collector):
     cluster: Cluster = field(default_factory=partial(Cluster, 0))
     has_lease: bool = False
     standby: StandbyStatus | None = None
-    shards: ShardStatus | None = None
     stats: DatabaseStats | None = None
     _build: tuple[str, ...] = field(default=(__version__, platform.python_version()))
 
@@ -314,8 +313,6 @@ class _Snapshot(Collector):
         yield from _describe_cluster(self.cluster, self.has_lease)
         if self.standby is not None:
             yield from _describe_standby(self.standby)
-        if self.shards is not None:
-            yield from _describe_shards(self.shards)
         if self.stats is not None:
             yield from _describe_backlog(self.stats.backlog, self.now)
             yield from _describe_connectors(self.stats.connectors)
@@ -356,27 +353,6 @@ def _describe_standby(status: StandbyStatus) -> Iterator[Metric]:
     reads.add_metric(("served",), status.served)
     reads.add_metric(("declined",), status.declined)
     yield reads
-
-
-def _describe_shards(status: ShardStatus) -> Iterator[Metric]:
-    servers = GaugeMetricFamily(
-        "longwire_citus_workers",
-        "Workers of Citus: used for commits, or left to the coordinator as they are unreachable or"
-        " not what they should be; only with database_direct",
-        labels=("state",),
-    )
-    servers.add_metric(("used",), status.used)
-    servers.add_metric(("left",), status.left)
-    yield servers
-    commits = CounterMetricFamily(
-        "longwire_citus_commits",
-        "Commits of records of this process: direct, on a worker, or declined and made by the"
-        " coordinator",
-        labels=("outcome",),
-    )
-    commits.add_metric(("direct",), status.direct)
-    commits.add_metric(("declined",), status.declined)
-    yield commits
 
 
 def _describe_backlog(backlog: Backlog, now: Moment) -> Iterator[Metric]:

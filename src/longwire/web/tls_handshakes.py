@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import uvloop.loop
 
-# However many connections there are: clients that are told so need a handshake as well.
+# However many connections there are: clients that get this answer need a handshake as well.
 HANDSHAKES_MIN = 64
 
 # What uvloop itself puts between a socket and a protocol. It has no types, and pyproject.toml
@@ -39,13 +39,13 @@ class TlsHandshakes:
         self._find_room = find_room
         self._on_too_many = on_too_many
         self._timeouts = timeouts
-        self._pending: dict[_Connection, None] = {}  # the oldest first
+        self._pending: dict[_GuardedHandshake, None] = {}  # the oldest first
 
     def accept(self) -> asyncio.BaseProtocol:
         """The protocol of a connection that is being accepted."""
         loop = asyncio.get_running_loop()
         is_done = loop.create_future()
-        connection = _Connection(
+        connection = _GuardedHandshake(
             loop,
             self._create_protocol(),
             self._context,
@@ -57,7 +57,7 @@ class TlsHandshakes:
         is_done.add_done_callback(partial(self._end, connection))
         return connection
 
-    def _begin(self, connection: "_Connection") -> None:
+    def _begin(self, connection: "_GuardedHandshake") -> None:
         self._pending[connection] = None
         if len(self._pending) > max(HANDSHAKES_MIN, self._find_room()):
             oldest = next(iter(self._pending))
@@ -65,16 +65,16 @@ class TlsHandshakes:
             oldest.abort()
             self._on_too_many()
 
-    def _end(self, connection: "_Connection", is_done: "asyncio.Future[None]") -> None:
+    def _end(self, connection: "_GuardedHandshake", is_done: "asyncio.Future[None]") -> None:
         self._pending.pop(connection, None)
         connection.raw_transport = None
         is_done.exception()  # no handshake, or none that we accept
 
 
-class _Connection(_TlsProtocol):  # type: ignore[misc]
+class _GuardedHandshake(_TlsProtocol):  # type: ignore[misc]
     """The loop's TLS, which tells when it gets its connection."""
 
-    on_accepted: Callable[["_Connection"], None]
+    on_accepted: Callable[["_GuardedHandshake"], None]
     raw_transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:

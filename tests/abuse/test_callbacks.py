@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from tests.abuse.victim import Scene
+from tests.waiting import eventually
 from tests.world import Person, ok
 
 MIB = 1024 * 1024
@@ -87,6 +88,36 @@ def test_wrong_tokens_slow_nobody(scene: Scene) -> None:
         assert network.http.get(guess).status_code == 401
 
     scene.assert_victim_unharmed(*[attack] * 6)
+
+
+def test_a_flood_of_random_ids_slows_nobody_and_fills_a_bounded_list(scene: Scene) -> None:
+    """Each is another unknown device; one real one among them stays in the list."""
+    network = Network(scene, scene.mallory)
+
+    def attack(stop: threading.Event) -> None:
+        message = {"device": secrets.token_hex(4), "time": 1_794_731_400, "data": "00" * 500}
+        assert network.calls("/network/vendor/data", json.dumps(message).encode()) == 404
+        assert (
+            network.calls("/network/chirpstack?event=up", b'{"deviceInfo":{"devEui":"x"}}') == 404
+        )
+
+    def real() -> None:
+        message = {"device": "ABCDEF", "time": 1_794_731_400, "data": "00"}
+        assert network.calls("/network/vendor/data", json.dumps(message).encode()) == 404
+
+    def listed() -> dict[str, int]:
+        path, query = "/group/unknownDevices", {"groupId": network.group, "limit": "1000"}
+        items = ok(scene.mallory.get(path, **query))["items"]
+        return {each["originalId"]: each["count"] for each in items}
+
+    for _ in range(2):
+        real()
+    eventually(lambda: listed() == {"ABCDEF": 2})
+    scene.assert_victim_unharmed(*[attack] * 6)
+    eventually(lambda: len(listed()) > 100)
+    found = listed()
+    assert len(found) <= 201
+    assert found["ABCDEF"] == 2
 
 
 def test_repeated_messages_and_batches_slow_nobody(scene: Scene) -> None:

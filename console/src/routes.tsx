@@ -36,6 +36,7 @@ import { platformSearch } from "./pages/platform/search";
 import { rolesSearch } from "./pages/roles/search";
 import { messageTraceSearch, recordTraceSearch } from "./pages/trace/search";
 import { typeSearch, typesSearch } from "./pages/types/search";
+import { unknownDevicesSearch } from "./pages/unknown/search";
 import { signInSearch } from "./pages/sign-in/search";
 
 function pageSearch(search: RawSearch): PageSearch {
@@ -220,6 +221,13 @@ const drift = createRoute({
   component: lazyRouteComponent(() => import("./pages/drift/drift-page"), "DriftPage"),
 });
 
+const unknownDevices = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/unknown-devices",
+  validateSearch: unknownDevicesSearch,
+  component: lazyRouteComponent(() => import("./pages/unknown/unknown-devices-page"), "UnknownDevicesPage"),
+});
+
 const device = createRoute({
   getParentRoute: () => frame,
   path: "/d/$deviceId",
@@ -313,6 +321,7 @@ export const router = createRouter({
       jobs,
       job,
       drift,
+      unknownDevices,
       device,
       recordTrace,
       messageTrace,

@@ -43,6 +43,7 @@ def list_screens(get: Get, group: str) -> dict[str, str]:
         "jobs": f"{here}/jobs",
         "job": f"{here}/jobs/{job}",
         "drift": f"{here}/drift",
+        "unknown-devices": f"{here}/unknown-devices",
         "device": f"/d/{device}",
         "trace": f"/r/{record}",
         "message-trace": f"/m/{message}",

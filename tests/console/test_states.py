@@ -258,6 +258,7 @@ EMPTY = (
     "clients",
     "jobs",
     "drift",
+    "unknown-devices",
 )
 
 

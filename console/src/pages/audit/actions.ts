@@ -51,6 +51,7 @@ export const ACTIONS: Readonly<Record<string, string>> = {
   "role.create": "created the role",
   "role.delete": "deleted the role",
   "role.update": "changed the role",
+  "unknownDevice.dismiss": "dismissed unknown devices of the group",
   "signInLink.create": "created a sign-in link for",
 };
 

@@ -122,6 +122,11 @@ function Attention({ groupId }: { groupId: string }) {
             </Link>
           ),
       )}
+      {!!overview.data?.unknownDevices && (
+        <Link to="/g/$groupId/unknown-devices" params={{ groupId }} search={{ below: true }}>
+          {overview.data.unknownDevices.toLocaleString("en")} unknown {overview.data.unknownDevices === 1 ? "device" : "devices"} reported
+        </Link>
+      )}
       {!!counts.drifting && (
         <Link to="/g/$groupId/drift" params={{ groupId }} search={{ below: true }}>
           {counts.drifting.toLocaleString("en")} with configuration drift

@@ -265,6 +265,12 @@ function AttentionLink({ item, label, subject }: { item: Attention; label: strin
         {label}
       </Link>
     );
+  if (item.what === "unknownDevices" || item.what === "rejectedMessages")
+    return (
+      <Link to="/g/$groupId/unknown-devices" params={{ groupId }} {...common}>
+        {label}
+      </Link>
+    );
   const search = item.what === "batteryLow" ? ({ battery: "20" } as const) : ({ seen: "silent" } as const);
   return (
     <Link to="/g/$groupId/devices" params={{ groupId }} search={search} {...common}>

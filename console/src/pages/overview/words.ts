@@ -32,6 +32,10 @@ export function attentionWords({ what, name, count, total }: Attention, groupNam
       return { tone: "warn", state: "battery", title: `${counted(count, "device", "devices")}${inGroup} below 20 %`, action: "List" };
     case "configurationDrift":
       return { tone: "warn", state: "drift", title: `${counted(count, "device reports", "devices report")} another configuration${inGroup}`, action: "Compare" };
+    case "unknownDevices":
+      return { tone: "warn", state: "unknown", title: `${counted(count, "unknown device", "unknown devices")} reported${inGroup}`, action: "List" };
+    case "rejectedMessages":
+      return { tone: "warn", state: "rejected", title: `Messages of ${counted(count, "device", "devices")}${inGroup} could not be read`, action: "List" };
     default:
       return { tone: "warn", state: what, title: name ?? counted(count, "object", "objects"), action: "Open" };
   }

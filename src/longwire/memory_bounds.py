@@ -1,6 +1,7 @@
 """How much memory clients can make a process keep."""
 
 from longwire.delivery import compiled_bound
+from longwire.inbound import unknown_devices
 from longwire.live.hub import BOX_BYTES_MAX
 from longwire.settings import Settings
 from longwire.store import cache, sqlite
@@ -18,6 +19,7 @@ def describe_memory_bounds(connections_max: int, settings: Settings) -> dict[str
         "requests_mib": settings.request_bytes_max // MIB,
         "responses_mib": settings.response_bytes_max // MIB,
         "live_mib": settings.live_listeners_max * BOX_BYTES_MAX // MIB,
+        "unknown_devices_mib": unknown_devices.BYTES_MAX // MIB,
         "compiled_mib": compiled_bound.BYTES_MAX // MIB,
         "config_cache_mib": (cache.CONFIG_BYTES_MAX + cache.COMPILED_BYTES_MAX) // MIB,
         "response_cache_mib": 0 if settings.database else response_cache.BYTES_MAX // MIB,

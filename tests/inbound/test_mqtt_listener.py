@@ -399,6 +399,22 @@ def test_a_device_that_is_changed_all_the_time_holds_up_no_messages(
 
 @on_sqlite
 @on_nats
+def test_what_an_unknown_device_publishes_is_listed_in_the_group_of_its_token(
+    make_world: MakeWorld, place: Place
+) -> None:
+    world = make_world(**place.settings())
+    eventually(lambda: listens(world))
+    site = Site(world)
+    with place.publisher() as devices:
+        devices.says(site.token, "nobody", "raw", b"\x0a\x1b")
+        eventually(lambda: outcomes(world).keys() == {"unknown_device"})
+    path = "/group/unknownDevices"
+    eventually(lambda: len(ok(site.ada.get(path, groupId=site.home))["items"]) == 1)
+    (found,) = ok(site.ada.get(path, groupId=site.home))["items"]
+    assert (found["network"], found["originalId"], found["payload"]) == ("mqtt", "nobody", "0a1b")
+
+
+@on_nats
 def test_what_a_storage_quota_refuses_is_dropped_and_counted_as_that(
     make_world: MakeWorld, place: Place
 ) -> None:

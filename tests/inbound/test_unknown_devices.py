@@ -2,19 +2,24 @@
 
 import json
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from longwire import maintenance
+from longwire.errors import Unavailable
 from longwire.fleet import device_types, unknown_devices
 from longwire.inbound.mqtt_messages import MqttMessage, MqttMessageHandler
-from longwire.model import SYSTEM
+from longwire.inbound.unknown_devices import IDS_MAX, IDS_PER_GROUP_MAX, UnknownDeviceBuffer
+from longwire.model import SYSTEM, Actor
 from longwire.networks.bodies import describe_body
+from longwire.store import unknown_devices as store
 from longwire.store.database import Tx
 from tests.api.test_health import counters
-from tests.inbound.test_callbacks import network_of
+from tests.inbound.test_callbacks import network_of, on_sqlite
+from tests.process import longwire
 from tests.world import NOON, Person, World, ok, record_of, refused, walk
 
 Json = dict[str, Any]
@@ -388,6 +393,61 @@ def test_messages_survive_a_stop_and_what_is_counted_later_adds_up(site: Site) -
         refused(site.sends(), 404)
     (found,) = unknown(site.ada, site.home)
     assert found["count"] == 5
+
+
+def test_a_message_that_is_stored_while_its_device_is_created_does_not_stay(site: Site) -> None:
+    """On PostgreSQL neither transaction sees the other."""
+    world = site.world
+    refused(site.sends(), 404)
+    refused(site.sends(eui="AA02030405060708"), 404)
+    reported = world.app._unknown_devices._take()
+    site.ada.device(site.home, network="chirpstack", originalId=EUI)
+    world.write(lambda tx: store.add(tx, reported, {site.home: site.ada.id}))
+    assert len(unknown(site.ada, site.home)) == 2
+    world._run(maintenance.delete_old_unknown_devices(world.database))
+    assert list(by_id(unknown(site.ada, site.home))) == ["AA02030405060708"]
+    # What is stored later sees the device.
+    world.write(lambda tx: unknown_devices.store_reports(tx, reported))
+    found = by_id(unknown(site.ada, site.home))
+    assert list(found) == ["AA02030405060708"] and found["AA02030405060708"]["count"] == 2
+
+
+def test_what_cannot_be_stored_now_is_stored_later(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(tx: Tx, reported: Any) -> Any:
+        raise Unavailable
+
+    refused(site.sends(), 404)
+    with monkeypatch.context() as patch:
+        patch.setattr(unknown_devices, "store_reports", fail)
+        with pytest.raises(Unavailable):
+            flush(site.world)
+        refused(site.sends(), 404)
+    (found,) = unknown(site.ada, site.home)
+    assert found["count"] == 2
+
+
+def test_a_process_keeps_so_many_of_an_interval_and_those_of_others_stay(site: Site) -> None:
+    buffer = UnknownDeviceBuffer(site.world.database, lambda counts: None)
+    actors = [Actor("network", str(number), group_id=str(number)) for number in range(20)]
+    buffer.note(actors[0], "loriot", EUI)
+    for actor in actors[1:]:
+        for number in range(IDS_PER_GROUP_MAX + 10):
+            buffer.note(actor, "loriot", f"{number:016X}")
+    taken = buffer._take()
+    assert len(taken) == IDS_MAX
+    assert [each.original_id for each in taken if each.group_id == "0"] == [EUI]
+    assert buffer._take() == []
+
+
+@on_sqlite
+def test_the_doctor_says_that_devices_report_without_a_record(site: Site, tmp_path: Path) -> None:
+    refused(site.sends(), 404)
+    flush(site.world)
+    result = longwire("doctor", "--json", "--data", str(site.world.settings.data), cwd=tmp_path)
+    said = [each["text"] for each in json.loads(result.stdout) if each["severity"] == "warning"]
+    assert any("1 unknown" in text for text in said), said
 
 
 def test_metrics_count_messages_and_ids(site: Site) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from longwire.errors import BadInput, Conflict, LongwireError, NotFound, TooLarge
 from longwire.fleet import unknown_devices
 from longwire.fleet.unknown_devices import MessageCounts
+from longwire.inbound.ingest_requests import KEPT_BYTES_MAX
 from longwire.ingest.requests import UnknownRecordDevices
 from longwire.model import Actor
 from longwire.networks.identities import can_be_original_id, original_key
@@ -31,6 +32,10 @@ IDS_PER_STEP_MAX = 100
 ID_CHARACTERS_MAX = 128
 DETAIL_CHARACTERS_MAX = 256
 PAYLOAD_CHARACTERS_MAX = 2_048
+# What all of them may take: a character up to four bytes, and what is kept of the message.
+BYTES_MAX = IDS_MAX * (
+    4 * (ID_CHARACTERS_MAX + DETAIL_CHARACTERS_MAX + PAYLOAD_CHARACTERS_MAX) + KEPT_BYTES_MAX
+)
 
 _Key = tuple[str, str]  # the network, and the id as it is compared
 

@@ -30,7 +30,6 @@ from longwire.api import (
     downlinks,
     exports,
     groups,
-    invitations,
     jobs,
     metrics,
     notifications,
@@ -50,6 +49,7 @@ from longwire.api import (
     users,
 )
 from longwire.api.description import api_info
+from longwire.api.invitations import InvitationEndpoint
 from longwire.api.live import LiveEndpoint
 from longwire.api.service import ServiceEndpoints
 from longwire.app_config import (
@@ -303,7 +303,12 @@ class App:
         sign_in = self._sign_in
         return [
             *LiveEndpoint(self._live_hub, self._settings.live_listeners_max).routes(),
-            *invitations.routes(self.database, sign_in.rules, sign_in.authenticator.public_origin),
+            *InvitationEndpoint(
+                self.database,
+                sign_in.authenticator,
+                sign_in.rules,
+                build_input_limits(self._settings),
+            ).routes(),
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

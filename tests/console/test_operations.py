@@ -56,8 +56,6 @@ NOT_CALLED = {
     "GET /openapi.json": OWN_PAGE,
     "GET /guide": OWN_PAGE,
     "GET /guide/": OWN_PAGE,
-    "GET /invitation": OWN_PAGE,
-    "POST /invitation": OWN_PAGE,
     "GET /session/oidc/callback": "the identity provider leads there",
     "GET /group/devices": f"{ANOTHER}, GET /devices",
     "GET /user/groups": f"{ANOTHER}, GET /groups",

@@ -196,7 +196,7 @@ ADDED = {
     "GroupAppClient": {"name", "updatedAt"},
     "UpdateGroupAppClient": {"updatedAt"},
     "Role": {"updatedAt"},
-    "GroupUserRelation": {"updatedAt"},
+    "GroupUserRelation": {"updatedAt", "mail", "invitationUrl"},
     "PublicUser": {"membershipUpdatedAt"},
     **{
         f"PUT /{path}": {"ifUpdatedAt"}
@@ -299,6 +299,7 @@ def test_exactly_the_served_operations_are_described(document: Json) -> None:
         *(f"POST /{of}/passkey{step}" for of in ("session", "user") for step in ("", "/options")),
         "GET /session/oidc",
         "DELETE /user/passkey",
+        "POST /invitation",
         "GET /session/oidc/callback",
         "GET /health/live",
         "GET /health/ready",

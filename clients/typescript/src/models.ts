@@ -1726,6 +1726,18 @@ export interface GroupUserRelation {
   name?: string;
   /** When they got the role. */
   updatedAt: string;
+  /**
+   * Of an invitation. `queued`: a mail with a link is sent. `not_configured`: the service sends no
+   * mail. `address_not_allowed`: the operator allows no mail to this address. `accepted`: they
+   * have accepted before.
+   */
+  mail?: InvitationMailStatus;
+  /**
+   * Of an invitation, if no mail is sent, and for users: the link, to hand it over. It is valid
+   * for 24 hours, and signs in who has never signed in; others sign in by their own means, and
+   * open the group.
+   */
+  invitationUrl?: string;
 }
 
 /** Whether the service works. */
@@ -1801,6 +1813,32 @@ export interface Invitation {
   groupId: string;
   /** The role that they get. */
   roleId: string;
+}
+
+/** An invitation, and whether to accept it. */
+export interface InvitationInput {
+  /** What follows `#token=` in the link of the invitation. */
+  token: string;
+  /** Accept it; else only say what it is. */
+  accept?: boolean;
+}
+
+/** InvitationMailStatus */
+export type InvitationMailStatus = "accepted" | "address_not_allowed" | "not_configured" | "queued";
+
+/** What an invitation is for, and what became of it. */
+export interface InvitationReturn {
+  /** The id of the group. */
+  groupId: string;
+  /** What the group is called. */
+  groupName?: string;
+  /**
+   * Whether the membership is accepted. By a link that was handed over, only somebody who has
+   * never signed in accepts; others sign in, and open the group.
+   */
+  isAccepted: boolean;
+  /** Whether the response sets the cookie of a session. */
+  isSignedIn: boolean;
 }
 
 /** Work with many devices, and how far it is. */

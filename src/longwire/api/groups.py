@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, field
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from longwire.api.roles import Role, role_wire
 from longwire.api.types import (
@@ -19,9 +19,10 @@ from longwire.api.types import (
 from longwire.api.users import UserConnection, public_user_wire
 from longwire.dates import format_date, format_optional_date
 from longwire.delivery import invitations
+from longwire.delivery.invitations import InvitationMailStatus
 from longwire.identity import group_deletions, groups
 from longwire.identity.groups import GroupView, MembershipView
-from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text
+from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text, words
 from longwire.web.routing import OWN, RequestContext, Route
 
 
@@ -87,6 +88,31 @@ class GroupUserRelation(Reply, kw_only=True):
     description: str | None = None
     name: str | None = None
     updated_at: Annotated[DateText, Meta(description="When they got the role.")]
+    mail: (
+        Annotated[
+            str,
+            words("InvitationMailStatus", [each.value for each in InvitationMailStatus]),
+            Meta(
+                description="Of an invitation. `queued`: a mail with a link is sent."
+                " `not_configured`: the service sends no mail. `address_not_allowed`: the operator"
+                " allows no mail to this address. `accepted`: they have accepted before.",
+                examples=["queued"],
+            ),
+        ]
+        | None
+    ) = None
+    invitation_url: (
+        Annotated[
+            str,
+            Meta(
+                description="Of an invitation, if no mail is sent, and for users: the link, to hand"
+                " it over. It is valid for 24 hours, and signs in who has never signed in; others"
+                " sign in by their own means, and open the group.",
+                examples=["https://longwire.example.com/console/sign-in#token=15D938-5YhA1SiFIWY1"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class GroupQuery(Query):
@@ -369,21 +395,22 @@ def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelatio
     By e-mail address; the response does not reveal whether the user exists. The role can contain
     only permissions that the caller has. It counts at once; but until the person accepts, by the
     link in the mail or by a request that names the group, others see only this address of them,
-    and the group sends them nothing but the invitation. A mail is sent if mail is configured; 429
-    if the group has sent as many as it may in an hour.
+    and the group sends them nothing but the invitation. Where no mail can be sent, the response has
+    the link, to hand it over. To send another one, invite them again; 429 if the group has sent as
+    many mails as it may in an hour, or this address was sent ten invitations.
     """
-    return relation_wire(
-        invitations.invite_member(
-            context.tx,
-            context.actor,
-            body.email,
-            body.group_id,
-            body.role_id,
-            context.dispatch,
-            context.sending_config.mail,
-            context.quotas,
-        )
+    sent = invitations.invite_member(
+        context.tx,
+        context.actor,
+        body.email,
+        body.group_id,
+        body.role_id,
+        context.dispatch,
+        context.sending_config.mail,
+        context.quotas,
     )
+    membership = relation_wire(sent.membership)
+    return replace(membership, mail=sent.mail.value, invitation_url=sent.url)
 
 
 def update_member(context: RequestContext, body: MemberChange) -> GroupUserRelation:

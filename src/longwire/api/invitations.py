@@ -1,121 +1,165 @@
-"""The page behind the link in an invitation: a person accepts a membership, and is signed in.
+"""Accepting an invitation by its link, whose secret a page of the console posts.
 
-Opening the link changes nothing, because mail programs open links by themselves; the button does.
-Only who accepts is signed in, so the link signs in once.
+It is in the fragment of the link, which browsers do not send, and opening the link changes nothing,
+because mail programs open links by themselves: a button of the page accepts.
 """
 
-from html import escape
-from urllib.parse import parse_qsl
+from typing import Annotated
 
-from longwire.clock import DAY
-from longwire.delivery.invitations import ACCEPT_PATH
-from longwire.errors import NotFound
-from longwire.identity import groups, sessions, totp
+import msgspec
+from msgspec import Meta
+
+from longwire.api.session_shapes import OWN_HEADER
+from longwire.api.types import GroupId
+from longwire.identity import invitations, sessions
+from longwire.identity.invitations import OpenedInvitation
 from longwire.identity.sessions import NewSession, SessionRules
-from longwire.identity.sign_in_links import PAGE_PATH
-from longwire.model import Group, Membership, Origin, SignInMethod
+from longwire.model import Origin, SignInMethod
 from longwire.store.database import Database, Tx
-from longwire.web.routing import FORM_BYTES_MAX, NO_TOKEN, PlainRoute, Request, Response
-from longwire.web.session_cookies import get_user_agent, is_own_form, with_session
+from longwire.web.authentication import Authenticator
+from longwire.web.fields import Body, InputLimits, Reply
+from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
+from longwire.web.routing import (
+    FORM_BYTES_MAX,
+    NO_TOKEN,
+    PlainRoute,
+    Request,
+    Response,
+    build_field_locations,
+    require_json,
+)
+from longwire.web.session_cookies import get_user_agent, require_own_site, with_session
+from longwire.web.validation import decode_body
 
-_POLICY = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-# Not no-referrer: with that, a form has no Origin to show whose it is.
-_HEADERS = ((b"content-security-policy", _POLICY.encode()), (b"referrer-policy", b"same-origin"))
+PATH = "/invitation"
 _TOKEN_CHARACTERS_MAX = 500
-SIGNS_IN_DAYS = 14  # afterwards the link of an invitation accepts, and signs nobody in
 
 
-class InvitationPage:
-    """Shows an invitation, and accepts it."""
+class InvitationInput(Body):
+    """An invitation, and whether to accept it."""
 
-    def __init__(self, database: Database, rules: SessionRules, public_origin: str) -> None:
+    token: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=_TOKEN_CHARACTERS_MAX,
+            description="What follows `#token=` in the link of the invitation.",
+            examples=["15D938-5YhA1SiFIWY1Cg"],
+        ),
+    ]
+    accept: Annotated[bool, Meta(description="Accept it; else only say what it is.")] = False
+
+
+class InvitationReturn(Reply, kw_only=True):
+    """What an invitation is for, and what became of it."""
+
+    group_id: GroupId
+    group_name: (
+        Annotated[str, Meta(description="What the group is called.", examples=["Harbour"])] | None
+    ) = None
+    is_accepted: Annotated[
+        bool,
+        Meta(
+            description="Whether the membership is accepted. By a link that was handed over, only"
+            " somebody who has never signed in accepts; others sign in, and open the group."
+        ),
+    ]
+    is_signed_in: Annotated[
+        bool, Meta(description="Whether the response sets the cookie of a session.")
+    ]
+
+
+class InvitationEndpoint:
+    """Shows an invitation, and accepts it; signs in who has never signed in."""
+
+    def __init__(
+        self,
+        database: Database,
+        authenticator: Authenticator,
+        rules: SessionRules,
+        limits: InputLimits,
+    ) -> None:
         self._database = database
+        self._authenticator = authenticator
         self._rules = rules
-        self._public_origin = public_origin
+        self._limits = limits
 
-    async def show(self, request: Request, body: bytes) -> Response:
-        token = _parse_token(request.query_string)
-        try:
-            _, group = await self._database.read(lambda tx: groups.open_invitation(tx, token))
-        except NotFound:
-            return _page(404, groups.INVITATION_INVALID)
-        button = (
-            f'<form method="post"><input type="hidden" name="token" value="{escape(token)}">'
-            "<button>Accept</button></form>"
-        )
-        return _page(200, f"You are invited to the group {_name(group)}.", button)
+    async def open(self, request: Request, body: bytes) -> Response:
+        require_own_site(request, self._authenticator.public_origin)
+        require_json(request)
+        given = decode_body(body, InvitationInput, self._limits)
+        # Needs no token, so it writes, and invalidates what is cached, only if something changes.
+        opened = await self._database.read(lambda tx: invitations.open_link(tx, given.token))
+        if not given.accept or not opened.can_change_anything:
+            return Response(200, msgspec.json.encode(_describe(opened)))
 
-    async def accept(self, request: Request, body: bytes) -> Response:
-        token = _parse_token(body)
-
-        def find(tx: Tx) -> tuple[Group, bool]:
-            user, group = groups.open_invitation(tx, token)
-            return group, groups.is_invited(tx, user, [group.id])
-
-        # Another site could sign somebody in as somebody else: it gets no session.
-        signs_in = request.is_confidential and is_own_form(request, self._public_origin)
-
-        def work(tx: Tx) -> NewSession | None:
+        def work(tx: Tx) -> tuple[OpenedInvitation, NewSession | None]:
             tx.origin = Origin(request.address, request.request_id)
-            accepted = groups.accept_invitation(tx, token)
-            return self._sign_in(tx, request, accepted) if accepted and signs_in else None
+            accepted = invitations.accept_link(tx, given.token)
+            signs_in = accepted.is_new_user and request.is_confidential
+            return accepted, self._sign_in(tx, request, accepted) if signs_in else None
 
-        try:
-            group, is_pending = await self._database.read(find)
-            # Needs no token, so it writes, and invalidates what is cached, only for an acceptance.
-            new = await self._database.write(work) if is_pending else None
-        except NotFound:
-            return _page(404, groups.INVITATION_INVALID)
-        text = f"You have accepted the invitation to the group {_name(group)}."
+        accepted, new = await self._database.write(work)
         if new is None:
-            return _page(200, text, f'<p><a href="{PAGE_PATH[1:]}">Sign in</a></p>')
-        link = '<p>You are signed in. <a href="console/">Go on</a></p>'
-        return with_session(_page(200, text, link), request, new)
+            return Response(200, msgspec.json.encode(_describe(accepted)))
+        described = msgspec.json.encode(_describe(accepted, is_signed_in=True))
+        return with_session(Response(200, described), request, new)
 
-    def _sign_in(self, tx: Tx, request: Request, accepted: Membership) -> NewSession | None:
-        """A session for who has just accepted; neither by an old mail, nor without a code."""
-        is_old = tx.now - accepted.created_at > SIGNS_IN_DAYS * DAY
-        if is_old or totp.is_enabled(tx, accepted.user_id):
-            return None
+    def _sign_in(self, tx: Tx, request: Request, accepted: OpenedInvitation) -> NewSession:
         return sessions.create(
             tx,
-            accepted.user_id,
+            accepted.user.id,
             SignInMethod.LINK,
             address=request.address,
             user_agent=get_user_agent(request),
             rules=self._rules,
+            issued_by=accepted.issued_by,
         )
 
+    def routes(self) -> list[PlainRoute]:
+        return [
+            PlainRoute(
+                method="POST",
+                path=PATH,
+                handler=self.open,
+                body_bytes_max=FORM_BYTES_MAX,
+                permission=NO_TOKEN,
+                object_rule="whoever has the link of an invitation",
+                tag="Sessions",
+                openapi=_OPENAPI,
+                schemas=(InvitationInput, InvitationReturn),
+                field_locations=build_field_locations(None, InvitationInput),
+            )
+        ]
 
-def _parse_token(raw: bytes) -> str:
-    """The token in a query or a form; empty, which is invalid, if there is none."""
-    pairs = dict(parse_qsl(raw[:_TOKEN_CHARACTERS_MAX].decode("ascii", "replace")))
-    return pairs.get("token", "")
 
-
-def _name(group: Group) -> str:
-    return f"“{group.name}”" if group.name else group.id
-
-
-def _page(status: int, text: str, rest: str = "") -> Response:
-    html = (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>Invitation</title>'
-        f"<main><h1>Invitation</h1><p>{escape(text)}</p>{rest}</main></html>"
+def _describe(opened: OpenedInvitation, *, is_signed_in: bool = False) -> InvitationReturn:
+    return InvitationReturn(
+        group_id=opened.group.id,
+        group_name=opened.group.name,
+        is_accepted=opened.is_accepted,
+        is_signed_in=is_signed_in,
     )
-    return Response(status, html.encode(), "text/html; charset=utf-8", _HEADERS)
 
 
-def routes(database: Database, rules: SessionRules, public_origin: str) -> list[PlainRoute]:
-    page = InvitationPage(database, rules, public_origin)
-    return [
-        PlainRoute(
-            method=method,
-            path=ACCEPT_PATH,
-            handler=handler,
-            body_bytes_max=FORM_BYTES_MAX,
-            permission=NO_TOKEN,
-            object_rule="whoever has the link of an invitation",
-        )
-        for method, handler in (("GET", page.show), ("POST", page.accept))
-    ]
+_OPENAPI: Json = {
+    "summary": "Open or accept an invitation",
+    "description": "By the secret in its link, which is valid for 24 hours. Whoever has never"
+    " signed in is signed in when they accept; others sign in by their own means. 404 for an"
+    " invitation that is invalid, has expired, or whose membership has ended.",
+    "security": [],
+    "parameters": [OWN_HEADER],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": schema_ref(InvitationInput),
+                "example": {"token": "15D938-5YhA1SiFIWY1Cg", "accept": True},
+            }
+        },
+    },
+    "responses": {
+        "200": json_response("The invitation.", schema_ref(InvitationReturn)),
+        **problem_responses(400, 403, 404, 408, 413, 415, 429, 431, 503),
+    },
+}

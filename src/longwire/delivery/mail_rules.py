@@ -1,5 +1,7 @@
 """To whom a group may send mail, and how many: the operator's server is no relay for everybody."""
 
+import re
+
 from longwire.clock import HOUR, SECOND
 from longwire.delivery.destinations.base import FailureCode, Refused
 from longwire.delivery.smtp import MailConfig
@@ -14,6 +16,11 @@ NOT_A_MEMBER = Refused(
     is_final=True,
     code=FailureCode.WITHDRAWN,
 )
+# Of one user, from whatever groups: so many are not needed, and more would be a nuisance.
+INVITATIONS_PER_HOUR_MAX = 10
+LINE_CHARACTERS_MAX = 80
+# Mail programs make links of whatever has a scheme, or a dot before letters; and other dots count.
+_LINK_PARTS = re.compile("://|(?<=\\w)[.\u3002\uff0e\uff61](?=[^\\W\\d_])")
 QUOTA_USED_UP = "the group has sent as many mails as it may in an hour"
 
 
@@ -24,6 +31,23 @@ def reserve_mail(tx: Tx, group_id: str, config: MailConfig) -> None:
         raise TooManyRequests(
             f"{QUOTA_USED_UP[0].upper()}{QUOTA_USED_UP[1:]}.", retry_after_s=_until_next_hour(tx)
         )
+
+
+def reserve_invitation(tx: Tx, user_id: str) -> None:
+    """Count one invitation of a user; TooManyRequests if there were enough in this hour."""
+    if mail_quotas.count_one(tx, f"invited {user_id}") > INVITATIONS_PER_HOUR_MAX:
+        raise TooManyRequests(
+            "This address was sent enough invitations in this hour.",
+            retry_after_s=_until_next_hour(tx),
+        )
+
+
+def to_line(text: str) -> str:
+    """What somebody calls something, for a mail to others: one short line without a link."""
+    printable = "".join(each if each.isprintable() else " " for each in text)
+    line = " ".join(_LINK_PARTS.sub(" ", printable).split())
+    is_long = len(line) > LINE_CHARACTERS_MAX
+    return f"{line[: LINE_CHARACTERS_MAX - 1]}…" if is_long else line
 
 
 def check_notification_mail(

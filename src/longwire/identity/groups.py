@@ -8,7 +8,6 @@ from longwire.errors import (
     Conflict,
     NotAllowed,
     NotAuthenticated,
-    NotFound,
     conflicting_field,
     invalid_field,
     not_found,
@@ -18,7 +17,6 @@ from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.ids import new_group_id, new_secret
 from longwire.model import Actor, Group, Membership, Page, PageRequest, Role, Scope, User
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
-from longwire.seal import UnsealError
 from longwire.store import audit, cache_epochs
 from longwire.store import device_reports as store_reports
 from longwire.store import groups as store
@@ -26,8 +24,6 @@ from longwire.store.database import Tx
 from longwire.versions import next_version, require_version
 
 LEVELS_MAX = 16
-INVITATION = "invitation"  # the purpose of the seal of a link in a mail
-INVITATION_INVALID = "The invitation is invalid, or you are no longer a member of the group."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +45,7 @@ class MembershipView:
     role: Role
     token: str | None
     updated_at: Moment
-    is_new: bool = False
-    invitation: str = ""  # of a new member, for the link in the mail
+    is_pending: bool = False  # the member has not accepted it yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +274,7 @@ def invite(
         role,
         _get_visible_token(tx, actor, group),
         tx.now if present is None else present.updated_at,
-        present is None,
-        _seal_invitation(tx, group_id, user.id) if present is None else "",
+        is_pending=present is None or present.accepted_at is None,
     )
 
 
@@ -295,36 +289,6 @@ def accept_invitations(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> None:
     for membership in store.list_invitations(tx, actor.id, group_ids):
         store.accept_invitation(tx, membership)
         audit.log(tx, actor, "member.accept", actor.id, group_id=membership.group_id)
-
-
-def accept_invitation(tx: Tx, invitation: str) -> Membership | None:
-    """Accept a membership by the link in the mail; None if it was accepted before.
-
-    The auth epoch is locked, so of two who accept at once one gets None.
-    """
-    cache_epochs.bump_auth_epoch(tx)
-    user, group = open_invitation(tx, invitation)
-    pending = store.list_invitations(tx, user.id, [group.id])
-    accept_invitations(tx, user, [group.id])
-    return pending[0] if pending else None
-
-
-def open_invitation(tx: Tx, invitation: str) -> tuple[Actor, Group]:
-    """Who is invited to which group, as long as the membership is that of the invitation."""
-    try:
-        group_id, user_id, invited_at = tx.keyring.unseal(invitation, INVITATION).split()
-    except UnsealError:
-        raise NotFound(INVITATION_INVALID) from None
-    user = Actor("user", user_id)
-    scope = access.authorize_own_membership(tx, user, group_id)
-    member = store.get_member(tx, scope, group_id, user_id)
-    if member is None or member.created_at != int(invited_at):
-        raise NotFound(INVITATION_INVALID)
-    return user, _get_group(tx, scope, group_id)
-
-
-def _seal_invitation(tx: Tx, group_id: str, user_id: str) -> str:
-    return tx.keyring.seal(f"{group_id} {user_id} {tx.now}", INVITATION)
 
 
 def set_role(

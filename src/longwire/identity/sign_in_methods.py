@@ -66,6 +66,17 @@ def delete_all(tx: Tx, actor: Actor, email: str) -> DeletedSignInMethods:
     return deleted
 
 
+def has_none(tx: Tx, user_id: str) -> bool:
+    """Whether a user has never signed in, and has nothing that they could sign in with.
+
+    Passwords, passkeys and authenticator apps need somebody who has signed in before.
+    """
+    user = store_users.get(tx, user_id)
+    if user is None or user.seen_at is not None or user.is_operator:
+        return False
+    return not store_users.has_credentials(tx, user_id)
+
+
 def list_changes(tx: Tx, user: User) -> list[AuditEntry]:
     """The last changes of how a user signs in, the newest first.
 

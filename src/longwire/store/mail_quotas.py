@@ -19,11 +19,12 @@ def count_mail(tx: Tx, group_id: str) -> tuple[int, int]:
     """Count one more mail; how many there are in this hour for the group, and for its user."""
     group = schema.group
     user_id = tx.rows(sa.select(group.c.quota_user_id).where(group.c.id == group_id))[0][0]
-    counts = [
-        int(tx.fetch_raw(COUNT_MAIL, {"holder": holder, "hour": tx.now // HOUR})[0][0])
-        for holder in (f"group {group_id}", f"user {user_id}")
-    ]
-    return counts[0], counts[1]
+    return count_one(tx, f"group {group_id}"), count_one(tx, f"user {user_id}")
+
+
+def count_one(tx: Tx, holder: str) -> int:
+    """Count one more of a holder in this hour; how many there are."""
+    return int(tx.fetch_raw(COUNT_MAIL, {"holder": holder, "hour": tx.now // HOUR})[0][0])
 
 
 def prune(tx: Tx, limit: int) -> int:

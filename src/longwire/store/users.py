@@ -36,6 +36,11 @@ def get_by_email(tx: Tx, email: str) -> User | None:
     return to_user(row) if row else None
 
 
+def has_credentials(tx: Tx, user_id: str) -> bool:
+    table = schema.credential
+    return tx.row(sa.select(table.c.client_id).where(table.c.user_id == user_id)) is not None
+
+
 def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[tuple[User, bool]]:
     """Members of groups within the scope, and whether they have accepted in one of them.
 

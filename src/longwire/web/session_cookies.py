@@ -110,13 +110,6 @@ def require_own_site(request: Request, public_origin: str) -> None:
         raise CrossSite
 
 
-def is_own_form(request: Request, public_origin: str) -> bool:
-    """Whether a form without script was sent by one of our own pages, as the browser says."""
-    has_origin_headers = b"origin" in request.headers or b"sec-fetch-site" in request.headers
-    is_own = _has_own_origin(request, public_origin)
-    return has_origin_headers and is_own and _has_own_fetch_site(request, is_safe=False)
-
-
 def _has_own_origin(request: Request, public_origin: str) -> bool:
     """Whether `Origin` is absent, the public one, or that which the browser has in its URL."""
     origin = request.headers.get(b"origin")

@@ -22,6 +22,28 @@ def link_to(world: World, email: str, purpose: LinkPurpose) -> str:
     return url.removeprefix(f"{world.url}/console")
 
 
+def test_the_account_page_lists_what_changed_in_how_its_owner_signs_in(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    with browse(world, ada) as console:
+        console.expected_statuses = {403}
+        page = console.open("/account")
+        page.get_by_label("New password").fill(PASSWORD)
+        page.get_by_role("button", name="Set the password").click()
+        expect(page.get_by_text("Password set")).to_be_visible()
+        page = console.open("/account")
+        expect(page.get_by_text("Password set")).to_be_visible()
+        world.clock.let_pass(seconds=601)
+        page.get_by_role("button", name="Turn on").click()
+        expect(page.get_by_text("Sign in again by yourself first")).to_be_visible()
+        page.get_by_label("New password").fill(f"{PASSWORD} 2")
+        page.get_by_role("button", name="Set the password").click()
+        page.get_by_label("Present password").fill(PASSWORD)
+        page.get_by_role("button", name="Set the password").click()
+        expect(page.get_by_text("Password set")).to_have_count(2)
+
+
 def sign_out(page: Page) -> None:
     page.get_by_role("main").get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()

@@ -1,7 +1,9 @@
 """Groups and the people in them: who may do what, why not, and what can be taken back."""
 
+import re
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.console.conftest import OpenConsole
 from tests.waiting import eventually
@@ -56,6 +58,7 @@ def test_somebody_is_invited_given_another_role_and_gets_the_old_one_back(
         page.get_by_label("Email").fill(world.email_of(grace))
         page.get_by_label("Role", exact=True).select_option("Viewer")
         page.get_by_role("dialog").get_by_role("button", name="Invite").click()
+        page.get_by_role("dialog").get_by_role("button", name="Close").click()
         role = page.get_by_label(f"Role of {world.email_of(grace)}")
         expect(role).to_have_value("viewer")
         role.select_option("Manager")
@@ -67,6 +70,57 @@ def test_somebody_is_invited_given_another_role_and_gets_the_old_one_back(
 
         eventually(lambda: roles() == ["administrator", "viewer"])
         expect(role).to_have_value("viewer")
+
+
+def test_without_a_mail_server_the_link_of_an_invitation_is_handed_over(
+    world: World, browse: OpenConsole
+) -> None:
+    ada, grace = world.person("ada"), world.person("grace")
+    harbour = ada.group("Harbour")
+
+    def invite(page: Page, email: str) -> str:
+        """The link that the dialog shows; its path below /console."""
+        page.get_by_role("button", name="Invite").click()
+        page.get_by_label("Email").fill(email)
+        page.get_by_role("dialog").get_by_role("button", name="Invite").click()
+        expect(page.get_by_text("This service sends no mail")).to_be_visible()
+        url = page.get_by_role("dialog").locator("pre").inner_text()
+        page.get_by_role("dialog").get_by_role("button", name="Close").click()
+        return "/sign-in" + url.partition("/console/sign-in")[2]
+
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/people")
+        new = invite(page, "new@example.com")
+        known = invite(page, world.email_of(grace))
+        # One that was lost is replaced; a link that signs somebody in is for members only.
+        page.get_by_label("Actions for new@example.com").click()
+        expect(page.get_by_role("menuitem", name="Copy a sign-in link…")).to_have_count(0)
+        page.get_by_role("menuitem", name="Invite again…").click()
+        expect(page.get_by_role("dialog").locator("pre")).to_contain_text("#token=")
+    with browse(world) as console:
+        page = console.open(new)
+        expect(page.get_by_text("You are invited to the group Harbour.")).to_be_visible()
+        assert "token" not in page.url
+        page.get_by_role("button", name="Accept").click()
+        expect(page).to_have_url(re.compile("/console/(groups|g/)"))
+        page = console.open("/account")
+        expect(page.get_by_text("Somebody else was shown the link of this session")).to_be_visible()
+        expect(page.get_by_label("New password")).to_have_count(0)
+    with browse(world) as console:
+        page = console.open(known)
+        page.get_by_role("button", name="Accept").click()
+        expect(page.get_by_text("You have an account: sign in to accept")).to_be_visible()
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("Use a client id and secret").click()
+        page.get_by_label("Client id").fill(grace.client_id)
+        page.get_by_label("Client secret").fill(grace.client_secret)
+        page.get_by_role("button", name="Sign in with the secret").click()
+        expect(page).to_have_url(re.compile(f"/console/g/{harbour}/overview"))
+
+        def has_accepted() -> bool:
+            return "seenAt" in ok(ada.get("/user", userId=grace.id))
+
+        eventually(has_accepted)
 
 
 def test_a_group_is_created_with_its_network_token_and_an_app_client(

@@ -2343,6 +2343,18 @@ class GroupUserRelation(Model, frozen=True, kw_only=True, omit_defaults=True):
     updated_at: datetime = field(name="updatedAt")
     """When they got the role."""
 
+    mail: str | None = None
+    """Of an invitation. `queued`: a mail with a link is sent. `not_configured`: the service sends
+    no mail. `address_not_allowed`: the operator allows no mail to this address. `accepted`:
+    they have accepted before.
+    """
+
+    invitation_url: str | None = field(default=None, name="invitationUrl")
+    """Of an invitation, if no mail is sent, and for users: the link, to hand it over. It is valid
+    for 24 hours, and signs in who has never signed in; others sign in by their own means, and
+    open the group.
+    """
+
 
 class Health(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the service works."""
@@ -2431,6 +2443,34 @@ class Invitation(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     role_id: str = field(name="roleId")
     """The role that they get."""
+
+
+class InvitationInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """An invitation, and whether to accept it."""
+
+    token: str
+    """What follows `#token=` in the link of the invitation."""
+
+    accept: bool | None = None
+    """Accept it; else only say what it is."""
+
+
+class InvitationReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What an invitation is for, and what became of it."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    group_name: str | None = field(default=None, name="groupName")
+    """What the group is called."""
+
+    is_accepted: bool = field(name="isAccepted")
+    """Whether the membership is accepted. By a link that was handed over, only somebody who has
+    never signed in accepts; others sign in, and open the group.
+    """
+
+    is_signed_in: bool = field(name="isSignedIn")
+    """Whether the response sets the cookie of a session."""
 
 
 class Job(Model, frozen=True, kw_only=True, omit_defaults=True):

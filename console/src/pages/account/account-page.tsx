@@ -6,6 +6,7 @@ import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
 import { Loading, QueryView } from "~/ui/state";
 import { hasPasskeys } from "~/pages/sign-in/passkey";
+import { SignInChanges } from "./changes";
 import { AuthenticatorApp, NameForm, PasswordForm } from "./credentials";
 import { Passkeys } from "./passkeys";
 import { Appearance } from "./appearance";
@@ -30,14 +31,21 @@ export function AccountPage() {
           const takesPasskeys = (settings.data?.signIn.includes("passkey") ?? false) && hasPasskeys();
           return (
             <div className="account card-columns">
+              {found.issuedBy && (
+                <p className="account-note" role="note">
+                  Somebody else was shown the link of this session, so ways to sign in cannot be changed with it. Whoever runs the service prints a link of your own with{" "}
+                  <code>longwire console link --email {found.user.email}</code>.
+                </p>
+              )}
               <div>
-                <NameForm user={found.user} />
+                {!found.issuedBy && <NameForm user={found.user} />}
                 <Appearance />
-                {takesPasskeys && <Passkeys />}
+                {takesPasskeys && !found.issuedBy && <Passkeys />}
+                {!found.issuedBy && <SignInChanges />}
               </div>
               <div>
-                {takesPasswords && <PasswordForm session={found} />}
-                {takesPasswords && found.hasPassword && <AuthenticatorApp hasTotp={found.hasTotp} />}
+                {takesPasswords && !found.issuedBy && <PasswordForm session={found} />}
+                {takesPasswords && found.hasPassword && !found.issuedBy && <AuthenticatorApp hasTotp={found.hasTotp} />}
                 <Sessions />
               </div>
             </div>

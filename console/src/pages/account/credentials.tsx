@@ -10,8 +10,9 @@ import { Card } from "~/ui/page";
 import { useSubmission } from "~/ui/submit";
 import { showToast } from "~/ui/toast";
 import { wordsForError } from "~/pages/sign-in/failures";
+import { refreshChanges } from "./changes";
 
-const refreshSession = () => queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
+const refreshSession = () => Promise.all([queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey }), refreshChanges()]);
 
 export function NameForm({ user }: { user: Schemas["User"] }) {
   const [name, setName] = useState(user.name ?? "");
@@ -40,7 +41,11 @@ export function PasswordForm({ session }: { session: Schemas["SessionInfo"] }) {
       await read(api.PUT("/user/password", { body: asksForOld ? { old, new: fresh } : { new: fresh } }));
     } catch (failure) {
       // The session is no longer new, so that the present password is needed.
-      if (failure instanceof ApiProblem && failure.status === 403) setAsksForOld(true);
+      const isOwn = session.issuedBy === undefined;
+      if (failure instanceof ApiProblem && failure.code === "session_not_fresh" && session.hasPassword && isOwn && !asksForOld) {
+        setAsksForOld(true);
+        throw new Error("Enter your present password as well, because you have not just signed in.");
+      }
       throw failure;
     }
     setOld("");

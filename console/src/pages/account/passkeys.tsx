@@ -11,9 +11,10 @@ import { TimeText } from "~/ui/time-text";
 import { hold } from "~/ui/toast";
 import { wordsForError } from "~/pages/sign-in/failures";
 import { registerPasskey } from "~/pages/sign-in/passkey";
+import { refreshChanges } from "./changes";
 
 const KEY = ["passkeys"];
-const refresh = () => queryClient.invalidateQueries({ queryKey: KEY });
+const refresh = () => Promise.all([queryClient.invalidateQueries({ queryKey: KEY }), refreshChanges()]);
 
 function Rename({ passkey, onClose }: { passkey: Schemas["PasskeyItem"]; onClose: () => void }) {
   const [name, setName] = useState(passkey.name);
@@ -53,7 +54,7 @@ export function Passkeys() {
     setError(null);
     registerPasskey(name.trim())
       .then(() => setName(""))
-      .then(refresh)
+      .then(() => void refresh())
       .catch((failure: unknown) => setError(wordsForError(failure)));
   };
   const remove = (passkey: Schemas["PasskeyItem"]) => {

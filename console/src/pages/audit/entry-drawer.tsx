@@ -89,6 +89,7 @@ export function EntryDrawer({ entry, set, onClose }: { entry: AuditEntry; set: (
               <button type="button" className="link" onClick={() => set({ who: entry.actorId, entry: undefined })}>
                 Only theirs
               </button>
+              {entry.issuedBy && <div className="ink-2">or {entry.issuerName ?? entry.issuedBy}, who was shown the sign-in link of this session</div>}
             </span>,
           ],
           [

@@ -21,14 +21,17 @@ import { TimeText } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
 import { rolesQuery } from "~/pages/roles/queries";
+import { wordsForError } from "~/pages/sign-in/failures";
 import { nameOr } from "~/ui/name";
 import { grantable, isLastAdministrator } from "./grants";
 import { WhatMay } from "./what-may";
 
 type Member = Schemas["PublicUser"];
 type Role = Schemas["Role"];
+type Sent = Schemas["GroupUserRelation"];
 const route = getRouteApi("/frame/g/$groupId/people");
 const LIMIT = 200;
+type Question = "may" | "link" | "invitation";
 
 function membersQuery(groupId: string) {
   return {
@@ -65,16 +68,44 @@ async function setRole(groupId: string, member: Member, role: Role): Promise<voi
   }
 }
 
+// Where no mail can be sent, whoever invites hands the link over.
+function InvitationDialog({ sent, email, onClose }: { sent: Sent; email: string; onClose: () => void }) {
+  return (
+    <Dialog title={`${email} is invited`} onClose={onClose}>
+      <p>
+        {sent.mail === "not_configured"
+          ? "This service sends no mail, so they do not know yet."
+          : "This service sends no mail to that address, so they do not know yet."}
+      </p>
+      {sent.invitationUrl ? (
+        <>
+          <p>Hand this link over by a way that only they can read. It is valid for 24 hours. Somebody who has never signed in is signed in by it; others sign in as always.</p>
+          <pre>{sent.invitationUrl}</pre>
+          <CopyButton text={sent.invitationUrl} label="Copy the link" />
+        </>
+      ) : (
+        <p>Sign in yourself, and invite them again, to get a link to hand over.</p>
+      )}
+    </Dialog>
+  );
+}
+
 function Invite({ groupId, roles, onClose }: { groupId: string; roles: readonly Role[]; onClose: () => void }) {
   const [email, setEmail] = useState("");
   const [roleId, setRoleId] = useState(roles.find((role) => role.name === "Viewer")?.id ?? roles[0]?.id ?? "");
+  const [sent, setSent] = useState<Sent | null>(null);
   const submission = useSubmission(["email", "roleId"]);
   const invite = async () => {
-    await read(api.PUT("/group/invite", { body: { groupId, email, roleId } }));
+    const done = await read(api.PUT("/group/invite", { body: { groupId, email, roleId } }));
     await queryClient.invalidateQueries({ queryKey: ["members", groupId] });
-    showToast(`${email} is invited.`);
+    if (done.mail !== "queued" && done.mail !== "accepted") {
+      setSent(done);
+      return;
+    }
+    showToast(done.mail === "queued" ? `${email} is invited, by a mail.` : `${email} is a member already.`);
     onClose();
   };
+  if (sent) return <InvitationDialog sent={sent} email={email} onClose={onClose} />;
   return (
     <Dialog title="Invite somebody" onClose={onClose}>
       <Form submission={submission} onSubmit={invite} submit="Invite">
@@ -116,18 +147,22 @@ function MemberRow({
   rights: Rights;
   roles: readonly Role[];
   lock: string | undefined;
-  onAsk: (member: Member, what: "may" | "link") => void;
+  onAsk: (member: Member, what: Question) => void;
   onRemove: (member: Member) => void;
 }) {
   const unreachable = useUnreachableReason();
   const mayWrite = mayCall(rights, "PUT /group/user");
+  // Of those who have not accepted yet, only the address is known.
+  const isInvited = !member.seenAt && !member.name;
   const isHeldByMe = !member.role || roles.some((role) => role.id === member.role?.id);
   const reason = lock ?? (isHeldByMe ? undefined : "Their role holds more than yours.");
   const items: MenuItem[] = [
     { label: `What may ${nameOf(member)} do here?`, writes: false, onSelect: () => onAsk(member, "may") },
     ...(mayWrite
       ? [
-          { label: "Copy a sign-in link…", writes: true, onSelect: () => onAsk(member, "link") },
+          isInvited
+            ? { label: "Invite again…", writes: true, onSelect: () => onAsk(member, "invitation") }
+            : { label: "Copy a sign-in link…", writes: true, onSelect: () => onAsk(member, "link") },
           { label: "Remove from the group", writes: true, look: "danger" as const, disabledReason: reason, onSelect: () => onRemove(member) },
         ]
       : []),
@@ -164,8 +199,7 @@ function MemberRow({
         )}
       </td>
       <td data-label="Last seen">
-        {/* Of those who have not accepted yet, only the address is known. */}
-        {member.seenAt || member.name ? <TimeText at={member.seenAt} precision="minute" withAgo /> : <Pill tone="idle">invited</Pill>}
+        {isInvited ? <Pill tone="idle">invited</Pill> : <TimeText at={member.seenAt} precision="minute" withAgo />}
       </td>
       <td className="row-actions row-menu">
         <Menu label={<span aria-label={`Actions for ${nameOf(member)}`}>⋯</span>} look="quiet" items={items} />
@@ -224,17 +258,29 @@ export function PeoplePage() {
   const [isInviting, setInviting] = useState(false);
   const [asked, setAsked] = useState<Member | null>(null);
   const [link, setLink] = useState<{ url: string; name: string } | null>(null);
+  const [sent, setSent] = useState<{ sent: Sent; email: string } | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const mine = grantable(roles.data?.items ?? [], rights);
 
-  const ask = (member: Member, what: "may" | "link") => {
+  const ask = (member: Member, what: Question) => {
+    const email = member.email ?? "";
     if (what === "may") {
       setAsked(member);
       return;
     }
-    read(api.POST("/session/link", { params: { header: CONSOLE_HEADERS }, body: { email: member.email ?? "", groupId, show: true } }))
+    if (what === "invitation") {
+      read(api.PUT("/group/invite", { body: { groupId, email, roleId: member.role?.id ?? "" } }))
+        .then((sent) => {
+          if (sent.mail === "queued") showToast(`${email} gets another mail.`);
+          else if (sent.mail === "accepted") showToast(`${email} has accepted meanwhile.`);
+          else setSent({ sent, email });
+        })
+        .catch((error: Error) => showToast(error.message, { tone: "bad" }));
+      return;
+    }
+    read(api.POST("/session/link", { params: { header: CONSOLE_HEADERS }, body: { email, groupId, show: true } }))
       .then(({ url }) => setLink({ url: url ?? "", name: nameOf(member) }))
-      .catch((error: Error) => showToast(error.message, { tone: "bad" }));
+      .catch((error: unknown) => showToast(wordsForError(error), { tone: "bad" }));
   };
   const remove = (member: Member) => {
     const id = member.id ?? "";
@@ -293,6 +339,7 @@ export function PeoplePage() {
       {isInviting && <Invite groupId={groupId} roles={mine} onClose={() => setInviting(false)} />}
       {asked && <WhatMay groupId={groupId} userId={asked.id ?? ""} name={nameOf(asked)} onClose={() => setAsked(null)} />}
       {link && <LinkDialog {...link} onClose={() => setLink(null)} />}
+      {sent && <InvitationDialog {...sent} onClose={() => setSent(null)} />}
     </>
   );
 }

@@ -5,6 +5,7 @@ const WORDS: Readonly<Record<string, string>> = {
   not_authenticated: "That did not work: it is unknown, wrong or expired.",
   totp_required: "Enter the code of your authenticator app.",
   too_many_requests: "Too many attempts.",
+  session_not_fresh: "Sign in again by yourself first: this is changed in the first ten minutes of a session only, and not by a link that was shown.",
   // Of an identity provider, in the address that it leads back to.
   access_denied: "The identity provider did not let you in.",
   provider_refused: "The identity provider refused the sign-in. Ask whoever runs this service.",

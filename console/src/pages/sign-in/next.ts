@@ -6,15 +6,16 @@ export function nextPath(given: string | undefined): string {
   return given.startsWith("/sign-in") ? "/" : given;
 }
 
-export type LinkPurpose = "link" | "mail" | "reset";
+export type LinkPurpose = "link" | "mail" | "reset" | "token";
 
 export interface SignInLink {
   purpose: LinkPurpose;
   secret: string;
 }
 
-// `#link=lwl_…` of the terminal, `#mail=…` and `#reset=…` of mails and links handed over.
+// `#link=lwl_…` of the terminal, `#mail=…` and `#reset=…` of mails and links handed over, `#token=…`
+// of an invitation.
 export function parseLink(fragment: string): SignInLink | null {
-  const found = /^#?(link|mail|reset)=([\w-]{8,})$/.exec(fragment);
+  const found = /^#?(link|mail|reset|token)=([\w-]{8,})$/.exec(fragment);
   return found ? { purpose: found[1] as LinkPurpose, secret: found[2] ?? "" } : null;
 }

@@ -225,7 +225,69 @@ function SetPassword({ onDone, canSkip }: { onDone: () => void; canSkip: boolean
   );
 }
 
-type Step = { name: "ways" } | { name: "confirm"; link: SignInLink } | { name: "password"; canSkip: boolean };
+// Of an invitation: a button accepts it, and signs in who has never signed in. Others sign in by their
+// own means; by a link that was handed over they accept by that, too.
+function Invitation({ token, work, onSignedIn, onSignIn }: {
+  token: string;
+  work: Work;
+  onSignedIn: (session: Schemas["SessionInfo"]) => Promise<void>;
+  onSignIn: (groupId: string) => void;
+}) {
+  const [found, setFound] = useState<Schemas["InvitationReturn"] | null>(null);
+  const [isTried, setTried] = useState(false);
+  const isStarted = useRef(false);
+  const { run } = work;
+  const open = useCallback(
+    async (accept: boolean) => {
+      const opened = await read(api.POST("/invitation", { params: { header: CONSOLE_HEADERS }, body: { token, accept } }));
+      setFound(opened);
+      if (opened.isSignedIn) await onSignedIn(await read(api.GET("/session")));
+      else if (accept) setTried(true);
+    },
+    [onSignedIn, token],
+  );
+  useEffect(() => {
+    if (isStarted.current) return;
+    isStarted.current = true;
+    void run(() => open(false));
+  }, [open, run]);
+  if (!found) return null;
+  const group = <strong>{found.groupName || found.groupId}</strong>;
+  if (!isTried && !found.isAccepted)
+    return (
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void work.run(() => open(true));
+        }}
+      >
+        <p>You are invited to the group {group}.</p>
+        <SubmitButton work={work}>Accept</SubmitButton>
+      </form>
+    );
+  return (
+    <div className="form">
+      <p>{found.isAccepted ? <>You have accepted the invitation to the group {group}.</> : <>You have an account: sign in to accept the invitation to the group {group}.</>}</p>
+      <Button look="primary" onClick={() => onSignIn(found.groupId)}>
+        Sign in
+      </Button>
+    </div>
+  );
+}
+
+type Step =
+  | { name: "ways" }
+  | { name: "confirm"; link: SignInLink }
+  | { name: "invitation"; token: string }
+  | { name: "password"; canSkip: boolean };
+
+const TITLES: Readonly<Record<Step["name"], string>> = {
+  ways: "Sign in",
+  confirm: "Sign in",
+  invitation: "Invitation",
+  password: "You are signed in",
+};
 
 export function SignInPage() {
   const { next, error: providerError } = route.useSearch();
@@ -244,7 +306,7 @@ export function SignInPage() {
       queryClient.setQueryData(sessionQuery.queryKey, session);
       const takesPasswords = (await queryClient.ensureQueryData(settingsQuery)).signIn.includes("password");
       if (link?.purpose === "reset") setStep({ name: "password", canSkip: false });
-      else if (link && takesPasswords && !session.hasPassword) setStep({ name: "password", canSkip: true });
+      else if (link && takesPasswords && !session.hasPassword && session.isFresh) setStep({ name: "password", canSkip: true });
       else goOn();
     },
     [goOn],
@@ -255,7 +317,8 @@ export function SignInPage() {
     if (isStarted.current) return;
     isStarted.current = true;
     const link = takeLink();
-    if (link && link.purpose !== "link") setStep({ name: "confirm", link });
+    if (link?.purpose === "token") setStep({ name: "invitation", token: link.secret });
+    else if (link && link.purpose !== "link") setStep({ name: "confirm", link });
     else if (link)
       void work.run(async () => {
         const session = await read(api.POST("/session", { params: { header: CONSOLE_HEADERS }, body: { link: link.secret } }));
@@ -271,7 +334,7 @@ export function SignInPage() {
     <main className="sign-in">
       <div className="sign-in-box card">
         <p className="brand">longwire</p>
-        <h1>{step.name === "password" ? "You are signed in" : "Sign in"}</h1>
+        <h1>{TITLES[step.name]}</h1>
         {work.error && step.name !== "password" && (
           <p className="sign-in-error" role="alert">
             {work.error}
@@ -282,6 +345,17 @@ export function SignInPage() {
           <SessionForm work={work} body={{ link: step.link.secret }} submit="Continue" onSignedIn={(session) => finish(session, step.link)}>
             <p>You have opened a link to sign in.</p>
           </SessionForm>
+        )}
+        {step.name === "invitation" && (
+          <Invitation
+            token={step.token}
+            work={work}
+            onSignedIn={(session) => finish(session, { purpose: "token", secret: step.token })}
+            onSignIn={(groupId) => {
+              setStep({ name: "ways" });
+              void navigate({ to: "/sign-in", search: { next: `/g/${groupId}/overview` }, replace: true });
+            }}
+          />
         )}
         {step.name === "password" && <SetPassword canSkip={step.canSkip} onDone={goOn} />}
         {step.name === "ways" && (

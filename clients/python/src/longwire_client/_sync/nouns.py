@@ -346,8 +346,10 @@ class Members(_Noun):
         By e-mail address; the response does not reveal whether the user exists. The role can
         contain only permissions that the caller has. It counts at once; but until the person
         accepts, by the link in the mail or by a request that names the group, others see only
-        this address of them, and the group sends them nothing but the invitation. A mail is
-        sent if mail is configured; 429 if the group has sent as many as it may in an hour.
+        this address of them, and the group sends them nothing but the invitation. Where no mail
+        can be sent, the response has the link, to hand it over. To send another one, invite
+        them again; 429 if the group has sent as many mails as it may in an hour, or this
+        address was sent ten invitations.
 
         `PUT /group/invite`; needs `member.write`.
         """

@@ -139,3 +139,45 @@ def test_records_are_refused_when_the_patience_ends(
     device = ada.device(ada.group())
     kill_primary(pair, node, ada)
     assert refused(ada.post("/device/data", record_of(device)), 503)["code"] == "unavailable"
+
+
+def test_an_old_primary_that_nobody_has_fenced_is_left_for_the_promoted_standby(
+    pair: Pair, make_node: Callable[..., World]
+) -> None:
+    ada = make_node().person()
+    device = ada.device(ada.group())
+    ada.reports(device, data="before")
+    # It goes on, has no standby any more, and is the first of the URL.
+    pair.standby.promote()
+    after = record_of(device, timestamp="2026-03-01T13:00:00Z", data="after")
+    eventually(lambda: ada.post("/device/data", after).status_code == 200)
+    assert pair.standby.run("select count(*) from record_data") == [(2,)]
+    assert [each["data"] for each in ada.records(device)] == ["before", "after"]
+    # Another node has never seen the time before.
+    other = ada.at(make_node())
+    assert [each["data"] for each in other.records(device)] == ["before", "after"]
+    late = record_of(device, timestamp="2026-03-01T14:00:00Z", data="late")
+    ok(other.post("/device/data", late))
+    assert pair.standby.run("select count(*) from record_data") == [(3,)]
+
+
+def test_a_primary_that_hung_and_comes_back_as_it_was_is_not_used(
+    pair: Pair, make_node: Callable[..., World]
+) -> None:
+    ada = make_node().person()
+    device = ada.device(ada.group())
+    ada.reports(device, data="before")
+    pair.primary.hang()
+    pair.standby.promote()
+    after = record_of(device, timestamp="2026-03-01T13:00:00Z", data="after")
+    eventually(lambda: ada.post("/device/data", after).status_code == 200)
+    pair.primary.go_on()
+    # Every connection is lost: the next ones begin with the first of the URL.
+    pair.standby.run(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'longwire'"
+    )
+    eventually(lambda: ada.get("/device/data", deviceId=device).status_code == 200)
+    assert [each["data"] for each in ada.records(device)] == ["before", "after"]
+    late = record_of(device, timestamp="2026-03-01T14:00:00Z", data="late")
+    eventually(lambda: ada.post("/device/data", late).status_code == 200)
+    assert pair.standby.run("select count(*) from record_data") == [(3,)]

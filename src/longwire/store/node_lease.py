@@ -105,8 +105,13 @@ class NodeLease:
         connect: Callable[[], Session],
         on_taken: Callable[[str], None],
         watch: ConnectionWatch,
+        is_left: Callable[[Session, float], bool],
     ) -> None:
-        """`on_taken` is called once, when another process has the number."""
+        """`on_taken` is called once, when another process has the number.
+
+        `is_left` says whether the server of a session that was opened then is used no more.
+        """
+        self._is_left = is_left
         self._connect = connect
         self._on_taken = on_taken
         self._watch = watch
@@ -169,12 +174,18 @@ class NodeLease:
 
     def _run(self) -> None:
         session: Session | None = None
+        opened_at = 0.0
         is_taken = False
         while not is_taken and not self._closing.wait(
             RENEWAL_INTERVAL_S if session is not None else RETRY_INTERVAL_S
         ):
+            if session is not None and self._is_left(session, opened_at):
+                session.close()
+                session = None
             try:
-                session = session or self._connect()
+                if session is None:
+                    opened_at = time.monotonic()
+                    session = self._connect()
                 is_taken = not self._renew(session)
             except psycopg.Error as error:
                 log.warning("node lease not renewed", error=str(error).strip())

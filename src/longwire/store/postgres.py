@@ -10,6 +10,7 @@ from reading.
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -40,7 +41,6 @@ from longwire.store.database import (
 from longwire.store.fair_queue import current_caller
 from longwire.store.node_lease import NodeLease
 from longwire.store.postgres_connections import (
-    Address,
     ConnectionWatch,
     ServerConnector,
     raise_commit_warnings,
@@ -53,6 +53,7 @@ from longwire.store.postgres_errors import (
 )
 from longwire.store.postgres_pipeline import Prepared, StatementPipeline
 from longwire.store.postgres_standbys import StandbyReads
+from longwire.store.postgres_timelines import COMPARE_INTERVAL_S, Address
 from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
 
 T = TypeVar("T")
@@ -139,7 +140,12 @@ class Postgres:
         writers = max(1, connections - readers)
         self._engine = self._create_engine(writers, self._connector)
         self._reading = self._create_engine(readers, self._connector, isolation_level="AUTOCOMMIT")
-        self._watch = ConnectionWatch(self._connector.responds, self._leave_server)
+        self._watch = ConnectionWatch(self._connector.responds, self._leave_hung_server)
+        self._connector.timelines.on_superseded = self._leave_old_primary
+        self._comparer = threading.Thread(
+            target=self._compare_timelines, name="primary-watch", daemon=True
+        )
+        self._closing = threading.Event()
         self._readers = self._create_workers("read", readers)
         self._writers = self._create_workers("write", writers)
         self._standbys: StandbyReads | None = None
@@ -169,17 +175,12 @@ class Postgres:
 
         @sa.event.listens_for(engine, "do_connect")
         def connect(dialect: Any, record: Any, arguments: Any, parameters: dict[str, Any]) -> Any:
-            return connector.open(**parameters)
-
-        @sa.event.listens_for(engine, "connect")
-        def note_age(connection: Any, record: Any) -> None:
             record.info["opened_at"] = time.monotonic()
+            return connector.open(**parameters)
 
         @sa.event.listens_for(engine, "checkout")
         def discard_left(connection: psycopg.Connection[Any], record: Any, proxy: Any) -> None:
-            if self._left_at and record.info["opened_at"] < self._left_at.get(
-                (connection.info.host, connection.info.port), 0.0
-            ):
+            if self._is_left(connection, record.info["opened_at"]):
                 raise sa.exc.DisconnectionError
 
         return engine
@@ -194,12 +195,17 @@ class Postgres:
             _refuse_unsafe(connection)
         self._read_slots()
         self._watch.start()
+        if self._connector.has_several:
+            self._comparer.start()
         self._readers.start()
         self._writers.start()
         if self._standbys is not None:
             self._standbys.start()
 
     def close(self) -> None:
+        self._closing.set()
+        if self._comparer.is_alive():
+            self._comparer.join()
         if self._standbys is not None:
             self._standbys.close()
         self._readers.close()
@@ -211,10 +217,28 @@ class Postgres:
         self._engine.dispose()
         self._reading.dispose()
 
-    def _leave_server(self, address: Address) -> None:
+    def _leave_hung_server(self, address: Address) -> None:
         """Use none of the connections to it any more, also those that nobody waits for."""
         log.error("database server does not respond", host=address[0], port=address[1])
         self._left_at[address] = time.monotonic()
+
+    def _leave_old_primary(self, address: Address) -> None:
+        """The same; what waits there waits for a standby that it does not have any more."""
+        log.error("database server is an old primary", host=address[0], port=address[1])
+        self._left_at[address] = time.monotonic()
+        self._watch.cut_all(address, "server is an old primary")
+
+    def _is_left(self, connection: psycopg.Connection[Any], opened_at: float) -> bool:
+        """Whether its server was left since it was opened."""
+        address = connection.info.host, connection.info.port
+        return bool(self._left_at) and opened_at < self._left_at.get(address, 0.0)
+
+    def _compare_timelines(self) -> None:
+        while not self._closing.wait(COMPARE_INTERVAL_S):
+            try:
+                self._connector.compare()
+            except Exception:
+                log.exception("comparing timelines failed")
 
     async def read(self, work: Work[T]) -> T:
         if self.archive is not None:
@@ -276,7 +300,7 @@ class Postgres:
             raise Unavailable(f"The database cannot be used: {reason}") from error
 
     def hold_writer_number(self, first: int, count: int, role: NodeRole) -> int:
-        lease = NodeLease(self._open_session, self._break, self._watch)
+        lease = NodeLease(self._open_session, self._break, self._watch, self._is_left)
         try:
             number = lease.acquire(first, count, role)
         except Exception as error:

@@ -23,7 +23,9 @@ import structlog
 from psycopg import conninfo
 
 from longwire.errors import BadInput
+from longwire.store.postgres_timelines import Address, NewestTimelines
 
+DEFAULT_PORT = 5432
 CONNECT_TIMEOUT_S = 3  # for each host of the URL
 # After so long, the server is asked whether it is there.
 SLOW_S = 3.0
@@ -43,7 +45,6 @@ KEEPALIVE = {
 log = structlog.get_logger()
 
 Connection = psycopg.Connection[Any]
-Address = tuple[str, int]
 
 
 class RecentlyUnreachable(psycopg.OperationalError):
@@ -66,9 +67,20 @@ class ServerConnector:
         ports = str(parameters.get("port", "")).split(",")
         if not all(each.isdecimal() for each in ports if each):
             raise BadInput("The port in the URL of the database is invalid.")
-        if "," in str(parameters.get("host", "")):
+        hosts = str(parameters.get("host", "")).split(",")
+        if len(hosts) > 1:
             # Of several servers, the one that can be written.
             parameters.setdefault("target_session_attrs", "read-write")
+        # Those of which the newest primary is wanted.
+        self._addresses: list[Address] = []
+        wanted = {**parameters, **options}.get("target_session_attrs")
+        is_primary = wanted in ("read-write", "primary") and "hostaddr" not in parameters
+        ports = ports * len(hosts) if len(ports) == 1 else ports
+        if is_primary and all(hosts) and len(hosts) == len(ports) > 1:
+            self._addresses = [
+                (host, int(port or DEFAULT_PORT)) for host, port in zip(hosts, ports, strict=True)
+            ]
+        self.timelines = NewestTimelines()
         self._parameters = {
             **parameters,
             "application_name": "longwire",
@@ -77,15 +89,57 @@ class ServerConnector:
             **options,
         }
         self._unreachable_until = 0.0
+        self._is_compared = False
+        self._comparing = threading.Lock()
 
     def open(self, **options: Any) -> Connection:
         if time.monotonic() < self._unreachable_until:
             raise RecentlyUnreachable
         try:
-            return psycopg.connect(**{**self._parameters, **options})
+            if not self._addresses:
+                return psycopg.connect(**{**self._parameters, **options})
+            return self._open_newest(**options)
         except psycopg.OperationalError:
             self._unreachable_until = time.monotonic() + UNREACHABLE_S
             raise
+
+    @property
+    def has_several(self) -> bool:
+        """Whether there may be an old primary among the servers."""
+        return bool(self._addresses)
+
+    def _open_newest(self, **options: Any) -> Connection:
+        with self._comparing:
+            if not self._is_compared:
+                self.compare()
+        # First where it was last: a server that hangs, or is of the past, costs time.
+        left = sorted(self._addresses, key=lambda each: not self.timelines.are_at(each))
+        while left:
+            hosts, ports = zip(*left, strict=True)
+            places = {"host": ",".join(hosts), "port": ",".join(map(str, ports))}
+            connection = psycopg.connect(**{**self._parameters, **places, **options})
+            if self._is_newest(connection):
+                return connection
+            left.remove((connection.info.host, connection.info.port))
+            connection.close()
+        raise psycopg.OperationalError("only an old primary can be reached")
+
+    def compare(self) -> None:
+        """Look whether any other server is a newer primary."""
+        self._is_compared = True
+        for host, port in self._addresses:
+            if self.timelines.are_at((host, port)):
+                continue
+            only = {"host": host, "port": port, "target_session_attrs": "any"}
+            with (
+                contextlib.suppress(psycopg.Error),
+                contextlib.closing(psycopg.connect(**{**self._parameters, **only})) as found,
+            ):
+                self._is_newest(found)
+
+    def _is_newest(self, connection: Connection) -> bool:
+        with cut_after(connection, CONNECT_TIMEOUT_S):
+            return self.timelines.admit(connection)
 
     def responds(self, address: Address) -> bool:
         """Whether one server still responds, be it with an error."""
@@ -212,12 +266,14 @@ class ConnectionWatch:
                 self._responded[address] = now
                 continue
             self._on_hung(address)
-            hung = [wait for wait in self._list_waits() if _address_of(wait) == address]
-            self._cut(hung, "server does not respond")
+            self.cut_all(address, "server does not respond")
 
     def _list_waits(self) -> list[_Wait]:
         with self._lock:
             return list(self._waits)
+
+    def cut_all(self, address: Address, reason: str) -> None:
+        self._cut([wait for wait in self._list_waits() if _address_of(wait) == address], reason)
 
     def _cut(self, waits: list[_Wait], reason: str) -> None:
         cut = 0

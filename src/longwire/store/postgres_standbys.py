@@ -40,7 +40,8 @@ from longwire.store.archive_reads import ArchiveNeeded
 from longwire.store.cache_epochs import AUTH, CONFIG
 from longwire.store.database import DatabaseContext, NotOnStandby, StandbyStatus, Tx, Work
 from longwire.store.fair_queue import current_caller
-from longwire.store.postgres_connections import Address, ConnectionWatch, ServerConnector
+from longwire.store.postgres_connections import ConnectionWatch, ServerConnector
+from longwire.store.postgres_timelines import Address
 from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
 
 T = TypeVar("T")

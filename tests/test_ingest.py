@@ -258,6 +258,26 @@ def test_nobody_waits_for_the_commit_of_a_large_request(world: World, crowd: Cro
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
+def test_nobody_waits_for_a_device_that_somebody_else_is_changing(
+    world: World, crowd: Crowd
+) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    mine, yours, now = device(ada, ada.group()), device(bob, bob.group()), world.clock.now()
+    with psycopg.connect(world.settings.database) as changing:
+        changing.execute("update device set tags = tags where id = %s", [mine])
+        for number in range(3):
+            crowd.post_record(ada, "data", mine, now, f"locked {number}")
+            eventually(lambda: is_waiting_for_another(world))
+            ok(post_record(bob, "data", yours, now, f"meanwhile {number}"))
+        assert list_data(ada, "data", mine) == []
+        # An id that nobody has is one, whoever has locked what.
+        refused(post_record(bob, "data", "none", now, "unknown"), 404)
+    for response in crowd.responses():
+        ok(response)
+    assert len(list_data(ada, "data", mine)) == len(list_data(bob, "data", yours)) == 3
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
 def test_records_of_a_device_that_was_transferred_are_looked_up_together(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,11 @@
 """Which requests are stored: all records of one, or none, with the reason."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from longwire.errors import BadInput, FieldError, LongwireError, NotAllowed
 from longwire.identity import access
 from longwire.ingest.requests import (
+    DevicesLocked,
     IngestItem,
     IngestRequest,
     IngestResult,
@@ -26,6 +27,7 @@ def build_rows(
     tx: Tx,
     requests: Sequence[IngestRequest],
     devices: dict[str, ReportingDevice],
+    locked: Collection[str],
     seqs: Iterator[int],
     storage_quota: StorageQuota,
 ) -> tuple[IngestResults, list[list[RecordRow]]]:
@@ -36,6 +38,10 @@ def build_rows(
     rows_by_request: list[list[RecordRow]] = []
     for request in requests:
         rows: list[RecordRow] = []
+        if locked and any(item.record.device_id in locked for item in request.items):
+            results.append(DevicesLocked())
+            rows_by_request.append(rows)
+            continue
         senders = _find_senders(request, devices, permissions)
         error: LongwireError | None = None
         if senders is None:

@@ -77,6 +77,10 @@ class StaleDevice(Unavailable):
     """The device was changed while its message was processed; nothing was stored. Retry at once."""
 
 
+class DevicesLocked(Unavailable):
+    """A device is being changed; nothing was stored. Retry shortly."""
+
+
 # Called once with the result of a request, after the commit.
 OnResult = Callable[[IngestResult | Exception], None]
 IngestResults = list[IngestResult | LongwireError]

@@ -21,6 +21,7 @@ from longwire.errors import Unavailable
 from longwire.ingest.committer import IngestCommitter, Wake
 from longwire.ingest.queue import IngestQueue, RecordBudget
 from longwire.ingest.requests import (
+    DevicesLocked,
     IngestRequest,
     IngestResult,
     IngestResults,
@@ -39,7 +40,8 @@ from longwire.store.slots import bucket_of
 BUSY_FOR_S = 0.1
 
 # On PostgreSQL, where transactions overlap, requests with more records than this have commits of
-# their own, so that others do not wait for the commit of somebody's large one.
+# their own, so that others do not wait for the commit of somebody's large one. So have requests
+# with devices that somebody is changing, a thousand at a time perhaps.
 LARGE_RECORDS = 500
 
 
@@ -75,20 +77,25 @@ class Ingest:
         if self._slots > 1:
             slots.append(None)
 
-        def store(tx: Tx, requests: Sequence[IngestRequest]) -> tuple[IngestResults, set[int]]:
+        def store(
+            waits: bool, tx: Tx, requests: Sequence[IngestRequest]
+        ) -> tuple[IngestResults, set[int]]:
+            options = budgets, on_deferred, storage_quota
             results, woken = store_requests(
-                tx, requests, sequencer, budgets, on_deferred, storage_quota
+                tx, requests, sequencer, *options, waits_for_locks=waits
             )
             for request, result in zip(requests, results, strict=True):
                 if isinstance(result, UnknownRecordDevices) and request.actor.kind == "client":
                     tx.on_commit(partial(on_unknown, request.actor, result))
             return results, woken
 
-        def create_committer(slot: int | None) -> IngestCommitter[IngestRequest, IngestResult]:
+        def create_committer(
+            slot: int | None, *, waits_for_locks: bool = True
+        ) -> IngestCommitter[IngestRequest, IngestResult]:
             return IngestCommitter(
                 database,
                 slot,
-                store,
+                partial(store, waits_for_locks),
                 IngestQueue(self._budget, lambda queued: len(queued[0].items)),
                 records_per_commit_max=records_per_commit_max,
                 patience_s=patience_s,
@@ -97,8 +104,8 @@ class Ingest:
                 committers=len(slots),
             )
 
-        self._small = [create_committer(slot) for slot in slots]
         is_parallel = database.engine_name == "postgresql"
+        self._small = [create_committer(slot, waits_for_locks=not is_parallel) for slot in slots]
         self._large = [create_committer(slot) for slot in slots] if is_parallel else self._small
         self._large_requests = _LargeRequests()
         self.committers = [*self._small, *(self._large if is_parallel else ())]
@@ -130,9 +137,25 @@ class Ingest:
         """The same with a callback, called on the event loop. False if the queue is full."""
         slot = 0 if self._slots == 1 else self._find_slot(request)
         caller = request.actor.caller
-        if self._large is self._small or not self._large_requests.includes(request):
+        if self._large is self._small:
+            return self._small[slot].try_enqueue(caller, request, on_result)
+        if not self._large_requests.includes(request):
+            on_result = partial(self._on_result, slot, request, on_result)
             return self._small[slot].try_enqueue(caller, request, on_result)
         return self._large_requests.try_enqueue(self._large[slot], request, on_result)
+
+    def _on_result(
+        self,
+        slot: int,
+        request: IngestRequest,
+        on_result: OnResult,
+        result: IngestResult | Exception,
+    ) -> None:
+        """Whose device is being changed waits for that where others do not wait with them."""
+        if not isinstance(result, DevicesLocked) or not self._large_requests.try_enqueue(
+            self._large[slot], request, on_result
+        ):
+            on_result(result)
 
     def _find_slot(self, request: IngestRequest) -> int:
         """The slot of all devices; -1, which is the place of such a committer, if of several."""

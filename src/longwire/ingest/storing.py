@@ -1,7 +1,7 @@
 """Stores the records of requests on an open transaction, with everything that follows from them."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import msgspec
@@ -42,18 +42,22 @@ def store_requests(
     budgets: ComputeBudgets | None = None,
     on_deferred: Callable[[], None] | None = None,
     storage_quota: StorageQuota = NO_STORAGE_QUOTA,
+    *,
+    waits_for_locks: bool = True,
 ) -> tuple[IngestResults, set[int]]:
     """Store the records of some requests, with everything that follows from them.
 
     Returns the result of each request, and the channels that have something to deliver now. What
-    costs too much to match here is deferred; `on_deferred` is called after the commit.
+    costs too much to match here is deferred; `on_deferred` is called after the commit. If it does
+    not wait for locks, which PostgreSQL has, requests with devices that others have locked are
+    DevicesLocked.
     """
     allowance = InlineAllowance(budgets)
     arrival_horizon.announce_arrivals(tx)  # sees a connector that was just created
-    devices, counts = _load_devices(tx, requests)
+    devices, counts, locked = _load_devices(tx, requests, waits_for_locks=waits_for_locks)
     arrived_at = arrival_horizon.get_announced_moment(tx)
     seqs = sequencer.take(arrived_at, sum(len(request.items) for request in requests))
-    results, rows = build_rows(tx, requests, devices, iter(seqs), storage_quota)
+    results, rows = build_rows(tx, requests, devices, locked, iter(seqs), storage_quota)
     if any(request.span is not None for request in requests):
         _continue_spans(tx, requests, rows)
     fresh = _insert_new(tx, rows)
@@ -132,13 +136,17 @@ def build_event_item(event: ServiceEvent) -> IngestItem:
 
 
 def _load_devices(
-    tx: Tx, requests: Sequence[IngestRequest]
-) -> tuple[dict[str, ReportingDevice], dict[int, SequenceCounter]]:
+    tx: Tx, requests: Sequence[IngestRequest], *, waits_for_locks: bool
+) -> tuple[dict[str, ReportingDevice], dict[int, SequenceCounter], Collection[str]]:
     """The devices of all records; with their frame counters only if a message has one."""
     ids = {item.record.device_id for request in requests for item in request.items}
-    if any(each.metadata is not None and each.metadata.is_numbered for each in requests):
-        return reporting_devices.get_reporting_with_counts(tx, ids)
-    return reporting_devices.get_reporting(tx, ids), {}
+    locked: Collection[str] = ()
+    if waits_for_locks:
+        devices = reporting_devices.get_reporting(tx, ids)
+    else:
+        devices, locked = reporting_devices.get_unlocked(tx, ids)
+    is_numbered = any(each.metadata is not None and each.metadata.is_numbered for each in requests)
+    return devices, reporting_devices.get_counts(tx, devices) if is_numbered else {}, locked
 
 
 def _insert_new(tx: Tx, rows_by_request: Sequence[Sequence[RecordRow]]) -> list[RecordRow]:

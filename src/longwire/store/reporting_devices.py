@@ -4,7 +4,7 @@ A hot path, so this uses the driver directly.
 """
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -83,6 +83,16 @@ end
 # For a write on PostgreSQL; SQLite has one writer, which needs no lock.
 LOCK_REPORTING = f"""{LIST_REPORTING.postgres}
     and slot = any(:slots){_LOCK}"""
+
+# Without those that are locked by others.
+LOCK_UNLOCKED = f"""{LOCK_REPORTING}
+skip locked"""
+
+LIST_IDS = """
+select id
+from device
+where id = any(:ids)
+    and slot = any(:slots)"""
 
 LIST_IN_GROUP = f"""{_SELECT_REPORTING}
 where group_id = :home
@@ -165,6 +175,18 @@ def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDev
     return found
 
 
+def get_unlocked(
+    tx: Tx, device_ids: Collection[str]
+) -> tuple[dict[str, ReportingDevice], Collection[str]]:
+    """The same on PostgreSQL, without waiting; and the ids of those that others have locked."""
+    devices = _lock_reporting(tx, LOCK_UNLOCKED, device_ids)
+    others = [each for each in device_ids if each not in devices]
+    if not others:
+        return devices, ()
+    rows = tx.fetch_queued(LIST_IDS, _of_slots(tx, others))
+    return devices, frozenset(row[0] for row in rows)
+
+
 def watch_changes(driver: sqlite3.Connection, cache: DeviceCache) -> None:
     """Have the writer's connection of the embedded database evict devices that are changed.
 
@@ -181,12 +203,8 @@ def watch_changes(driver: sqlite3.Connection, cache: DeviceCache) -> None:
 
 def _read_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDevice]:
     if tx.is_postgres and tx.is_write:
-        values = {
-            "ids": encode_array("TEXT", tuple(device_ids)),
-            "slots": encode_array("SMALLINT", slots.list_of_ids(tx, device_ids)),
-        }
-        rows = tx.fetch_queued(LOCK_REPORTING, values)
-    elif len(device_ids) == 1:
+        return _lock_reporting(tx, LOCK_REPORTING, device_ids)
+    if len(device_ids) == 1:
         rows = tx.fetch_raw(GET_REPORTING, {"id": next(iter(device_ids))})
     else:
         rows = tx.fetch_raw(LIST_REPORTING, {"ids": array_param(tx, device_ids)})
@@ -195,21 +213,32 @@ def _read_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingD
     return {row[0]: _reporting(*row) for row in rows}
 
 
-def get_reporting_with_counts(
-    tx: Tx, device_ids: Collection[str]
-) -> tuple[dict[str, ReportingDevice], dict[int, SequenceCounter]]:
-    """The same, with the sequence counters of those devices by their numbers.
+def _lock_reporting(
+    tx: Tx, statement: str, device_ids: Collection[str]
+) -> dict[str, ReportingDevice]:
+    rows = tx.fetch_queued(statement, _of_slots(tx, device_ids))
+    return {row[0]: _reporting(*row) for row in rows}
+
+
+def _of_slots(tx: Tx, device_ids: Collection[str]) -> dict[str, Any]:
+    return {
+        "ids": encode_array("TEXT", tuple(device_ids)),
+        "slots": encode_array("SMALLINT", slots.list_of_ids(tx, device_ids)),
+    }
+
+
+def get_counts(tx: Tx, devices: Mapping[str, ReportingDevice]) -> dict[int, SequenceCounter]:
+    """The sequence counters of devices by their numbers.
 
     In a write the counters are locked; on PostgreSQL behind their devices, so in any order.
     """
-    devices = get_reporting(tx, device_ids)
     numbers = [device.number for device in devices.values()]
     counts: dict[int, SequenceCounter] = {}
     if tx.is_postgres:
         for slot in slots.list_of_ids(tx, devices):
             rows = tx.fetch_raw(LOCK_COUNTERS, {"numbers": numbers, "slot": slot})
             counts |= {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
-        return devices, counts
+        return counts
     cache = tx.caches.devices
     if tx.is_write and cache.is_watched:
         counts |= cache.find_counters(numbers)
@@ -217,7 +246,7 @@ def get_reporting_with_counts(
     if unknown:
         found = tx.fetch_raw(LIST_COUNTERS, {"numbers": array_param(tx, unknown)})
         counts |= {row[0]: _count(*row[1:]) for row in _COUNTED_ROWS.decode(found[0][0])}
-    return devices, counts
+    return counts
 
 
 _MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])

@@ -21,6 +21,7 @@ LOCK_ARGS ?=
 export PYTHONDONTWRITEBYTECODE =
 
 BIN := .venv/bin
+GUIDE := src/longwire/web/guide
 WITH_NODE := console/scripts/with-node
 # With uv, which takes seconds where pip takes a minute; with pip where there is no uv.
 PIP_INSTALL := requirements/install
@@ -45,7 +46,11 @@ help: ## Show this list
 
 install: .venv/.run-installed ## Install the service into .venv
 
+# The documents are built meanwhile, where they are missing or older than their sources: it takes
+# seconds, which nobody has to wait for. Where the generator cannot be installed, /guide/ says so.
 run: .venv/.run-installed ## Start the service, for trying things out
+	@{ test -f $(GUIDE)/index.html && test -z "$$(find docs -newer $(GUIDE)/index.html -print -quit)"; } \
+		|| { nohup nice $(MAKE) --no-print-directory docs >.venv/docs.log 2>&1 & }
 	@echo 'Starting longwire; for trying things out, it may connect to receivers on this machine (loopback).'
 	@exec $(BIN)/longwire serve --egress-allow 127.0.0.0/8,::1/128 $(ARGS)
 

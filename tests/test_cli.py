@@ -24,7 +24,7 @@ from longwire.store.database import Tx
 from longwire.store.upgrade import COMPATIBLE_FROM
 from tests.browser import Browser
 from tests.conftest import PostgresServer
-from tests.process import longwire_from_the_shell
+from tests.process import longwire, longwire_from_the_shell
 from tests.waiting import eventually
 from tests.world import World, ok
 
@@ -701,7 +701,27 @@ def test_the_command_runs_as_a_process(tmp_path: Path) -> None:
     assert nothing.returncode == 2
     assert nothing.stdout == ""
     assert nothing.stderr.startswith("longwire: There is no database in longwire-data.")
+    assert "longwire serve" in nothing.stderr
     assert list(tmp_path.iterdir()) == []
+    # Who uses a service elsewhere is not sent to start an empty one here.
+    folder = tmp_path / "longwire"
+    folder.mkdir()
+    elsewhere = {"url": "https://iot.example.com", "session": "canary"}
+    profiles = {"current": "work", "profiles": {"work": elsewhere}}
+    (folder / "profiles.json").write_text(json.dumps(profiles))
+    home = {"XDG_CONFIG_HOME": str(tmp_path)}
+    for command, remote in (
+        (["connectors"], "`longwire connector list`"),
+        (["device-type", "list"], "the Device types in the console"),
+        (["audit"], "the Audit log"),
+    ):
+        ended = longwire(*command, cwd=tmp_path, **home)
+        assert ended.returncode != 0
+        assert "on the server's machine" in ended.stderr
+        assert "https://iot.example.com (profile work)" in ended.stderr
+        assert remote in ended.stderr
+        assert "longwire serve" not in ended.stderr and "canary" not in ended.stderr
+    assert not (tmp_path / "longwire-data").exists()
 
 
 def test_a_short_command_does_not_wait_for_the_service_to_load(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def list_required(requirements: list[str]) -> set[str]:
 
 
 def test_the_core_stays_small() -> None:
-    """What `pip install longwire` brings: its files, and what Python makes of them."""
+    """What `pip install .` brings: its files, and what Python makes of them."""
     lock = (ROOT / "requirements" / "run.txt").read_text()
     core = list_required(PROJECT["dependencies"])
     found = {name: distribution(name) for name in core - {"longwire-client"}}
@@ -128,7 +128,7 @@ def test_a_service_with_a_collector_does_not_start_without_its_extra(
 ) -> None:
     uninstall()
     chosen = Settings(data=tmp_path / "data", port=0, otel_endpoint="http://127.0.0.1:4318")
-    with pytest.raises(OperatorError, match=r"pip install 'longwire\[otel\]'"):
+    with pytest.raises(OperatorError, match=r"pip install '\.\[otel\]' in a clone"):
         serve(chosen, lambda settings, prepared: None, lambda: chosen)
     assert not chosen.data.exists()
 

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import socket
@@ -123,6 +125,27 @@ def test_the_first_start_prints_credentials_to_a_terminal_only(
     assert operator["clientId"] not in restarted.out + restarted.err
     assert restarted.operator == operator
     assert restarted.group_names() == {"kept"}
+
+
+@pytest.mark.engine_free
+def test_the_last_thing_that_a_first_start_prints_is_the_link_that_signs_in(tmp_path: Path) -> None:
+    reader, terminal = pty.openpty()
+    command = [sys.executable, "-m", "longwire", "serve", "--data", str(tmp_path), "--port", "0"]
+    started = subprocess.Popen(command, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    try:
+        printed = b""
+        while b"Sign in with a browser" not in printed or not printed.endswith(b"\r\n\r\n"):
+            printed += os.read(reader, 65_536)
+        # Nothing follows, until it is asked to stop.
+        assert select.select([reader], [], [], 1.0)[0] == []
+    finally:
+        started.terminate()
+        started.wait(PATIENCE_S)
+        os.close(reader)
+    lines = [line.strip() for line in printed.decode().splitlines() if line.strip()]
+    assert re.fullmatch(r"http://\S+/console/sign-in#link=\S+", lines[-1]), lines[-1]
+    assert any(line.startswith("curl ") for line in lines[:-1])
 
 
 def run_as_printed(out: str) -> str:

@@ -56,7 +56,10 @@ def build(site: Path) -> int:
         adopt_styles(built)
         break_names(built)
         shutil.rmtree(site, ignore_errors=True)
+        # Last, since a service that runs takes the site as complete when it is there.
+        start = (built / "index.html").rename(work / "index.html")
         shutil.copytree(built, site)
+        shutil.copyfile(start, site / "index.html")
     return sum(1 for _ in site.rglob("*.html"))
 
 

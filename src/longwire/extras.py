@@ -39,7 +39,12 @@ def explain_missing(extra: str) -> str:
 def require(extra: str) -> None:
     """Raise OperatorError if the extra is missing."""
     if not is_installed(extra):
-        raise OperatorError(f"{EXTRAS[extra]} is missing: pip install 'longwire[{extra}]'.")
+        raise OperatorError(f"{EXTRAS[extra]} is missing: {how_to_install(extra)}.")
+
+
+def how_to_install(extra: str) -> str:
+    """For operators. No package index has longwire: whoever owned the name there could run code."""
+    return f"pip install '.[{extra}]' in a clone of the project"
 
 
 def load(extra: str, module: str) -> Any:

@@ -123,7 +123,9 @@ def _run_server(
             fast_path=application.fast_path,
             on_too_many=application.count_rejected_connection,
             on_stopping=application.stop_streams,
-            stop_events=_build_stop_events(settings, application, on_started),
+            stop_events=_build_stop_events(
+                settings, application, partial(announce, settings, prepared), on_started
+            ),
             tls_cert=settings.tls_cert or None,
             tls_key=settings.tls_key or None,
             graceful_s=math.ceil(settings.stop_timeout_s),
@@ -146,7 +148,6 @@ def _run_server(
         # would end the process before the database is closed.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, frame: stop())
-        announce(settings, prepared)
         _tune_interpreter()
         server.run(sockets=[listener])
     finally:
@@ -157,11 +158,15 @@ def _run_server(
 
 
 def _build_stop_events(
-    settings: Settings, application: app.App, on_started: Callable[[], object]
+    settings: Settings,
+    application: app.App,
+    announce: Callable[[], None],
+    on_started: Callable[[], object],
 ) -> StopEvents:
     def notify_started() -> None:
         log_started("serve", settings)
         systemd.notify_ready(_describe_status(settings))
+        announce()  # last: on a first start it ends with the link that signs in
         on_started()
 
     def leave() -> None:
@@ -467,8 +472,7 @@ def _run_workers(
                 worker.send_signal(signal.SIGHUP)
 
         workers += [_start_worker(inherited, environment) for _ in range(settings.workers)]
-        announce(settings, prepared)
-        supervision = _WorkerSupervision(settings, started)
+        supervision = _WorkerSupervision(settings, started, partial(announce, settings, prepared))
         while not stopping.wait(0.2):
             supervision.notify()
             if hanging_up.is_set():
@@ -489,8 +493,9 @@ def _terminate(workers: Iterable[subprocess.Popen[bytes]]) -> None:
 class _WorkerSupervision:
     """Tells systemd when all workers serve, and then that this process looks after them."""
 
-    def __init__(self, settings: Settings, started: int) -> None:
+    def __init__(self, settings: Settings, started: int, announce: Callable[[], None]) -> None:
         self._settings = settings
+        self._announce = announce
         self._started = started
         self._count = 0
         self._watchdog_s = systemd.get_watchdog_interval_s()
@@ -502,6 +507,7 @@ class _WorkerSupervision:
                 self._count += len(os.read(self._started, self._settings.workers))
             if self._count >= self._settings.workers:
                 systemd.notify_ready(_describe_status(self._settings))
+                self._announce()
         now = time.monotonic()
         if self._watchdog_s is not None and now - self._alive_at >= self._watchdog_s:
             self._alive_at = now

@@ -261,5 +261,12 @@ def test_the_catalogue_describes_the_parameters_of_each_type(world: World, ada: 
         always = {"when", "subject", "body", "timezone", "throttle", "geofence", "silentAfter"}
         assert always <= schema["properties"].keys()
     refused(ada.get("/notification/notificationType", type="pigeon"), 404, "type")
+    # What is not configured says so before anybody fills in its form.
+    unavailable = {each["type"]: each.get("unavailable") for each in types}
+    assert unavailable["webhook"] is None
+    assert "smtp_host" in unavailable["email"] and "vapid_key" in unavailable["push"]
+    mail = body(ada.group(), type="email", params='{"to": ["a@example.com"]}')
+    answer = refused(ada.post("/notification", mail), 400, "type")
+    assert unavailable["email"] in answer["errors"][0]["message"]
     refused(ada.get("/notification/notificationTypes", limit=0), 400, "limit")
     refused(world.nobody.get("/notification/notificationTypes"), 401)

@@ -113,7 +113,7 @@ def test_an_operator_learns_which_extra_a_setting_needs(
         timeout=120,
     )
     assert ran.returncode != 0
-    assert "pip install 'longwire[postgres]'" in ran.stdout + ran.stderr
+    assert "pip install '.[postgres]'" in ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
 
 

@@ -211,6 +211,7 @@ ADDED = {
     "GET /group/metrics": {"subgroups"},
     "Connector": {"deviceIds", "filterFailing"},
     "ConnectorError": {"since"},
+    "NotificationType": {"unavailable"},
     "ConnectorEvent": {"id", "deviceId", "kind", "attempts", "message"},
     "ConnectorEventConnection": {"nextToken"},
     "GET /connector/connectorEvent": {"limit", "nextToken"},

@@ -2523,6 +2523,8 @@ export interface NotificationType {
   type: string;
   /** Its name for people. */
   name?: string;
+  /** Why it cannot be used on this service, and what the operator sets for it. Absent if it can. */
+  unavailable?: string;
 }
 
 /** A page of notification types. */

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate, useParams } from "@tanstack/react-router";
+import { BASE_PATH } from "~/base-path";
 import { ApiProblem, onRefused, onSignedOut, reportSignedOut } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, overviewQuery, queryClient, sessionQuery } from "~/api/queries";
@@ -75,6 +76,8 @@ function Side({ groupId }: { groupId: string | null }) {
   );
 }
 
+const GUIDE_PATH = `${BASE_PATH}/guide/`;
+
 function initials(name: string): string {
   const words = name.split(/[\s@.]+/).filter(Boolean);
   return words.slice(0, 2).map((word) => word[0]?.toUpperCase() ?? "").join("") || "?";
@@ -90,6 +93,7 @@ function PersonMenu() {
       label={<span aria-label={`Signed in as ${name}`}>{initials(name)}</span>}
       items={[
         { label: "Account", writes: false, onSelect: () => void navigate({ to: "/account" }) },
+        { label: "Documentation", writes: false, onSelect: () => void window.open(GUIDE_PATH, "_blank", "noopener") },
         { label: "Sign out", writes: true, onSelect: () => void signOut() },
       ]}
     />

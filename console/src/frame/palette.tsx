@@ -6,7 +6,7 @@ import { useRouter } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { groupSearchQuery, sessionQuery } from "~/api/queries";
-import { CONSOLE_PATH } from "~/base-path";
+import { BASE_PATH, CONSOLE_PATH } from "~/base-path";
 import { setPreference } from "~/preferences";
 import { signOut } from "~/session";
 import { Dialog } from "~/ui/dialog";
@@ -74,6 +74,7 @@ function actionEntries(typed: string): Entry[] {
   const own: Entry[] = [
     { id: "light", group: "Actions", label: "Use the light theme", run: () => setPreference("theme", "light") },
     { id: "dark", group: "Actions", label: "Use the dark theme", run: () => setPreference("theme", "dark") },
+    { id: "guide", group: "Actions", label: "Open the documentation", run: () => void window.open(`${BASE_PATH}/guide/`, "_blank", "noopener") },
     { id: "out", group: "Actions", label: "Sign out", run: () => void signOut() },
   ];
   const ofPage = activeShortcuts()

@@ -27,6 +27,7 @@ from longwire.dates import format_optional_date
 from longwire.notifications import notifications, rules, schedules
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.types import catalogue
+from longwire.notifications.types.base import SendingConfig
 from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text
 from longwire.web.page_tokens import paginate_names
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
@@ -110,6 +111,7 @@ class NotificationType(Reply):
     expected_parameters: str
     type: str
     name: str | None = None
+    unavailable: str | None = None
 
 
 class NotificationTypeConnection(Reply):
@@ -213,11 +215,14 @@ def notification_wire(view: notifications.NotificationView) -> Notification:
     )
 
 
-def type_wire(name: str) -> NotificationType:
+def type_wire(name: str, config: SendingConfig) -> NotificationType:
+    expected_parameters = describe_params(rules.KIND, name)  # refuses unknown types
+    sender = catalogue.TYPES[name]
     return NotificationType(
-        expected_parameters=describe_params(rules.KIND, name),
+        expected_parameters=expected_parameters,
         type=name,
-        name=catalogue.TYPES[name].title,
+        name=sender.title,
+        unavailable=None if sender.is_available(config) else sender.setup_hint,
     )
 
 
@@ -331,14 +336,14 @@ def get_notification_type(
 
     `expectedParameters` is a JSON Schema, as text.
     """
-    return type_wire(query.type)
+    return type_wire(query.type, context.sending_config)
 
 
 def list_notification_types(context: RequestContext, query: Paged) -> NotificationTypeConnection:
     """List the notification types."""
     page = paginate_names(catalogue.TYPES, context.page_tokens.page_request(query))
     return NotificationTypeConnection(
-        items=[type_wire(name) for name in page.items],
+        items=[type_wire(name, context.sending_config) for name in page.items],
         next_token=context.page_tokens.next_token(query, page),
     )
 

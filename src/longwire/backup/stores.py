@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+from longwire import extras
 from longwire.errors import OperatorError
 
 S3_SCHEME = "s3://"
@@ -129,7 +130,8 @@ class S3Store:
             library: Any = importlib.import_module("obstore")
             stores: Any = importlib.import_module("obstore.store")
         except ImportError as error:
-            raise BackupError("Backups to S3 need the extra: pip install 'longwire[s3]'") from error
+            how = extras.how_to_install("s3")
+            raise BackupError(f"Backups to S3 need the extra: {how}") from error
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
         self._place = place
         self._errors: type[Exception] = library.exceptions.BaseError

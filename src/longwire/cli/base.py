@@ -12,7 +12,9 @@ from typing import Any, TypeVar, cast
 import click
 
 from longwire import logs, settings, settings_loading, startup
+from longwire.cli.remote import profiles
 from longwire.clock import Clock
+from longwire.errors import OperatorError
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
 
@@ -73,9 +75,7 @@ json_flag = click.option("--json", "as_json", is_flag=True, help="print JSON")
 def open_existing_database(chosen: Settings, clock: Clock | None = None) -> Iterator[Database]:
     """Open an initialized database; a command never creates one by accident."""
     if not chosen.database and not (chosen.data / "longwire.db").exists():
-        raise startup.StartupError(
-            f"There is no database in {chosen.data}. {startup.HOW_TO_INITIALIZE}"
-        )
+        raise startup.StartupError(f"There is no database in {chosen.data}. {_how_to_go_on()}")
     logs.configure_logging("error", "auto")
     database, _ = startup.open_prepared_database(
         chosen, clock or Clock(), is_secondary=True, requires_current_schema=True
@@ -83,6 +83,33 @@ def open_existing_database(chosen: Settings, clock: Clock | None = None) -> Iter
     with closing(database):
         database.start()
         yield database
+
+
+# What does about the same through a service that one is signed in to.
+REMOTE_COMMANDS = {
+    "connectors": "`longwire connector list`",
+    "deliveries": "the Messages of a group in the console",
+    "audit": "the Audit log of a group in the console",
+    "device-type": "the Device types in the console",
+    "redecode": "`longwire job create`",
+    "group": "`longwire group list`",
+}
+
+
+def _how_to_go_on() -> str:
+    """For those who use a service elsewhere: to start one here would make a second, empty one."""
+    try:
+        known = profiles.load()
+        service = known.get(None)
+    except OperatorError:
+        return startup.HOW_TO_INITIALIZE
+    names = click.get_current_context().command_path.split()[1:]
+    remote = REMOTE_COMMANDS.get(names[0] if names else "", "the console")
+    return (
+        "This command works on the database, on the server's machine; --data or --database says"
+        f" where that is. You are signed in to {service.url} (profile {known.current}), where"
+        f" {remote} shows what you may see."
+    )
 
 
 def run_read(chosen: Settings, work: Callable[[Tx], T]) -> T:

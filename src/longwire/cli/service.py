@@ -52,17 +52,18 @@ def _announce_operator(chosen: Settings, operator: startup.OperatorCredentials) 
         return
     url = chosen.auth_url or startup.get_base_url(chosen)
     click.echo(
-        "\nThis is the first start. Sign in with a browser, within 15 minutes; `longwire console"
-        f" link` prints another link:\n\n  {operator.link}"
-    )
-    click.echo(
-        f"\nThe operator's credentials for programs, also saved in {path}:\n\n"
+        "\nThis is the first start. The operator's credentials for programs, also saved in"
+        f" {path}:\n\n"
         f"  client id      {operator.client_id}\n"
         f"  client secret  {operator.client_secret}\n\n"
         f"Get a token:\n\n"
         f"  curl -s -X POST -u '{operator.client_id}:{operator.client_secret}' "
         f"-H 'Content-Type: application/x-www-form-urlencoded' "
-        f"'{url}/oauth2/token?grant_type=client_credentials'\n"
+        f"'{url}/oauth2/token?grant_type=client_credentials'"
+    )
+    click.echo(
+        "\nSign in with a browser, within 15 minutes; `longwire console link` prints another"
+        f" link:\n\n  {operator.link}\n"
     )
 
 

@@ -32,9 +32,7 @@ def check_database(area: Area, settings: Settings, *, is_deep: bool) -> Iterator
         yield area.warning(f"there is no database in {settings.data} yet", HOW_TO_INITIALIZE)
         return
     if settings.database and not extras.is_installed("postgres"):
-        yield area.problem(
-            "the driver of PostgreSQL is missing", "pip install 'longwire[postgres]'"
-        )
+        yield area.problem("the driver of PostgreSQL is missing", extras.how_to_install("postgres"))
         return
     try:
         database, _ = build_database(settings, Clock(), is_secondary=True)

@@ -35,7 +35,7 @@ def check_egress(area: Area, settings: Settings) -> Iterator[Finding]:
         yield area.warning(f"{', '.join(named)} is set, but the service uses no proxy", advice)
     if settings.otel_endpoint and not extras.is_installed("otel"):
         yield area.problem(
-            "otel_endpoint: the SDK of OpenTelemetry is missing", "pip install 'longwire[otel]'"
+            "otel_endpoint: the SDK of OpenTelemetry is missing", extras.how_to_install("otel")
         )
     hosts = _list_hosts(settings)
     for name, host, port in hosts:

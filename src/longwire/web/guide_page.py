@@ -36,8 +36,8 @@ _NOT_BUILT = b"""<!doctype html>
 <title>The guide is not built</title>
 <h1>The guide is not built</h1>
 <p>This installation of longwire comes without its documentation. In a clone of the repository,
-<code>make docs</code> builds it; then restart the service. The same pages are in the folder
-<code>docs</code> of the repository, to read without building.
+<code>make run</code> builds it within a minute, and <code>make docs</code> says why it could not.
+The same pages are in the folder <code>docs</code> of the repository, to read without building.
 <p>The operations of this service, to read and try, are at <a href="../docs">/docs</a>.
 """
 
@@ -86,17 +86,25 @@ class GuidePage:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._guide: Guide | None = None
+        self._built_at: int | None = None  # what is loaded
         self._loading = asyncio.Lock()
 
     @property
     def is_built(self) -> bool:
-        return (self._folder / INDEX).is_file()
+        return self._get_build_time() is not None
+
+    def _get_build_time(self) -> int | None:
+        try:
+            return (self._folder / INDEX).stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
 
     async def get(self, request: Request, body: bytes) -> Response:
-        if not self.is_built:
+        built_at = self._get_build_time()
+        if built_at is None:
             headers = build_page_headers(build_policy(()))
             return Response(404, _NOT_BUILT, "text/html; charset=utf-8", headers)
-        guide = await self._load()
+        guide = await self._load(built_at)
         name = request.path.removeprefix(PATH)
         if name == "" or name.endswith("/"):
             name += INDEX
@@ -116,10 +124,12 @@ class GuidePage:
             build_route(PATH, self.get, takes_below=True),
         ]
 
-    async def _load(self) -> Guide:
+    async def _load(self, built_at: int) -> Guide:
+        """Load it once, and once more where it was built while the service runs."""
         async with self._loading:
-            if self._guide is None:
+            if self._guide is None or self._built_at != built_at:
                 self._guide = await asyncio.to_thread(load_guide, self._folder)
+                self._built_at = built_at
         return self._guide
 
 

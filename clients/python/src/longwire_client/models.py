@@ -3363,6 +3363,9 @@ class NotificationType(Model, frozen=True, kw_only=True, omit_defaults=True):
     name: str | None = None
     """Its name for people."""
 
+    unavailable: str | None = None
+    """Why it cannot be used on this service, and what the operator sets for it. Absent if it can."""
+
 
 class NotificationTypeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of notification types."""

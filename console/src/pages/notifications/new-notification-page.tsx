@@ -26,6 +26,11 @@ const TYPE_HINTS: Readonly<Record<string, string>> = {
   chat: "Slack, Telegram, PagerDuty and others",
 };
 
+// What is to be set is for the operator to know.
+function unavailableWords(reason: string, isOperator: boolean): string {
+  return isOperator ? `Not available: ${reason}.` : "Not available on this service: its operator has not set it up.";
+}
+
 function Guide({ groupId, type }: { groupId: string; type: Schemas["NotificationType"] }) {
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -91,15 +96,22 @@ export function NewNotificationPage() {
       ) : (
         <QueryView query={types} skeletonRows={3}>
           {(all) => {
-            const chosen = all.find((each) => each.type === type);
+            const chosen = all.find((each) => each.type === type && !each.unavailable);
             return (
               <>
                 <Card title="How is it sent?">
                   <div className="type-cards" role="group" aria-label="Type of notification">
                     {all.map((each) => (
-                      <button key={each.type} type="button" className="type-card" aria-pressed={each.type === type} onClick={() => void setSearch({ search: (before) => ({ ...before, type: each.type }) })}>
+                      <button
+                        key={each.type}
+                        type="button"
+                        className="type-card"
+                        aria-pressed={each === chosen}
+                        disabled={Boolean(each.unavailable)}
+                        onClick={() => void setSearch({ search: (before) => ({ ...before, type: each.type }) })}
+                      >
                         <strong>{each.name ?? each.type}</strong>
-                        <span>{TYPE_HINTS[each.type] ?? each.type}</span>
+                        <span>{each.unavailable ? unavailableWords(each.unavailable, rights.isOperator) : (TYPE_HINTS[each.type] ?? each.type)}</span>
                       </button>
                     ))}
                   </div>

@@ -81,7 +81,7 @@ LAYERS = (
     {"store"},
     {"versions"},
     {"records", "model", "ids", "dates", "quotas"},
-    {"extras"},
+    {"extras", "work"},
     {"errors", "clock", "seal", "descriptors", "spans"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}

@@ -34,8 +34,8 @@ from longwire.records import EventRecord, digest_record
 from longwire.store import postgres, record_deletion, reporting_devices
 from longwire.store.arrival_numbers import WRITER_BITS, arrival_moment, first_seq
 from longwire.store.database import Tx
-from longwire.store.fair_queue import SERVICE, current_caller
 from longwire.store.sqlite import SQLite
+from longwire.work.turns import SERVICE, current_caller
 from tests.reports import (
     KINDS,
     counted,
@@ -226,8 +226,9 @@ def test_the_size_of_a_commit_is_limited(make_world: Callable[..., World], crowd
         crowd.calls(lambda: post_records(ada, "data", large))
         commits.wait_for_waiting(56)
     crowd.responses()
-    # What one request brought is never torn apart, so it may be larger, but then it goes alone.
-    assert commits.sizes == [1, 10, 10, 5, 30]
+    # What one request brought is never torn apart, so it may be larger, but then it goes alone; and
+    # the records of its sender do not keep it waiting.
+    assert commits.sizes == [1, 30, 10, 10, 5]
     assert len(list_data(ada, "data", sensor)) == 56
 
 

@@ -346,7 +346,7 @@ def test_a_silent_stream_shows_that_it_lives_and_a_stop_says_so_and_waits_for_no
 @pytest.mark.slow
 @pytest.mark.engine_free
 def test_streams_of_a_caller_are_limited(make_world: Callable[..., World]) -> None:
-    world = make_world(live_listeners_max=9)
+    world = make_world(live_listeners_max=11)
     ada, bob = world.person(), world.person("bob")
     mine, theirs = ada.group(), bob.group()
     streams = [Listening(ada, groupId=mine) for _ in range(8)]

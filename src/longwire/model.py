@@ -9,27 +9,27 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from longwire.clock import Moment
+from longwire.work.turns import SERVICE, CallerKey
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who makes a request: a user, an app client of a group, a network, or the service itself.
-
-    Determined by the access token alone.
-    """
+    """Who makes a request: a user, an app client of a group, a network, or the service itself."""
 
     kind: Literal["user", "client", "network", "system"]
     id: str
     is_operator: bool = False
     group_id: str | None = None  # of an app client, or of a network's group token
     has_invitations: bool = False  # a user who has not accepted some membership yet
+    owner_id: str | None = None  # as in `store/request_owners.py`, unless it is the actor
 
     @property
-    def caller(self) -> str:
-        """Whose turn its requests take; all app clients of a group are one caller."""
-        return self.group_id or self.id
+    def caller(self) -> CallerKey:
+        """Whose turn its requests take."""
+        own = CallerKey(self.owner_id or self.id, self.id)
+        return SERVICE if self.kind == "system" else own
 
 
 @dataclass(frozen=True, slots=True)

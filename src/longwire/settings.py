@@ -230,7 +230,7 @@ class Settings:
     )
     request_bytes_max: int = _setting(
         128 * 1024 * 1024,
-        "maximum size of all bodies that are received or handled at once; a quarter per caller",
+        "maximum size of all bodies that are received or handled at once; a quarter per owner",
         minimum=1,
     )
     response_bytes_max: int = _setting(

@@ -25,7 +25,7 @@ from longwire.settings import (
     describe_settings,
 )
 from longwire.web import origins
-from longwire.web.body_budget import CALLER_SHARE
+from longwire.web.body_budget import OWNER_SHARE
 
 _BROKER = re.compile(
     r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
@@ -208,8 +208,8 @@ def _validate_process(settings: Settings) -> list[str]:
         )
     if settings.batch_records_max > settings.ingest_waiting_records_max:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
-    if settings.request_bytes_max < CALLER_SHARE * settings.bulk_body_bytes_max:
-        wrong.append(f"request_bytes_max: must be at least {CALLER_SHARE} bulk_body_bytes_max")
+    if settings.request_bytes_max < OWNER_SHARE * settings.bulk_body_bytes_max:
+        wrong.append(f"request_bytes_max: must be at least {OWNER_SHARE} bulk_body_bytes_max")
     if settings.page_items_default > settings.page_items_max:
         wrong.append("page_items_default: must not be larger than page_items_max")
     return wrong

@@ -20,7 +20,7 @@ from longwire.delivery.egress import (
     EgressDenied,
 )
 from longwire.delivery.http_client import build_connector
-from longwire.store.fair_queue import current_caller
+from longwire.work.turns import CallerKey, current_caller
 from tests.delivery.receiver import Receiver
 from tests.waiting import PATIENCE_S, eventually
 
@@ -365,10 +365,10 @@ def test_whose_names_hang_leaves_threads_to_the_others(monkeypatch: pytest.Monke
     egress = Egress()
 
     async def story() -> list[str]:
-        current_caller.set("mallory")
+        current_caller.set(CallerKey.alone("mallory"))
         hanging = [asyncio.create_task(egress.resolve(name)) for name in names]
         await asyncio.sleep(0)  # they are queued
-        current_caller.set("ada")
+        current_caller.set(CallerKey.alone("ada"))
         try:
             return await egress.resolve("fine.example")
         finally:

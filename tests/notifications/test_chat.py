@@ -10,12 +10,12 @@ from apprise import URLBase
 from apprise.plugins.line import NotifyLine
 from apprise.plugins.slack import NotifySlack
 from apprise.plugins.telegram import NotifyTelegram
+from longwire.store.fair_queue import current_caller
 
 from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
 from longwire.notifications.types import chat
 from longwire.notifications.types.base import NotificationMessage, SendingConfig
 from longwire.notifications.types.chat import SERVICES, ChatParams, ChatSender
-from longwire.store.fair_queue import current_caller
 from tests.delivery.receiver import Receiver, StubResponse, redirect
 from tests.notifications.messages import LOOPBACK, batch, run, send_all, sender_context
 from tests.waiting import PATIENCE_S

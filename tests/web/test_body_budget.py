@@ -63,8 +63,8 @@ def test_slow_large_bodies_of_one_caller_do_not_use_the_memory_of_others(
         assert ok(reply)["stored"] == 1_500
 
     def is_free() -> bool:
-        budget = world.app._request_handler._bodies._budget
-        return budget._bytes == 0 and not budget._by_caller
+        budget = world.app._request_handler._bodies._budget._budget
+        return budget.used == 0 and not budget._by_owner
 
     eventually(is_free)
 
@@ -75,7 +75,7 @@ def test_nothing_is_kept_of_large_bodies_of_strangers(make_world: Callable[..., 
     ada = world.person("ada")
     group = ada.group()
     token = ok(ada.get("/group", groupId=group))[0]["token"]
-    budget = world.app._request_handler._bodies._budget
+    budget = world.app._request_handler._bodies._budget._budget
     with ExitStack() as stack:
 
         def begin(path: str, token: str) -> socket.socket:
@@ -91,5 +91,5 @@ def test_nothing_is_kept_of_large_bodies_of_strangers(make_world: Callable[..., 
         assert b" 413 " in begin("/oauth2/token", "x").recv(65_536)
         assert b" 413 " in begin("/invitation", "x").recv(65_536)
         begin("/network/ttn", token)
-        eventually(lambda: budget._bytes == 100_000)
-        assert list(budget._by_caller) == [group]
+        eventually(lambda: budget.used == 100_000)
+        assert list(budget._by_owner) == [ada.id]

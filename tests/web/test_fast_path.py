@@ -179,12 +179,12 @@ def unusual_requests(ada: Person, body: dict[str, Any]) -> Iterator[httpx.Respon
 def full(world: World, ada: Person, body: dict[str, Any]) -> httpx.Response:
     """The ingest queue is full; the batch would fit into an empty one."""
     ingest = world.app._request_handler._ingest
-    ingest._budget.records += 2
+    ingest._budget._budget.used += 2
     try:
         items = [{**body, "timestamp": number} for number in (11, 12)]
         return ada.post("/device/data/batch", {"items": items})
     finally:
-        ingest._budget.records -= 2
+        ingest._budget._budget.used -= 2
 
 
 def visible(response: httpx.Response) -> tuple[int, dict[str, str], Any]:

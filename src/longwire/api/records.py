@@ -5,7 +5,8 @@ to `ingest`, which commits many together. Records are stored in the form of
 the response, so that a list is concatenated without decoding them.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -39,6 +40,9 @@ from longwire.store.database import Database
 from longwire.web.fields import Body, InputLimits, Reply, limited_by, parse_date_field
 from longwire.web.routing import RequestContext, Route
 from longwire.web.validation import decode_body
+
+# A batch with more is prepared in steps of so many, of a millisecond or two.
+ITEMS_PER_STEP = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +115,49 @@ def parse_published_record(limits: InputLimits, kind_name: str, raw: bytes) -> I
     return build_item(decode_body(raw, _INPUTS[kind_name], limits))
 
 
-def store_batch(actor: Actor, body: Any) -> IngestRequest:
-    items: list[IngestItem] = []
-    field_errors: list[FieldError] = []
-    for index, sent in enumerate(body.items):
-        try:
-            items.append(build_item(sent))
-        except BadInput as error:
-            place = f"items[{index}]."
-            field_errors += [replace(each, field=place + each.field) for each in error.field_errors]
-    if field_errors:
-        raise BadInput(field_errors=field_errors)
-    return IngestRequest(actor, items, is_batch=True, source=ArrivalSource.BATCH.value)
+def store_batch(actor: Actor, body: Any, items: "BatchItems | None" = None) -> IngestRequest:
+    if items is None:
+        items = BatchItems()
+        items.add(body.items)
+    return IngestRequest(actor, items.validate(), is_batch=True, source=ArrivalSource.BATCH.value)
+
+
+def is_large(body: Any) -> bool:
+    return len(body.items) > ITEMS_PER_STEP
+
+
+async def prepare_batch(database: Database, actor: Actor, body: Any) -> "BatchItems":
+    """The items, built in steps: the event loop serves others in between."""
+    items = BatchItems()
+    for begin in range(0, len(body.items), ITEMS_PER_STEP):
+        items.add(body.items[begin : begin + ITEMS_PER_STEP])
+        await asyncio.sleep(0)
+    return items
+
+
+class BatchItems:
+    """The items of a batch, and what is invalid in it."""
+
+    def __init__(self) -> None:
+        self._items: list[IngestItem] = []
+        self._count = 0
+        self._field_errors: list[FieldError] = []
+
+    def add(self, given: Sequence[RecordInput]) -> None:
+        for index, sent in enumerate(given, start=self._count):
+            try:
+                self._items.append(build_item(sent))
+            except BadInput as error:
+                place = f"items[{index}]."
+                self._field_errors += [
+                    replace(each, field=place + each.field) for each in error.field_errors
+                ]
+        self._count += len(given)
+
+    def validate(self) -> list[IngestItem]:
+        if self._field_errors:
+            raise BadInput(field_errors=self._field_errors)
+        return self._items
 
 
 def encode_record_result(stored: IngestResult) -> bytes:
@@ -241,6 +276,8 @@ def routes_for(kind: Kind) -> list[Route]:
             method="POST",
             path=f"{kind.path}/batch",
             handler=store_batch,
+            prepare_input=prepare_batch,
+            needs_preparing=is_large,
             build_response=encode_batch_result,
             permission="record.create",
             object_rule="in the group of each device",

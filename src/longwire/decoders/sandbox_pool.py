@@ -37,6 +37,7 @@ from longwire.decoders.sandbox_protocol import (
     SandboxLimits,
 )
 from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
+from longwire.work.turns import current_caller
 
 log = structlog.get_logger()
 
@@ -339,8 +340,8 @@ class LoopSandboxPool:
         self._turns: TimeSharingQueue[asyncio.Future[None]] = TimeSharingQueue(count)
 
     async def run(self, source: bytes, call: bytes, group: str = "") -> SandboxResult:
-        """Like `SandboxPool.run`, but groups that wait get equal shares of the time."""
-        share = self._turns.share(group)
+        """Like `SandboxPool.run`, but owners that wait get equal shares of the time."""
+        share = self._turns.share(current_caller.get().owner or group)
         if not self._turns.start(share):
             await self._wait(share)
         spent_s = 0.0

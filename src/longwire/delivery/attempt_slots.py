@@ -1,16 +1,17 @@
-"""Slots for attempts in flight, shared by the groups.
+"""Slots for attempts in flight, shared by the owners.
 
-Every attempt has a connection, and descriptors are scarce. A group may use as many slots as are
+Every attempt has a connection, and descriptors are scarce. An owner may use as many slots as are
 still free: one that wants all of them gets half, two get a third each, and something is always left
-for a group that comes later. Who has to wait is served in turn, group by group.
+for an owner that comes later. Who has to wait is served in turn, owner by owner, and their groups.
 
 Attempts share the event loop with the requests of everybody. While it is late, there are fewer
 slots, so that nobody waits for a crowd of responses that all have to be read.
 """
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
+
+from longwire.work.turns import CallerKey, Turns
 
 W = TypeVar("W", bound=Hashable)
 
@@ -26,8 +27,8 @@ class AttemptSlots(Generic[W]):
         self._slots = slots_max
         self._free = slots_max  # below zero after the number of slots was reduced
         self._used: dict[str, int] = {}
-        # Those who wait, by group; both in the order of their turns.
-        self._waiting: OrderedDict[str, OrderedDict[W, None]] = OrderedDict()
+        self._turns: Turns[W] = Turns()
+        self._waiting: set[W] = set()  # each once
 
     @property
     def has_waiting(self) -> bool:
@@ -43,42 +44,41 @@ class AttemptSlots(Generic[W]):
         self._free += slots - self._slots
         self._slots = slots
 
-    def take(self, group_id: str) -> bool:
-        """Take a slot for the group; returns False if it has to wait."""
-        used = self._used.get(group_id, 0)
-        if used >= self._free:
+    def take(self, caller: CallerKey) -> bool:
+        """Take a slot; returns False if the caller has to wait."""
+        if not self._may_take(caller.owner):
             return False
-        self._used[group_id] = used + 1
+        self._used[caller.owner] = self._used.get(caller.owner, 0) + 1
         self._free -= 1
         return True
 
-    def release(self, group_id: str) -> None:
+    def release(self, caller: CallerKey) -> None:
         self._free += 1
-        left = self._used[group_id] - 1
+        left = self._used[caller.owner] - 1
         if left:
-            self._used[group_id] = left
+            self._used[caller.owner] = left
         else:
-            del self._used[group_id]
+            del self._used[caller.owner]
 
-    def wait(self, group_id: str, waiter: W) -> None:
+    def wait(self, caller: CallerKey, waiter: W) -> None:
         """`pop_next` returns the waiter when it is its turn."""
-        self._waiting.setdefault(group_id, OrderedDict())[waiter] = None
+        if waiter not in self._waiting:
+            self._waiting.add(waiter)
+            self._turns.put(caller, waiter)
 
     def pop_next(self) -> W | None:
-        """The next one that waits and whose group may take a slot now."""
+        """The next one that waits and whose owner may take a slot now."""
         if self._free <= 0:
             return None
-        for group_id in self._waiting:
-            if self._used.get(group_id, 0) < self._free:
-                return self._pop(group_id)
-        return None
+        found = self._turns.take(may_serve=self._may_take)
+        if found is None:
+            return None
+        self._waiting.discard(found[1])
+        return found[1]
 
     def clear_waiting(self) -> None:
+        self._turns.take_all()
         self._waiting.clear()
 
-    def _pop(self, group_id: str) -> W:
-        waiters = self._waiting.pop(group_id)
-        waiter, _ = waiters.popitem(last=False)
-        if waiters:
-            self._waiting[group_id] = waiters  # behind the other groups
-        return waiter
+    def _may_take(self, owner: str) -> bool:
+        return self._used.get(owner, 0) < self._free

@@ -8,6 +8,7 @@ from longwire.delivery.channel_handlers import BuildMessage, ComputedBuilder
 from longwire.delivery.destinations.base import FailureCode, Outcome, Sender, Unreachable
 from longwire.delivery.leases import LeasedDelivery
 from longwire.model import Channel
+from longwire.work.turns import CallerKey
 
 WINDOW_MIN = 16
 WINDOW_MAX = 512
@@ -23,6 +24,7 @@ class ChannelWorker:
     channel: Channel
     build_message: BuildMessage
     sender: Sender
+    caller: CallerKey  # the owner of its group, and the group
     pending: deque[LeasedDelivery] = field(default_factory=deque)
     in_flight: int = 0  # batches
     window: int = WINDOW_MIN

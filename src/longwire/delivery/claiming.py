@@ -15,9 +15,10 @@ from longwire.delivery.leases import LEASE_S, AttemptRecord
 from longwire.delivery.settlement import ChannelHandlers, settle
 from longwire.model import Channel
 from longwire.store import channels as store_channels
-from longwire.store import delivery_leases
+from longwire.store import delivery_leases, request_owners
 from longwire.store.database import Database, Tx
 from longwire.store.delivery_leases import ClaimedDelivery
+from longwire.work.turns import CallerKey
 
 CLAIMS_PER_TRANSACTION_MAX = 1_000
 
@@ -50,7 +51,7 @@ class ClaimResult:
     expires_at: Moment = 0
     claimed: dict[int, list[ClaimedDelivery]] = field(default_factory=dict)
     requested: dict[int, int] = field(default_factory=dict)
-    groups: dict[int, str] = field(default_factory=dict)  # of channels that were looked up
+    callers: dict[int, CallerKey] = field(default_factory=dict)  # of channels that were looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Claimer:
         due = [number for number in sorted(request.channels) if number in versions]
         current = request.open_versions.keys() - result.stale
         result.opened = self._open_workers(
-            tx, request.slot, [each for each in due if each not in current], result.groups
+            tx, request.slot, [each for each in due if each not in current], result.callers
         )
         share = max(1, CLAIMS_PER_TRANSACTION_MAX // max(1, len(due)))
         for number in due:
@@ -99,12 +100,12 @@ class Claimer:
         return result
 
     def _open_workers(
-        self, tx: Tx, slot: int, numbers: Collection[int], groups: dict[int, str]
+        self, tx: Tx, slot: int, numbers: Collection[int], callers: dict[int, CallerKey]
     ) -> dict[int, ChannelWorker]:
         opened: dict[int, ChannelWorker] = {}
         cluster, slots = self.database.cluster, self.database.slots
         for channel in store_channels.get_by_numbers(tx, numbers).values():
-            groups[channel.number] = channel.group_id
+            callers[channel.number] = get_caller(tx, channel.group_id)
             total = 1 if channel.failures >= PROBE_AFTER else self.in_flight_max
             if slot not in cluster.list_slots(channel.number, total, slots):
                 continue  # another process sends its messages, or finds out whether it responds
@@ -119,7 +120,12 @@ class Claimer:
 
     def _open_worker(self, tx: Tx, channel: Channel) -> ChannelWorker:
         build_message, sender = self.handlers[channel.purpose].open(tx, channel, self.egress)
-        return ChannelWorker(channel, build_message, sender)
+        return ChannelWorker(channel, build_message, sender, get_caller(tx, channel.group_id))
+
+
+def get_caller(tx: Tx, group_id: str) -> CallerKey:
+    """In whose turns what a group sends is sent."""
+    return CallerKey(request_owners.get_owner_id(tx, group_id), f"group {group_id}")
 
 
 def _claim(tx: Tx, number: int, most: int, request: ClaimRequest, result: ClaimResult) -> None:

@@ -1,4 +1,4 @@
-"""Users' expressions off the event loop: on one thread, in turns by group, within their budgets.
+"""Users' expressions off the event loop: on one thread, in turns, within the budgets of groups.
 
 An evaluation holds the interpreter lock for some tens of milliseconds at worst. After a costly one
 the thread rests as long as it took, so that the event loop always gets its share.
@@ -6,13 +6,13 @@ the thread rests as long as it took, so that the event loop always gets its shar
 
 import asyncio
 import time
-from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
 from longwire.delivery.budgets import ComputeBudgets
+from longwire.work.turns import CallerKey, Turns
 
 T = TypeVar("T")
 
@@ -30,24 +30,20 @@ class ComputePool:
     def __init__(self, budgets: ComputeBudgets) -> None:
         self._budgets = budgets
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="compute")
-        # By group; both in the order of their turns.
-        self._waiting: OrderedDict[str, deque[tuple[Callable[[], Any], asyncio.Future[Any]]]]
-        self._waiting = OrderedDict()
+        # With the group whose budget is charged.
+        self._waiting: Turns[tuple[str, Callable[[], Any], asyncio.Future[Any]]] = Turns()
         self._is_occupied = False  # or resting
 
-    async def run(self, group_id: str, work: Callable[[], T]) -> T:
+    async def run(self, caller: CallerKey, group_id: str, work: Callable[[], T]) -> T:
         """The result of `work`. Raises BudgetUsedUp if the group has to wait."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(group_id, deque()).append((work, future))
+        self._waiting.put(caller, (group_id, work, future))
         self._start_next()
         return await future
 
     def _start_next(self) -> None:
-        while self._waiting and not self._is_occupied:
-            group_id, jobs = self._waiting.popitem(last=False)
-            work, future = jobs.popleft()
-            if jobs:
-                self._waiting[group_id] = jobs  # behind the other groups
+        while not self._is_occupied and (found := self._waiting.take()) is not None:
+            group_id, work, future = found[1]
             if future.done():
                 continue  # cancelled
             if self._budgets.is_used_up(group_id):

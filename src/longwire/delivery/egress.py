@@ -27,7 +27,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any
 
 from longwire.delivery.open_connections import UNLIMITED, OpenConnections
-from longwire.store.fair_queue import FairQueue, current_caller
+from longwire.work.fair_queue import FairQueue
+from longwire.work.turns import CallerKey, current_caller
 
 RESOLVE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
@@ -383,7 +384,7 @@ def _getaddrinfo(host: str, flags: int = 0) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lookup:
-    key: tuple[str, str]  # who asks, and the name
+    key: tuple[CallerKey, str]  # who asks, and the name
     queued_at: float
     result: Future[list[str]]
 
@@ -397,7 +398,7 @@ class _DnsResolver:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pending: dict[tuple[str, str], _Lookup] = {}
+        self._pending: dict[tuple[CallerKey, str], _Lookup] = {}
         self._queue: FairQueue[_Lookup] = FairQueue(RESOLUTIONS_PER_CALLER_MAX)
         self._threads = 0
 

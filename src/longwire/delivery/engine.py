@@ -35,6 +35,7 @@ from longwire.spans import Tracer
 from longwire.store import channels as store_channels
 from longwire.store import delivery_leases
 from longwire.store.database import Database
+from longwire.work.turns import CallerKey
 
 SCAN_INTERVAL_S = 0.5
 SCANS_PER_FULL_SCAN = 8
@@ -97,7 +98,7 @@ class Engine:
         self._resender = Resender(database, resend_per_s)
         self._recovery = LeaseRecovery(database, writer, handlers, in_flight_max)
         self._workers: dict[int, ChannelWorker] = {}
-        self._groups: dict[int, str] = {}  # of channels, also of those without a worker here
+        self._callers: dict[int, CallerKey] = {}  # of channels, also of those without a worker here
         self._scan_cursors: dict[int, int] = {}  # by slot
         self._scans = 0
         self._last_scan = time.monotonic()
@@ -288,7 +289,7 @@ class Engine:
         """One transaction for each slot that has anything to settle or to claim."""
         self._last_transaction = time.monotonic()
         attempts, due = self._work.take_turn(
-            self._list_claiming(), self._get_group, takes_all=self._sender.is_stopping
+            self._list_claiming(), self._get_caller, takes_all=self._sender.is_stopping
         )
         throttled = self._work.take_throttled()
         if not (attempts or due or throttled):
@@ -341,12 +342,12 @@ class Engine:
             for slot in worker.more_in
         }
 
-    def _get_group(self, number: int) -> str:
+    def _get_caller(self, number: int) -> CallerKey:
         """In whose turn a channel is claimed for; alone, if it was never looked up."""
         worker = self._workers.get(number)
         if worker is not None:
-            return worker.channel.group_id
-        return self._groups.get(number) or f"channel {number}"
+            return worker.caller
+        return self._callers.get(number) or CallerKey.alone(f"channel {number}")
 
     def _build_request(
         self, part: SlotPart, shares: Mapping[int, int], throttled: Collection[int]
@@ -374,9 +375,9 @@ class Engine:
         for number in result.stale:
             self._drop_worker(number)
         self._workers |= result.opened
-        if len(self._groups) > GROUPS_MAX:
-            self._groups.clear()
-        self._groups |= result.groups
+        if len(self._callers) > GROUPS_MAX:
+            self._callers.clear()
+        self._callers |= result.callers
         for number, claimed in result.claimed.items():
             worker = self._workers[number]
             leased = [

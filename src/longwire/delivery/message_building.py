@@ -88,7 +88,7 @@ class BatchBuilder:
                     _build_slice(worker, batch, results, INLINE_SLICE_S, self._budgets)
                 else:
                     build = partial(_build_slice, worker, batch, results, BUILD_SLICE_S)
-                    await self._pool.run(group_id, build)
+                    await self._pool.run(worker.caller, group_id, build)
                 if len(results) == len(batch):
                     break
                 await asyncio.sleep(0)

@@ -13,6 +13,7 @@ from longwire.clock import Moment
 from longwire.delivery.channel_turns import ChannelTurns
 from longwire.delivery.destinations.base import Outcome
 from longwire.delivery.leases import RELEASED, AttemptRecord, LeasedDelivery, Released
+from longwire.work.turns import CallerKey
 
 DueChannel = tuple[int, int]  # a channel that may have something due, and in which slot
 
@@ -64,16 +65,17 @@ class PendingWork:
     def take_turn(
         self,
         claiming: Collection[DueChannel],
-        get_group: Callable[[int], str],
+        get_caller: Callable[[int], CallerKey],
         *,
         takes_all: bool,
     ) -> tuple[list[AttemptRecord], set[DueChannel]]:
         """What to settle, and the channels to claim for; the rest is left to the next one."""
         attempts, self.attempts = self.attempts, []
         due, self.due = self.due.union(claiming), set()
-        wanting = {each.leased.channel.number: each.leased.channel.group_id for each in attempts}
-        for number in {number for number, _ in due} - wanting.keys():
-            wanting[number] = get_group(number)
+        numbers = {each.leased.channel.number for each in attempts}
+        wanting = {number: get_caller(number) for number in numbers}
+        for number in {number for number, _ in due} - numbers:
+            wanting[number] = get_caller(number)
         chosen = wanting.keys() if takes_all else self._turns.choose(wanting)
         if len(chosen) < len(wanting):
             self.attempts = [each for each in attempts if _number(each) not in chosen]

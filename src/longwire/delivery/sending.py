@@ -1,8 +1,8 @@
 """Sends claimed deliveries in batches, with no transaction open.
 
-What is scarce is shared by the groups: attempts in flight (`AttemptSlots`), and the CPU time of
-templates (`BatchBuilder`). While ingest is saturated, few batches start. Whoever has to wait
-keeps its deliveries as long as their leases allow.
+What is scarce is shared: attempts in flight by the owners (`AttemptSlots`), and the CPU time of
+templates by the groups (`BatchBuilder`). While ingest is saturated, few batches start. Whoever has
+to wait keeps its deliveries as long as their leases allow.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from longwire.delivery.settlement import STOPPED
 from longwire.ids import new_id
 from longwire.spans import Tracer
 from longwire.store.database import Database
-from longwire.store.fair_queue import current_caller
+from longwire.work.turns import current_caller
 
 STOP_TIMEOUT_S = 10.0
 
@@ -166,20 +166,20 @@ class BatchSender:
 
     def _start_batch(self, worker: ChannelWorker) -> bool:
         """Start one batch; returns False if the worker has to wait, and will be resumed."""
-        group_id = worker.channel.group_id
+        caller = worker.caller
         if not self._builder.has_budget(worker):
             self._throttle(worker)
             return False
-        if not self._slots.take(group_id):
-            self._slots.wait(group_id, worker)
+        if not self._slots.take(caller):
+            self._slots.wait(caller, worker)
             return False
         if not self._take_send_slot():
-            self._slots.release(group_id)
+            self._slots.release(caller)
             self._defer(worker)
             return False
         batch = worker.take_batch()
         if not has_lease_left(self._database, batch[0]):
-            self._slots.release(group_id)
+            self._slots.release(caller)
             self._work.release_for_later(batch)
             return True
         worker.in_flight += 1
@@ -196,7 +196,7 @@ class BatchSender:
             if not worker.is_stale and self._can_start(worker):
                 is_started = self._start_batch(worker)
                 if is_started and self._can_start(worker):
-                    self._slots.wait(worker.channel.group_id, worker)
+                    self._slots.wait(worker.caller, worker)
 
     def _measure_lateness(self) -> None:
         """Adapt the number of slots to how late the event loop is, as long as any is used."""
@@ -266,7 +266,7 @@ class BatchSender:
     # --- one batch ---
 
     async def _send(self, worker: ChannelWorker, batch: list[LeasedDelivery]) -> None:
-        current_caller.set(f"group {worker.channel.group_id}")
+        current_caller.set(worker.caller)
         was_probe = worker.is_probing
         leased, messages = batch, list[OutboundMessage]()
         outcome: Outcome | Released = RELEASED
@@ -282,7 +282,7 @@ class BatchSender:
                 outcome = await self._send_traced(worker, leased, messages, at)
         finally:
             worker.in_flight -= 1
-            self._slots.release(worker.channel.group_id)
+            self._slots.release(worker.caller)
             duration_ms = int((time.monotonic() - began) * 1_000)
             self._work.add_attempts(leased, outcome, at, duration_ms)
         is_down = isinstance(outcome, Unreachable) and not outcome.is_final
@@ -296,7 +296,7 @@ class BatchSender:
         elif not self._slots.has_waiting:
             self.start_batches(worker)
         elif self._can_start(worker):
-            self._slots.wait(worker.channel.group_id, worker)
+            self._slots.wait(worker.caller, worker)
         self._start_waiting()
 
     async def _send_traced(

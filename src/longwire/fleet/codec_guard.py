@@ -21,6 +21,7 @@ from longwire.decoders.base import CodecFailure
 from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.errors import TooManyRequests
+from longwire.work.turns import current_caller
 
 # A device whose payload ran out of time is suspended for so many times as long, so that its
 # payloads take at most one twentieth of the time of a sandbox.
@@ -150,7 +151,7 @@ class _Work(Generic[T]):
 
 
 class CodecThreads:
-    """Threads for calls that block; groups get equal shares, one thread for a group at a time."""
+    """Threads for calls that block; owners get equal shares, one thread for an owner at a time."""
 
     def __init__(self, threads: int = THREADS) -> None:
         self._executor = ThreadPoolExecutor(threads, "codecs")
@@ -160,7 +161,8 @@ class CodecThreads:
     async def run(self, group_id: str, function: Callable[..., T], *arguments: Any) -> T:
         work: _Work[T] = _Work(partial(function, *arguments), Future())
         with self._lock:
-            self._queue.add(self._queue.share(group_id), work)
+            owner = current_caller.get().owner
+            self._queue.add(self._queue.share(owner or group_id), work)
             self._start_next()
         return await asyncio.wrap_future(work.future)
 

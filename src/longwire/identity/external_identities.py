@@ -17,7 +17,7 @@ from longwire.errors import BadInput, NotAuthenticated
 from longwire.identity import access, users
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import SYSTEM, Membership, User
-from longwire.store import audit, cache_epochs, locks
+from longwire.store import audit, cache_epochs, locks, request_owners
 from longwire.store import external_identities as store
 from longwire.store import groups as store_groups
 from longwire.store import users as store_users
@@ -164,6 +164,7 @@ def _bind(tx: Tx, identity: ExternalIdentity, policy: SignInPolicy) -> User:
     if store.has_subject(tx, identity.issuer, user.id):
         raise SignInRefused(Refusal.OTHER_SUBJECT)
     store.insert(tx, identity.issuer, identity.subject, user.id)
+    request_owners.vouch_for(tx, user.id)
     audit.log(tx, SYSTEM, SignInChange.IDENTITY_BOUND, user.id, detail=identity.issuer)
     if user.first_name is None and user.last_name is None and identity.first_name:
         user = replace(

@@ -17,7 +17,7 @@ from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.ids import new_group_id, new_secret
 from longwire.model import Actor, Group, Membership, Page, PageRequest, Role, Scope, User
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
-from longwire.store import audit, cache_epochs
+from longwire.store import audit, cache_epochs, request_owners
 from longwire.store import device_reports as store_reports
 from longwire.store import groups as store
 from longwire.store.database import Tx
@@ -255,7 +255,7 @@ def invite(
     group = _get_group(tx, scope, group_id)
     role = roles.get_visible(tx, actor, role_id)
     access.require_can_grant(tx, actor, group_id, role)
-    user = users.get_or_register(tx, actor, email)
+    user = users.get_or_register(tx, actor, email, group_id)
     present = store.get_member(tx, scope, group_id, user.id)
     if present is None:
         quotas.require_room("members_per_group_max", store.count_members(tx, group_id))
@@ -288,6 +288,8 @@ def accept_invitations(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> None:
     cache_epochs.bump_auth_epoch(tx)
     for membership in store.list_invitations(tx, actor.id, group_ids):
         store.accept_invitation(tx, membership)
+        owner_id = request_owners.get_owner_id(tx, membership.group_id)
+        request_owners.move_to_sponsor(tx, actor.id, owner_id)
         audit.log(tx, actor, "member.accept", actor.id, group_id=membership.group_id)
 
 
@@ -386,7 +388,8 @@ def authenticate_network(tx: Tx, digest: bytes) -> Actor:
     group_id = tx.cached("network tokens", digest, lambda: store.get_id_by_token(tx, digest))
     if group_id is None:
         raise NotAuthenticated("The group token is invalid; GET /group shows the current one.")
-    return Actor("network", group_id, group_id=group_id)
+    owner_id = request_owners.get_owner_id(tx, group_id)
+    return Actor("network", group_id, group_id=group_id, owner_id=owner_id)
 
 
 def _get_visible_token(tx: Tx, actor: Actor, group: Group) -> str | None:

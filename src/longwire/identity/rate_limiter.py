@@ -9,7 +9,10 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from longwire.clock import SECOND, Clock, Moment
 from longwire.errors import NotAuthenticated, TooManyRequests, TotpRequired
+from longwire.work.turns import CallerKey
 
+# How many callers' worth of requests in a minute an owner has.
+RATE_OF_OWNER = 4
 SUCCEEDED_MAX = 50_000
 # A site mostly has a /64, and changes addresses in it at will; providers give away up to a /48.
 SITE_BITS, PROVIDER_BITS = 64, 48
@@ -180,6 +183,19 @@ class AddressLimiter:
         site, provider = get_site(address), get_provider(address)
         levels = [(self._sites, site)]
         return levels if provider == site else [*levels, (self._providers, provider)]
+
+
+class OperationRateLimiter:
+    """How often an operation may be called in a minute: by one caller, and by all of an owner."""
+
+    def __init__(self, clock: Clock, per_minute: int) -> None:
+        of_owner = per_minute * RATE_OF_OWNER
+        self._by_caller = RateLimiter(clock, burst=per_minute, per_minute=per_minute)
+        self._by_owner = RateLimiter(clock, burst=of_owner, per_minute=of_owner)
+
+    def acquire(self, caller: CallerKey) -> None:
+        self._by_caller.acquire(caller)
+        self._by_owner.acquire(caller.owner)
 
 
 class FailureThrottle:

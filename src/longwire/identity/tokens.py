@@ -9,7 +9,7 @@ from longwire.errors import Conflict, NotAuthenticated, not_found
 from longwire.identity import access, sessions, users
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Credential
-from longwire.store import audit, cache_epochs
+from longwire.store import audit, cache_epochs, request_owners
 from longwire.store import credentials as store
 from longwire.store import users as store_users
 from longwire.store.credentials import TokenClient, TokenPeriod
@@ -130,6 +130,9 @@ def issue_credential(
         raise Conflict(
             f"{email} is an ordinary user. Issue operator credentials under another address."
         )
+    else:
+        cache_epochs.bump_auth_epoch(tx)
+        request_owners.vouch_for(tx, user.id)
     return create_credential(tx, actor, user.id, expires_at=expires_at)
 
 

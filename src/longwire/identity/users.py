@@ -8,7 +8,7 @@ from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Membership, Page, PageRequest, PushToken, User
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
-from longwire.store import audit, locks
+from longwire.store import audit, locks, request_owners
 from longwire.store import groups as store_groups
 from longwire.store import users as store
 from longwire.store.database import Tx
@@ -96,10 +96,13 @@ def register(
     return user
 
 
-def get_or_register(tx: Tx, actor: Actor, email: str) -> User:
-    """The user with this address; it takes as long to find one as to create one."""
+def get_or_register(tx: Tx, actor: Actor, email: str, group_id: str) -> User:
+    """The user with this address, who is invited to a group.
+
+    It takes as long to find one as to create one.
+    """
     user = _build(tx, email, None, None)
-    if store.insert_if_absent(tx, user):
+    if store.insert_if_absent(tx, user, request_owners.get_owner_id(tx, group_id)):
         audit.log(tx, actor, "user.create", user.id)
     found = store.get_by_email(tx, email)
     assert found is not None  # it is there now

@@ -27,6 +27,7 @@ from longwire.spans import Tracer, current_span
 from longwire.store.reporting_devices import NetworkDevice
 from longwire.web.fields import InputLimits
 from longwire.web.validation import check_size, decode_members
+from longwire.work.turns import current_caller
 
 RAW = "raw"
 
@@ -77,6 +78,7 @@ class MqttMessageHandler:
     async def _handle(self, message: MqttMessage) -> None:
         token, original_id, kind = _split_topic(message.topic)
         actor = await self._uplinks.authenticate(token)
+        current_caller.set(actor.caller)
         try:
             _check_kind(kind)
             check_size(message.size, self._limits.body_bytes_max)

@@ -15,6 +15,7 @@ import structlog
 from longwire.errors import DatabaseUnreachable, LongwireError, OutcomeUnknown
 from longwire.ingest.queue import IngestQueue
 from longwire.store.database import Database, Tx
+from longwire.work.turns import CallerKey
 
 # SQLite: one commit at work, and one queued that starts the moment it is done. PostgreSQL does not
 # serialize commits by itself, so there is one at a time, or batches would be small.
@@ -80,9 +81,11 @@ class IngestCommitter(Generic[Request, Result]):
         self._pause_s = PAUSE_S[database.engine_name]
         self._pause: asyncio.TimerHandle | None = None
         self._enough_records = UNPAUSED_RECORDS  # to end it
+        self._resume: asyncio.TimerHandle | None = None  # when a batch is due
+        self._is_postponed = False  # nothing but batches was there, in a commit of others
 
     def try_enqueue(
-        self, sender: str, request: Request, on_result: Callable[[Result | Exception], None]
+        self, sender: CallerKey, request: Request, on_result: Callable[[Result | Exception], None]
     ) -> bool:
         """Have a request stored; the result comes on the event loop. False if the queue is full."""
         if not self.queue.put(sender, (request, on_result)):
@@ -90,8 +93,8 @@ class IngestCommitter(Generic[Request, Result]):
         if self._pause is not None:
             if self.queue.records >= self._enough_records:
                 self._end_pause()
-        elif self._in_flight < self._in_flight_max:
-            self._submit_commit()
+        else:
+            self._continue()
         return True
 
     def stop_waiting(self) -> None:
@@ -103,6 +106,21 @@ class IngestCommitter(Generic[Request, Result]):
             self._held = None
             self._in_flight -= 1
             self._report([*batch, *self.queue.take_all()], DatabaseUnreachable())
+
+    def _continue(self) -> None:
+        """Submit the next commit, as soon as anything is due."""
+        if not self.queue or self._in_flight >= self._in_flight_max:
+            return
+        delay_s = self.queue.get_delay_s()
+        if not delay_s:
+            self._submit_commit()
+        elif self._resume is None:
+            self._resume = asyncio.get_running_loop().call_later(delay_s, self._on_due)
+
+    def _on_due(self) -> None:
+        self._resume = None
+        if self._pause is None:
+            self._continue()
 
     def _submit_commit(self, retried: "_Batch[Request, Result] | None" = None) -> None:
         """Queue a commit behind the one in flight, so that the disk is never idle.
@@ -125,11 +143,17 @@ class IngestCommitter(Generic[Request, Result]):
         self, batch: "_Batch[Request, Result]", tx: Tx
     ) -> tuple[Sequence[Result | LongwireError], set[int]]:
         if not batch:  # else the transaction is retried with the same batch
-            batch += self._take_batch()
+            # Others wait for this transaction, and would wait for a batch; but only once.
+            takes_batches = not tx.shares_commit or self._is_postponed
+            batch += self._take_batch(takes_batches=takes_batches)
+            self._is_postponed = not batch and not takes_batches
         if not batch:  # the one before, in the same transaction, has taken all
             return [], set()
         tx.slot = self._slot or 0
-        return self._store(tx, [request for _, (request, _) in batch])
+        began = time.monotonic()
+        result = self._store(tx, [request for _, (request, _) in batch])
+        self.queue.note_duration(self.queue.count(batch), time.monotonic() - began)
+        return result
 
     def _on_committed(
         self, batch: "_Batch[Request, Result]", commit: "asyncio.Future[Any]"
@@ -144,10 +168,11 @@ class IngestCommitter(Generic[Request, Result]):
         if is_unreachable or (error is not None and not batch):
             # It failed before it started, and so would the next.
             batch = [*batch, *self.queue.take_all()]
+        self.queue.note_committed(batch)
         if self._pause_s and self._is_worth_a_pause(batch):
             self._begin_pause()
-        elif self.queue and self._in_flight < self._in_flight_max:
-            self._submit_commit()  # before the responses: the disk is slower than we are
+        else:
+            self._continue()  # before the responses: the disk is slower than we are
         if error is not None:
             self._report(batch, error)
             return
@@ -171,8 +196,7 @@ class IngestCommitter(Generic[Request, Result]):
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
-        if self.queue:
-            self._submit_commit()
+        self._continue()
 
     def _hold(self, batch: "_Batch[Request, Result]") -> bool:
         """Whether a batch of which nothing was stored is retried, while all others wait."""
@@ -201,19 +225,19 @@ class IngestCommitter(Generic[Request, Result]):
             failure = results if isinstance(results, Exception) else OutcomeUnknown()
             results = [failure] * len(batch)
         self.queue.release(batch)
-        self._database.note_writes(sender for sender, _ in batch)
+        self._database.note_writes({sender.owner for sender, _ in batch})
         for (_, (_, on_result)), result in zip(batch, results, strict=True):
             try:
                 on_result(result)
             except Exception:  # one broken callback must not keep the others from their results
                 log.exception("ingest result callback failed")
 
-    def _take_batch(self) -> "_Batch[Request, Result]":
-        batch = self.queue.take(self._records_per_commit_max)
+    def _take_batch(self, *, takes_batches: bool) -> "_Batch[Request, Result]":
+        batch = self.queue.take(self._records_per_commit_max, takes_batches=takes_batches)
         if len(batch) > self._busy_requests:
             self._on_busy()
         return batch
 
 
 # With the sender.
-_Batch = list[tuple[str, tuple[Request, Callable[[Result | Exception], None]]]]
+_Batch = list[tuple[CallerKey, tuple[Request, Callable[[Result | Exception], None]]]]

@@ -172,20 +172,20 @@ class Ingest:
 class _LargeRequests:
     """Requests that have commits of their own, and whoever follows them there.
 
-    What comes from the same sender or of the same devices meanwhile would wait for their locks, and
+    What comes from the same owner or of the same devices meanwhile would wait for their locks, and
     everybody in its commit with it.
     """
 
     def __init__(self) -> None:
-        self._senders: Counter[str] = Counter()
+        self._owners: Counter[str] = Counter()
         self._devices: Counter[str] = Counter()
 
     def includes(self, request: IngestRequest) -> bool:
         if len(request.items) > LARGE_RECORDS:
             return True
-        if not self._senders:
+        if not self._owners:
             return False
-        return request.actor.caller in self._senders or any(
+        return request.actor.caller.owner in self._owners or any(
             item.record.device_id in self._devices for item in request.items
         )
 
@@ -198,13 +198,13 @@ class _LargeRequests:
         devices = {item.record.device_id for item in request.items}
 
         def on_committed(result: IngestResult | Exception) -> None:
-            _decrement(self._senders, [request.actor.caller])
+            _decrement(self._owners, [request.actor.caller.owner])
             _decrement(self._devices, devices)
             on_result(result)
 
         if not committer.try_enqueue(request.actor.caller, request, on_committed):
             return False
-        self._senders[request.actor.caller] += 1
+        self._owners[request.actor.caller.owner] += 1
         self._devices.update(devices)
         return True
 

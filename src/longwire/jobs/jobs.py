@@ -50,9 +50,8 @@ from longwire.model import (
     Scope,
 )
 from longwire.quotas import Quotas
-from longwire.store import audit, credentials, job_results, locks
+from longwire.store import audit, credentials, job_results, locks, request_owners
 from longwire.store import devices as store_devices
-from longwire.store import groups as store_groups
 from longwire.store import jobs as store
 from longwire.store.database import Tx
 
@@ -145,7 +144,7 @@ def _build(tx: Tx, actor: Actor, selection: DeviceSelection, task: Task, reason:
         id=new_id("job"),
         kind=kind_of(task),
         group_id=selection.group_id,
-        owner_id=store_groups.get_quota_user_id(tx, selection.group_id),
+        owner_id=request_owners.get_owner_id(tx, selection.group_id),
         actor_kind=actor.kind,
         actor_id=actor.id,
         origin=tx.origin,

@@ -26,8 +26,8 @@ from longwire.model import Job
 from longwire.spans import FindTraceparent, Tracer, step_span
 from longwire.store import jobs as store
 from longwire.store.database import Database, Tx, Work
-from longwire.store.fair_queue import current_caller
 from longwire.store.jobs import PickedJob
+from longwire.work.turns import CallerKey, current_caller
 
 POLL_INTERVAL_S = 0.5
 # Renewed by every step, and while one is prepared, which may have to wait for its turn.
@@ -39,6 +39,8 @@ PREPARING_MAX = 4
 # A step that fails for no known reason, such as two creations of one id at once.
 FAILURES_MAX = 3
 INTERNAL = "internal"
+# All jobs of an owner, among its callers.
+JOBS = "jobs"
 
 log = structlog.get_logger()
 
@@ -112,7 +114,7 @@ class JobRunner:
         self._after = owners[-1] if len(owners) == most else store.BEFORE_ANY_OWNER
         is_busy = len(owners) == most
         for owner in owners:
-            token = current_caller.set(owner)
+            token = current_caller.set(CallerKey(owner, JOBS))
             try:
                 is_busy |= await self._run_step(owner)
             finally:

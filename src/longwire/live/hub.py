@@ -38,9 +38,9 @@ from longwire.store import arrivals as store
 from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL, first_seq
 from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Database, Tx
-from longwire.store.fair_queue import SERVICE, current_caller
 from longwire.store.records import RecordRow
 from longwire.store.reporting_devices import ReportingDevice
+from longwire.work.turns import SERVICE, current_caller
 
 POLL_INTERVAL_S = 0.5
 ACTIVITY_INTERVAL_S = 1.0

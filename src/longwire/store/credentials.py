@@ -1,6 +1,7 @@
 """Client credentials, and the access tokens issued for them and for app clients."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -8,6 +9,7 @@ from longwire.clock import Moment
 from longwire.model import Actor, Credential
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.request_owners import JOIN_PAYER, OWNER_COLUMNS, get_owner_id, to_owner_id
 
 _credential = schema.credential
 _client = schema.app_client
@@ -15,20 +17,22 @@ _token = schema.access_token
 _user = schema.user
 
 # This runs for every token in use whenever permissions have changed.
-GET_TOKEN_ACTOR = """
+GET_TOKEN_ACTOR = f"""
 select
     token.expires_at,
     token.is_app_client,
     credential.user_id,
     user_account.is_operator,
-    app_client.id,
-    app_client.group_id,
+    user_account.sponsor_id,
     exists (
         select 1
         from member
         where member.user_id = credential.user_id
             and member.accepted_at is null
-    )
+    ),
+    app_client.id,
+    app_client.group_id,
+    {OWNER_COLUMNS}
 from access_token token
 left join credential
     on credential.client_id = token.client_id
@@ -36,6 +40,9 @@ left join user_account
     on user_account.id = credential.user_id
 left join app_client
     on app_client.id = token.client_id
+left join device_group counted
+    on counted.id = app_client.group_id
+{JOIN_PAYER}
 where token.digest = :digest
 """
 
@@ -132,9 +139,13 @@ def get_actor(tx: Tx, kind: str, actor_id: str) -> Actor | None:
         row = tx.row(sa.select(_client).where(_client.c.id == actor_id))
         if row is None or (row.expires_at is not None and row.expires_at <= tx.now):
             return None
-        return Actor("client", actor_id, group_id=row.group_id)
-    row = tx.row(sa.select(_user.c.is_operator).where(_user.c.id == actor_id))
-    return Actor("user", actor_id, is_operator=row.is_operator) if row else None
+        owner_id = get_owner_id(tx, row.group_id)
+        return Actor("client", actor_id, group_id=row.group_id, owner_id=owner_id)
+    columns = _user.c.is_operator, _user.c.sponsor_id
+    row = tx.row(sa.select(*columns).where(_user.c.id == actor_id))
+    if row is None:
+        return None
+    return Actor("user", actor_id, is_operator=row.is_operator, owner_id=row.sponsor_id)
 
 
 def get_token_period(tx: Tx, digest: bytes, client_id: str) -> TokenPeriod | None:
@@ -159,17 +170,21 @@ def _actor(
     is_app_client: bool,
     user_id: str | None,
     is_operator: bool | None,
+    sponsor_id: str | None,
+    has_invitations: bool,
     app_client_id: str | None,
     group_number: int | None,
-    has_invitations: bool,
+    *payer: Any,
 ) -> Actor | None:
     if is_app_client and app_client_id is not None:
-        return Actor("client", app_client_id, group_id=str(group_number))
+        owner_id = to_owner_id(*payer)
+        return Actor("client", app_client_id, group_id=str(group_number), owner_id=owner_id)
     if not is_app_client and user_id is not None:
         return Actor(
             "user",
             user_id,
             is_operator=bool(is_operator),
             has_invitations=bool(has_invitations),
+            owner_id=sponsor_id,
         )
     return None

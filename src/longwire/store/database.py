@@ -84,6 +84,7 @@ class Tx:
         "now",
         "origin",
         "settled_seq",
+        "shares_commit",
         "slot",
         "slots",
         "statements",
@@ -123,6 +124,8 @@ class Tx:
         self.is_in_pipeline = False
         # What was read of the archive for this work, by query; None if there is no archive.
         self.archived: Mapping[Any, Any] | None = None
+        # Whether other works are in the same transaction, before this one.
+        self.shares_commit = False
         self.is_standby = False
         # Arrivals up to this number are on the standby; None if that is not known.
         self.settled_seq: int | None = None
@@ -437,8 +440,8 @@ class Database(Protocol):
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         """Start a write of the service itself at once; await the future later."""
 
-    def note_writes(self, callers: Iterable[str]) -> None:
-        """Have the reads of these callers see what was submitted for them and is committed."""
+    def note_writes(self, owners: Iterable[str]) -> None:
+        """Have the reads for these owners see what was submitted for them and is committed."""
 
     @property
     def standby_status(self) -> StandbyStatus | None:

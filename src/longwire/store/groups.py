@@ -237,11 +237,6 @@ def count_for_quota(tx: Tx, user_id: str) -> int:
     return tx.count(_table.c.quota_user_id == user_id)
 
 
-def get_quota_user_id(tx: Tx, group_id: str) -> str:
-    """Whose quota an existing group counts for."""
-    return str(tx.rows(sa.select(_table.c.quota_user_id).where(_table.c.id == group_id))[0][0])
-
-
 def lock(tx: Tx, group_id: str) -> None:
     """Keep others from changing the row until the commit, so that what is read now stays true."""
     tx.rows(_LOCK, {"group_id": group_id})

@@ -38,7 +38,6 @@ from longwire.store.database import (
     Work,
     may_lag,
 )
-from longwire.store.fair_queue import current_caller
 from longwire.store.node_lease import NodeLease
 from longwire.store.postgres_connections import (
     ConnectionWatch,
@@ -55,6 +54,7 @@ from longwire.store.postgres_pipeline import Prepared, StatementPipeline
 from longwire.store.postgres_standbys import StandbyReads
 from longwire.store.postgres_timelines import COMPARE_INTERVAL_S, Address
 from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
+from longwire.work.turns import current_caller
 
 T = TypeVar("T")
 
@@ -258,11 +258,11 @@ class Postgres:
         try:
             return await self._writers.submit_for_caller(self._build_job(work))
         finally:  # also if its outcome is unknown
-            self.note_writes((current_caller.get(),))
+            self.note_writes((current_caller.get().owner,))
 
-    def note_writes(self, callers: Iterable[str]) -> None:
+    def note_writes(self, owners: Iterable[str]) -> None:
         if self._standbys is not None:
-            self._standbys.note_writes(callers)
+            self._standbys.note_writes(owners)
 
     @property
     def standby_status(self) -> StandbyStatus | None:

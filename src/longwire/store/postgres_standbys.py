@@ -39,10 +39,10 @@ from longwire.store import arrival_horizon
 from longwire.store.archive_reads import ArchiveNeeded
 from longwire.store.cache_epochs import AUTH, CONFIG
 from longwire.store.database import DatabaseContext, NotOnStandby, StandbyStatus, Tx, Work
-from longwire.store.fair_queue import current_caller
 from longwire.store.postgres_connections import ConnectionWatch, ServerConnector
 from longwire.store.postgres_timelines import Address
 from longwire.store.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
+from longwire.work.turns import current_caller
 
 T = TypeVar("T")
 
@@ -285,8 +285,8 @@ class StandbyReads:
     def waiting(self) -> int:
         return self._workers.waiting
 
-    def note_writes(self, callers: Iterable[str]) -> None:
-        self._writes.note(callers)
+    def note_writes(self, owners: Iterable[str]) -> None:
+        self._writes.note(owners)
 
     def note_change_for_all(self) -> None:
         """Authorization or configuration was changed here, which the caches do not show yet."""
@@ -311,7 +311,7 @@ class StandbyReads:
 
     async def _find_required(self) -> WalPosition:
         """What a standby must have replayed for the current caller."""
-        since = max(time.monotonic() - self._lag_s, self._writes.get(current_caller.get()))
+        since = max(time.monotonic() - self._lag_s, self._writes.get(current_caller.get().owner))
         found = self._positions.find(since)
         if found is None:
             return await self._positions.ask()

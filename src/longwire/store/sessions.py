@@ -14,6 +14,7 @@ _table = schema.session
 GET_WITH_ACTOR = """
 select
     user_account.is_operator,
+    user_account.sponsor_id,
     exists (
         select 1
         from member
@@ -63,10 +64,14 @@ def get_with_actor(tx: Tx, digest: bytes) -> tuple[Session, Actor] | None:
     rows = tx.fetch_raw(GET_WITH_ACTOR, {"digest": digest})
     if not rows:
         return None
-    is_operator, has_invitations, method, session_id, user_id, *rest = rows[0]
+    is_operator, sponsor_id, has_invitations, method, session_id, user_id, *rest = rows[0]
     session = Session(session_id, user_id, SignInMethod(method), *rest)
     actor = Actor(
-        "user", user_id, is_operator=bool(is_operator), has_invitations=bool(has_invitations)
+        "user",
+        user_id,
+        is_operator=bool(is_operator),
+        has_invitations=bool(has_invitations),
+        owner_id=sponsor_id,
     )
     return session, actor
 

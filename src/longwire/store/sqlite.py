@@ -136,7 +136,7 @@ class SQLite:
         self._require_intact()
         return self._writer.submit(work)
 
-    def note_writes(self, callers: Iterable[str]) -> None:
+    def note_writes(self, owners: Iterable[str]) -> None:
         pass  # a read sees all
 
     @property
@@ -237,6 +237,7 @@ class SQLite:
 
         def run_one(job: QueuedWork[Any]) -> None:
             tx = self._tx(connection, is_write=True)
+            tx.shares_commit = job is not first
             if self._run_in_savepoint(driver, tx, job):
                 done.append(tx)
 

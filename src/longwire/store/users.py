@@ -99,9 +99,9 @@ def insert(tx: Tx, user: User) -> None:
     tx.execute(sa.insert(_table), _row(user))
 
 
-def insert_if_absent(tx: Tx, user: User) -> bool:
+def insert_if_absent(tx: Tx, user: User, sponsor_id: str) -> bool:
     """Insert a user, unless one has this address; the same statement in both cases."""
-    row = _row(user)
+    row = _row(user) | {"sponsor_id": sponsor_id}
     then = "on conflict (email_key) do nothing"
     return insert_many(tx, _table, tuple(row), [tuple(row.values())], then) > 0
 

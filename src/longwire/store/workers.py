@@ -2,8 +2,8 @@
 
 A worker takes what was queued while it was busy as one batch, as far as that does not take long:
 no tuning, and batches grow with the load. The results of a batch go back to the event loop in one
-call. Callers take turns (`fair_queue`). The queue is bounded, as a whole and for each caller: a
-full one is refused at once.
+call. Owners and their callers take turns (`work.fair_queue`). The queue is bounded, as a whole and
+for each owner: a full one is refused at once.
 """
 
 import asyncio
@@ -19,7 +19,9 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from longwire.errors import TooManyRequests, Unavailable
-from longwire.store.fair_queue import SERVICE, FairQueue, current_caller
+from longwire.work.budgets import has_room
+from longwire.work.fair_queue import FairQueue
+from longwire.work.turns import SERVICE, CallerKey, current_caller
 
 T = TypeVar("T")
 
@@ -28,8 +30,8 @@ IDLE_S = 1.0
 PUBLISH_AFTER_S = 0.002
 # An atomic batch takes no more jobs after this time, so that slow ones do not add up.
 COMMIT_AFTER_S = 0.02
-# How much of a queue one caller may fill.
-CALLER_SHARE = 0.2
+# How much of a queue one owner may fill.
+OWNER_SHARE = 0.2
 # How much longer a queue may get for the service itself, to commit records and deliver messages.
 SERVICE_SHARE = 2
 
@@ -42,7 +44,7 @@ class QueuedWork(Generic[T]):
     __slots__ = ("caller", "error", "future", "loop", "result", "work")
 
     def __init__(
-        self, work: Callable[[Any], T], loop: asyncio.AbstractEventLoop, caller: str
+        self, work: Callable[[Any], T], loop: asyncio.AbstractEventLoop, caller: CallerKey
     ) -> None:
         self.caller = caller
         self.work = work
@@ -94,7 +96,9 @@ class WorkerPool:
         self._waiting_max = waiting_max
         self._is_closed = False
         running_max = batch_max if is_atomic else max(1, threads // 2)
-        self._queue: FairQueue[QueuedWork[Any]] = FairQueue(running_max)
+        # One thread is left for whoever comes next, where there are more than two.
+        running_alone_max = max(running_max, threads if threads <= 2 else threads - 1)
+        self._queue: FairQueue[QueuedWork[Any]] = FairQueue(running_max, running_alone_max)
         self._started: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._serve, name=f"{name}-{number}", daemon=True)
@@ -126,23 +130,30 @@ class WorkerPool:
     def submit_for_caller(self, work: Callable[[Any], T]) -> asyncio.Future[T]:
         """Submit a work on behalf of who makes the current request."""
         caller = current_caller.get()
-        most = int(self._waiting_max * CALLER_SHARE)
-        if caller != SERVICE and most and self._queue.count_waiting(caller) >= most:
-            raise TooManyRequests(
-                f"{most} requests of yours are waiting for the database already; nothing was "
-                "changed."
-            )
+        most = int(self._waiting_max * OWNER_SHARE)
+        if caller != SERVICE and most:
+            of_owner = self._queue.count_waiting_of_owner(caller.owner)
+            if not has_room(most, of_owner, self._queue.count_waiting(caller)):
+                raise TooManyRequests(
+                    f"{of_owner} requests of your account are waiting for the database already; "
+                    "nothing was changed."
+                )
         return self.submit(work, caller)
 
-    def submit(self, work: Callable[[Any], T], caller: str = SERVICE) -> asyncio.Future[T]:
+    def submit(self, work: Callable[[Any], T], caller: CallerKey = SERVICE) -> asyncio.Future[T]:
         if self._is_closed:
             raise Unavailable("The service is stopping; nothing was changed.")
-        # However many requests there are: what the service does itself, it does for all of them.
-        most = self._waiting_max * (SERVICE_SHARE if caller == SERVICE else 1)
-        if len(self._queue) >= most:
+        waiting = len(self._queue)
+        if caller == SERVICE:
+            # However many requests there are: what the service does itself, it does for all.
+            is_full = waiting >= self._waiting_max * SERVICE_SHARE
+        else:
+            of_owner = self._queue.count_waiting_of_owner(caller.owner)
+            is_full = not has_room(self._waiting_max, waiting, of_owner)
+        if is_full:
             raise Unavailable(
-                f"{self._waiting_max} requests are waiting for the database already; nothing was "
-                "changed. Try again shortly."
+                f"{waiting} requests are waiting for the database already; nothing was changed. "
+                "Try again shortly."
             )
         job = QueuedWork(work, asyncio.get_running_loop(), caller)
         self._queue.put(caller, job)

@@ -12,9 +12,9 @@ from longwire.identity.sessions import SessionRules
 from longwire.model import Actor, Origin, Session
 from longwire.store.cache import MISSING
 from longwire.store.database import Database
-from longwire.store.fair_queue import current_caller
 from longwire.web.routing import Request, bearer_token
 from longwire.web.session_cookies import get_session_secret, require_own_site
+from longwire.work.turns import current_caller
 
 _TOKENS, _SESSIONS = "bearers", "session cookies"  # namespaces of the auth cache
 

@@ -4,31 +4,26 @@ Without it, the memory of a process would be as large as its clients want: each 
 a body of the maximum size, as slowly as the timeouts allow.
 """
 
-from collections import Counter
-
 from longwire.errors import TooManyRequests, Unavailable
+from longwire.work.budgets import BudgetRefusal, SharedBudget
 
-CALLER_SHARE = 4
+OWNER_SHARE = 4
+# The reserve is for owners that have at most one ordinary body.
+LITTLE_BYTES = 1024 * 1024
 
 
 class BodyBudget:
-    """Bytes of bodies in memory; one caller may have a quarter of them."""
+    """Bytes of bodies in memory; one owner may have a quarter of them."""
 
     def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
-        self._bytes = 0
-        self._by_caller: Counter[str] = Counter()
+        self._budget = SharedBudget(bytes_max, bytes_max // OWNER_SHARE, little=LITTLE_BYTES)
 
-    def charge(self, caller: str, count: int) -> None:
-        if self._by_caller[caller] + count > self._bytes_max // CALLER_SHARE:
+    def charge(self, owner: str, count: int) -> None:
+        refusal = self._budget.take(owner, count)
+        if refusal is BudgetRefusal.OWNER:
             raise TooManyRequests("Too many large requests of yours at once; nothing was changed.")
-        if self._bytes + count > self._bytes_max:
+        if refusal is BudgetRefusal.ALL:
             raise Unavailable("Too many large requests at the moment; nothing was changed.")
-        self._bytes += count
-        self._by_caller[caller] += count
 
-    def release(self, caller: str, count: int) -> None:
-        self._bytes -= count
-        self._by_caller[caller] -= count
-        if not self._by_caller[caller]:
-            del self._by_caller[caller]
+    def release(self, owner: str, count: int) -> None:
+        self._budget.release(owner, count)

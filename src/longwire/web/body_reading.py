@@ -1,11 +1,11 @@
 """Reads the bodies of requests, within the limits of their routes and of the memory."""
 
-from longwire.store.fair_queue import current_caller
 from longwire.web.asgi import Receive
 from longwire.web.body_budget import BodyBudget
 from longwire.web.fields import InputLimits
 from longwire.web.routing import PlainRoute, Request, Route
 from longwire.web.validation import check_size
+from longwire.work.turns import current_caller
 
 
 class ClientDisconnected(Exception):
@@ -57,6 +57,6 @@ class BodyReader:
 
     def _charge(self, request: Request, count: int) -> None:
         """Count bytes of a body that does not arrive at once; only those take long or are large."""
-        request.charged_to = request.charged_to or current_caller.get()
+        request.charged_to = request.charged_to or current_caller.get().owner
         self._budget.charge(request.charged_to, count)
         request.charged_bytes += count

@@ -8,7 +8,7 @@ of the domain.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import LongwireError, NotFound
 from longwire.identity import groups
-from longwire.identity.rate_limiter import RateLimiter
+from longwire.identity.rate_limiter import OperationRateLimiter, RateLimiter
 from longwire.ingest.requests import IngestRequest, IngestResult, OnResult, StaleDevice
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.service import Ingest
@@ -30,7 +30,6 @@ from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.spans import Tracer, current_span
 from longwire.store.database import Database, Tx, may_lag
-from longwire.store.fair_queue import current_caller
 from longwire.web import errors
 from longwire.web.asgi import Receive, Scope, Send
 from longwire.web.authentication import Authenticator, Caller, get_token
@@ -61,12 +60,17 @@ from longwire.web.routing import (
 )
 from longwire.web.streaming import OpenStreams, send_stream
 from longwire.web.validation import check_size, decode_body, decode_query
+from longwire.work.turns import CallerKey, current_caller
 
 SLOW_S = 1.0
-# For one caller and operation at once: what is prepared may be megabytes, and wait for its turn.
+# For one owner and operation at once, and for one of its callers: what is prepared may be
+# megabytes, and wait for its turn.
 PREPARED_AT_ONCE_MAX = 4
+PREPARED_FOR_CALLER_MAX = 3
 # A larger message of a network is likely to be a batch, which would be parsed twice.
 FAST_MESSAGE_BYTES_MAX = 16 * 1024
+# A larger batch is prepared in steps, between which the event loop serves others.
+FAST_BATCH_BYTES_MAX = 32 * 1024
 # Fields of inputs that name a group.
 _GROUP_FIELDS = ("group_id", "to_group_id", "parent_id")
 
@@ -127,15 +131,13 @@ class RequestHandler:
         }
         self._retries: set[asyncio.Task[None]] = set()
         self._rate_limiters = {
-            route.operation_id: RateLimiter(
-                database.context.clock, burst=route.per_minute_max, per_minute=route.per_minute_max
-            )
+            route.operation_id: OperationRateLimiter(database.context.clock, route.per_minute_max)
             for route in routes
             if isinstance(route, Route) and route.per_minute_max
         }
         self._settings = settings
         self._limits = settings.limits
-        self._preparing: WeakValueDictionary[tuple[str, str], asyncio.Semaphore] = (
+        self._preparing: WeakValueDictionary[tuple[str, str | CallerKey], asyncio.Semaphore] = (
             WeakValueDictionary()
         )
         self._bodies = BodyReader(settings.limits, BodyBudget(settings.request_bytes_max))
@@ -147,7 +149,7 @@ class RequestHandler:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         request = self._parser.parse(scope)
-        current_caller.set(request.address)
+        current_caller.set(CallerKey.alone(request.address))
         methods = self._routes.get(request.path) or self._find_methods_above(request.path)
         route = methods.get(request.method) if methods is not None else None
         if self._tracer is not None:
@@ -248,6 +250,8 @@ class RequestHandler:
         self, request: Request, route: Route, body: bytes, on_result: OnResult
     ) -> bool:
         assert route.body is not None
+        if route.prepare_input is not None and len(body) > FAST_BATCH_BYTES_MAX:
+            return False
         require_json(request)
         actor = self._authenticator.get_cached_actor(get_token(request))
         if actor is None:
@@ -361,7 +365,7 @@ class RequestHandler:
             return cached
         inputs = await self._read_inputs(request, route, receive)
         if route.per_minute_max:
-            self._rate_limiters[route.operation_id].acquire(actor.id)
+            self._rate_limiters[route.operation_id].acquire(actor.caller)
         with _Lagging(route.may_lag):
             response = await self._respond_to(request, route, caller, inputs)
         if actor.has_invitations and caller.handed_over_by is None:
@@ -372,16 +376,24 @@ class RequestHandler:
         self, request: Request, route: Route, caller: Caller, inputs: list[Any]
     ) -> Response:
         actor = caller.actor
-        if route.prepare_input is not None:
-            async with self._preparing_turn(actor, route):
+        if route.prepare_input is not None and (
+            route.needs_preparing is None or route.needs_preparing(*inputs)
+        ):
+            async with self._preparing_turn(actor.caller, route):
                 more = {name: getattr(self._settings, name) for name in route.prepare_settings}
                 if route.takes_origin:
                     more["origin"] = caller.build_origin(request)
                 inputs.append(await route.prepare_input(self._database, actor, *inputs, **more))
+                if route.build_response is not None:  # a batch, which waits here and not in ingest
+                    return await self._store_records(route, actor, inputs)
         if route.build_response is not None:
-            ingest_request: IngestRequest = route.handler(actor, *inputs)
-            return Response(200, route.build_response(await self._ingest.store(ingest_request)))
+            return await self._store_records(route, actor, inputs)
         return await self._run_in_transaction(request, route, caller, inputs)
+
+    async def _store_records(self, route: Route, actor: Actor, inputs: Sequence[Any]) -> Response:
+        assert route.build_response is not None
+        ingest_request: IngestRequest = route.handler(actor, *inputs)
+        return Response(200, route.build_response(await self._ingest.store(ingest_request)))
 
     async def _serve_stream(
         self, request: Request, route: StreamRoute, receive: Receive, send: Send
@@ -415,11 +427,18 @@ class RequestHandler:
         with _Lagging(False):
             return await self._authenticator.reauthenticate(request)
 
-    def _preparing_turn(self, actor: Actor, route: Route) -> asyncio.Semaphore:
-        key = (actor.caller, route.path)
-        turn = self._preparing.get(key)
+    @contextlib.asynccontextmanager
+    async def _preparing_turn(self, caller: CallerKey, route: Route) -> AsyncIterator[None]:
+        """Whoever waits for the turn of the owner is one of few of its caller."""
+        mine = self._limit_preparing(route.path, caller, PREPARED_FOR_CALLER_MAX)
+        of_owner = self._limit_preparing(route.path, caller.owner, PREPARED_AT_ONCE_MAX)
+        async with mine, of_owner:
+            yield
+
+    def _limit_preparing(self, path: str, whose: str | CallerKey, most: int) -> asyncio.Semaphore:
+        turn = self._preparing.get((path, whose))
         if turn is None:
-            turn = self._preparing[key] = asyncio.Semaphore(PREPARED_AT_ONCE_MAX)
+            turn = self._preparing[path, whose] = asyncio.Semaphore(most)
         return turn
 
     async def _accept_invitations(

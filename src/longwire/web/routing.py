@@ -176,6 +176,7 @@ class Route:
     text_body: TextBody | None = None  # instead of `body`
     # Runs before the transaction is opened; its result is passed to the handler.
     prepare_input: Callable[..., Awaitable[Any]] | None = None
+    needs_preparing: Callable[..., bool] | None = None  # by its inputs; without it, always
     prepare_settings: tuple[str, ...] = ()  # of the request handler that it takes by name
     takes_origin: bool = False  # it is called with `origin`, for the audit log
     # Encodes the response; only for routes whose handler returns an `IngestRequest`.

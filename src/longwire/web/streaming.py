@@ -11,6 +11,8 @@ from longwire.errors import LongwireError, TooManyRequests
 from longwire.web.asgi import Receive, Send
 from longwire.web.request_cycle import ABORT
 from longwire.web.routing import StreamResponse, StreamRoute
+from longwire.work.budgets import SharedBudget
+from longwire.work.turns import CallerKey
 
 # A stream may end in its own way when the service stops.
 STOP_GRACE_S = 1.0
@@ -20,15 +22,18 @@ log = structlog.get_logger()
 
 
 class OpenStreams:
-    """How many streams are open, by route and by caller."""
+    """How many streams are open, by route, and by owner and caller."""
 
     def __init__(self) -> None:
-        self._by_route: Counter[str] = Counter()
-        self._by_caller: Counter[tuple[str, str]] = Counter()
+        self._by_route: dict[str, SharedBudget] = {}
+        self._by_caller: Counter[tuple[str, CallerKey]] = Counter()
 
     @contextlib.contextmanager
-    def slot(self, route: StreamRoute, caller: str) -> Iterator[None]:
-        """Hold one of the streams that a route may have open, or raise TooManyRequests."""
+    def slot(self, route: StreamRoute, caller: CallerKey) -> Iterator[None]:
+        """Hold one of the streams that a route may have open, or raise TooManyRequests.
+
+        The last quarter of them is for owners that have none open.
+        """
         path, key = route.path, (route.path, caller)
         if self._by_caller[key] >= route.open_per_caller_max:
             raise TooManyRequests(
@@ -36,16 +41,18 @@ class OpenStreams:
                 " Close one first.",
                 retry_after_s=RETRY_AFTER_S,
             )
-        if self._by_route[path] >= route.open_max:
+        budget = self._by_route.get(path)
+        if budget is None:
+            budget = self._by_route[path] = SharedBudget(route.open_max, route.open_max)
+        if budget.take(caller.owner) is not None:
             raise TooManyRequests(
                 "Too many of these streams are open at the moment.", retry_after_s=RETRY_AFTER_S
             )
-        self._by_route[path] += 1
         self._by_caller[key] += 1
         try:
             yield
         finally:
-            self._by_route[path] -= 1
+            budget.release(caller.owner)
             self._by_caller[key] -= 1
             if not self._by_caller[key]:
                 del self._by_caller[key]

@@ -18,6 +18,9 @@ user = sa.Table(
     moment("seen_at", required=False),
     moment("created_at"),
     moment("updated_at"),
+    # On whose account their requests go, if not on their own: the owner of the group that they were
+    # invited to.
+    sa.Column("sponsor_id", sa.Text),
 )
 
 credential = sa.Table(

@@ -7,18 +7,19 @@ from collections import Counter
 
 import pytest
 
-from longwire.store.fair_queue import SERVICE, FairQueue
+from longwire.work.fair_queue import FairQueue
+from longwire.work.turns import SERVICE, CallerKey
 from tests.waiting import PATIENCE_S
 
-CALLERS = (SERVICE, "ada", "ben")
+CALLERS = (SERVICE, CallerKey("ada", "app"), CallerKey("ada", "ada"), CallerKey.alone("ben"))
 ITEMS = 400
 
 
 @pytest.mark.parametrize("timeout_s", [PATIENCE_S, 0.0], ids=["waiting", "giving-up"])
 def test_every_item_is_taken_once_by_one_of_the_threads(timeout_s: float) -> None:
     """No item is left while a thread waits for one, or because a thread has just given up."""
-    waiting: FairQueue[tuple[str, int]] = FairQueue(running_max=1)
-    taken: list[tuple[str, int]] = []
+    waiting: FairQueue[tuple[CallerKey, int]] = FairQueue(running_max=1)
+    taken: list[tuple[CallerKey, int]] = []
     timeouts: list[str] = []
 
     def take() -> None:
@@ -34,7 +35,7 @@ def test_every_item_is_taken_once_by_one_of_the_threads(timeout_s: float) -> Non
             taken.append(item)
             waiting.release(caller)
 
-    def put(caller: str) -> None:
+    def put(caller: CallerKey) -> None:
         for number in range(ITEMS):
             waiting.put(caller, (caller, number))
 

@@ -93,6 +93,6 @@ def length(request: pytest.FixtureRequest) -> AttackLength:
 @pytest.fixture
 def scene(shared_service: SharedService, length: AttackLength) -> Scene:
     """Somebody honest, and an attacker with an ordinary account."""
-    number = next(shared_service.numbers)
+    number = next(shared_service.attackers)
     mallory = shared_service.person(f"mallory{number}")
     return Scene(shared_service, f"victim{number}", mallory, length)

@@ -101,6 +101,7 @@ class SharedService(ServiceClient):
     def __init__(self, process: Service, accounts: dict[str, Account]) -> None:
         super().__init__(process.http, accounts)
         self.process = process
+        self.attackers = itertools.count()  # each with an account of its own
 
     @property
     def memory_mb(self) -> float:

@@ -307,6 +307,7 @@ class AppClient:
     created_by: str
     description: str | None = None
     expires_at: Moment | None = None
+    role_id: str | None = None  # None for the default role of its group
 
 
 @dataclass(frozen=True, slots=True)

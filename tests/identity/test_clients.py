@@ -245,3 +245,98 @@ def test_all_invalid_fields_of_an_app_client_are_reported_at_once(world: World) 
     refused(ada.put("/appClient", {**rename, "name": "no", "newName": "x"}), 404, "name")
     refused(ada.put("/appClient", {**rename, "groupId": "1", "newName": "x"}), 404, "groupId")
     assert world.everything() == before
+
+
+# --- a role of its own ---
+
+
+def with_role(person: Person, group: str, role: str, name: str = "Gateway") -> Person:
+    created = ok(person.post("/appClient", {"groupId": group, "name": name, "roleId": role}))
+    assert created["roleId"] == role
+    client = (created["appClientId"], created["secret"])
+    return Person(person.world, person.world.token(*client), created["appClientId"], client)
+
+
+def test_an_app_client_acts_with_a_role_of_its_own_until_it_is_changed(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    below = ada.group("below", parent=group)
+    device = ada.device(below)
+    reader = with_role(ada, group, "viewer")
+    ada.device(group)
+    assert ok(reader.get("/group", groupId=below))[0]["role"]["id"] == "viewer"
+    refused(reader.put("/device", {"deviceId": device, "groupId": below, "name": "x"}), 403)
+    why = ok(reader.get("/access", groupId=below, permission="device.update"))
+    assert why["isAllowed"] is False
+    assert [each.get("role", {}).get("roleId") for each in why["path"]] == ["viewer", None]
+    # It does not follow the default role.
+    ok(ada.put("/group", {"groupId": group, "roleId": "manager"}))
+    refused(reader.put("/device", {"deviceId": device, "groupId": below, "name": "x"}), 403)
+    (listed,) = ok(ada.get("/group/appClients", groupId=group))["items"]
+    assert listed["roleId"] == "viewer"
+
+    body = {"groupId": group, "name": "Gateway", "newName": "Gateway"}
+    kept = ok(ada.put("/appClient", body))
+    assert kept["roleId"] == "viewer"
+    changed = ok(ada.put("/appClient", {**body, "roleId": "administrator"}))
+    assert (changed["roleId"], changed["secret"]) == ("administrator", reader.client_secret)
+    ok(reader.put("/device", {"deviceId": device, "groupId": below, "name": "x"}))  # at once
+    ok(reader.put("/group", {"groupId": group, "description": "its own"}))
+    default = ok(ada.put("/appClient", {**body, "roleId": ""}))
+    assert "roleId" not in default
+    ok(reader.put("/device", {"deviceId": device, "groupId": below, "name": "y"}))
+    refused(reader.put("/group", {"groupId": group, "description": "x"}), 403)
+    found = ok(ada.get("/group/audit", groupId=group, objectId=reader.id))["items"]
+    assert (found[0]["before"], found[0]["after"]) == (
+        {"roleId": "administrator"},
+        {"roleId": ""},
+    )
+    ok(ada.put("/appClient", {**body, **found[0]["before"]}))
+    ok(reader.put("/group", {"groupId": group, "description": "again"}))
+
+
+def test_nobody_gives_an_app_client_a_role_with_more_than_they_have(world: World) -> None:
+    ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
+    group = ada.group()
+    keeper = ada.role("appClient.write", "group.read", "role.read", name="keeper")
+    ada.invite(bob, group, keeper)
+    eve.group()
+    foreign = eve.role("group.read", name="foreign")
+    strong = with_role(ada, group, "administrator", "strong")
+    body = {"groupId": group, "name": "new"}
+    change = {"groupId": group, "name": "strong", "newName": "strong"}
+    before = world.everything()
+    refused(bob.post("/appClient", {**body, "roleId": "viewer"}), 403)
+    refused(bob.post("/appClient", body), 403)  # the default role has more, too
+    # To see the secret of a stronger one, or to weaken it.
+    refused(bob.put("/appClient", change), 403)
+    refused(bob.put("/appClient", {**change, "roleId": keeper}), 403)
+    for person in (ada, bob):
+        refused(person.post("/appClient", {**body, "roleId": foreign}), 404, "roleId")
+        refused(person.post("/appClient", {**body, "roleId": "nothing"}), 404, "roleId")
+    refused(ada.put("/appClient", {**change, "roleId": foreign}), 404, "roleId")
+    refused(ada.post("/appClient", {**body, "roleId": 7}), 400, "roleId")
+    assert world.everything() == before
+    own = with_role(bob, group, keeper, "weak")
+    refused(own.post("/appClient", {**body, "roleId": "member"}), 403)
+    ok(strong.post("/appClient", {**body, "roleId": "member"}))
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"], indirect=True)
+def test_a_role_of_an_app_client_is_in_use(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    other = ada.group("other")
+    role = ada.role("group.read", "device.read", name="reader")
+    reader = with_role(ada, group, role)
+    gone = {"groupId": group, "roleId": role, "userId": ada.id}
+    assert "app client" in refused(ada.delete("/role", **gone), 400, "roleId")["message"]
+    # What is added to the role, the client may do; only who may change all that have it adds it.
+    ada.role("group.read")
+    refused(ada.put("/role", {"roleId": role, "groupId": other, "description": "x"}), 403)
+    permissions = ["group.read", "device.read", "role.read"]
+    ok(ada.put("/role", {"roleId": role, "groupId": group, "permissions": permissions}))
+    assert role in [each["id"] for each in walk(reader.get, path="/group/roles")]
+    ok(ada.put("/appClient", {"groupId": group, "name": "Gateway", "newName": "x", "roleId": ""}))
+    ok(ada.delete("/role", **gone))
+    assert ok(reader.get("/group", groupId=group))[0]["role"]["id"] == "member"

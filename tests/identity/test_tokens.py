@@ -151,6 +151,7 @@ def test_the_token_endpoint_accepts_what_rfc_6749_allows(world: World) -> None:
     ada = world.person("ada")
     right = basic(ada.client_id, ada.client_secret)
     escaped = "".join(f"%{ord(each):02X}" for each in ada.client_secret)
+    form = f"client_id={ada.client_id}&client_secret={escaped}"
     accepted: dict[str, httpx.Response] = {
         "grant in the query": ask(world, right),
         "grant in the body": ask(world, right, query="", body=GRANT),
@@ -163,6 +164,9 @@ def test_the_token_endpoint_accepts_what_rfc_6749_allows(world: World) -> None:
         "scheme in capitals": ask(world, right.replace("Basic", "BASIC")),
         "spaces": ask(world, right.replace("Basic ", "Basic   ")),
         "percent-encoded": ask(world, basic(ada.client_id, escaped)),
+        "credentials in the body": ask(world, None, query="", body=f"{GRANT}&{form}"),
+        "the same in the header and the body": ask(world, right, body=form),
+        "the client in both": ask(world, right, body=f"client_id={ada.client_id}"),
     }
     for case, response in accepted.items():
         assert response.status_code == 200, f"{case}: {response.text}"
@@ -202,8 +206,14 @@ def test_an_invalid_token_request_gets_the_reason(world: World) -> None:
     for case, header in not_a_client.items():
         denied(ask(world, header), 401, "invalid_client", case)
         world.clock.let_pass(seconds=60)  # rate limits have their own tests
-    in_body = f"{GRANT}&client_id={client}&client_secret={secret}"
-    denied(ask(world, None, body=in_body), 401, "invalid_client", "credentials in the body")
+    for case, form in {
+        "a wrong secret in the body": f"client_id={client}&client_secret=guess",
+        "only a secret in the body": f"client_secret={secret}",
+        "only a client in the body": f"client_id={client}",
+        "NUL in the body": f"client_id={client}&client_secret={secret}%00",
+    }.items():
+        denied(ask(world, None, body=form), 401, "invalid_client", case)
+        world.clock.let_pass(seconds=60)
 
     not_a_request: dict[str, httpx.Response] = {
         "no type": ask(world, right, Content_Type=""),
@@ -221,6 +231,11 @@ def test_an_invalid_token_request_gets_the_reason(world: World) -> None:
         "secret in the query": ask(world, right, query=f"{GRANT}&client_secret={secret}"),
         "secret only in the query": ask(world, None, query=f"{GRANT}&client_secret={secret}"),
         "not UTF-8": ask(world, right, query=GRANT + "&scope=%ff"),
+        "another client in the body": ask(world, right, body="client_id=cli_x"),
+        "another secret in the body": ask(world, right, body="client_secret=guess"),
+        "two secrets in the body": ask(
+            world, None, body=f"client_id={client}&client_secret={secret}&client_secret={secret}"
+        ),
         "two headers": world.http.post(
             f"/oauth2/token?{GRANT}",
             headers=[("Authorization", right), ("Authorization", right), ("Content-Type", FORM)],
@@ -563,7 +578,7 @@ def test_the_metadata_lead_to_the_endpoints(make_world: MakeWorld) -> None:
     path = "/.well-known/oauth-authorization-server"
     response = world.http.get(path)
     assert response.headers["content-type"] == "application/json"
-    methods = ["client_secret_basic"]
+    methods = ["client_secret_basic", "client_secret_post"]
     assert ok(response) == {
         "issuer": "https://longwire.example",
         "token_endpoint": "https://longwire.example/oauth2/token",
@@ -592,9 +607,10 @@ def test_failed_attempts_for_a_client_are_rate_limited(make_world: MakeWorld) ->
     for _ in range(3):
         denied(world.ask_token(ada.client_id, "guess"), 401, "invalid_client")
     for secret in ("guess", ada.client_secret):  # else the response would reveal a right guess
-        response = world.ask_token(ada.client_id, secret)
-        denied(response, 429, "invalid_request")
-        assert int(response.headers["retry-after"]) == 20
+        form = f"client_id={ada.client_id}&client_secret={secret}"
+        for response in (world.ask_token(ada.client_id, secret), ask(world, None, body=form)):
+            denied(response, 429, "invalid_request")
+            assert int(response.headers["retry-after"]) == 20
     # Further attempts neither prolong the wait nor affect other clients at the same address.
     for _ in range(30):
         denied(world.ask_token(ada.client_id, "guess"), 429, "invalid_request")

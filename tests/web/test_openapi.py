@@ -193,8 +193,8 @@ DataFailurePolicyInput storingDuration
 # Additions to the contract: further members of responses and bodies.
 ADDED = {
     "Group": {"tags", "deletionAt"},
-    "GroupAppClient": {"name", "updatedAt"},
-    "UpdateGroupAppClient": {"updatedAt"},
+    "GroupAppClient": {"name", "updatedAt", "roleId"},
+    "UpdateGroupAppClient": {"updatedAt", "roleId"},
     "Role": {"updatedAt"},
     "GroupUserRelation": {"updatedAt", "mail", "invitationUrl"},
     "PublicUser": {"membershipUpdatedAt"},
@@ -206,7 +206,8 @@ ADDED = {
         )
     },
     "PUT /device": {"ifUpdatedAt", "originalId", "network"},
-    "POST /appClient": {"description", "expiration"},
+    "POST /appClient": {"description", "expiration", "roleId"},
+    "PUT /appClient": {"ifUpdatedAt", "roleId"},
     "POST /device/telemetry": {"groupId"},
     "GET /group/metrics": {"subgroups"},
     "Connector": {"deviceIds", "filterFailing"},

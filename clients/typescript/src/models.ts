@@ -48,7 +48,7 @@ export interface AllRecords {
   deviceId: string;
 }
 
-/** The new name of an app client. */
+/** The new name of an app client, or another role. */
 export interface AppClientChange {
   /** The present name. */
   name: string;
@@ -56,6 +56,8 @@ export interface AppClientChange {
   newName: string;
   /** The id of the group. */
   groupId: string;
+  /** Empty for the group's default role. */
+  roleId?: string;
   /** The `updatedAt` that the update is based on; 409 if there is another by now. */
   ifUpdatedAt?: When;
 }
@@ -78,6 +80,8 @@ export interface AppClientInput {
   description?: string;
   /** Seconds since 1970. */
   expiration?: number;
+  /** The role that it acts with. Absent: the default role of the group. */
+  roleId?: string;
 }
 
 /** A record, and how it came in. */
@@ -1531,6 +1535,8 @@ export interface GroupAppClient {
   name?: string;
   /** When it was changed last. */
   updatedAt?: string;
+  /** The role that it acts with. Absent: the default role of the group. */
+  roleId?: string;
 }
 
 /** Changes to a group. */
@@ -2171,6 +2177,8 @@ export interface ListedAppClient {
   updatedAt?: string;
   /** The id of the user or app client that created it; `system` for the service itself. */
   createdBy?: string;
+  /** The role that it acts with. Absent: the default role of the group. */
+  roleId?: string;
 }
 
 /** The data of `changed`: ids of objects that were changed; up to 1,000 of each kind. */
@@ -3211,6 +3219,10 @@ export interface TokenForm {
   token: string;
   /** Ignored. */
   token_type_hint?: string;
+  /** The client id, if it is not in the header Authorization. */
+  client_id?: string;
+  /** Its secret. */
+  client_secret?: string;
 }
 
 /**
@@ -3239,6 +3251,10 @@ export interface TokenIntrospectionResponse {
 export interface TokenRequest {
   /** The grant of RFC 6749; here or in the query. */
   grant_type?: string;
+  /** The client id, if it is not in the header Authorization. */
+  client_id?: string;
+  /** Its secret. */
+  client_secret?: string;
 }
 
 /** An access token and its lifetime in seconds. */
@@ -3495,6 +3511,8 @@ export interface UpdateGroupAppClient {
   expiration?: number;
   /** When it was changed last. */
   updatedAt?: string;
+  /** The role that it acts with. Absent: the default role of the group. */
+  roleId?: string;
 }
 
 /** Changes to a notification. */

@@ -573,9 +573,9 @@ export class AppClientsNoun extends Noun {
   /**
    * Create an app client for a group.
    *
-   * Its id and secret are exchanged for access tokens at the token endpoint; it acts with the
-   * group's default role, so the caller must have the permissions of that role. `description` and
-   * `expiration` are optional.
+   * Its id and secret are exchanged for access tokens at the token endpoint. It acts with the role
+   * `roleId`, or else with the group's default role; the caller must have the permissions of that
+   * role. `description` and `expiration` are optional.
    *
    * - `name`: The name of the app client, which is unique in the group.
    *
@@ -583,26 +583,31 @@ export class AppClientsNoun extends Noun {
    *
    * - `expiration`: Seconds since 1970.
    *
+   * - `roleId`: The role that it acts with. Absent: the default role of the group.
+   *
    * `POST /appClient`; needs `appClient.write`.
    */
-  create(groupId: string, options: { name: string; description?: string; expiration?: number }): Promise<m.GroupAppClient> {
+  create(groupId: string, options: { name: string; description?: string; expiration?: number; roleId?: string }): Promise<m.GroupAppClient> {
     return this.transport.request({ method: "POST", path: "/appClient", isRepeatable: false, body: { groupId, ...options } });
   }
 
   /**
-   * Rename an app client.
+   * Rename an app client, or change its role.
    *
-   * Its secret is unchanged and included in the response.
+   * Its secret is unchanged and included in the response, so the caller must have the permissions
+   * of its role. Only to change the role, send the name as `newName`. The role counts at once.
    *
    * - `newName`: The new name.
    *
    * - `groupId`: The id of the group.
    *
+   * - `roleId`: Empty for the group's default role.
+   *
    * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
    *
    * `PUT /appClient`; needs `appClient.write`.
    */
-  update(name: string, options: { newName: string; groupId: string; ifUpdatedAt?: When }): Promise<m.UpdateGroupAppClient> {
+  update(name: string, options: { newName: string; groupId: string; roleId?: string; ifUpdatedAt?: When }): Promise<m.UpdateGroupAppClient> {
     return this.transport.request({ method: "PUT", path: "/appClient", isRepeatable: false, body: { name, ...options } });
   }
 

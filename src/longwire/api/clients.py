@@ -19,6 +19,14 @@ from longwire.identity import clients
 from longwire.web.fields import Body, DateText, Id, Name, Query, Reply, Text
 from longwire.web.routing import RequestContext, Route
 
+RoleId = Annotated[
+    str,
+    Meta(
+        max_length=128,
+        description="The role that it acts with. Absent: the default role of the group.",
+        examples=["viewer"],
+    ),
+]
 EpochSeconds = Annotated[int, Meta(ge=0, le=2**40, description="Seconds since 1970.")]
 
 
@@ -32,6 +40,7 @@ class GroupAppClient(Reply):
     expiration: EpochSeconds | None = None
     name: str | None = None
     updated_at: DateText | None = None
+    role_id: RoleId | None = None
 
 
 class UpdateGroupAppClient(Reply):
@@ -42,6 +51,7 @@ class UpdateGroupAppClient(Reply):
     name: str
     expiration: EpochSeconds | None = None
     updated_at: DateText | None = None
+    role_id: RoleId | None = None
 
 
 class ListedAppClient(Reply):
@@ -55,6 +65,7 @@ class ListedAppClient(Reply):
     created_at: DateText | None = None
     updated_at: DateText | None = None
     created_by: str | None = None
+    role_id: RoleId | None = None
 
 
 class AppClientConnection(Reply):
@@ -71,14 +82,19 @@ class AppClientInput(Body):
     name: Name
     description: Text | None = None
     expiration: EpochSeconds | None = None
+    role_id: RoleId | None = None
 
 
 class AppClientChange(Body):
-    """The new name of an app client."""
+    """The new name of an app client, or another role."""
 
     name: Name
     new_name: Name
     group_id: GroupId
+    role_id: (
+        Annotated[str, Meta(max_length=128, description="Empty for the group's default role.")]
+        | None
+    ) = None
     if_updated_at: IfUpdatedAt | None = None
 
 
@@ -109,6 +125,7 @@ def list_clients(context: RequestContext, query: GroupPage) -> AppClientConnecti
                 created_at=format_date(client.created_at),
                 updated_at=format_date(client.updated_at),
                 created_by=client.created_by,
+                role_id=client.role_id,
             )
             for client in page.items
         ],
@@ -119,9 +136,9 @@ def list_clients(context: RequestContext, query: GroupPage) -> AppClientConnecti
 def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClient:
     """Create an app client for a group.
 
-    Its id and secret are exchanged for access tokens at the token endpoint; it acts with the
-    group's default role, so the caller must have the permissions of that role. `description` and
-    `expiration` are optional.
+    Its id and secret are exchanged for access tokens at the token endpoint. It acts with the role
+    `roleId`, or else with the group's default role; the caller must have the permissions of that
+    role. `description` and `expiration` are optional.
     """
     opened = clients.create(
         context.tx,
@@ -130,6 +147,7 @@ def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClie
         body.name,
         description=body.description,
         expires_at=None if body.expiration is None else body.expiration * SECOND,
+        role_id=body.role_id or None,
         quotas=context.quotas,
     )
     client = opened.client
@@ -141,20 +159,23 @@ def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClie
         expiration=to_epoch_seconds(client.expires_at),
         name=client.name,
         updated_at=format_date(client.updated_at),
+        role_id=client.role_id,
     )
 
 
-def rename_client(context: RequestContext, body: AppClientChange) -> UpdateGroupAppClient:
-    """Rename an app client.
+def update_client(context: RequestContext, body: AppClientChange) -> UpdateGroupAppClient:
+    """Rename an app client, or change its role.
 
-    Its secret is unchanged and included in the response.
+    Its secret is unchanged and included in the response, so the caller must have the permissions of
+    its role. Only to change the role, send the name as `newName`. The role counts at once.
     """
-    opened = clients.rename(
+    opened = clients.update(
         context.tx,
         context.actor,
         body.group_id,
         body.name,
         body.new_name,
+        role_id=body.role_id,
         if_updated_at=parse_version(body.if_updated_at),
     )
     return UpdateGroupAppClient(
@@ -163,6 +184,7 @@ def rename_client(context: RequestContext, body: AppClientChange) -> UpdateGroup
         name=opened.client.name,
         expiration=to_epoch_seconds(opened.client.expires_at),
         updated_at=format_date(opened.client.updated_at),
+        role_id=opened.client.role_id,
     )
 
 
@@ -178,7 +200,7 @@ def delete_client(context: RequestContext, query: AppClientQuery) -> GenericRetu
 _route = partial(
     Route,
     tag="App clients",
-    object_rule="in the group, by someone who holds what its default role holds",
+    object_rule="in the group, by someone who has the permissions of its role",
 )
 
 ROUTES = [
@@ -200,7 +222,7 @@ ROUTES = [
     _route(
         "PUT",
         "/appClient",
-        rename_client,
+        update_client,
         "appClient.write",
         conflicts=f"The group has an app client of the new name. {CHANGED_MEANWHILE}",
     ),

@@ -28,7 +28,7 @@ REVOCATION_PATH = "/oauth2/revoke"
 INTROSPECTION_PATH = "/oauth2/introspect"
 METADATA_PATH = "/.well-known/oauth-authorization-server"
 GRANT = "client_credentials"
-AUTH_METHOD = "client_secret_basic"
+AUTH_METHODS = ("client_secret_basic", "client_secret_post")
 TOKEN_TYPE = "Bearer"
 TOKEN_ERRORS = ("invalid_request", "invalid_client", "unsupported_grant_type")
 _FORM = b"application/x-www-form-urlencoded"
@@ -77,9 +77,9 @@ class AuthorizationServerMetadata(msgspec.Struct):
     grant_types_supported: tuple[str, ...] = (GRANT,)
     # Required, and empty: there is no authorization endpoint.
     response_types_supported: tuple[str, ...] = ()
-    token_endpoint_auth_methods_supported: tuple[str, ...] = (AUTH_METHOD,)
-    revocation_endpoint_auth_methods_supported: tuple[str, ...] = (AUTH_METHOD,)
-    introspection_endpoint_auth_methods_supported: tuple[str, ...] = (AUTH_METHOD,)
+    token_endpoint_auth_methods_supported: tuple[str, ...] = AUTH_METHODS
+    revocation_endpoint_auth_methods_supported: tuple[str, ...] = AUTH_METHODS
+    introspection_endpoint_auth_methods_supported: tuple[str, ...] = AUTH_METHODS
 
 
 class TokenRequest(msgspec.Struct):
@@ -87,6 +87,8 @@ class TokenRequest(msgspec.Struct):
 
     # Without the words of the query's: generators for Rust do not compile them in a form.
     grant_type: str | UnsetType = UNSET
+    client_id: str | UnsetType = UNSET
+    client_secret: str | UnsetType = UNSET
 
 
 class TokenForm(msgspec.Struct):
@@ -94,6 +96,8 @@ class TokenForm(msgspec.Struct):
 
     token: str
     token_type_hint: str | UnsetType = UNSET
+    client_id: str | UnsetType = UNSET
+    client_secret: str | UnsetType = UNSET
 
 
 class TokenError(msgspec.Struct):
@@ -138,6 +142,7 @@ class TokenEndpoint:
         _require_grant(request, body)
         issued = await self._run_as_client(
             request,
+            body,
             lambda tx, client_id, secret: tokens.issue_token(
                 tx, client_id, secret, self._lifetime_s
             ),
@@ -149,6 +154,7 @@ class TokenEndpoint:
         token = _get_token(request, body)
         await self._run_as_client(
             request,
+            body,
             lambda tx, client_id, secret: tokens.revoke_token(tx, client_id, secret, token),
         )
         return _encode(TokenRevocationResponse())
@@ -158,6 +164,7 @@ class TokenEndpoint:
         token = _get_token(request, body)
         found = await self._run_as_client(
             request,
+            body,
             lambda tx, client_id, secret: tokens.introspect_token(tx, client_id, secret, token),
             only_reads=True,
         )
@@ -185,10 +192,15 @@ class TokenEndpoint:
         return Response(200, msgspec.json.encode(metadata))
 
     async def _run_as_client(
-        self, request: Request, work: Callable[[Tx, str, str], T], *, only_reads: bool = False
+        self,
+        request: Request,
+        body: bytes,
+        work: Callable[[Tx, str, str], T],
+        *,
+        only_reads: bool = False,
     ) -> T:
         """Run a work with the client id and secret of the request, which it has to check."""
-        client_id, secret = _basic(request)
+        client_id, secret = _get_credentials(request, _read_parameters(request, body)[1])
 
         def run(tx: Tx) -> T:
             tx.origin = Origin(request.address, request.request_id)
@@ -245,7 +257,9 @@ def _read_parameters(request: Request, body: bytes) -> tuple[dict[str, str], dic
     in_query, in_form = _parameters(request.query_string), _parameters(body)
     if _CREDENTIALS & in_query.keys():
         raise TokenRequestError(
-            400, "invalid_request", "Credentials belong into the header Authorization, not the URL."
+            400,
+            "invalid_request",
+            "Credentials belong into the header Authorization or the body, not the URL.",
         )
     return in_query, in_form
 
@@ -264,6 +278,22 @@ def _parameters(raw: bytes) -> dict[str, str]:
     return dict(pairs)
 
 
+def _get_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
+    """Of the header, or of the form (RFC 6749, 2.3.1); of both only if they are the same."""
+    if b"authorization" not in request.headers and "client_secret" in form:
+        credentials = form.get("client_id", ""), form["client_secret"]
+        if "\x00" in "".join(credentials):
+            raise _invalid_client("The credentials are not readable.")
+        return credentials
+    basic = _basic(request)
+    for name, value in zip(("client_id", "client_secret"), basic, strict=True):
+        if form.get(name, value) != value:
+            raise TokenRequestError(
+                400, "invalid_request", f"{name} differs between the header and the body."
+            )
+    return basic
+
+
 def _basic(request: Request) -> tuple[str, str]:
     if b"authorization" in request.repeated_headers:
         raise TokenRequestError(
@@ -271,7 +301,10 @@ def _basic(request: Request) -> tuple[str, str]:
         )
     scheme, _, encoded = request.headers.get(b"authorization", b"").strip().partition(b" ")
     if scheme.lower() != b"basic":
-        raise _invalid_client("Send the client id and secret as HTTP Basic.")
+        raise _invalid_client(
+            "Send the client id and secret as HTTP Basic, or in the body as client_id and"
+            " client_secret."
+        )
     try:
         decoded = base64.b64decode(encoded.strip(), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
@@ -359,7 +392,8 @@ def _responses(description: str, response: type[msgspec.Struct]) -> dict[str, Js
 _GRANT_TYPE = {"title": "GrantType", "type": "string", "enum": [GRANT]}
 _OPENAPI: Json = {
     "summary": "Get an access token",
-    "description": "OAuth 2.0 client credentials. HTTPS only, except on the loopback interface.",
+    "description": "OAuth 2.0 client credentials, as HTTP Basic or in the body. HTTPS only, except"
+    " on the loopback interface.",
     "security": [{"client": []}],
     "parameters": [
         {

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from longwire.errors import NotAllowed, not_found
 from longwire.identity.bootstrap import ADMINISTRATOR
 from longwire.model import Actor, Role, Scope, User
+from longwire.store import clients as store_clients
 from longwire.store import credentials as store_credentials
 from longwire.store import groups as store_groups
 from longwire.store import permissions as store_permissions
@@ -217,7 +218,7 @@ def get_all_permissions(tx: Tx) -> frozenset[str]:
 
 def _load_few_assignments(tx: Tx, actor: Actor) -> RoleAssignments | None:
     if actor.kind == "client" and actor.group_id is not None:
-        role_id = store_groups.get_default_role_id(tx, actor.group_id)
+        role_id = store_clients.get_role_id(tx, actor.id)
         return {actor.group_id: role_id} if role_id else {}
     found = store_groups.list_memberships(tx, actor.id, ASSIGNMENTS_CACHED_MAX + 1)
     return found if len(found) <= ASSIGNMENTS_CACHED_MAX else None

@@ -1,10 +1,10 @@
-"""App clients: programs that act for a group, with its default role."""
+"""App clients: programs that act for a group, with a role of their own or its default role."""
 
 from dataclasses import dataclass, replace
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import conflicting_field, invalid_field, not_found
-from longwire.identity import access, sessions
+from longwire.identity import access, roles, sessions
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, AppClient, Page, PageRequest
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
@@ -40,11 +40,16 @@ def create(
     *,
     description: str | None = None,
     expires_at: Moment | None = None,
+    role_id: str | None = None,
     quotas: Quotas = DEFAULT_QUOTAS,
 ) -> AppClientWithSecret:
+    """Create an app client; `role_id` None for the default role of the group."""
     scope = access.authorize(tx, actor, "appClient.write", group_id)
     sessions.require_oneself(tx)  # its secret outlives the session
-    _require_can_grant_default_role(tx, actor, group_id)
+    if role_id is not None:
+        cache_epochs.bump_auth_epoch(tx)  # nobody deletes the role meanwhile
+        roles.get_visible(tx, actor, role_id)
+    _require_can_grant(tx, actor, group_id, role_id)
     if expires_at is not None and expires_at <= tx.now:
         raise invalid_field("expiration", "must be in the future")
     if store.get_by_name(tx, scope, name):
@@ -62,47 +67,61 @@ def create(
         created_at=tx.now,
         updated_at=tx.now,
         created_by=actor.id,
+        role_id=role_id,
     )
     store.insert(tx, client, tx.keyring.digest(secret))
     _log(tx, actor, "create", client, detail=name, after=_audited(client))
     return AppClientWithSecret(client, secret)
 
 
-def rename(
+def update(
     tx: Tx,
     actor: Actor,
     group_id: str,
     name: str,
     new_name: str,
     *,
+    role_id: str | None = None,
     if_updated_at: Moment | None = None,
 ) -> AppClientWithSecret:
-    """Rename an app client; the secret does not change."""
+    """Rename an app client, or change its role; the secret does not change.
+
+    `role_id` is None to keep the role, and empty for the default role of the group.
+    """
     scope = access.authorize(tx, actor, "appClient.write", group_id)
     sessions.require_oneself(tx)  # who gets to see the secret
-    _require_can_grant_default_role(tx, actor, group_id)
     locks.acquire_lock(tx, "app clients of group", group_id)
     client = store.get_by_name(tx, scope, name)
     if client is None:
         raise not_found("name", "app client in this group")
+    _require_can_grant(tx, actor, group_id, client.role_id)
     require_version(client.updated_at, if_updated_at)
     other = store.get_by_name(tx, scope, new_name)
     if other is not None and other.id != client.id:
         raise conflicting_field("new_name", NAME_TAKEN)
-    updated_at = next_version(tx.now, client.updated_at)
-    renamed = replace(client, name=new_name, updated_at=updated_at)
-    store.save(tx, renamed)
+    changed = replace(
+        client,
+        name=new_name,
+        role_id=client.role_id if role_id is None else role_id or None,
+        updated_at=next_version(tx.now, client.updated_at),
+    )
+    if changed.role_id != client.role_id:
+        cache_epochs.bump_auth_epoch(tx)
+        if changed.role_id is not None:
+            roles.get_visible(tx, actor, changed.role_id)
+        _require_can_grant(tx, actor, group_id, changed.role_id)
+    store.save(tx, changed)
     _log(
         tx,
         actor,
         "update",
-        renamed,
+        changed,
         detail=new_name,
         before=_audited(client),
-        after=_audited(renamed),
+        after=_audited(changed),
     )
     secret = tx.keyring.unseal(client.sealed_secret, _seal_purpose(client.id))
-    return AppClientWithSecret(renamed, secret)
+    return AppClientWithSecret(changed, secret)
 
 
 def delete(tx: Tx, actor: Actor, group_id: str, client_id: str) -> None:
@@ -145,12 +164,13 @@ def _audited(client: AppClient) -> audit.Fields:
         "name": client.name,
         "description": client.description,
         "expiration": None if client.expires_at is None else client.expires_at // SECOND,
+        "role_id": client.role_id or "",  # which a change takes, as it is
     }
 
 
-def _require_can_grant_default_role(tx: Tx, actor: Actor, group_id: str) -> None:
+def _require_can_grant(tx: Tx, actor: Actor, group_id: str, role_id: str | None) -> None:
     """Whoever sees the secret can act as the client, so they must have its permissions."""
-    role_id = store_groups.get_default_role_id(tx, group_id)
+    role_id = role_id or store_groups.get_default_role_id(tx, group_id)
     role = access.get_role(tx, role_id) if role_id else None
     if role is not None:
         access.require_can_grant(tx, actor, group_id, role)

@@ -10,6 +10,7 @@ from longwire.ids import new_id
 from longwire.model import Actor, Membership, Page, PageRequest, Role
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import audit, cache_epochs, locks
+from longwire.store import clients as store_clients
 from longwire.store import groups as store_groups
 from longwire.store import permissions as store_permissions
 from longwire.store import roles as store
@@ -113,6 +114,9 @@ def delete(tx: Tx, actor: Actor, role_id: str, group_id: str, user_id: str) -> R
     others = store_groups.count_members_with_role(tx, role_id) - int(falls_back)
     if others:
         raise invalid_field("role_id", f"is still assigned to {others} other member(s)")
+    clients = store_clients.count_with_role(tx, role_id)
+    if clients:
+        raise invalid_field("role_id", f"is the role of {clients} app client(s)")
     if store.is_default_somewhere(tx, role_id):
         raise invalid_field(
             "role_id", "is the default role of a group; choose another default first"

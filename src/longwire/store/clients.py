@@ -26,6 +26,18 @@ def get_by_name(tx: Tx, scope: Scope, name: str) -> AppClient | None:
     return _app_client(row) if row else None
 
 
+def get_role_id(tx: Tx, client_id: str) -> str | None:
+    """The role that an app client acts with: its own, or the default role of its group."""
+    group = schema.group
+    statement = (
+        sa.select(sa.func.coalesce(_table.c.role_id, group.c.default_role_id))
+        .join(group, group.c.id == _table.c.group_id)
+        .where(_table.c.id == client_id)
+    )
+    row = tx.row(statement)
+    return row[0] if row else None
+
+
 def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[AppClient]:
     statement = sa.select(_table).where(
         _table.c.group_id == group_id, within(_table.c.group_id, scope)
@@ -45,6 +57,10 @@ def count(tx: Tx, group_id: str) -> int:
     return tx.count(_table.c.group_id == group_id)
 
 
+def count_with_role(tx: Tx, role_id: str) -> int:
+    return tx.count(_table.c.role_id == role_id)
+
+
 def insert(tx: Tx, client: AppClient, secret_digest: bytes) -> None:
     tx.execute(
         sa.insert(_table),
@@ -59,6 +75,7 @@ def insert(tx: Tx, client: AppClient, secret_digest: bytes) -> None:
             "created_at": client.created_at,
             "updated_at": client.updated_at,
             "created_by": client.created_by,
+            "role_id": client.role_id,
         },
     )
 
@@ -67,7 +84,7 @@ def save(tx: Tx, client: AppClient) -> None:
     tx.execute(
         sa.update(_table)
         .where(_table.c.id == client.id)
-        .values(name=client.name, updated_at=client.updated_at)
+        .values(name=client.name, role_id=client.role_id, updated_at=client.updated_at)
     )
 
 
@@ -86,4 +103,5 @@ def _app_client(row: sa.Row[Any]) -> AppClient:
         created_at=row.created_at,
         updated_at=row.updated_at,
         created_by=row.created_by,
+        role_id=row.role_id,
     )

@@ -93,6 +93,7 @@ def _list_custom_roles(tx: Tx, group_id: str) -> list[str]:
         sa.or_(
             _role.c.id.in_(sa.select(_member.c.role_id).where(_member.c.group_id == group_id)),
             _role.c.id.in_(sa.select(_group.c.default_role_id).where(_group.c.id == group_id)),
+            _role.c.id.in_(sa.select(_client.c.role_id).where(_client.c.group_id == group_id)),
             _role.c.created_by.in_(client_ids),
         ),
     )

@@ -16,6 +16,7 @@ _table = schema.role
 _held = schema.role_permission
 _member = schema.member
 _group = schema.group
+_client = schema.app_client
 
 # These run for every role on the path of a group whenever permissions have changed.
 GET_ROLE = """
@@ -52,6 +53,10 @@ where id {listed}
         select administrator_role_id
         from device_group
         where administrator_role_id {listed}
+        union
+        select role_id
+        from app_client
+        where role_id {listed}
     )
 """,
     listed=in_array("ids"),
@@ -94,12 +99,13 @@ def list_holding(tx: Tx, scope: Scope, actor: Actor, permission: str, most: int)
 
 
 def list_groups_using(tx: Tx, role_id: str) -> frozenset[str]:
-    """Every group in which somebody holds the role, or that falls back to it."""
+    """Every group in which somebody or an app client has the role, or that falls back to it."""
     members = sa.select(_member.c.group_id).where(_member.c.role_id == role_id)
     defaults = sa.select(_group.c.id).where(
         sa.or_(_group.c.default_role_id == role_id, _group.c.administrator_role_id == role_id)
     )
-    return frozenset(row[0] for row in tx.rows(members.union(defaults)))
+    clients = sa.select(_client.c.group_id).where(_client.c.role_id == role_id)
+    return frozenset(row[0] for row in tx.rows(members.union(defaults, clients)))
 
 
 def is_default_somewhere(tx: Tx, role_id: str) -> bool:
@@ -149,7 +155,7 @@ def delete(tx: Tx, role_ids: Sequence[str]) -> None:
 
 
 def delete_unused(tx: Tx, role_ids: Sequence[str]) -> None:
-    """Delete those that nobody holds in any group, and no group falls back to."""
+    """Delete those that nobody has in any group, and no group falls back to."""
     unused = tx.fetch_raw(LIST_UNUSED, {"ids": array_param(tx, role_ids)}) if role_ids else ()
     if unused:
         delete(tx, [role_id for (role_id,) in unused])
@@ -159,6 +165,9 @@ def _visible(scope: Scope, actor: Actor) -> sa.ColumnElement[bool]:
     in_use = sa.union(
         sa.select(_member.c.role_id).where(within(_member.c.group_id, scope)),
         sa.select(_group.c.default_role_id).where(within(_group.c.id, scope)),
+        sa.select(_client.c.role_id).where(
+            _client.c.role_id.is_not(None), within(_client.c.group_id, scope)
+        ),
     )
     return sa.or_(
         sa.not_(_table.c.is_removable),

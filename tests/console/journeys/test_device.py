@@ -148,6 +148,33 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         expect(page.get_by_role("listitem").filter(has_text="moved the device")).to_be_visible()
 
 
+def test_the_hardware_of_a_device_is_replaced(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour, name="Cold room", network="vendor", originalId="1FD48BE")
+    ada.device(harbour, network="chirpstack", originalId="70b3d57ed0041a2b")
+    with browse(world, ada) as console:
+        console.expected_statuses = {400, 409}
+        page = console.open(f"/d/{device}")
+        page.get_by_role("button", name="More actions").click()
+        page.get_by_role("menuitem", name="Replace hardware").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Its messages come from").select_option("ChirpStack")
+        dialog.get_by_role("button", name="Replace").click()
+        expect(dialog.get_by_text("1FD48BE has 7 hex digits; a DevEUI has 16")).to_be_visible()
+        field = dialog.get_by_label("Original id")
+        field.fill("70-B3-D5-7E-D0-04-1A-2B")
+        dialog.get_by_role("button", name="Replace").click()
+        expect(dialog.get_by_text("is taken in this network")).to_be_visible()
+        field.fill("70-B3-D5-7E-D0-04-1A-2C")
+        dialog.get_by_role("button", name="Replace").click()
+        expect(dialog).to_have_count(0)
+        expect(page.get_by_text("70b3d57ed0041a2c on chirpstack", exact=True)).to_be_visible()
+        page.get_by_role("tab", name="Changes").click()
+        entry = page.get_by_role("listitem").filter(has_text="replaced the hardware")
+        expect(entry).to_be_visible()
+
+
 @pytest.mark.soak  # test_connectors.py does this with buttons and forms
 def test_while_the_service_is_unreachable_a_menu_offers_nothing_that_changes_the_device(
     world: World, browse: OpenConsole

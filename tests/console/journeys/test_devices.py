@@ -248,16 +248,20 @@ def test_a_new_device_shows_every_invalid_field_at_once(world: World, browse: Op
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("button", name="Create").click()
         expect(dialog.get_by_text("must not be empty")).to_have_count(3)
-        for label, text in (("Name", "Cold room"), ("Original id", "1FD48BE"), ("Network", "ttn")):
+        for label, text in (("Name", "Cold room"), ("Original id", "1FD48BE")):
             dialog.get_by_label(label, exact=True).fill(text)
+        dialog.get_by_label("Its messages come from").select_option("The Things Stack")
+        dialog.get_by_role("button", name="Create").click()
+        expect(dialog.get_by_text("1FD48BE has 7 hex digits; a DevEUI has 16")).to_be_visible()
+        dialog.get_by_label("Original id").fill("70-B3-D5-7E-D0-04-1A-2B")
         dialog.get_by_label("Tags").fill("dairy, north")
         dialog.get_by_role("button", name="Create").click()
         expect(rows(page)).to_contain_text("dairy")
         assert total(ada, harbour, tag="north") == 1
         # One that the vendor's network does not know yet.
         page.get_by_role("button", name="New device").first.click()
-        fields = {"Name": "Wagon", "Original id": "A4C10007", "Network": "vendor"}
-        for label, text in fields.items():
+        dialog.get_by_label("Its messages come from").select_option("The vendor's network")
+        for label, text in {"Name": "Wagon", "Original id": "A4C10007"}.items():
             dialog.get_by_label(label, exact=True).fill(text)
         dialog.get_by_role("checkbox", name="Register it").check()
         dialog.get_by_role("button", name="Create and register").click()
@@ -283,7 +287,7 @@ def test_an_import_shows_wrong_lines_before_anything_is_created(
 ) -> None:
     ada = world.person("ada")
     harbour, elsewhere = ada.group("Harbour"), ada.group("Elsewhere")
-    ada.device(elsewhere, network="ttn", originalId="TAKEN")
+    ada.device(elsewhere, network="plant", originalId="TAKEN")
     lines = [f"Crane {number};{number:04X};tracker" for number in range(1_100)]
     lines[7] = "no id;;tracker"
     lines[20] = "of another group;TAKEN;tracker"
@@ -291,7 +295,7 @@ def test_an_import_shows_wrong_lines_before_anything_is_created(
     with browse(world, ada, permissions=["clipboard-read", "clipboard-write"]) as console:
         page = console.open(f"/g/{harbour}/devices")
         page.get_by_role("link", name="Import").click()
-        page.get_by_role("textbox", name="Network").fill("ttn")
+        page.get_by_role("textbox", name="Network").fill("plant")
         page.get_by_label("Choose a file").set_input_files(csv_file(lines))
         expect(page.get_by_text("1,097 new, 0 already there, 3 wrong")).to_be_visible()
         assert total(ada, harbour) == 0

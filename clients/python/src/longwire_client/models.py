@@ -92,7 +92,7 @@ class AllRecords(Input, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AppClientChange(Input, frozen=True, kw_only=True, omit_defaults=True):
-    """The new name of an app client."""
+    """The new name of an app client, or another role."""
 
     name: str
     """The present name."""
@@ -102,6 +102,9 @@ class AppClientChange(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     group_id: str = field(name="groupId")
     """The id of the group."""
+
+    role_id: str | None = field(default=None, name="roleId")
+    """Empty for the group's default role."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
     """The `updatedAt` that the update is based on; 409 if there is another by now."""
@@ -133,6 +136,9 @@ class AppClientInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     expiration: int | None = None
     """Seconds since 1970."""
+
+    role_id: str | None = field(default=None, name="roleId")
+    """The role that it acts with. Absent: the default role of the group."""
 
 
 class Arrival(OneOf, frozen=True, kw_only=True, omit_defaults=True):
@@ -2042,6 +2048,9 @@ class GroupAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
     updated_at: datetime | None = field(default=None, name="updatedAt")
     """When it was changed last."""
 
+    role_id: str | None = field(default=None, name="roleId")
+    """The role that it acts with. Absent: the default role of the group."""
+
 
 class GroupChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Changes to a group."""
@@ -2920,6 +2929,9 @@ class ListedAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     created_by: str | None = field(default=None, name="createdBy")
     """The id of the user or app client that created it; `system` for the service itself."""
+
+    role_id: str | None = field(default=None, name="roleId")
+    """The role that it acts with. Absent: the default role of the group."""
 
 
 class LiveChanged(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4242,6 +4254,12 @@ class TokenForm(Input, frozen=True, kw_only=True, omit_defaults=True):
     token_type_hint: str | None = None
     """Ignored."""
 
+    client_id: str | None = None
+    """The client id, if it is not in the header Authorization."""
+
+    client_secret: str | None = None
+    """Its secret."""
+
 
 class TokenIntrospectionResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A valid token of the client that asks; for any other token `active` is false, and alone.
@@ -4277,6 +4295,12 @@ class TokenRequest(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     grant_type: str | None = None
     """The grant of RFC 6749; here or in the query."""
+
+    client_id: str | None = None
+    """The client id, if it is not in the header Authorization."""
+
+    client_secret: str | None = None
+    """Its secret."""
 
 
 class TokenResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4623,6 +4647,9 @@ class UpdateGroupAppClient(Model, frozen=True, kw_only=True, omit_defaults=True)
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
     """When it was changed last."""
+
+    role_id: str | None = field(default=None, name="roleId")
+    """The role that it acts with. Absent: the default role of the group."""
 
 
 class UpdateNotificationInput(Input, frozen=True, kw_only=True, omit_defaults=True):

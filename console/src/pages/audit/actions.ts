@@ -3,7 +3,7 @@
 export const ACTIONS: Readonly<Record<string, string>> = {
   "appClient.create": "created the app client",
   "appClient.delete": "deleted the app client",
-  "appClient.update": "renamed the app client",
+  "appClient.update": "changed the app client",
   "connector.cancelMessages": "cancelled messages of the connector",
   "connector.cancelReplay": "stopped a replay of the connector",
   "connector.create": "created the connector",
@@ -17,6 +17,7 @@ export const ACTIONS: Readonly<Record<string, string>> = {
   "delivery.retry": "retried the message",
   "device.create": "created the device",
   "device.delete": "deleted the device",
+  "device.replaceHardware": "replaced the hardware of the device",
   "device.restore": "restored the device",
   "device.transfer": "moved the device",
   "device.update": "changed the device",

@@ -29,6 +29,12 @@ test.each<[string, object, object, [string, object][]]>([
       ["PUT /device", { deviceId: "x", groupId: "g", configuration: "{}" }],
     ],
   ],
+  [
+    "device.replaceHardware",
+    { originalId: "1F", network: "vendor" },
+    { originalId: "2F", network: "mqtt" },
+    [["PUT /device", { deviceId: "x", groupId: "g", originalId: "1F", network: "vendor" }]],
+  ],
   ["device.transfer", { groupId: "g" }, { groupId: "h" }, [["PUT /device/transfer", { deviceId: "x", groupId: "h", toGroupId: "g" }]]],
   [
     "connector.update",
@@ -58,6 +64,12 @@ test.each<[string, object, object, [string, object][]]>([
   ["role.update", { permissions: ["a.b"] }, { permissions: ["a.b", "c.d"] }, [["PUT /role", { roleId: "x", groupId: "g", permissions: ["a.b"] }]]],
   ["member.update", { roleId: "viewer" }, { roleId: "manager" }, [["PUT /group/user", { userId: "x", groupId: "g", roleId: "viewer" }]]],
   ["appClient.update", { name: "a" }, { name: "b" }, [["PUT /appClient", { groupId: "g", name: "b", newName: "a" }]]],
+  [
+    "appClient.update",
+    { name: "a", roleId: "" },
+    { name: "b", roleId: "viewer" },
+    [["PUT /appClient", { groupId: "g", name: "b", newName: "a", roleId: "" }]],
+  ],
 ])("%s from %j to %j", (action, before, after, steps) => {
   const plan = undoOf(entry(action, before, after)) as UndoPlan;
   expect(plan.steps.map((each) => [each.operation, each.body])).toEqual(steps);
@@ -69,7 +81,7 @@ test("a group that is about to be deleted is restored", () => {
 });
 
 test("whatever else is in the log says why it cannot be undone", () => {
-  const undone = new Set(["device.update", "device.transfer", "connector.update", "notification.update", "group.update", "group.updateConfiguration"]);
+  const undone = new Set(["device.update", "device.replaceHardware", "device.transfer", "connector.update", "notification.update", "group.update", "group.updateConfiguration"]);
   for (const each of ["role.update", "member.update", "appClient.update", "group.scheduleDeletion"]) undone.add(each);
   for (const action of Object.keys(ACTIONS).filter((each) => !undone.has(each))) {
     const answer = undoOf(entry(action, { name: "a" }));

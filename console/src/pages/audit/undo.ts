@@ -62,7 +62,7 @@ function step(operation: Operation, body: Fields, isVersioned = true): UndoStep 
 
 function deviceSteps(entry: AuditEntry, before: Fields): UndoStep[] {
   const keys = { deviceId: entry.objectId, groupId: entry.groupId };
-  const fields = pick(before, ["name", "configuration", "tags"]);
+  const fields = pick(before, ["name", "configuration", "tags", "originalId", "network"]);
   // A new type comes with its default configuration, so the old one is set after it.
   const first = "type" in before ? [step("PUT /device/type", { ...keys, type: before["type"] })] : [];
   return [...first, ...(Object.keys(fields).length > 0 ? [step("PUT /device", { ...keys, ...fields })] : [])];
@@ -92,6 +92,7 @@ type Builder = (entry: AuditEntry, before: Fields, after: Fields) => { noun: Nou
 
 const BUILDERS: Readonly<Record<string, Builder>> = {
   "device.update": (entry, before) => ({ noun: "device", steps: deviceSteps(entry, before) }),
+  "device.replaceHardware": (entry, before) => ({ noun: "device", steps: deviceSteps(entry, before) }),
   "device.transfer": (entry, before, after) => ({
     noun: "device",
     steps: [step("PUT /device/transfer", { deviceId: entry.objectId, groupId: after["groupId"], toGroupId: before["groupId"] }, false)],
@@ -121,7 +122,14 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
   }),
   "appClient.update": (entry, before, after) => ({
     noun: "appClient",
-    steps: [step("PUT /appClient", { groupId: entry.groupId, name: after["name"], newName: before["name"] })],
+    steps: [
+      step("PUT /appClient", {
+        groupId: entry.groupId,
+        name: after["name"] ?? entry.objectName,
+        newName: before["name"] ?? entry.objectName,
+        ...pick(before, ["roleId"], ["roleId"]),
+      }),
+    ],
   }),
 };
 

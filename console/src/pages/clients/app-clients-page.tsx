@@ -1,4 +1,4 @@
-// Programs that act in a group with its default role. A secret is shown once.
+// Programs that act in a group with a role of their own or its default role. A secret is shown once.
 import "~/pages/people/people.css";
 import { useState } from "react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
@@ -10,8 +10,10 @@ import { SERVICE_URL } from "~/base-path";
 import { Button } from "~/ui/button";
 import { CopyButton, IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
-import { TextField } from "~/ui/field";
+import { Select, TextField } from "~/ui/field";
 import { Form } from "~/ui/form";
+import { grantable } from "~/pages/people/grants";
+import { rolesQuery } from "~/pages/roles/queries";
 import { Facts, PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { Empty, QueryView } from "~/ui/state";
@@ -23,17 +25,43 @@ import { momentOf } from "~/time";
 type AppClient = Schemas["ListedAppClient"];
 const route = getRouteApi("/frame/g/$groupId/clients");
 const LIMIT = 200;
+const DEFAULT = "The default role of the group";
+type Role = Schemas["Role"];
 
 const refresh = (groupId: string) => queryClient.invalidateQueries({ queryKey: ["app-clients", groupId] });
 
-function NewClient({ groupId, onCreated, onClose }: { groupId: string; onCreated: (client: Schemas["GroupAppClient"]) => void; onClose: () => void }) {
+function RoleSelect({ roles, value, error, onChoose }: { roles: readonly Role[]; value: string; error?: string | undefined; onChoose: (roleId: string) => void }) {
+  return (
+    <Select
+      label="Role"
+      hint="Only roles that hold no more than you do."
+      value={value}
+      error={error}
+      options={[["", DEFAULT], ...roles.map((role) => [role.id, role.name] as const)]}
+      onChange={(event) => onChoose(event.target.value)}
+    />
+  );
+}
+
+function NewClient({
+  groupId,
+  roles,
+  onCreated,
+  onClose,
+}: {
+  groupId: string;
+  roles: readonly Role[];
+  onCreated: (client: Schemas["GroupAppClient"]) => void;
+  onClose: () => void;
+}) {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
   const [expires, setExpires] = useState("");
-  const submission = useSubmission(["name", "description", "expiration"]);
+  const [roleId, setRoleId] = useState("");
+  const submission = useSubmission(["name", "description", "expiration", "roleId"]);
   const create = async () => {
     const expiration = momentOf(expires);
-    const body = { groupId, name, ...(description && { description }), ...(expiration !== null && { expiration: Math.floor(expiration / 1_000) }) };
+    const body = { groupId, name, ...(description && { description }), ...(roleId && { roleId }), ...(expiration !== null && { expiration: Math.floor(expiration / 1_000) }) };
     const client = await read(api.POST("/appClient", { body }));
     await refresh(groupId);
     onCreated(client);
@@ -43,6 +71,7 @@ function NewClient({ groupId, onCreated, onClose }: { groupId: string; onCreated
       <Form submission={submission} onSubmit={create} submit="Create">
         <TextField label="Name" required autoFocus value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
         <TextField label="Description" value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
+        <RoleSelect roles={roles} value={roleId} error={submission.errorOf("roleId")} onChoose={setRoleId} />
         <TextField label="Expires" hint="Empty: never." type="date" value={expires} error={submission.errorOf("expiration")} onChange={(event) => setExpires(event.target.value)} />
       </Form>
     </Dialog>
@@ -73,7 +102,7 @@ function Secret({ client, onClose }: { client: Schemas["GroupAppClient"]; onClos
         </>
       }
     >
-      <p>It is shown this once. Whoever has it can do what the group's default role allows.</p>
+      <p>It is shown this once. Whoever has it can do what its role allows.</p>
       <Facts
         rows={[
           ["Client id", <IdText id={client.appClientId} />],
@@ -106,11 +135,31 @@ function Rename({ client, onClose }: { client: AppClient; onClose: () => void })
   );
 }
 
+function ChangeRole({ client, roles, onClose }: { client: AppClient; roles: readonly Role[]; onClose: () => void }) {
+  const [roleId, setRoleId] = useState(client.roleId ?? "");
+  const submission = useSubmission(["roleId"]);
+  const change = async () => {
+    const body = { groupId: client.groupId, name: client.name, newName: client.name, roleId, ifUpdatedAt: client.updatedAt };
+    await read(api.PUT("/appClient", { body }));
+    await refresh(client.groupId);
+    onClose();
+  };
+  return (
+    <Dialog title={`The role of ${client.name}`} onClose={onClose}>
+      <Form submission={submission} onSubmit={change} submit="Save">
+        <RoleSelect roles={roles} value={roleId} error={submission.errorOf("roleId")} onChoose={setRoleId} />
+      </Form>
+    </Dialog>
+  );
+}
+
 export function AppClientsPage() {
   const { groupId } = route.useParams();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
   const now = useNow();
+  const roles = useQuery(rolesQuery).data?.items ?? [];
+  const mine = grantable(roles, rights);
   const clients = useInfiniteQuery({
     queryKey: ["app-clients", groupId],
     queryFn: ({ signal, pageParam }) =>
@@ -121,6 +170,7 @@ export function AppClientsPage() {
   const [isCreating, setCreating] = useState(false);
   const [created, setCreated] = useState<Schemas["GroupAppClient"] | null>(null);
   const [renamed, setRenamed] = useState<AppClient | null>(null);
+  const [changed, setChanged] = useState<AppClient | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const remove = (client: AppClient) => {
     setHidden((known) => new Set(known).add(client.appClientId));
@@ -142,7 +192,7 @@ export function AppClientsPage() {
   const shown = clients.data?.pages.flatMap((page) => page.items).filter((each) => !hidden.has(each.appClientId)) ?? [];
   return (
     <>
-      <PageHeader title="App clients" below={`They act in ${group.data?.name ?? "this group"} and below with its default role.`} actions={create} />
+      <PageHeader title="App clients" below={`They act in ${group.data?.name ?? "this group"} and below, with a role of their own or its default role.`} actions={create} />
       <QueryView query={clients} operation="GET /group/appClients" groupId={groupId} noun="group">
         {() =>
           shown.length === 0 ? (
@@ -157,6 +207,7 @@ export function AppClientsPage() {
                 <thead>
                   <tr>
                     <th>Name</th>
+                    <th>Role</th>
                     <th>Client id</th>
                     <th>Expires</th>
                     <th>Created</th>
@@ -174,6 +225,9 @@ export function AppClientsPage() {
                           <strong>{client.name}</strong>
                           {client.description && <div className="ink-2">{client.description}</div>}
                         </td>
+                        <td data-label="Role">
+                          {client.roleId ? (roles.find((role) => role.id === client.roleId)?.name ?? client.roleId) : <span className="ink-2">default</span>}
+                        </td>
                         <td data-label="Client id">
                           <IdText id={client.appClientId} />
                         </td>
@@ -186,6 +240,7 @@ export function AppClientsPage() {
                         <td className="row-actions">
                           <div className="form-actions">
                             <Button writes onClick={() => setRenamed(client)}>Rename</Button>
+                            <Button writes onClick={() => setChanged(client)}>Change role</Button>
                             <Button writes onClick={() => remove(client)}>Delete</Button>
                           </div>
                         </td>
@@ -202,6 +257,7 @@ export function AppClientsPage() {
       {isCreating && (
         <NewClient
           groupId={groupId}
+          roles={mine}
           onClose={() => setCreating(false)}
           onCreated={(client) => {
             setCreating(false);
@@ -211,6 +267,7 @@ export function AppClientsPage() {
       )}
       {created && <Secret client={created} onClose={() => setCreated(null)} />}
       {renamed && <Rename client={renamed} onClose={() => setRenamed(null)} />}
+      {changed && <ChangeRole client={changed} roles={mine} onClose={() => setChanged(null)} />}
     </>
   );
 }

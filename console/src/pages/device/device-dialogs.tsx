@@ -10,6 +10,8 @@ import { Facts } from "~/ui/page";
 import { KIND_LABELS } from "~/ui/pill";
 import { ErrorState, QueryView } from "~/ui/state";
 import { showToast } from "~/ui/toast";
+import { NetworkField } from "~/pages/devices/network-field";
+import { originalIdHint } from "~/pages/devices/queries";
 import { recordCountsQuery, type Device } from "./queries";
 
 export function RenameDialog({ device, onChanged, onClose }: { device: Device; onChanged: (device: Device) => void; onClose: () => void }) {
@@ -53,6 +55,59 @@ export function RenameDialog({ device, onChanged, onClose }: { device: Device; o
         <TextField label="Name" autoFocus value={name} error={error} onChange={(event) => setName(event.target.value)} />
       </form>
       {rename.error && !error && <ErrorState error={rename.error} />}
+    </Dialog>
+  );
+}
+
+export function HardwareDialog({ device, onChanged, onClose }: { device: Device; onChanged: (device: Device) => void; onClose: () => void }) {
+  const [originalId, setOriginalId] = useState(device.originalId);
+  const [network, setNetwork] = useState(device.network);
+  const formId = useId();
+  const replace = useMutation({
+    mutationFn: () =>
+      read(api.PUT("/device", { body: { deviceId: device.deviceId, groupId: device.groupId, originalId, network, ifUpdatedAt: device.updatedAt } })),
+    onSuccess: (changed) => {
+      onChanged(changed);
+      showToast(`${changed.name} is ${changed.originalId} on ${changed.network} now`);
+      onClose();
+    },
+  });
+  const problem = replace.error instanceof ApiProblem ? replace.error : null;
+  const [idError, networkError] = [fieldError(problem, "originalId"), fieldError(problem, "network")];
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!replace.isPending) replace.mutate();
+  };
+  return (
+    <Dialog
+      title={`Replace the hardware of ${device.name}`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" form={formId} disabledReason={replace.isPending ? "One moment" : undefined}>
+            Replace
+          </Button>
+        </>
+      }
+    >
+      <p>
+        Or mend its original id. The device keeps its records, rules and place; the old id can be used for another device. Queued downlinks are cancelled, and its
+        frame counter and battery start over.
+      </p>
+      <form id={formId} className="form" onSubmit={submit} noValidate>
+        <NetworkField value={network} error={networkError} onChange={setNetwork} />
+        <TextField
+          label="Original id"
+          className="input input-code"
+          autoFocus
+          hint={originalIdHint(network)}
+          value={originalId}
+          error={idError}
+          onChange={(event) => setOriginalId(event.target.value)}
+        />
+      </form>
+      {replace.error && !idError && !networkError && <ErrorState error={replace.error} />}
     </Dialog>
   );
 }

@@ -25,7 +25,7 @@ import { hold, showToast } from "~/ui/toast";
 import { nameOr } from "~/ui/name";
 import { ChartTab } from "./chart-tab";
 import { ConfigurationTab } from "./configuration-tab";
-import { DeleteRecordsDialog, RedecodeDialog, RenameDialog } from "./device-dialogs";
+import { DeleteRecordsDialog, HardwareDialog, RedecodeDialog, RenameDialog } from "./device-dialogs";
 import { DownlinksTab, SendDialog } from "./downlinks-tab";
 import { deviceQuery, type Device } from "./queries";
 import { RecordsTab } from "./records-tab";
@@ -133,7 +133,7 @@ function useDeviceActions(device: Device) {
   return { adopt, change: change.mutate, remove };
 }
 
-type DialogName = "send" | "move" | "type" | "rename" | "redecode" | "records";
+type DialogName = "send" | "move" | "type" | "rename" | "hardware" | "redecode" | "records";
 
 function Loaded({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const rights = useRights(device.groupId);
@@ -149,6 +149,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
   const tab = tabs.find((each) => each.id === search.tab)?.id ?? tabs[0]?.id ?? "configuration";
   const items: MenuItem[] = [
     ...(may("PUT /device") ? [{ label: "Rename", writes: true, onSelect: () => setDialog("rename") }] : []),
+    ...(may("PUT /device") ? [{ label: "Replace hardware", writes: true, onSelect: () => setDialog("hardware") }] : []),
     ...(may("PUT /device/type") ? [{ label: "Change type", writes: true, onSelect: () => setDialog("type") }] : []),
     ...(may("POST /device/redecode") ? [{ label: "Redecode records", writes: true, onSelect: () => setDialog("redecode") }] : []),
     ...(may("DELETE /device/data") ? [{ label: "Delete records", writes: true, look: "danger" as const, onSelect: () => setDialog("records") }] : []),
@@ -207,6 +208,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
       {dialog === "move" && <MoveDialog count={1} onChoose={choose} onClose={close} />}
       {dialog === "type" && <TypeDialog count={1} onChoose={choose} onClose={close} />}
       {dialog === "rename" && <RenameDialog device={device} onChanged={adopt} onClose={close} />}
+      {dialog === "hardware" && <HardwareDialog device={device} onChanged={adopt} onClose={close} />}
       {dialog === "redecode" && <RedecodeDialog device={device} span={span} onClose={close} />}
       {dialog === "records" && <DeleteRecordsDialog device={device} onClose={close} />}
     </>

@@ -7,7 +7,7 @@ import { mayCall, useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { stringifySearch } from "~/search";
 import { Button } from "~/ui/button";
-import { Checkbox, Select, TextArea, TextField } from "~/ui/field";
+import { Checkbox, Select, TextArea } from "~/ui/field";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { ErrorState } from "~/ui/state";
@@ -17,6 +17,7 @@ import { Locked } from "~/ui/why";
 import { countOf, STEP_MAX } from "./bulk";
 import { columnName, planImport, summaryOf, withAnswer, withDuplicates, type ImportPlan, type LineState, type LineStates } from "./import-plan";
 import type { CsvLine } from "./csv";
+import { NetworkField } from "./network-field";
 import { deviceTypesQuery } from "./queries";
 import "./devices.css";
 
@@ -253,11 +254,13 @@ export function DeviceImportPage() {
             value={search.type ?? ""}
             onChange={(event) => void setSearch({ search: (before) => ({ ...before, type: event.target.value || undefined }), replace: true })}
           />
-          <TextField
+          <NetworkField
+            source="Where a line has none, its messages come from"
             label="Network, where a line has none"
+            other="Another network"
+            hint="None, if each line has one."
             value={search.network ?? ""}
-            placeholder="chirpstack"
-            onChange={(event) => void setSearch({ search: (before) => ({ ...before, network: event.target.value || undefined }), replace: true })}
+            onChange={(network) => void setSearch({ search: (before) => ({ ...before, network: network || undefined }), replace: true })}
           />
         </div>
       </div>

@@ -1,4 +1,4 @@
-import { useState, type ReactNode } from "react";
+import { useState } from "react";
 import { Select, TextField } from "~/ui/field";
 import { NETWORKS, NETWORK_NAMES, isSupported } from "./queries";
 
@@ -18,8 +18,8 @@ export function NetworkField({
   source?: string;
   other?: string;
   value: string;
-  error?: ReactNode;
-  hint?: ReactNode;
+  error?: string | undefined;
+  hint?: string;
   onChange: (network: string) => void;
 }) {
   // Who chose a supported one and then another sees the field, although its text is still empty.

@@ -8,7 +8,8 @@ import { Checkbox, Select, TextField, fieldError } from "~/ui/field";
 import { ErrorState } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { EMPTY_DEVICE, VENDOR, deviceBody, registrationBody, type DeviceDraft } from "./new-device";
-import { NETWORKS, deviceTypesQuery } from "./queries";
+import { NetworkField } from "./network-field";
+import { deviceTypesQuery, originalIdHint } from "./queries";
 
 type TextName = { [K in keyof DeviceDraft]: DeviceDraft[K] extends string ? K : never }[keyof DeviceDraft];
 
@@ -17,7 +18,6 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
   const navigate = useNavigate();
   const types = useQuery(deviceTypesQuery);
   const formId = useId();
-  const listId = useId();
   const [draft, setDraft] = useState(EMPTY_DEVICE);
   const isRegistered = draft.network === VENDOR && draft.isRegistered;
   const create = useMutation({
@@ -60,14 +60,9 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
     >
       <form id={formId} className="form" onSubmit={submit} noValidate>
         <TextField label="Name" autoFocus {...field("name")} />
-        <TextField label="Original id" className="input input-code" hint="The network's own id, such as a DevEUI." {...field("originalId")} />
         <Select label="Type" options={options.length ? options : [["generic", "generic"]]} {...field("type")} />
-        <TextField label="Network" list={listId} hint="Where its messages come from: chirpstack, ttn, mqtt, or any name." {...field("network")} />
-        <datalist id={listId}>
-          {NETWORKS.map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
+        <NetworkField value={draft.network} error={field("network").error} onChange={(network) => set({ network })} />
+        <TextField label="Original id" className="input input-code" hint={originalIdHint(draft.network)} {...field("originalId")} />
         {draft.network === VENDOR && (
           <Checkbox
             label="Register it at the vendor's network"

@@ -58,7 +58,28 @@ export const deviceTypesQuery = queryOptions({
   staleTime: 300_000,
 });
 
-export const NETWORKS = ["vendor", "chirpstack", "ttn", "loriot", "thingpark", "mqtt"] as const;
+export const NETWORKS = ["chirpstack", "ttn", "loriot", "thingpark", "vendor", "mqtt"] as const;
+
+export const NETWORK_NAMES: Readonly<Record<(typeof NETWORKS)[number], string>> = {
+  chirpstack: "ChirpStack",
+  ttn: "The Things Stack",
+  loriot: "LORIOT",
+  thingpark: "ThingPark",
+  vendor: "The vendor's network",
+  mqtt: "MQTT",
+};
+
+// Those that the service itself speaks with.
+export function isSupported(network: string): boolean {
+  return (NETWORKS as readonly string[]).includes(network);
+}
+
+// What an original id is, for who has the device in their hands.
+export function originalIdHint(network: string): string {
+  if (network === "vendor") return "The id of the device at the network, in hex digits.";
+  if (network === "mqtt") return "The part of the topic that names the device.";
+  return isSupported(network) ? "The DevEUI on its label: 16 hex digits, with or without separators." : "The network's own id, such as a DevEUI.";
+}
 
 // A device for the sake of its name.
 export function deviceNameQuery(deviceId: string) {

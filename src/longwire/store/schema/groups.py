@@ -125,6 +125,9 @@ app_client = sa.Table(
     moment("created_at"),
     moment("updated_at"),
     sa.Column("created_by", sa.Text, nullable=False),
+    # Its own role; null for the default role of its group. No reference, which SQLite could not add
+    # to a table: a client whose role is gone has no permissions.
+    sa.Column("role_id", sa.Text, index=True),
     sa.UniqueConstraint("group_id", "name"),
 )
 

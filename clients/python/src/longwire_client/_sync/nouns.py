@@ -694,12 +694,13 @@ class AppClients(_Noun):
         name: str,
         description: str | None = None,
         expiration: int | None = None,
+        role_id: str | None = None,
     ) -> m.GroupAppClient:
         """Create an app client for a group.
 
-        Its id and secret are exchanged for access tokens at the token endpoint; it acts with
-        the group's default role, so the caller must have the permissions of that role.
-        `description` and `expiration` are optional.
+        Its id and secret are exchanged for access tokens at the token endpoint. It acts with
+        the role `roleId`, or else with the group's default role; the caller must have the
+        permissions of that role. `description` and `expiration` are optional.
 
         `POST /appClient`; needs `appClient.write`.
         """
@@ -709,18 +710,30 @@ class AppClients(_Noun):
             m.GroupAppClient,
             body=encode(
                 m.AppClientInput(
-                    group_id=group_id, name=name, description=description, expiration=expiration
+                    group_id=group_id,
+                    name=name,
+                    description=description,
+                    expiration=expiration,
+                    role_id=role_id,
                 )
             ),
         )
         return self._transport.request(call)
 
     def update(
-        self, name: str, *, new_name: str, group_id: str, if_updated_at: When | None = None
+        self,
+        name: str,
+        *,
+        new_name: str,
+        group_id: str,
+        role_id: str | None = None,
+        if_updated_at: When | None = None,
     ) -> m.UpdateGroupAppClient:
-        """Rename an app client.
+        """Rename an app client, or change its role.
 
-        Its secret is unchanged and included in the response.
+        Its secret is unchanged and included in the response, so the caller must have the
+        permissions of its role. Only to change the role, send the name as `newName`. The role
+        counts at once.
 
         `PUT /appClient`; needs `appClient.write`.
         """
@@ -730,7 +743,11 @@ class AppClients(_Noun):
             m.UpdateGroupAppClient,
             body=encode(
                 m.AppClientChange(
-                    name=name, new_name=new_name, group_id=group_id, if_updated_at=if_updated_at
+                    name=name,
+                    new_name=new_name,
+                    group_id=group_id,
+                    role_id=role_id,
+                    if_updated_at=if_updated_at,
                 )
             ),
         )

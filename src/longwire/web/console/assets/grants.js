@@ -1,0 +1,1 @@
+function e(e,t){return t.isOperator?[...e]:e.filter(e=>e.permissions.every(e=>t.permissions.has(e)))}function t(e,t){let n=e=>e.role?.permissions.includes(`member.write`)??!1;return n(e)&&t.filter(n).length===1}export{t as n,e as t};

@@ -1,7 +1,4 @@
-"""The domain entities as frozen values; derive a changed one with `dataclasses.replace`.
-
-Times are `Moment`s: microseconds since 1970 in UTC (see `clock`).
-"""
+"""The domain entities as frozen values, with times in microseconds since 1970 (see `clock`)."""
 
 import enum
 from collections.abc import Mapping, Sequence

@@ -132,7 +132,11 @@ export class Transport {
     let text = "";
     try {
       response = await this.#fetch(url + call.path + queryText(call.query), init);
-      if (response.status === 200) return response;
+      if (response.status === 200) {
+        const ignored = response.headers.get("Longwire-Ignored");
+        if (ignored) console.warn(`longwire ignored ${ignored} of ${call.method} ${call.path}`);
+        return response;
+      }
       text = await response.text();
     } catch (error) {
       throw new ResponseLost(`${call.method} ${call.path}: ${String(error)}`, { cause: error });

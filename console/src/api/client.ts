@@ -67,6 +67,14 @@ export function onRefused(listener: Listener): () => void {
   return () => refused.delete(listener);
 }
 
+const ignored = new Set<(names: string) => void>();
+
+// Called with what a request carried and the service does not read: this page is of another version.
+export function onIgnored(listener: (names: string) => void): () => void {
+  ignored.add(listener);
+  return () => ignored.delete(listener);
+}
+
 // What only the service's own pages send. Operations that always want it have it as a parameter:
 // `params: { header: CONSOLE_HEADERS }`.
 export const CONSOLE_HEADERS = { "X-Longwire-Console": "1" } as const;
@@ -122,7 +130,11 @@ export async function read<T>(answer: Promise<Answer<T>>): Promise<T> {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Unreachable();
   }
-  if (settled.response.ok) return settled.data as T;
+  if (settled.response.ok) {
+    const names = settled.response.headers.get("Longwire-Ignored");
+    if (names) for (const listener of ignored) listener(names);
+    return settled.data as T;
+  }
   const text = JSON.stringify(settled.error ?? {});
   throw noteStatus(problemFrom(settled.response, text));
 }

@@ -3,14 +3,14 @@ import { useEffect, useRef, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate, useParams } from "@tanstack/react-router";
 import { BASE_PATH } from "~/base-path";
-import { ApiProblem, onRefused, onSignedOut, reportSignedOut } from "~/api/client";
+import { ApiProblem, onIgnored, onRefused, onSignedOut, reportSignedOut } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, overviewQuery, queryClient, sessionQuery } from "~/api/queries";
 import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
 import { Menu } from "~/ui/menu";
 import { ErrorState } from "~/ui/state";
-import { Toasts, newestAction, runAction } from "~/ui/toast";
+import { Toasts, newestAction, runAction, showToast } from "~/ui/toast";
 import { useShortcuts } from "~/ui/keys";
 import { zoneLabel } from "~/time";
 import { signOut } from "~/session";
@@ -141,6 +141,11 @@ function useFrameShortcuts(groupId: string | null, showKeys: () => void): void {
   ]);
 }
 
+// A page of another version than the service says so, instead of losing what was typed in silence.
+function useIgnoredNames(): void {
+  useEffect(() => onIgnored((names) => void showToast(`The service does not know and has ignored: ${names}`, { tone: "bad" })), []);
+}
+
 const RIGHTS_MS = 5_000;
 
 // Somebody's role was changed while they looked: a refusal asks for their rights again, so that what
@@ -195,6 +200,7 @@ export function Frame() {
   useFrameShortcuts(groupId, () => setShowsKeys(true));
   useEffect(() => onSignedOut(() => setSignedOut(true)), []);
   useFreshRights();
+  useIgnoredNames();
   useSamePerson();
   const unknown = useUnknownGroup(groupId, params.groupId);
   return (

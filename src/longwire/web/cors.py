@@ -15,7 +15,7 @@ from longwire.web.routing import PlainRoute, Request, Response, Route
 PREFLIGHT_AGE_S = 600
 
 _REQUEST_HEADERS = b"authorization, content-type, last-event-id, traceparent, x-request-id"
-_RESPONSE_HEADERS = b"content-disposition, retry-after, x-request-id"
+_RESPONSE_HEADERS = b"content-disposition, longwire-ignored, retry-after, x-request-id"
 
 
 class Cors:

@@ -30,7 +30,7 @@ from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.spans import Tracer, current_span
 from longwire.store.database import Database, Tx, may_lag
-from longwire.web import errors
+from longwire.web import errors, ignored
 from longwire.web.asgi import Receive, Scope, Send
 from longwire.web.authentication import Authenticator, Caller, get_token
 from longwire.web.body_budget import BodyBudget
@@ -59,7 +59,7 @@ from longwire.web.routing import (
     routes_by_path,
 )
 from longwire.web.streaming import OpenStreams, send_stream
-from longwire.web.validation import check_size, decode_body, decode_query
+from longwire.web.validation import check_size, decode_query
 from longwire.work.turns import CallerKey, current_caller
 
 SLOW_S = 1.0
@@ -165,6 +165,7 @@ class RequestHandler:
             response = _error_response(error, request, route)
         finally:
             self._bodies.release(request)
+        response = ignored.with_header(request, response)
         self._observe(request, route, response, started)
         if self._cors is not None:
             response = self._cors.with_headers(request, route, response)
@@ -222,6 +223,7 @@ class RequestHandler:
         response = (
             result if isinstance(result, Response) else self._build_response(request, route, result)
         )
+        response = ignored.with_header(request, response)
         self._observe(request, route, response, started)
         send(response.status, self._headers.encode(request, response), response.body)
 
@@ -256,7 +258,9 @@ class RequestHandler:
         actor = self._authenticator.get_cached_actor(get_token(request))
         if actor is None:
             return False
-        decoded = decode_body(body, route.body, self._limits)
+        if request.query_string:
+            request.ignored = ignored.find_ignored_parameters(request.query_string, route.query)
+        decoded = ignored.decode_body(request, body, route.body, self._limits)
         if actor.has_invitations and _list_named_groups([decoded]):
             return False  # it may accept one
         ingest_request: IngestRequest = route.handler(actor, decoded)
@@ -463,12 +467,14 @@ class RequestHandler:
 
     async def _read_inputs(self, request: Request, route: Route, receive: Receive) -> list[Any]:
         inputs: list[Any] = []
+        if not route.is_cached:  # as the response does not depend on who asks first
+            request.ignored = ignored.find_ignored_parameters(request.query_string, route.query)
         if route.query is not None:
             inputs.append(decode_query(request.query_string, route.query, self._limits))
         if route.body is not None:
             require_json(request)
             raw = await self._bodies.read(request, route, receive)
-            inputs.append(decode_body(raw, route.body, self._limits))
+            inputs.append(ignored.decode_body(request, raw, route.body, self._limits))
         elif route.text_body is not None:
             require_media_type(request, route.text_body.media_type)
             inputs.append(await self._bodies.read(request, route, receive))

@@ -83,6 +83,7 @@ class Request:
     charged_to: str = ""  # whose budget its body is in, if it is large
     charged_bytes: int = 0
     span: Span | None = None  # if it is traced
+    ignored: tuple[str, ...] = ()  # members and parameters that nothing reads
 
     @property
     def is_confidential(self) -> bool:

@@ -6,12 +6,14 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from longwire.web.fields import DATE_MARK, InputLimits
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 @functools.cache
@@ -132,3 +134,36 @@ def _length_max(meta: Meta, limits: InputLimits) -> int:
     if meta.extra and "limit" in meta.extra:
         return int(getattr(limits, meta.extra["limit"]))
     return sys.maxsize if meta.max_length is None else meta.max_length
+
+
+@functools.cache
+def strict_struct(struct: type[S]) -> type[S]:
+    """The same type, but unknown members are errors; also in the objects that it contains."""
+    changed: list[Any] = []
+    for each in msgspec.structs.fields(struct):
+        strict = _strict_type(each.type)
+        if strict is not each.type:
+            default = msgspec.field(  # type: ignore[call-overload]
+                name=each.encode_name, default=each.default, default_factory=each.default_factory
+            )
+            changed.append((each.name, strict, default))
+    return msgspec.defstruct(  # type: ignore[return-value]
+        struct.__name__, changed, bases=(struct,), forbid_unknown_fields=True, kw_only=True
+    )
+
+
+def _strict_type(annotated: Any) -> Any:
+    if isinstance(annotated, type) and issubclass(annotated, msgspec.Struct):
+        return strict_struct(annotated)
+    inner = typing.get_args(annotated)
+    if typing.get_origin(annotated) is Annotated:
+        base = _strict_type(inner[0])
+        return annotated if base is inner[0] else Annotated[(base, *inner[1:])]
+    if typing.get_origin(annotated) is list:
+        item = _strict_type(inner[0])
+        return annotated if item is inner[0] else list[item]  # type: ignore[valid-type]
+    if is_union(annotated):
+        options = tuple(_strict_type(each) for each in inner)
+        is_same = all(a is b for a, b in zip(options, inner, strict=True))
+        return annotated if is_same else typing.Union[options]  # noqa: UP007
+    return annotated

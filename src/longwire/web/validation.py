@@ -25,6 +25,7 @@ from longwire.web.type_info import (
     is_date,
     item_type,
     items_max,
+    strict_struct,
     struct_type,
     type_limits,
     wire_names,
@@ -124,18 +125,40 @@ _SUSPICIOUS = re.compile(rb"\\u0000|\\u[dD][89a-fA-F]")
 
 def decode_body(raw: bytes, expected: type[S], limits: InputLimits) -> S:
     """Decode a JSON object; unknown members are ignored."""
+    _check_json(raw, limits)
+    body = _decode_at_once(raw, _decoder(expected), expected, limits)
+    return _decode_reporting_errors(raw, expected, limits) if body is None else body
+
+
+def decode_without_ignored(raw: bytes, expected: type[S], limits: InputLimits) -> S | None:
+    """The same in one pass, if it is valid and has no unknown member; else None."""
+    _check_json(raw, limits)
+    return _decode_at_once(raw, _strict_decoder(expected), expected, limits)
+
+
+def _check_json(raw: bytes, limits: InputLimits) -> None:
     if not raw.isascii():
         check_text(raw)
     check_depth(raw, limits.json_depth_max)
-    if b"\\u" not in raw or not _SUSPICIOUS.search(raw):
-        try:
-            body: S = _decoder(expected).decode(raw)
-        except (msgspec.MsgspecError, RecursionError):
-            pass
-        else:
-            if not has_bounds(expected) or _is_within_limits(body, limits):
-                return body
-    return _decode_reporting_errors(raw, expected, limits)
+
+
+def _decode_at_once(
+    raw: bytes, decoder: msgspec.json.Decoder[S], expected: type[S], limits: InputLimits
+) -> S | None:
+    """What the body is, unless it has errors that have to be reported."""
+    if b"\\u" in raw and _SUSPICIOUS.search(raw):
+        return None
+    try:
+        body = decoder.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return body if not has_bounds(expected) or _is_within_limits(body, limits) else None
+
+
+@functools.cache
+def _strict_decoder(expected: type[S]) -> msgspec.json.Decoder[S]:
+    """Accepts no unknown member, at any depth."""
+    return msgspec.json.Decoder(strict_struct(expected))
 
 
 def _decode_reporting_errors(raw: bytes, expected: type[S], limits: InputLimits) -> S:

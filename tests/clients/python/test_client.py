@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from longwire_client import AsyncClient, Client, errors
+from longwire_client import AsyncClient, Client, IgnoredMembers, errors
 from longwire_client import models as m
+from longwire_client.calls import Call
 from tests.clients.python.conftest import SOON, Proxy, problem
 from tests.delivery.receiver import HANG_UP, StubResponse
 from tests.world import Person, World
@@ -315,3 +316,9 @@ def methods_of(client: Client) -> list[tuple[str, Callable[..., Any]]]:
             if not name.startswith("_") and operation.startswith("`GET /"):
                 found.append((noun, method))
     return found
+
+
+def test_what_the_service_has_ignored_is_a_warning() -> None:
+    call = Call("POST", "/group", dict)
+    with pytest.warns(IgnoredMembers, match="POST /group: the service ignored colour"):
+        assert call.parse(200, {"longwire-ignored": "colour"}, b"{}") == {}

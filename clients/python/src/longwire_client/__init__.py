@@ -14,7 +14,7 @@ from longwire_client._async.client import AsyncClient
 from longwire_client._bases import Model
 from longwire_client._sync.client import Client
 from longwire_client._version import __version__
-from longwire_client.errors import ApiError, Fault, LongwireError
+from longwire_client.errors import ApiError, Fault, IgnoredMembers, LongwireError
 from longwire_client.retries import Retries
 from longwire_client.spool import Spool
 from longwire_client.webhooks import Webhook, WebhookRefused
@@ -26,6 +26,7 @@ __all__ = [
     "AsyncWriter",
     "Client",
     "Fault",
+    "IgnoredMembers",
     "LongwireError",
     "Model",
     "Receipt",

@@ -4,6 +4,7 @@ Shared by the client with and without asyncio: what a request looks like, and wh
 means.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,7 +13,12 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from longwire_client.errors import ApiError, InvalidResponse, error_of_response
+from longwire_client.errors import (
+    ApiError,
+    IgnoredMembers,
+    InvalidResponse,
+    error_of_response,
+)
 
 T = TypeVar("T")
 
@@ -54,6 +60,10 @@ class Call(Generic[T]):
         """The response, or its error as an exception."""
         if status != 200:
             raise self.error(status, headers, body)
+        ignored = headers.get("longwire-ignored")
+        if ignored:
+            message = f"{self.method} {self.path}: the service ignored {ignored}"
+            warnings.warn(message, IgnoredMembers, stacklevel=2)
         try:
             return cast(T, _decoder(self.reply).decode(body))
         except msgspec.DecodeError as error:

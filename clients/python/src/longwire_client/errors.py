@@ -210,3 +210,7 @@ def _seconds(text: str | None) -> float | None:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except ValueError:
         return None
+
+
+class IgnoredMembers(UserWarning):
+    """The service does not know members or parameters of a request, and has ignored them."""

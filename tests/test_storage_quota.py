@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from longwire import maintenance
 from longwire.clock import SECOND
+from longwire.storage_quota import Limits, StorageQuota
 from longwire.store import audit, group_storage, record_deletion
 from longwire.store.database import Tx
 from longwire.store.dialects import by_slot
-from tests.world import KINDS, NOON, World, ok, record_of, refused
+from tests.waiting import eventually
+from tests.world import KINDS, NOON, Person, World, ok, record_of, refused
 
 LATER = 11  # seconds after which the quota is looked at again
 
@@ -151,14 +154,12 @@ def test_a_full_group_stores_nothing_more_until_something_is_deleted(
     sensor, elsewhere = ada.device(full), ada.device(other)
     for day in (1, 2, 3):
         ada.reports(sensor, timestamp=f"2026-03-0{day}T12:00:00Z")
-    world.clock.let_pass(seconds=LATER)
     problem = refused(ada.post("/device/data", record_of(sensor, timestamp="2026-03-04")), 409)
     assert problem["code"] == "limit_reached"
     assert "stored_records_per_group_max to 3" in problem["detail"]
     refused(ada.post("/device/event", record_of(sensor, "event")), 409)
     ada.reports(elsewhere)
     ok(ada.put("/device/data", deviceId=sensor, timestamp="2026-03-01T12:00:00Z"))
-    world.clock.let_pass(seconds=LATER)
     ada.reports(sensor, timestamp="2026-03-04")
 
 
@@ -166,11 +167,96 @@ def test_a_group_may_be_limited_by_size(make_world: Callable[..., World]) -> Non
     world = make_world(stored_bytes_per_group_max=1_000_000)
     ada = world.person("ada")
     sensor = ada.device(ada.group())
-    for day in (1, 2, 3, 4):
-        ada.reports(sensor, timestamp=f"2026-03-0{day}", data=f'"{"x" * 255_000}"')
-    world.clock.let_pass(seconds=LATER)
-    problem = refused(ada.post("/device/data", record_of(sensor)), 409)
+    large = f'"{"x" * 255_000}"'
+    for day in (1, 2, 3):
+        ada.reports(sensor, timestamp=f"2026-03-0{day}", data=large)
+    fourth = record_of(sensor, timestamp="2026-03-04", data=large)
+    problem = refused(ada.post("/device/data", fourth), 409)
     assert "stored_bytes_per_group_max to 1000000" in problem["detail"]
+    ada.reports(sensor, timestamp="2026-03-04")
+
+
+def test_batches_do_not_exceed_a_limit_however_fast_they_come(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(stored_records_per_group_max=1_000)
+    ada = world.person("ada")
+    group = ada.group()
+    sensor = ada.device(group)
+
+    def send(first: int) -> int:
+        items = [record_of(sensor, timestamp=str(first + number)) for number in range(300)]
+        return ada.post("/device/data/batch", {"items": items}).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(send, range(1_000_000, 1_000_000 + 24 * 300, 300)))
+    assert counted(world, group)[0] == 300 * statuses.count(200) == 900
+    assert set(statuses) == {200, 409}
+    for number in range(100):
+        ada.reports(sensor, timestamp=str(number + 1))
+    refused(ada.post("/device/data", record_of(sensor, timestamp=str(999))), 409)
+    assert counted(world, group) == recounted(world, group)
+    assert counted(world, group)[0] == 1_000
+
+
+def test_all_groups_of_an_owner_have_a_limit_together(make_world: Callable[..., World]) -> None:
+    world = make_world(stored_records_per_owner_max=10)
+    ada, bob = world.person("ada"), world.person("bob")
+    groups = [ada.group() for _ in range(4)]
+    sensors = [ada.device(group) for group in groups]
+    for sensor in sensors:
+        ada.reports(sensor, timestamp="1")
+    below = ada.group("below", groups[0])
+    others = ada.device(below)
+    for number in range(2, 8):
+        ada.reports(others, timestamp=str(number))
+
+    def count() -> int:
+        return sum(counted(world, group)[0] for group in (*groups, below))
+
+    assert count() == 10
+    # What is stored while the figures are read may be missing in them, until they are read again.
+    eventually(
+        lambda: (
+            ada.post("/device/data", record_of(others, timestamp=str(100 + count()))).status_code
+            == 409
+        )
+    )
+    assert count() <= 12
+    for sensor in (*sensors, others):
+        problem = refused(ada.post("/device/data", record_of(sensor, timestamp="99")), 409)
+        assert "stored_records_per_owner_max to 10" in problem["detail"]
+    bob.reports(bob.device(bob.group()))
+    # Handing a group over does not change whom it counts for.
+    ada.invite(bob, groups[1], "administrator")
+    ok(ada.put("/group", {"groupId": groups[1], "ownerId": bob.id}))
+    refused(ada.post("/device/data", record_of(sensors[1], timestamp="99")), 409)
+
+    for number in range(2, 8):
+        ok(ada.put("/device/data", deviceId=others, timestamp=str(number)))
+
+    def is_stored() -> bool:
+        world.clock.let_pass(seconds=LATER)
+        return ada.post("/device/data", record_of(sensors[2], timestamp="99")).status_code == 200
+
+    eventually(is_stored)
+
+
+def test_what_an_owner_had_before_a_start_counts(make_world: Callable[..., World]) -> None:
+    first = make_world()
+    ada = first.person("ada")
+    sensor = ada.device(ada.group())
+    for number in range(20):
+        ada.reports(sensor, timestamp=str(number + 1))
+    quota = StorageQuota(Limits("group"), Limits("owner", records_max=10))
+    owner = first.read(lambda tx: group_storage.get_owner(tx, int(ada_group(ada, sensor))))
+    assert owner == ada.id
+    assert first.read(lambda tx: group_storage.get_of_owner(tx, owner))[0] == 20
+    assert quota.is_set and not quota.per_group.are_set
+
+
+def ada_group(person: Person, device: str) -> str:
+    return str(ok(person.get("/device", deviceId=device))["groupId"])
 
 
 def test_the_audit_log_is_kept_as_long_as_the_operator_says(world: World) -> None:

@@ -87,7 +87,7 @@ from longwire.notifications import monitoring
 from longwire.settings import Settings
 from longwire.sign_in_stack import SignInStack
 from longwire.spans import Tracer
-from longwire.storage_quota import StorageQuota
+from longwire.storage_quota import Limits, StorageQuota
 from longwire.store.database import Database, NodeRole
 from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web import console_page, guide_page
@@ -173,7 +173,7 @@ class App:
         self._unknown_devices = UnknownDeviceBuffer(
             database, prometheus.count_unknown_device_messages
         )
-        self._ingest = self._build_ingest(stack)
+        self._ingest, self._storage_quota = self._build_ingest(stack)
         limits = build_input_limits(settings)
         rate_limiter = build_request_rate_limiter(settings, database)
         CODEC_GUARD.set_budget(settings.codec_ms_per_group_per_s, settings.codec_burst_ms_per_group)
@@ -225,9 +225,10 @@ class App:
             tracer,
         )
 
-    def _build_ingest(self, stack: DeliveryStack) -> Ingest:
+    def _build_ingest(self, stack: DeliveryStack) -> tuple[Ingest, StorageQuota]:
         settings = self._settings
-        return Ingest(
+        quota = _build_storage_quota(settings)
+        ingest = Ingest(
             self.database,
             stack.sequencer,
             waiting_records_max=settings.ingest_waiting_records_max,
@@ -236,11 +237,10 @@ class App:
             wake=stack.engine.wake if settings.delivery else lambda channels, slot: None,
             budgets=stack.budgets,
             on_deferred=self._deferred_matching.notify,
-            storage_quota=StorageQuota(
-                settings.stored_records_per_group_max, settings.stored_bytes_per_group_max
-            ),
+            storage_quota=quota,
             on_unknown=self._unknown_devices.note_posted,
         )
+        return ingest, quota
 
     def _build_network_callbacks(
         self, egress: Egress, rate_limiter: RateLimiter | None
@@ -430,6 +430,9 @@ class App:
                 may_finish=True,
             ),
         ]
+        if self._storage_quota.per_owner.are_set:
+            watch = partial(self._storage_quota.watch_owners, database)
+            tasks.append(BackgroundTask("storage quota", watch))
         watchdog_s = systemd.get_watchdog_interval_s()
         if watchdog_s is not None:
             tasks.append(BackgroundTask("watchdog", partial(notify_watchdog, watchdog_s)))
@@ -440,6 +443,13 @@ class App:
         if self._otel is not None:
             tasks.append(build_otel_task(self._otel, self._collect_metrics))
         return tasks
+
+
+def _build_storage_quota(settings: Settings) -> StorageQuota:
+    return StorageQuota(
+        Limits("group", settings.stored_records_per_group_max, settings.stored_bytes_per_group_max),
+        Limits("owner", settings.stored_records_per_owner_max, settings.stored_bytes_per_owner_max),
+    )
 
 
 def _build_handler_settings(

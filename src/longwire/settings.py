@@ -335,6 +335,14 @@ class Settings:
     stored_bytes_per_group_max: int = _setting(
         0, "maximum bytes of a group's stored records; 0 for no limit", minimum=0
     )
+    stored_records_per_owner_max: int = _setting(
+        0,
+        "maximum stored records of all groups that a user has created; 0 for no limit",
+        minimum=0,
+    )
+    stored_bytes_per_owner_max: int = _setting(
+        0, "maximum bytes of these records; 0 for no limit", minimum=0
+    )
     # --- delivery ---
     delivery: bool = _setting(
         True, "run the delivery engine in serve; off if `longwire deliver` runs it"

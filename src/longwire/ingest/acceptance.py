@@ -34,6 +34,7 @@ def build_rows(
     """The result of each request if all of its records are new, and its rows."""
     access.load_group_paths(tx, {device.group_id for device in devices.values()})
     permissions = _PermissionCache(tx)
+    quota = storage_quota.open_commit(tx) if storage_quota.is_set else None
     results: IngestResults = []
     rows_by_request: list[list[RecordRow]] = []
     for request in requests:
@@ -48,14 +49,14 @@ def build_rows(
             error = _explain_rejection(request, devices, permissions)
         elif _is_stale(request, devices):
             error = StaleDevice()
-        elif storage_quota.is_set:
-            error = storage_quota.find_excess(tx, {device.group_number for device in senders})
         if error is None and senders is not None:
             source = request.source
             rows = [
                 _row(item, device, next(seqs), source)
                 for item, device in zip(request.items, senders, strict=True)
             ]
+            if quota is not None and (error := quota.find_excess(rows)) is not None:
+                rows = []
         results.append(error or IngestResult([row.encoded.body for row in rows], 0))
         rows_by_request.append(rows)
     return results, rows_by_request

@@ -61,6 +61,8 @@ def store_requests(
     if any(request.span is not None for request in requests):
         _continue_spans(tx, requests, rows)
     fresh = _insert_new(tx, rows)
+    if storage_quota.is_set:
+        storage_quota.count(fresh)
     messages = list_new_messages(requests, rows, fresh)
     changed_counts, gaps = follow_frame_counters(tx, messages, counts)
     matched = matching.match_records(tx, fresh, devices.values(), allowance)

@@ -81,6 +81,20 @@ from erasure
 where device_number = any(:numbers)
 """
 
+GET_OWNER = """
+select quota_user_id
+from device_group
+where id = :home
+"""
+
+# Of all groups that count for the quota of a user.
+GET_OF_OWNER = """
+select coalesce(sum(s.records), 0), coalesce(sum(s.characters), 0)
+from device_group g
+join group_storage s on s.group_id = g.id
+where g.quota_user_id = :owner
+"""
+
 GET = """
 select coalesce(sum(records), 0), coalesce(sum(characters), 0)
 from group_storage
@@ -152,4 +166,16 @@ def _subtract(tx: Tx, gone: Sequence[tuple[int, int, int]]) -> None:
 def get(tx: Tx, group_number: int) -> tuple[int, int]:
     """(records, characters) of a group."""
     records, characters = tx.fetch_raw(GET, {"home": group_number})[0]
+    return int(records), int(characters)
+
+
+def get_owner(tx: Tx, group_number: int) -> str:
+    """Whose quota a group counts for."""
+    found = tx.fetch_raw(GET_OWNER, {"home": group_number})
+    return str(found[0][0]) if found else ""
+
+
+def get_of_owner(tx: Tx, owner_id: str) -> tuple[int, int]:
+    """(records, characters) of all groups that count for the quota of a user."""
+    records, characters = tx.fetch_raw(GET_OF_OWNER, {"owner": owner_id})[0]
     return int(records), int(characters)

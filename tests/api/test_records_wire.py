@@ -477,3 +477,11 @@ def test_the_error_response_to_a_record_carries_the_request_id(world: World) -> 
         for body in ({}, record_of("dev_none", kind)):
             answer = ada.request("POST", f"/device/{kind}", json=body, headers=headers)
             assert answer.json()["requestId"] == answer.headers["x-request-id"] == "mine/7"
+
+
+def test_an_error_names_the_payload_as_requests_do(world: World) -> None:
+    ada = world.person()
+    record = record_of(ada.device(ada.group()))
+    del record["__raw"]
+    refused(ada.post("/device/data", record), 400, "__raw")
+    refused(ada.post("/device/data/batch", {"items": [record]}), 400, "items[0].__raw")

@@ -681,3 +681,30 @@ def test_a_group_has_a_limited_number_of_jobs_and_they_run_in_order(
 
 def postponed(*arguments: Any) -> Any:
     raise StepPostponed
+
+
+@pytest.mark.parametrize("kind", ["tag", "delete", "transfer"])
+def test_an_undo_leaves_out_a_subgroup_that_has_left_and_says_so(
+    world: World, ada: Person, home: str, kind: str
+) -> None:
+    """It undoes the others, and the rest once the subgroup is back."""
+    bob, eve = world.person("bob"), world.person("eve")
+    ada.invite(bob, home, "manager")  # and so below, as long as it is below
+    left, target = ada.group("left", parent=home), ada.group("target", parent=home)
+    stays, leaves = ada.device(home), ada.device(left)
+    parameters: Values = {"tag": {"addTags": ["x"]}, "transfer": {"toGroupId": target}}.get(
+        kind, {}
+    )
+    job = start(bob, home, kind, filter={"subgroups": True}, parameters=parameters)
+    assert counts(succeeded(bob, job)) == (2, 2, 0, 0)
+
+    ok(world.operator.put("/group", {"groupId": left, "parent": eve.group("other")}))
+    undone = undo(bob, job)
+    assert undone["state"] == "succeeded"
+    assert counts(undone) == (2, 1, 1, 0)
+    assert items_of(bob, undone) == [(leaves, "skipped", "gone")]
+    assert ids_in(ada, home) == [stays]
+
+    ok(world.operator.put("/group", {"groupId": left, "parent": home}))
+    assert counts(undo(bob, job)) == (1, 1, 0, 0)
+    assert ids_in(ada, left) == [leaves]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwire.delivery.channels import DispatchContext
+from longwire.errors import NotAllowed, NotFound
 from longwire.fleet import device_types, devices
 from longwire.fleet.devices import BulkChange
 from longwire.identity import access
@@ -27,6 +28,7 @@ from longwire.jobs.tasks import (
     ReplayTask,
     ResendTask,
     TagTask,
+    Task,
     TransferTask,
     TypeTask,
     UndoTask,
@@ -48,6 +50,7 @@ TOO_MANY_TAGS = "too_many_tags"
 CHANGED_MEANWHILE = "changed_meanwhile"
 ORIGINAL_ID_TAKEN = "original_id_taken"
 TYPE_GONE = "type_gone"
+NOT_ALLOWED = "not_allowed"  # in a group that has left the tree, or a role has changed
 NOT_KEPT = "not_kept"  # there was no room for the old values
 
 
@@ -248,7 +251,10 @@ def _run_undo_step(tx: Tx, actor: Actor, job: Job, task: UndoTask) -> StepResult
         by_group.setdefault(each.group_id, []).append(each)
     undone_task = decode_task(undone)
     for group_id, group in by_group.items():
-        if isinstance(undone_task, DeleteTask):
+        code = _find_obstacle(tx, actor, group_id, undone_task)
+        if code is not None:
+            results += [_skipped(each.item.object_id, code) for each in group]
+        elif isinstance(undone_task, DeleteTask):
             results += _restore(tx, actor, group_id, group)
         elif isinstance(undone_task, TransferTask):
             results += _transfer_back(tx, actor, group_id, undone_task.to_group_id, group)
@@ -261,6 +267,20 @@ def _run_undo_step(tx: Tx, actor: Actor, job: Job, task: UndoTask) -> StepResult
         count_items(results),
         [each.item.number for each in items if each.item.object_id in changed],
     )
+
+
+def _find_obstacle(tx: Tx, actor: Actor, group_id: str, undone: Task) -> str | None:
+    """Why nothing of a group can be undone: it may have left the tree since, or be deleted."""
+    permission = "device.create"  # where they go back to
+    if not isinstance(undone, TransferTask):
+        permission = PERMISSIONS[type(undone)]
+    try:
+        access.authorize(tx, actor, permission, group_id)
+    except NotFound:
+        return GONE
+    except NotAllowed:
+        return NOT_ALLOWED
+    return None
 
 
 def _after(job: Job) -> tuple[int | str, ...] | None:

@@ -196,4 +196,5 @@ def _field_error(field: str, message: str, field_locations: FieldLocations | Non
 
 
 def _camel(name: str) -> str:
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
+    """Of words with underscores between them; those in front, as of `__raw`, belong to the name."""
+    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda match: match[1].upper(), name)

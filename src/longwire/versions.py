@@ -1,11 +1,31 @@
-"""The version of an object is the millisecond of its last update; clients may not have more digits.
+"""What updates of all objects have in common: versions, and texts that may be removed.
+
+The version of an object is the millisecond of its last update; clients may not have more digits.
 
 An update that names the version it is based on is refused if there is another by now.
 """
 
+from enum import Enum
+
 from longwire.clock import MILLISECOND, Moment
 from longwire.dates import format_date
 from longwire.errors import ChangedMeanwhile
+
+
+class Removal(Enum):
+    """In an update: the field is to have no value."""
+
+    REMOVED = "removed"
+
+
+REMOVED = Removal.REMOVED
+NewText = str | Removal | None  # None leaves it as it is
+
+
+def update_text(new: NewText, current: str | None) -> str | None:
+    if isinstance(new, Removal):
+        return None
+    return current if new is None else new
 
 
 def require_version(updated_at: Moment, expected: Moment | None) -> None:

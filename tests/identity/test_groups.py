@@ -396,7 +396,7 @@ def test_omitted_fields_stay_unchanged(world: World) -> None:
         ({"tags": ["a", "b", "a"]}, {"tags": ["a", "b", "a"]}),
         ({"tags": []}, {"tags": []}),
         ({"roleId": "viewer"}, {"defaultRole": "viewer"}),
-        ({"name": None, "description": None, "tags": None, "parent": None}, {}),
+        ({"tags": None, "roleId": None, "ownerId": None}, {}),
         ({}, {}),
         ({"id": "1", "token": "x", "createdBy": "x", "numberOfDevices": 3, "role": {}}, {}),
     ]:

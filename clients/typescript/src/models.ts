@@ -56,7 +56,7 @@ export interface AppClientChange {
   newName: string;
   /** The id of the group. */
   groupId: string;
-  /** Empty for the group's default role. */
+  /** Empty or null for the group's default role. */
   roleId?: string;
   /** The `updatedAt` that the update is based on; 409 if there is another by now. */
   ifUpdatedAt?: When;

@@ -601,7 +601,7 @@ export class AppClientsNoun extends Noun {
    *
    * - `groupId`: The id of the group.
    *
-   * - `roleId`: Empty for the group's default role.
+   * - `roleId`: Empty or null for the group's default role.
    *
    * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
    *
@@ -1807,9 +1807,9 @@ export class ConnectorsNoun extends Noun {
   /**
    * Update a connector.
    *
-   * Members left out are unchanged; an empty `messageFilter` or `retryPolicy` removes it. A mask
-   * in `params` keeps the secret. While the connector is disabled, no new deliveries are created,
-   * and queued ones are held.
+   * Members left out are unchanged; null removes `name`, `description`, `messageFilter` and
+   * `retryPolicy`, of the last two an empty string, too. A mask in `params` keeps the secret.
+   * While the connector is disabled, no new deliveries are created, and queued ones are held.
    *
    * - `groupId`: The id of the group.
    *
@@ -2248,9 +2248,9 @@ export class NotificationsNoun extends Noun {
   /**
    * Update a notification.
    *
-   * Members left out are unchanged; an empty `deviceId`, `reason` or `schedule` removes it. A mask
-   * in `params` keeps the secret. A new `reason` or geofence resets the trigger state; otherwise
-   * nothing is sent again.
+   * Members left out are unchanged; null removes `name`, `description`, `deviceId`, `reason` and
+   * `schedule`, of the last three an empty string, too. A mask in `params` keeps the secret. A new
+   * `reason` or geofence resets the trigger state; otherwise nothing is sent again.
    *
    * - `groupId`: The id of the group.
    *

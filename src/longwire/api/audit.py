@@ -100,6 +100,11 @@ class _Changes(msgspec.Struct):
 
 
 _OF_CHANNELS = ("connector.", "notification.")
+_POLICY_MEMBERS = {
+    "storing_duration": "data_failure_policy",
+    "retry_delay": "retry_policy",
+    "max_retry": "retry_policy",
+}
 
 _changes = msgspec.json.Decoder(_Changes)
 
@@ -128,12 +133,27 @@ def entry_wire(entry: AuditEntryValue) -> AuditEntry:
 
 
 def _wire_fields(action: str, fields: dict[str, Any] | None) -> dict[str, Any] | None:
-    if not fields:
-        return None
-    if action.startswith(_OF_CHANNELS) and isinstance(fields.get("params"), str):
-        # Releases before 0.3 have logged URLs as they are.
-        fields["params"] = mask_url_member(fields["params"])
-    return {_wire_name(name): value for name, value in fields.items()}
+    if fields and action.startswith(_OF_CHANNELS):
+        fields = _channel_fields(fields)
+    return {_wire_name(name): value for name, value in fields.items()} if fields else None
+
+
+def _channel_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Those of a connector or notification, as requests have them.
+
+    Releases before 0.3 have logged the members of policies on their own, and URLs as they are.
+    """
+    shown = {name: value for name, value in fields.items() if name not in _POLICY_MEMBERS}
+    shown.pop("subgroups", None)  # which is in the parameters, too
+    if isinstance(shown.get("params"), str):
+        shown["params"] = mask_url_member(shown["params"])
+    for member in _POLICY_MEMBERS.keys() & fields.keys():
+        policy = shown.setdefault(_POLICY_MEMBERS[member], {})
+        policy[member] = fields[member]
+    for name in set(_POLICY_MEMBERS.values()) & shown.keys():
+        policy = {_wire_name(member): value for member, value in (shown[name] or {}).items()}
+        shown[name] = policy if any(value is not None for value in policy.values()) else None
+    return shown
 
 
 def _wire_name(name: str) -> str:

@@ -12,7 +12,7 @@ from longwire.delivery.channel_owners import OwnerKind
 from longwire.delivery.destinations import parameters
 from longwire.errors import not_found
 from longwire.model import Channel, ChannelOwner
-from longwire.web.fields import Body, Count, DateText, Reply
+from longwire.web.fields import Body, Count, DateText, Reply, parse_removable
 from longwire.web.routing import RequestContext
 from longwire.web.validation import decode_text
 
@@ -56,7 +56,7 @@ class FilterFailing(Reply, kw_only=True):
 E = TypeVar("E", bound=ChannelError)
 
 
-_DRAFT_MEMBERS = ("params", "type", "name", "description", "device_types", "tags")
+_DRAFT_MEMBERS = ("params", "type", "device_types", "tags")
 
 
 def draft_fields(body: Body) -> dict[str, Any]:
@@ -64,6 +64,8 @@ def draft_fields(body: Body) -> dict[str, Any]:
     shared = msgspec.structs.asdict(body)
     return {
         **{name: shared[name] for name in _DRAFT_MEMBERS},
+        "name": parse_removable(shared["name"]),
+        "description": parse_removable(shared["description"]),
         "is_enabled": shared["enabled"],
         "if_updated_at": parse_version(shared.get("if_updated_at")),
     }

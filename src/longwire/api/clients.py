@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, field
 
 from longwire.api.types import (
     CHANGED_MEANWHILE,
@@ -16,7 +16,17 @@ from longwire.api.types import (
 from longwire.clock import SECOND
 from longwire.dates import format_date, to_epoch_seconds
 from longwire.identity import clients
-from longwire.web.fields import Body, DateText, Id, Name, Query, Reply, Text
+from longwire.web.fields import (
+    Body,
+    Clearable,
+    DateText,
+    Id,
+    Name,
+    Query,
+    Reply,
+    Text,
+    parse_clearable,
+)
 from longwire.web.routing import RequestContext, Route
 
 RoleId = Annotated[
@@ -91,10 +101,11 @@ class AppClientChange(Body):
     name: Name
     new_name: Name
     group_id: GroupId
-    role_id: (
-        Annotated[str, Meta(max_length=128, description="Empty for the group's default role.")]
-        | None
-    ) = None
+    role_id: Clearable[
+        Annotated[
+            str, Meta(max_length=128, description="Empty or null for the group's default role.")
+        ]
+    ] = UNSET
     if_updated_at: IfUpdatedAt | None = None
 
 
@@ -175,7 +186,7 @@ def update_client(context: RequestContext, body: AppClientChange) -> UpdateGroup
         body.group_id,
         body.name,
         body.new_name,
-        role_id=body.role_id,
+        role_id=parse_clearable(body.role_id),
         if_updated_at=parse_version(body.if_updated_at),
     )
     return UpdateGroupAppClient(

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from longwire.api.channels import (
     ChannelError,
@@ -37,6 +37,7 @@ from longwire.store.delivery_history import DeliveryEvent
 from longwire.store.delivery_states import DeliveryState
 from longwire.web.fields import (
     Body,
+    Clearable,
     Count,
     DateQuery,
     DateText,
@@ -46,6 +47,7 @@ from longwire.web.fields import (
     Query,
     Reply,
     Text,
+    parse_clearable,
     words,
 )
 from longwire.web.page_tokens import paginate_names
@@ -248,14 +250,14 @@ class UpdateConnectorInput(Body, kw_only=True):
     connector_id: Id
     group_id: GroupId
     params: ConnectorParams | None = None
-    name: Name | None = None
-    description: Text | None = None
+    name: Clearable[Name] = UNSET
+    description: Clearable[Text] = UNSET
     type: ConnectorTypeName | None = None
     device_types: DeviceTypeNames | None = None
     device_ids: DeviceIds | None = None
-    message_filter: Filter | None = None
+    message_filter: Clearable[Filter] = UNSET
     data_failure_policy: DataFailurePolicyInput | None = None
-    retry_policy: RetryPolicyChange | None = None
+    retry_policy: Clearable[RetryPolicyChange] = UNSET
     format: FormatName | None = None
     enabled: bool | None = None
     tags: Tags | None = None
@@ -353,17 +355,19 @@ def connector_draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.C
     return connectors.ConnectorDraft(
         **draft_fields(body),
         device_ids=body.device_ids,
-        message_filter=body.message_filter,
+        message_filter=parse_clearable(body.message_filter),
         format=body.format,
         storing_s=storing.storing_duration if storing else None,
         retry=_retry_draft(body.retry_policy),
     )
 
 
-def _retry_draft(given: RetryPolicyInput | str | None) -> connectors.Retry | None:
-    if isinstance(given, str):
-        return connectors.RETRY_DEFAULT
-    return None if given is None else (given.retry_delay, given.max_retry)
+def _retry_draft(given: Clearable[RetryPolicyInput | str]) -> connectors.Retry | None:
+    if given is UNSET:
+        return None
+    if isinstance(given, RetryPolicyInput):
+        return given.retry_delay, given.max_retry
+    return connectors.RETRY_DEFAULT
 
 
 # --- operations ---
@@ -402,7 +406,8 @@ def create_connector(context: RequestContext, body: ConnectorInput) -> Connector
 def update_connector(context: RequestContext, body: UpdateConnectorInput) -> Connector:
     """Update a connector.
 
-    Members left out are unchanged; an empty `messageFilter` or `retryPolicy` removes it. A mask in
+    Members left out are unchanged; null removes `name`, `description`, `messageFilter` and
+    `retryPolicy`, of the last two an empty string, too. A mask in
     `params` keeps the secret. While the connector is disabled, no new deliveries are created, and
     queued ones are held.
     """

@@ -24,7 +24,7 @@ last page has none. Every error has the same body and names every invalid field 
 response carries `X-Request-Id`, which identifies the request in the logs.
 
 Members without a value are left out of responses. A member of a request that may be left out may
-also be `null`, which means the same."""
+also be `null`, which means the same, unless the operation says that null removes it."""
 
 _TAGS = {
     "Tokens": "Getting, revoking and introspecting access tokens.",

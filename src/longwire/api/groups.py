@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, field
 from msgspec.structs import asdict, replace
 
 from longwire.api.roles import Role, role_wire
@@ -22,7 +22,21 @@ from longwire.delivery import invitations
 from longwire.delivery.invitations import InvitationMailStatus
 from longwire.identity import group_deletions, groups
 from longwire.identity.groups import GroupView, MembershipView
-from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text, words
+from longwire.web.fields import (
+    Body,
+    Clearable,
+    Count,
+    DateText,
+    Id,
+    Name,
+    Paged,
+    Query,
+    Reply,
+    Text,
+    parse_clearable,
+    parse_removable,
+    words,
+)
 from longwire.web.routing import OWN, RequestContext, Route
 
 
@@ -195,15 +209,15 @@ class GroupChange(Body):
     owner_id: (
         Annotated[Id, Meta(description="A member; only the owner can transfer ownership.")] | None
     ) = None
-    name: Name | None = None
+    name: Clearable[Name] = UNSET
     role_id: Annotated[Id, Meta(description="The new default role.")] | None = None
-    description: Text | None = None
-    parent_id: (
+    description: Clearable[Text] = UNSET
+    parent_id: Clearable[
         Annotated[
-            str, Meta(max_length=128, description='The new parent; "" makes it a root group.')
+            str,
+            Meta(max_length=128, description='The new parent; "" or null makes it a root group.'),
         ]
-        | None
-    ) = field(default=None, name="parent")
+    ] = field(default=UNSET, name="parent")
     tags: Tags | None = None
     if_updated_at: IfUpdatedAt | None = None
 
@@ -349,12 +363,12 @@ def update_group(context: RequestContext, body: GroupChange) -> Group:
     ownership, `roleId` sets the default role.
     """
     update = groups.GroupUpdate(
-        name=body.name,
-        description=body.description,
+        name=parse_removable(body.name),
+        description=parse_removable(body.description),
         tags=body.tags,
         owner_id=body.owner_id,
         role_id=body.role_id,
-        parent_id=body.parent_id,
+        parent_id=parse_clearable(body.parent_id),
         if_updated_at=parse_version(body.if_updated_at),
     )
     return group_wire(groups.update(context.tx, context.actor, body.group_id, update))

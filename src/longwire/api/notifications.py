@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, field
 
 from longwire.api.channels import (
     ChannelError,
@@ -28,7 +28,19 @@ from longwire.notifications import notifications, rules, schedules
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import SendingConfig
-from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text
+from longwire.web.fields import (
+    Body,
+    Clearable,
+    Count,
+    DateText,
+    Id,
+    Name,
+    Paged,
+    Query,
+    Reply,
+    Text,
+    parse_clearable,
+)
 from longwire.web.page_tokens import paginate_names
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 from longwire.web.validation import decode_text
@@ -153,12 +165,12 @@ class UpdateNotificationInput(Body, kw_only=True):
     notification_id: NotificationId
     group_id: GroupId
     params: NotificationParams | None = None
-    name: Name | None = None
-    description: Text | None = None
+    name: Clearable[Name] = UNSET
+    description: Clearable[Text] = UNSET
     type: NotificationTypeName | None = None
-    device_id: DeviceIdFilter | None = None
-    reason: Reason | None = None
-    schedule: ScheduleIn | None = None
+    device_id: Clearable[DeviceIdFilter] = UNSET
+    reason: Clearable[Reason] = UNSET
+    schedule: Clearable[ScheduleIn] = UNSET
     enabled: bool | None = None
     device_types: DeviceTypeNames | None = None
     tags: Tags | None = None
@@ -231,16 +243,18 @@ def _draft(
 ) -> notifications.NotificationDraft:
     return notifications.NotificationDraft(
         **draft_fields(body),
-        device_id=body.device_id,
-        reason=body.reason,
+        device_id=parse_clearable(body.device_id),
+        reason=parse_clearable(body.reason),
         schedule=_schedule_text(context, body.schedule),
     )
 
 
-def _schedule_text(context: RequestContext, given: Schedule | str | None) -> str | None:
+def _schedule_text(context: RequestContext, given: Clearable[Schedule | str]) -> str | None:
     """The stored form; empty to remove it."""
+    if given is UNSET:
+        return None
     if not given:
-        return given if isinstance(given, str) else None
+        return ""
     if isinstance(given, str):
         given = decode_text("schedule", given, Schedule, context.limits)
     return schedules.encode_schedule(given)
@@ -285,9 +299,9 @@ def create_notification(context: RequestContext, body: NotificationInput) -> Not
 def update_notification(context: RequestContext, body: UpdateNotificationInput) -> Notification:
     """Update a notification.
 
-    Members left out are unchanged; an empty `deviceId`, `reason` or `schedule` removes it. A mask
-    in `params` keeps the secret. A new `reason` or geofence resets the trigger state; otherwise
-    nothing is sent again.
+    Members left out are unchanged; null removes `name`, `description`, `deviceId`, `reason` and
+    `schedule`, of the last three an empty string, too. A mask in `params` keeps the secret. A new
+    `reason` or geofence resets the trigger state; otherwise nothing is sent again.
     """
     return notification_wire(
         notifications.update_notification(

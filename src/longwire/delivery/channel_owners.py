@@ -17,28 +17,38 @@ from longwire.delivery.egress import Egress
 from longwire.errors import BadInput, FieldError, LongwireError, not_found
 from longwire.identity import access
 from longwire.ids import new_id
-from longwire.model import Actor, Channel, ChannelOwner, ChannelPurpose, Page, PageRequest
+from longwire.model import (
+    Actor,
+    Channel,
+    ChannelOwner,
+    ChannelPurpose,
+    Page,
+    PageRequest,
+)
 from longwire.store import audit, locks, reporting_devices
 from longwire.store import channels as store_channels
 from longwire.store import device_types as store_device_types
 from longwire.store.audit import MaskedText
 from longwire.store.channel_owners import OwnerTable
 from longwire.store.database import Tx
-from longwire.versions import next_version, require_version
+from longwire.versions import NewText, next_version, require_version, update_text
 
 _POLICY = ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S)
-# The channel itself, and what changes with every message.
-_NOT_AUDITED = ("channel", "fired_at", "sent_at")
+# The channel itself, what is in its parameters as well, and what changes with every message.
+_NOT_AUDITED = ("channel", "subgroups", "fired_at", "sent_at")
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelDraft:
-    """What drafts of connectors and notifications share; None leaves a field as it is."""
+    """What drafts of connectors and notifications share.
+
+    None leaves a field as it is; an empty text removes it, but for names and descriptions.
+    """
 
     params: str | None = None
     type: str | None = None
-    name: str | None = None
-    description: str | None = None
+    name: NewText = None
+    description: NewText = None
     device_types: Sequence[str] | None = None
     is_enabled: bool | None = None
     tags: Sequence[str] | None = None
@@ -91,6 +101,7 @@ class OwnerKind(Generic[Owner, P]):
     store: OwnerTable[Owner]
     types: Collection[str]
     get_params_type: Callable[[str], type[P]]
+    audit_policies: Callable[[Channel], audit.Fields]  # those of the channel that users configure
 
     # --- get and list ---
 
@@ -233,7 +244,7 @@ class OwnerKind(Generic[Owner, P]):
         )
 
     def _audited(self, tx: Tx, owner: Owner) -> audit.Fields:
-        """What users configure, without its secrets."""
+        """What users configure, as they configure it, without its secrets."""
         channel = owner.channel
         text = channels.unseal_params(tx, channel)
         shown = parameters.mask_secrets(self.get_params_type(channel.type), text)
@@ -243,9 +254,7 @@ class OwnerKind(Generic[Owner, P]):
             "type": channel.type,
             "params": MaskedText(text, shown),
             "enabled": channel.is_enabled,
-            "storing_duration": channel.storing_s,
-            "retry_delay": channel.retry_delay_s,
-            "max_retry": channel.retries_max,
+            **self.audit_policies(channel),
         }
 
     def _lock(self, tx: Tx, actor: Actor, group_id: str, owner_id: str) -> Owner:
@@ -335,8 +344,8 @@ def _merge(owner: Owner, draft: ChannelDraft) -> Owner:
     return replace(
         owner,
         channel=channel,
-        name=updated(draft.name, owner.name),
-        description=updated(draft.description, owner.description),
+        name=update_text(draft.name, owner.name),
+        description=update_text(draft.description, owner.description),
         device_types=updated_unique(draft.device_types, owner.device_types),
         tags=owner.tags if draft.tags is None else tuple(draft.tags),
     )
@@ -368,6 +377,11 @@ def check_devices(tx: Tx, ids: Mapping[str, str], group_ids: Collection[str]) ->
 def updated(new: T | None, current: T) -> T:
     """The new value, or the current one where the draft has none."""
     return current if new is None else new
+
+
+def updated_text(new: str | None, current: str | None) -> str | None:
+    """The same for a text that an empty one removes."""
+    return current if new is None else new or None
 
 
 def updated_unique(new: Sequence[str] | None, current: tuple[str, ...]) -> tuple[str, ...]:

@@ -23,16 +23,26 @@ from longwire.delivery.egress import Egress
 from longwire.delivery.formats import FORMATS
 from longwire.errors import FieldError
 from longwire.identity import access
-from longwire.model import Actor, ChannelPurpose, Connector, Page, PageRequest
+from longwire.model import Actor, Channel, ChannelPurpose, Connector, Page, PageRequest
 from longwire.quotas import Quotas
+from longwire.store import audit, delivery_history, locks, overviews
 from longwire.store import channels as store_channels
 from longwire.store import dead_letters as store_dead_letters
-from longwire.store import delivery_history, locks, overviews
 from longwire.store import groups as store_groups
 from longwire.store.connectors import CONNECTORS, sum_settings
 from longwire.store.database import Tx
 from longwire.store.delivery_history import DeliveryEvent
 from longwire.store.delivery_states import DeliveryState
+
+
+def _audit_policies(channel: Channel) -> audit.Fields:
+    has_retries = channel.retries_max is not None
+    retry = {"retry_delay": channel.retry_delay_s, "max_retry": channel.retries_max}
+    return {
+        "data_failure_policy": {"storing_duration": channel.storing_s},
+        "retry_policy": retry if has_retries else None,
+    }
+
 
 KIND = OwnerKind(
     ChannelPurpose.CONNECTOR,
@@ -42,6 +52,7 @@ KIND = OwnerKind(
     CONNECTORS,
     catalogue.TYPES,
     catalogue.get_params_type,
+    _audit_policies,
 )
 
 ParseParams = Callable[[type[DestinationParams], str], DestinationParams]

@@ -15,13 +15,22 @@ from longwire.errors import (
 from longwire.identity import access, roles, sessions, users
 from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.ids import new_group_id, new_secret
-from longwire.model import Actor, Group, Membership, Page, PageRequest, Role, Scope, User
+from longwire.model import (
+    Actor,
+    Group,
+    Membership,
+    Page,
+    PageRequest,
+    Role,
+    Scope,
+    User,
+)
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import audit, cache_epochs, request_owners
 from longwire.store import device_reports as store_reports
 from longwire.store import groups as store
 from longwire.store.database import Tx
-from longwire.versions import next_version, require_version
+from longwire.versions import NewText, next_version, require_version, update_text
 
 LEVELS_MAX = 16
 
@@ -61,8 +70,8 @@ class MemberView:
 class GroupUpdate:
     """The fields to update; None leaves a field unchanged."""
 
-    name: str | None = None
-    description: str | None = None
+    name: NewText = None
+    description: NewText = None
     tags: Sequence[str] | None = None
     owner_id: str | None = None
     role_id: str | None = None
@@ -199,8 +208,8 @@ def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupVi
     require_version(group.updated_at, changes.if_updated_at)
     changed = replace(
         group,
-        name=group.name if changes.name is None else changes.name,
-        description=group.description if changes.description is None else changes.description,
+        name=update_text(changes.name, group.name),
+        description=update_text(changes.description, group.description),
         tags=group.tags if changes.tags is None else tuple(changes.tags),
         owner_id=_validate_new_owner(tx, actor, scope, group, changes.owner_id),
         default_role_id=_validate_new_default_role(tx, actor, group, changes.role_id),

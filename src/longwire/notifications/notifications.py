@@ -11,6 +11,7 @@ from longwire.delivery.channel_owners import (
     OwnerView,
     check_device_types,
     check_devices,
+    updated_text,
 )
 from longwire.delivery.egress import Egress
 from longwire.errors import Conflict, FieldError
@@ -39,7 +40,7 @@ ParseNotificationParams = Callable[[type[Params], str], Params]
 
 @dataclass(frozen=True, slots=True)
 class NotificationDraft(ChannelDraft):
-    """A notification as requested; None leaves a field as it is, an empty text clears it."""
+    """A notification as requested."""
 
     device_id: str | None = None
     reason: str | None = None
@@ -172,7 +173,7 @@ def _check_draft(
     devices = {"device_id": draft.device_id} if draft.device_id else {}
     return [
         *_check_availability(draft, draft.type or notification.channel.type, config),
-        *_check_geofence(_updated_text(draft.reason, notification.reason), params),
+        *_check_geofence(updated_text(draft.reason, notification.reason), params),
         *check_device_types(tx, draft.device_types),
         *check_devices(tx, devices, [notification.group_id]),
     ]
@@ -181,14 +182,10 @@ def _check_draft(
 def _merge(notification: Notification, draft: NotificationDraft, params: Params) -> Notification:
     return replace(
         notification,
-        device_id=_updated_text(draft.device_id, notification.device_id),
-        reason=_updated_text(draft.reason, notification.reason),
-        schedule=_updated_text(draft.schedule, notification.schedule),
+        device_id=updated_text(draft.device_id, notification.device_id),
+        reason=updated_text(draft.reason, notification.reason),
+        schedule=updated_text(draft.schedule, notification.schedule),
     )
-
-
-def _updated_text(new: str | None, current: str | None) -> str | None:
-    return current if new is None else new or None
 
 
 def _check_availability(

@@ -41,6 +41,7 @@ KIND = OwnerKind(
     store.NOTIFICATIONS,
     catalogue.TYPES,
     catalogue.get_params_type,
+    lambda channel: {},  # users configure none
 )
 
 FENCED = (GEOFENCE_ENTER, GEOFENCE_EXIT)

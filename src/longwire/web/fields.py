@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from longwire.clock import Moment
 from longwire.dates import parse_date
 from longwire.errors import invalid_field
+from longwire.versions import REMOVED, NewText
 
 
 class Query(msgspec.Struct, kw_only=True, rename="camel"):
@@ -91,6 +92,24 @@ def parse_date_field(field: str, value: str | float) -> Moment:
         return parse_date(value)
     except ValueError as error:
         raise invalid_field(field, str(error)) from None
+
+
+T = TypeVar("T")
+
+# A member of an update that removes the value if it is null, and leaves it if it is left out.
+Clearable: TypeAlias = T | UnsetType | None
+
+
+def parse_clearable(given: Clearable[str]) -> str | None:
+    """None for what is left out, an empty text for what is to be removed."""
+    return None if given is UNSET else given or ""
+
+
+def parse_removable(given: Clearable[str]) -> NewText:
+    """The same for a text that may be empty."""
+    if given is UNSET:
+        return None
+    return REMOVED if given is None else given
 
 
 class Paged(Query):

@@ -104,7 +104,7 @@ class AppClientChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the group."""
 
     role_id: str | None = field(default=None, name="roleId")
-    """Empty for the group's default role."""
+    """Empty or null for the group's default role."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
     """The `updatedAt` that the update is based on; 409 if there is another by now."""

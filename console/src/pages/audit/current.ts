@@ -31,7 +31,8 @@ const LOADERS: Readonly<Record<Noun, (plan: UndoPlan) => Promise<Current>>> = {
   },
   connector: async ({ id, groupId }) => {
     const found = await read(api.GET("/connector", { params: { query: { connectorId: id, groupId } } }));
-    return { fields: { ...found, ...found.retryPolicy, storingDuration: found.dataFailurePolicy?.storingDuration }, updatedAt: found.updatedAt };
+    const dataFailurePolicy = { storingDuration: found.dataFailurePolicy?.storingDuration };
+    return { fields: { ...found, dataFailurePolicy }, updatedAt: found.updatedAt };
   },
   notification: async ({ id, groupId }) => {
     const found = await read(api.GET("/notification", { params: { query: { notificationId: id, groupId } } }));

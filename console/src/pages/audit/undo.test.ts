@@ -38,28 +38,30 @@ test.each<[string, object, object, [string, object][]]>([
   ["device.transfer", { groupId: "g" }, { groupId: "h" }, [["PUT /device/transfer", { deviceId: "x", groupId: "h", toGroupId: "g" }]]],
   [
     "connector.update",
-    { messageFilter: null, params: '{"url":"a"}', retryDelay: 30, storingDuration: 60, subgroups: false },
-    { messageFilter: "x > 8", params: '{"url":"b"}', retryDelay: 60, storingDuration: 90, subgroups: true },
+    { messageFilter: null, params: '{"url":"a"}', retryPolicy: { retryDelay: 30, maxRetry: 3 }, dataFailurePolicy: { storingDuration: 60 } },
+    { messageFilter: "x > 8", params: '{"url":"b"}', retryPolicy: null, dataFailurePolicy: { storingDuration: 90 } },
     [
       [
         "PUT /connector",
-        { connectorId: "x", groupId: "g", messageFilter: "", params: '{"url":"a"}', dataFailurePolicy: { storingDuration: 60 }, retryPolicy: { retryDelay: 30 } },
+        {
+          connectorId: "x",
+          groupId: "g",
+          messageFilter: null,
+          params: '{"url":"a"}',
+          retryPolicy: { retryDelay: 30, maxRetry: 3 },
+          dataFailurePolicy: { storingDuration: 60 },
+        },
       ],
     ],
   ],
-  [
-    "connector.update",
-    { retryDelay: null, maxRetry: null },
-    { retryDelay: 60, maxRetry: 3 },
-    [["PUT /connector", { connectorId: "x", groupId: "g", retryPolicy: "" }]],
-  ],
+  ["connector.update", { name: null, retryPolicy: null }, { name: "a", retryPolicy: { retryDelay: 60, maxRetry: 3 } }, [["PUT /connector", { connectorId: "x", groupId: "g", name: null, retryPolicy: null }]]],
   [
     "notification.update",
     { enabled: true, deviceId: null, schedule: null },
     { enabled: false, deviceId: "dev_1", schedule: '{"days":[1]}' },
-    [["PUT /notification", { notificationId: "x", groupId: "g", enabled: true, deviceId: "", schedule: "" }]],
+    [["PUT /notification", { notificationId: "x", groupId: "g", enabled: true, deviceId: null, schedule: null }]],
   ],
-  ["group.update", { name: "a", parent: null }, { name: "b", parent: "p" }, [["PUT /group", { groupId: "x", name: "a", parent: "" }]]],
+  ["group.update", { name: "a", parent: null }, { name: "b", parent: "p" }, [["PUT /group", { groupId: "x", name: "a", parent: null }]]],
   ["group.updateConfiguration", { policy: {} }, { policy: { a: 1 } }, [["PUT /group/configuration", { groupId: "x", policy: {} }]]],
   ["role.update", { permissions: ["a.b"] }, { permissions: ["a.b", "c.d"] }, [["PUT /role", { roleId: "x", groupId: "g", permissions: ["a.b"] }]]],
   ["member.update", { roleId: "viewer" }, { roleId: "manager" }, [["PUT /group/user", { userId: "x", groupId: "g", roleId: "viewer" }]]],
@@ -92,6 +94,7 @@ test("whatever else is in the log says why it cannot be undone", () => {
 test.each<[string, AuditEntry, RegExp]>([
   ["no fields", entry("device.update"), /nothing that is kept/],
   ["a secret", entry("connector.update", { params: '{"secret":"***"}' }, { params: '{ "secret": "***" }' }), /Only a secret/],
+  ["another URL", entry("connector.update", { params: '{"url":"https://a.example/********"}' }, { params: '{"url":"https://b.example/********"}' }), /only the host/],
   ["large fields", entry("device.update", {}, {}, { omittedFields: ["configuration"] }), /configuration/],
 ])("%s cannot be set back", (_name, given, reason) => {
   expect((undoOf(given) as { reason: string }).reason).toMatch(reason);
@@ -101,4 +104,14 @@ test("what somebody changed since is named, other fields do not matter", () => {
   const plan = undoOf(entry("device.update", { name: "a", tags: ["t"] }, { name: "b", tags: [] })) as UndoPlan;
   expect(changedSince(plan, { name: "b", tags: null, type: "x" })).toEqual([]);
   expect(changedSince(plan, { name: "c", tags: [] })).toEqual(["name"]);
+});
+
+test("what the log has masked is no change", () => {
+  const params = (url: string, secret: string, batch: number) => JSON.stringify({ url, secret, batch });
+  const masked = (host: string, batch: number) => params(`https://${host}/********`, "********", batch);
+  const plan = undoOf(entry("connector.update", { params: masked("a", 1) }, { params: masked("a", 2) })) as UndoPlan;
+  expect(plan.steps[0]?.body["params"]).toBe(masked("a", 1));
+  expect(changedSince(plan, { params: params("https://a/hook", "whsec_x", 2) })).toEqual([]);
+  expect(changedSince(plan, { params: params("https://b/hook", "whsec_x", 2) })).toEqual(["params"]);
+  expect(changedSince(plan, { params: params("https://a/hook", "whsec_x", 3) })).toEqual(["params"]);
 });

@@ -2,6 +2,7 @@
 // change has set them. Pure: what is to be sent, or why there is nothing.
 import type { Schemas } from "~/api/client";
 import type { Operation } from "~/api/permissions";
+import { MASK } from "~/pages/connectors/schema-form";
 import { isSame, type Fields } from "~/ui/diff-data";
 
 export type AuditEntry = Schemas["AuditEntry"];
@@ -45,15 +46,8 @@ const NO_UNDO: Readonly<Record<string, string>> = {
 
 const CREATED = /\.(create|add|invite|restore|accept)$/;
 
-// Texts that an empty text removes.
-function textOrEmpty(value: unknown): unknown {
-  return value ?? "";
-}
-
-function pick(fields: Fields, names: readonly string[], empty: readonly string[] = []): Fields {
-  return Object.fromEntries(
-    names.filter((name) => name in fields).map((name) => [name, empty.includes(name) ? textOrEmpty(fields[name]) : fields[name]]),
-  );
+function pick(fields: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(names.filter((name) => name in fields).map((name) => [name, fields[name]]));
 }
 
 function step(operation: Operation, body: Fields, isVersioned = true): UndoStep {
@@ -62,34 +56,15 @@ function step(operation: Operation, body: Fields, isVersioned = true): UndoStep 
 
 function deviceSteps(entry: AuditEntry, before: Fields): UndoStep[] {
   const keys = { deviceId: entry.objectId, groupId: entry.groupId };
-  const fields = pick(before, ["name", "configuration", "tags", "originalId", "network"]);
+  const { type, ...fields } = before;
   // A new type comes with its default configuration, so the old one is set after it.
-  const first = "type" in before ? [step("PUT /device/type", { ...keys, type: before["type"] })] : [];
+  const first = type === undefined ? [] : [step("PUT /device/type", { ...keys, type })];
   return [...first, ...(Object.keys(fields).length > 0 ? [step("PUT /device", { ...keys, ...fields })] : [])];
-}
-
-const CHANNEL_FIELDS = ["name", "description", "type", "params", "enabled", "deviceTypes", "tags"];
-const CHANNEL_TEXTS = ["name", "description"];
-
-function connectorSteps(entry: AuditEntry, before: Fields): UndoStep[] {
-  const names = [...CHANNEL_FIELDS, "deviceIds", "messageFilter", "format"];
-  const body: Record<string, unknown> = pick(before, names, [...CHANNEL_TEXTS, "messageFilter"]);
-  if ("storingDuration" in before) body["dataFailurePolicy"] = { storingDuration: before["storingDuration"] ?? 0 };
-  if ("retryDelay" in before || "maxRetry" in before) {
-    // A part that did not change is left out, and the service keeps it.
-    const isNone = before["retryDelay"] === null && before["maxRetry"] === null;
-    body["retryPolicy"] = isNone ? "" : pick(before, ["retryDelay", "maxRetry"]);
-  }
-  return [step("PUT /connector", { connectorId: entry.objectId, groupId: entry.groupId, ...body })];
-}
-
-function notificationSteps(entry: AuditEntry, before: Fields): UndoStep[] {
-  const body = pick(before, [...CHANNEL_FIELDS, "deviceId", "reason", "schedule"], [...CHANNEL_TEXTS, "deviceId", "reason", "schedule"]);
-  return [step("PUT /notification", { notificationId: entry.objectId, groupId: entry.groupId, ...body })];
 }
 
 type Builder = (entry: AuditEntry, before: Fields, after: Fields) => { noun: Noun; steps: UndoStep[] };
 
+// The audit log has fields as the operation takes them, so what was there before is a change.
 const BUILDERS: Readonly<Record<string, Builder>> = {
   "device.update": (entry, before) => ({ noun: "device", steps: deviceSteps(entry, before) }),
   "device.replaceHardware": (entry, before) => ({ noun: "device", steps: deviceSteps(entry, before) }),
@@ -97,29 +72,15 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
     noun: "device",
     steps: [step("PUT /device/transfer", { deviceId: entry.objectId, groupId: after["groupId"], toGroupId: before["groupId"] }, false)],
   }),
-  "connector.update": (entry, before) => ({ noun: "connector", steps: connectorSteps(entry, before) }),
-  "notification.update": (entry, before) => ({ noun: "notification", steps: notificationSteps(entry, before) }),
-  "group.update": (entry, before) => ({
-    noun: "group",
-    steps: [
-      step("PUT /group", {
-        groupId: entry.objectId,
-        ...pick(before, ["name", "description", "tags", "ownerId", "roleId", "parent"], ["name", "description", "parent"]),
-      }),
-    ],
+  "connector.update": (entry, before) => ({ noun: "connector", steps: [step("PUT /connector", { connectorId: entry.objectId, groupId: entry.groupId, ...before })] }),
+  "notification.update": (entry, before) => ({
+    noun: "notification",
+    steps: [step("PUT /notification", { notificationId: entry.objectId, groupId: entry.groupId, ...before })],
   }),
-  "group.updateConfiguration": (entry, before) => ({
-    noun: "policy",
-    steps: [step("PUT /group/configuration", { groupId: entry.objectId, policy: before["policy"] ?? {} })],
-  }),
-  "role.update": (entry, before) => ({
-    noun: "role",
-    steps: [step("PUT /role", { roleId: entry.objectId, groupId: entry.groupId, ...pick(before, ["name", "description", "permissions"], ["description"]) })],
-  }),
-  "member.update": (entry, before) => ({
-    noun: "member",
-    steps: [step("PUT /group/user", { userId: entry.objectId, groupId: entry.groupId, roleId: before["roleId"] })],
-  }),
+  "group.update": (entry, before) => ({ noun: "group", steps: [step("PUT /group", { groupId: entry.objectId, ...before })] }),
+  "group.updateConfiguration": (entry, before) => ({ noun: "policy", steps: [step("PUT /group/configuration", { groupId: entry.objectId, policy: before["policy"] ?? {} })] }),
+  "role.update": (entry, before) => ({ noun: "role", steps: [step("PUT /role", { roleId: entry.objectId, groupId: entry.groupId, ...before })] }),
+  "member.update": (entry, before) => ({ noun: "member", steps: [step("PUT /group/user", { userId: entry.objectId, groupId: entry.groupId, ...before })] }),
   "appClient.update": (entry, before, after) => ({
     noun: "appClient",
     steps: [
@@ -127,11 +88,17 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
         groupId: entry.groupId,
         name: after["name"] ?? entry.objectName,
         newName: before["name"] ?? entry.objectName,
-        ...pick(before, ["roleId"], ["roleId"]),
+        ...("roleId" in before ? { roleId: before["roleId"] ?? "" } : {}),
       }),
     ],
   }),
 };
+
+// Whether the URL before leads to another host, so that its masked rest cannot be that of the present one.
+function isOtherUrl(before: Fields, after: Fields): boolean {
+  const [was, is] = [paramsOf(before), paramsOf(after)].map((params) => (isFields(params) ? params["url"] : undefined));
+  return typeof was === "string" && was.endsWith(`/${MASK}`) && was !== is;
+}
 
 function reasonOf(entry: AuditEntry): string {
   const known = NO_UNDO[entry.action];
@@ -157,13 +124,35 @@ export function undoOf(entry: AuditEntry): UndoPlan | NoUndo {
   if (!before || !after) return { reason: "It changed nothing that is kept." };
   const changed = Object.keys(after).filter((name) => !isSame(before[name], after[name]));
   if (changed.length === 0) return { reason: "Only a secret was changed, and secrets are not kept." };
+  if (isOtherUrl(before, after)) return { reason: "The URL was changed, and of the one before only the host is kept." };
   const built = build(entry, pick(before, changed), pick(after, changed));
   return { noun: built.noun, id: entry.objectId, groupId: entry.groupId, expected: pick(after, changed), steps: built.steps };
 }
 
-// The fields that are not as the change has left them.
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// The present value, masked where the audit log has masked it.
+function maskLike(shown: unknown, present: unknown): unknown {
+  if (isFields(shown) && isFields(present)) return Object.fromEntries(Object.entries(present).map(([name, each]) => [name, maskLike(shown[name], each)]));
+  if (typeof shown !== "string" || typeof present !== "string") return present;
+  const isMasked = shown === MASK || (shown.endsWith(`/${MASK}`) && present.startsWith(shown.slice(0, -MASK.length)));
+  return isMasked ? shown : present;
+}
+
+function paramsOf(fields: Fields): unknown {
+  try {
+    return JSON.parse(String(fields["params"]));
+  } catch {
+    return fields["params"];
+  }
+}
+
+// The fields that are not as the change has left them. Secrets are not compared: the log does not have them.
 export function changedSince(plan: UndoPlan, current: Fields): string[] {
-  return Object.keys(plan.expected).filter((name) => name in current && !isSame(plan.expected[name], current[name]));
+  const present: Fields = "params" in plan.expected && "params" in current ? { ...current, params: maskLike(paramsOf(plan.expected), paramsOf(current)) } : current;
+  return Object.keys(plan.expected).filter((name) => name in present && !isSame(plan.expected[name], present[name]));
 }
 
 export function isPlan(answer: UndoPlan | NoUndo): answer is UndoPlan {

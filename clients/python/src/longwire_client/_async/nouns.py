@@ -2361,9 +2361,10 @@ class AsyncConnectors(_Noun):
     ) -> m.Connector:
         """Update a connector.
 
-        Members left out are unchanged; an empty `messageFilter` or `retryPolicy` removes it. A
-        mask in `params` keeps the secret. While the connector is disabled, no new deliveries
-        are created, and queued ones are held.
+        Members left out are unchanged; null removes `name`, `description`, `messageFilter` and
+        `retryPolicy`, of the last two an empty string, too. A mask in `params` keeps the
+        secret. While the connector is disabled, no new deliveries are created, and queued ones
+        are held.
 
         `PUT /connector`; needs `connector.write`.
         """
@@ -2940,9 +2941,10 @@ class AsyncNotifications(_Noun):
     ) -> m.Notification:
         """Update a notification.
 
-        Members left out are unchanged; an empty `deviceId`, `reason` or `schedule` removes it.
-        A mask in `params` keeps the secret. A new `reason` or geofence resets the trigger
-        state; otherwise nothing is sent again.
+        Members left out are unchanged; null removes `name`, `description`, `deviceId`, `reason`
+        and `schedule`, of the last three an empty string, too. A mask in `params` keeps the
+        secret. A new `reason` or geofence resets the trigger state; otherwise nothing is sent
+        again.
 
         `PUT /notification`; needs `notification.write`.
         """

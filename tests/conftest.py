@@ -7,7 +7,6 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
@@ -50,7 +49,14 @@ from longwire.web import console_page
 from tests import plans, preloaded
 from tests.system_user import ensure_system_user
 from tests.waiting import PATIENCE_S
-from tests.world import CITUS_URL, AdjustableClock, World, copy_data_folder, prepare_data_folder
+from tests.world import (
+    CITUS_URL,
+    AdjustableClock,
+    World,
+    change_settings,
+    copy_data_folder,
+    prepare_data_folder,
+)
 
 if TYPE_CHECKING:
     from tests.chromium import Driver
@@ -296,7 +302,7 @@ def make_world(settings: Settings) -> Iterator[Callable[..., World]]:
 
     def make(**changes: Any) -> World:
         is_prepared = not changes.keys() & {"data", "database", "secret_key"}
-        chosen = replace(settings, **changes)
+        chosen = change_settings(settings, **changes)
         worlds.append(World(chosen, AdjustableClock(), is_prepared=is_prepared))
         return worlds[-1]
 

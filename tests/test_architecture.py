@@ -65,7 +65,7 @@ LAYERS = (
     {"doctor"},
     {"archive"},
     {"backup"},
-    {"startup", "settings_file", "settings_loading", "memory_bounds"},
+    {"startup", "memory_bounds"},
     {"demo", "simulate", "maintenance", "settings", "logs", "supervisor", "systemd", "otel"},
     {"api"},
     {"inbound"},

@@ -32,7 +32,7 @@ COSTLY = "size(message.data) > 100"
 
 TIGHT = {
     "compute_ms_per_group_per_s": 1,
-    "compute_burst_ms_per_group": 1,
+    "compute_burst_s": 1,
     "token_lifetime_s": 10**8,
 }
 

@@ -33,6 +33,7 @@ from longwire.notifications.types.base import Params as NotificationParams
 from longwire.quotas import Quotas
 from longwire.records import DataRecord
 from longwire.settings import Settings
+from longwire.settings.fixed_limits import FixedLimits
 from longwire.web import errors, rejections
 from longwire.web.routing import PlainRoute, Route
 from scripts.guide import reference
@@ -104,6 +105,7 @@ LIMIT_NAME = re.compile(r"_max$|_burst$|_per_s$|_per_group$")
 
 def test_limits_lists_every_limit():
     defaults = {each.name: str(each.default) for each in settings.describe_settings()}
+    fixed = {name: str(value) for name, value in dataclasses.asdict(FixedLimits()).items()}
     listed = {
         name: default
         for row in tables("docs/operate/limits.md", "Setting", "Default", "What it limits")
@@ -112,10 +114,26 @@ def test_limits_lists_every_limit():
             strict=True,
         )
     }
-    assert listed == {name: defaults[name] for name in listed}
+    assert listed == {name: (defaults | fixed)[name] for name in listed}
     quotas = {each.name for each in dataclasses.fields(Quotas)}
     limits = {name for name in defaults if LIMIT_NAME.search(name)}
     assert quotas | limits <= set(listed)
+
+
+def test_limits_marks_exactly_those_that_are_fixed():
+    marked = {
+        name
+        for row in tables("docs/operate/limits.md", "Setting", "Default", "What it limits")
+        for name in re.findall(r"fixed: `(\w+)`", row["Setting"])
+    }
+    assert marked == {each.name for each in dataclasses.fields(FixedLimits)} & marked
+    assert not marked & {each.name for each in settings.describe_settings()}
+
+
+def test_there_are_at_most_a_hundred_settings_and_fifteen_limits():
+    names = {each.name for each in settings.describe_settings()}
+    assert len(names) <= 100
+    assert len({name for name in names if LIMIT_NAME.search(name)}) <= 15
 
 
 def in_kib(size: int) -> str:
@@ -140,7 +158,7 @@ SENTENCES = (
     ),
     (
         "docs/operate/networks.md",
-        "up to `mqtt_in_flight_max` messages, "
+        f"up to {FixedLimits().mqtt_in_flight_max} messages, "
         f"or {mqtt_session.IN_FLIGHT_BYTES_MAX >> 20} MiB, are in flight.",
     ),
     (
@@ -162,8 +180,7 @@ def test_start_and_stop_lists_every_setting_that_can_be_reloaded():
         for row in tables("docs/operate/start-stop.md", "Changes at once", "What happens")
         for name in re.findall(r"`(\w+)`", row["Changes at once"])
     ]
-    quotas = {each.name for each in dataclasses.fields(Quotas)}
-    assert sorted(listed) == sorted(settings.RELOADABLE - quotas)
+    assert sorted(listed) == sorted(settings.RELOADABLE)
 
 
 def test_limits_shows_how_descriptors_are_divided():
@@ -173,7 +190,7 @@ def test_limits_shows_how_descriptors_are_divided():
         budget = divide_descriptors(
             int(row["Descriptors"].split()[0]),
             connections_max=Settings().connections_max,
-            attempts_in_flight_max=Settings().attempts_in_flight_max,
+            attempts_in_flight_max=Settings().fixed.attempts_in_flight_max,
             database_connections=Settings().database_connections,
         )
         assert row["`connections_max`"] == str(budget.connections_max)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ from tests.reports import (
     report,
 )
 from tests.waiting import eventually
-from tests.world import CITUS_URL, Person, World, ok, refused
+from tests.world import CITUS_URL, Person, World, change_settings, ok, refused
 
 
 def on_disk(world: World) -> dict[str, int]:
@@ -174,7 +173,7 @@ def test_counters_have_their_own_retention_and_arrivals_are_deleted_after_the_re
 
     def set_days(**days: int) -> None:
         changes = {f"retention_{name}_days": number for name, number in days.items()}
-        world.settings = replace(world.settings, **changes)
+        world.settings = change_settings(world.settings, **changes)
         world.restart()
         renew_tokens(world, ada)
         delete_expired(world)

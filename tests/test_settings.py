@@ -10,14 +10,10 @@ from typing import Any
 import pytest
 
 from longwire.notifications import webpush
-from longwire.settings import (
-    Settings,
-    SettingsError,
-    describe_settings,
-    redact_password,
-)
-from longwire.settings_file import SECTIONS, render_effective, render_template
-from longwire.settings_loading import load
+from longwire.settings import MOST_SET, Settings, describe_settings
+from longwire.settings.declaration import SettingsError, redact_password
+from longwire.settings.file import render_effective, render_template
+from longwire.settings.loading import load
 
 # What a number counts if its name does not end in a unit.
 COUNTED = {
@@ -55,9 +51,12 @@ COUNTED = {
 }
 
 
-def from_file(tmp_path: Path, text: str) -> Path:
+def from_file(tmp_path: Path, text: str, **beside: str) -> Path:
+    """A file of settings, and others beside it."""
     path = tmp_path / "longwire.toml"
     path.write_text(text)
+    for name, content in beside.items():
+        (tmp_path / name).write_text(content)
     return path
 
 
@@ -94,12 +93,12 @@ def test_secrets_are_never_shown() -> None:
         "oidc_client_secret",
         "metrics_token",
         "otel_headers",
+        "smtp_password",
+        "vapid_key",
         "vendor_api_password",
         "chirpstack_api_key",
         "loriot_api_key",
         "thingpark_as_key",
-        "smtp_password",
-        "vapid_key",
     ]
 
 
@@ -183,9 +182,8 @@ def test_a_secret_is_given_once_and_errors_name_its_file_only(tmp_path: Path) ->
 def test_the_template_has_every_setting_and_changes_none(tmp_path: Path) -> None:
     template = render_template()
     assert load({}, {}, from_file(tmp_path, template)) == Settings()
-    assert set(SECTIONS) <= {each.name for each in describe_settings()}
     for each in describe_settings():
-        assert f"\n# {each.name} = " in template, "as a comment"
+        assert f"\n# {each.key} = " in template, "as a comment"
     uncommented = re.sub(r"(?m)^# (\w+ = )", r"\1", template)
     of_files = re.sub(r'(?m)^\w+_file = ""\n', "", uncommented)
     assert load({}, {}, from_file(tmp_path, of_files)) == Settings(), "with the defaults"
@@ -211,8 +209,8 @@ def test_what_is_in_force_can_be_loaded_again_but_for_its_secrets(tmp_path: Path
     [
         ("port", "0", 0),
         ("port", "65535", 65_535),
-        ("head_timeout_s", "2.5", 2.5),
-        ("head_timeout_s", "3", 3.0),
+        ("keep_alive_s", "2.5", 2.5),
+        ("keep_alive_s", "3", 3.0),
         ("data", "some/where", Path("some/where")),
         ("host", "::1", "::1"),
         ("trusted_proxies", "", ()),
@@ -231,11 +229,11 @@ def test_a_string_becomes_a_value_of_the_settings_type(name: str, text: str, val
 def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
     config = from_file(
         tmp_path,
-        'port = 9000\nhead_timeout_s = 4\nstop_timeout_s = 1.5\negress_allow = ["127.0.0.0/8"]\n',
+        'port = 9000\nkeep_alive_s = 4\nstop_timeout_s = 1.5\negress_allow = ["127.0.0.0/8"]\n',
     )
     chosen = load({}, {}, config)
     assert chosen.port == 9000
-    assert chosen.head_timeout_s == 4.0
+    assert chosen.keep_alive_s == 4.0
     assert chosen.stop_timeout_s == 1.5
     assert chosen.egress_allow == (ip_network("127.0.0.0/8"),)
 
@@ -254,15 +252,12 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
         ("workers", "0"),
         ("retention_data_days", "100001"),
         ("delivery_keep_days", "1000000000"),
-        ("head_timeout_s", "soon"),
-        ("head_timeout_s", "nan"),
-        ("head_timeout_s", "inf"),
-        ("head_timeout_s", "-0.1"),
-        ("head_timeout_s", "0"),
+        ("keep_alive_s", "soon"),
+        ("keep_alive_s", "nan"),
+        ("keep_alive_s", "inf"),
+        ("keep_alive_s", "-0.1"),
         ("keep_alive_s", "0"),
         ("token_lifetime_s", "0"),
-        ("token_failures_per_client_max", "0"),
-        ("page_items_default", "0"),
         ("body_bytes_max", "0"),
         ("database_connections", "1"),
         ("database_timeout_s", "9"),
@@ -295,8 +290,6 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
         ("mqtt_prefix", "$share/in"),
         ("mqtt_version", "4"),
         ("mqtt_client_id", "\n"),
-        ("mqtt_in_flight_max", "0"),
-        ("mqtt_in_flight_max", "65536"),
         ("vendor_api_url", "https://api.example.com/v2"),
         ("vendor_api_url", "api.example.com"),
         ("vendor_api_login", "user:name"),
@@ -322,7 +315,6 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
         ("vapid_key", "€" * 43),
         ("vapid_contact", "ops@example.com"),
         ("fcm_account", "there-is-no-such-file.json"),
-        ("fcm_url", "fcm.googleapis.com"),
     ],
 )
 def test_an_invalid_value_is_reported_with_its_name(name: str, text: str) -> None:
@@ -336,8 +328,8 @@ def test_an_invalid_value_is_reported_with_its_name(name: str, text: str) -> Non
         "port = true",
         "port = 80.5",
         "port = [80]",
-        "head_timeout_s = true",
-        "head_timeout_s = [1]",
+        "keep_alive_s = true",
+        "keep_alive_s = [1]",
         "host = 127",
         "data = 5",
         "data = ['here']",
@@ -365,23 +357,69 @@ def test_a_service_account_file_is_validated(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_is_refused_with_a_hint_in_every_source(tmp_path: Path) -> None:
-    config = from_file(tmp_path, "prot = 80\n[server]\nport = 80\n")
+    config = from_file(tmp_path, "prot = 80\n[server]\nprt = 80\n[servers]\nport = 80\n")
     environ = {"LONGWIRE_LOGLEVEL": "debug", "LONGWIRE_XYZZY": "1", "OTHER_PORT": "1"}
     lines = problems({}, environ, config)
     assert lines == [
         f"{config}: prot is not a setting; did you mean port?",
-        f"{config}: server is not a setting",
+        f"{config}: server.prt is not a setting; did you mean server.port?",
+        f"{config}: servers.port is not a setting; did you mean server.port?",
         "LONGWIRE_LOGLEVEL is not a setting; did you mean log_level?",
         "LONGWIRE_XYZZY is not a setting",
     ]
 
 
+def test_a_file_has_tables_and_may_have_the_names_of_before(tmp_path: Path) -> None:
+    chosen = load(
+        {},
+        {},
+        from_file(
+            tmp_path,
+            """
+            archive = "s3://bucket/old"
+
+            [server]
+            port = 9000
+
+            [database]
+            url_file = "url"
+
+            [networks.chirpstack]
+            api_url = "https://chirpstack.example.com"
+            api_key = "key"
+            """,
+            url="postgresql://db/lw\n",
+        ),
+    )
+    assert (chosen.archive, chosen.port) == ("s3://bucket/old", 9000)
+    assert chosen.database == "postgresql://db/lw"
+    assert chosen.chirpstack_api_url == "https://chirpstack.example.com"
+
+
+def test_each_setting_has_its_place_in_a_file(tmp_path: Path) -> None:
+    described = describe_settings()
+    assert len({each.path for each in described}) == len(described)
+    assert set(MOST_SET) <= {each.name for each in described}
+
+
+def test_a_setting_that_a_file_has_twice_is_refused(tmp_path: Path) -> None:
+    config = from_file(tmp_path, "port = 80\n[server]\nport = 81\n")
+    assert problems(config=config) == [f"{config}: port, server.port: give one"]
+
+
+def test_what_is_fixed_now_is_refused_with_its_value(tmp_path: Path) -> None:
+    config = from_file(tmp_path, "tags_max = 60\n")
+    fixed = "is no setting any more: it is fixed at 50. Remove it"
+    assert problems(config=config) == [f"{config}: tags_max {fixed}"]
+    assert problems({}, {"LONGWIRE_TAGS_MAX": "60"}) == [f"LONGWIRE_TAGS_MAX {fixed}"]
+
+
 def test_everything_that_is_invalid_is_reported_at_once(tmp_path: Path) -> None:
     config = from_file(tmp_path, "prot = 80\nworkers = 'many'\n")
     environ = {"LONGWIRE_EGRESS_ALLOW": "everywhere", "LONGWIRE_TLS_CERT": "cert.pem"}
-    flags = {"log_level": "loud", "page_items_default": "5000"}
+    flags = {"log_level": "loud", "body_bytes_max": "0"}
     lines = problems(flags, environ, config)
-    for name in ("prot", "workers", "egress_allow", "tls_cert", "log_level", "page_items_default"):
+    for name in ("prot", "workers", "egress_allow", "tls_cert", "log_level", "body_bytes_max"):
         assert [line for line in lines if name in line], name
     assert len(lines) == 6
 

@@ -15,6 +15,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +34,7 @@ from longwire.identity import groups, tokens
 from longwire.model import SYSTEM, Actor
 from longwire.notifications import monitoring
 from longwire.settings import Settings
+from longwire.settings.fixed_limits import FixedLimits
 from longwire.startup import build_database, prepare
 from longwire.store import cache_epochs, citus, schema
 from longwire.store.database import Database, Tx
@@ -54,6 +56,14 @@ _REQUIRED: dict[str, dict[str, str]] = {
     "geoloc": {},
     "telemetry": {"deviceType": "generic"},
 }
+
+
+def change_settings(settings: Settings, **changes: Any) -> Settings:
+    """Other values, also of what is no setting but fixed."""
+    names = {each.name for each in fields(FixedLimits)}
+    fixed = {name: value for name, value in changes.items() if name in names}
+    others = {name: value for name, value in changes.items() if name not in names}
+    return replace(settings, fixed=replace(settings.fixed, **fixed), **others)
 
 
 class AdjustableClock(Clock):

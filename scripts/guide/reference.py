@@ -36,11 +36,11 @@ _DATABASE_FLAGS = {"--config", "--data", "--database", "--secret-key"}
 
 
 def render_settings() -> Iterator[str]:
-    yield "| Setting | Default | What it is for |"
-    yield "|---|---|---|"
+    yield "| Setting | In a file | Default | What it is for |"
+    yield "|---|---|---|---|"
     for each in settings.describe_settings():
         default = "none" if each.default in ("", ()) else f"`{each.default}`"
-        yield f"| `{each.name}` | {default} | {each.reason} |"
+        yield f"| `{each.name}` | `[{each.table}]` `{each.key}` | {default} | {each.reason} |"
 
 
 def render_permissions() -> Iterator[str]:

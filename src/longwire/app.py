@@ -57,6 +57,7 @@ from longwire.app_config import (
     build_metric_labels,
     build_quotas,
     build_request_rate_limiter,
+    get_codec_budget,
     get_retention_days,
 )
 from longwire.archive.reader import ArchiveReader
@@ -176,7 +177,7 @@ class App:
         self._ingest, self._storage_quota = self._build_ingest(stack)
         limits = build_input_limits(settings)
         rate_limiter = build_request_rate_limiter(settings, database)
-        CODEC_GUARD.set_budget(settings.codec_ms_per_group_per_s, settings.codec_burst_ms_per_group)
+        CODEC_GUARD.set_budget(*get_codec_budget(settings))
         self._uplinks = UplinkStore(database, self._ingest, prometheus, self._unknown_devices)
         networks = self._build_network_callbacks(stack.egress, rate_limiter)
         self.listener = self._build_listener(limits, tracer)
@@ -219,9 +220,9 @@ class App:
         return JobRunner(
             self.database,
             self._dispatch,
-            self._settings.jobs_running_per_group_max,
+            self._settings.fixed.jobs_running_per_group_max,
             partial(exports.read_rows, self._retention_days),
-            self._settings.export_bytes_per_owner_max,
+            self._settings.fixed.export_bytes_per_owner_max,
             tracer,
         )
 
@@ -231,9 +232,9 @@ class App:
         ingest = Ingest(
             self.database,
             stack.sequencer,
-            waiting_records_max=settings.ingest_waiting_records_max,
-            records_per_commit_max=settings.ingest_commit_records_max,
-            patience_s=settings.database_patience_s,
+            waiting_records_max=settings.fixed.ingest_waiting_records_max,
+            records_per_commit_max=settings.fixed.ingest_commit_records_max,
+            patience_s=settings.fixed.database_patience_s,
             wake=stack.engine.wake if settings.delivery else lambda channels, slot: None,
             budgets=stack.budgets,
             on_deferred=self._deferred_matching.notify,
@@ -252,7 +253,7 @@ class App:
             self._prometheus,
             DownlinkService(self.database, self._dispatch, egress),
             rate_limiter,
-            settings.trace_body_bytes_max if settings.trace_keep_hours else None,
+            settings.fixed.trace_body_bytes_max if settings.trace_keep_hours else None,
         )
 
     def _build_listener(self, limits: InputLimits, tracer: Tracer | None) -> MqttListener | None:
@@ -267,7 +268,7 @@ class App:
             settings.mqtt_client_id or default_client_id(database),
             settings.mqtt_prefix,
             SubscriberOptions(
-                settings.mqtt_in_flight_max, packet_bytes_max=2 * settings.body_bytes_max
+                settings.fixed.mqtt_in_flight_max, packet_bytes_max=2 * settings.body_bytes_max
             ),
         )
         return MqttListener(
@@ -290,7 +291,7 @@ class App:
             failing_tasks=self.supervisor.list_failing_critical,
             data_folder=None if settings.database else settings.data,
             metrics_token=settings.metrics_token,
-            metrics_connectors_max=settings.metrics_connectors_max,
+            metrics_connectors_max=settings.fixed.metrics_connectors_max,
             standbys_min=settings.database_standbys_min,
             console=ConsolePage(console_page.FOLDER, settings.map_tiles, base_path),
             is_leaving=lambda: self._is_leaving,
@@ -302,7 +303,7 @@ class App:
         """Operations whose handlers need a part of this process."""
         sign_in = self._sign_in
         return [
-            *LiveEndpoint(self._live_hub, self._settings.live_listeners_max).routes(),
+            *LiveEndpoint(self._live_hub, self._settings.fixed.live_listeners_max).routes(),
             *InvitationEndpoint(
                 self.database,
                 sign_in.authenticator,
@@ -346,7 +347,7 @@ class App:
         self._request_handler.reload(
             quotas=build_quotas(settings), logs_requests=settings.log_level == "debug"
         )
-        self._job_runner.export_bytes_max = settings.export_bytes_per_owner_max
+        self._job_runner.export_bytes_max = settings.fixed.export_bytes_per_owner_max
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -378,7 +379,7 @@ class App:
                     maintenance.run_cleanup,
                     self.database,
                     settings.delivery_keep_days,
-                    settings.job_keep_days,
+                    settings.fixed.job_keep_days,
                     maintenance.TraceRetention(settings.trace_keep_hours, settings.trace_bytes_max),
                 ),
             ),
@@ -396,7 +397,7 @@ class App:
 
     def _list_background_tasks(self) -> list[BackgroundTask]:
         database, engine, dispatch = self.database, self.engine, self._dispatch
-        keep_days = self._settings.connector_metrics_keep_days
+        keep_days = self._settings.fixed.connector_metrics_keep_days
         tasks = [
             *list_database_tasks(database),
             *self._list_deleting_tasks(),

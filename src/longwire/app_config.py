@@ -66,12 +66,12 @@ def build_sending_config(settings: Settings) -> SendingConfig:
             mail_domains=email_addresses.parse_domains(settings.mail_domains),
             base_url=startup.get_base_url(settings),
             mails_per_group_hour_max=settings.mails_per_group_hour_max,
-            mails_per_owner_hour_max=settings.mails_per_owner_hour_max,
+            mails_per_owner_hour_max=settings.fixed.mails_per_owner_hour_max,
         ),
         vapid_key=settings.vapid_key,
         vapid_contact=settings.vapid_contact,
         fcm_account=account,
-        fcm_url=settings.fcm_url,
+        fcm_url=settings.fixed.fcm_url,
     )
 
 
@@ -94,13 +94,13 @@ def build_session_rules(settings: Settings) -> SessionRules:
     return SessionRules(
         idle_s=settings.session_idle_s,
         lifetime_s=settings.session_lifetime_s,
-        per_user_max=settings.sessions_per_user_max,
+        per_user_max=settings.fixed.sessions_per_user_max,
     )
 
 
 def build_sign_in_failures(settings: Settings, database: Database) -> AddressLimiter:
     """By address, where nobody says who they are before they have proved it."""
-    most = settings.sign_in_failures_per_address_max
+    most = settings.fixed.sign_in_failures_per_address_max
     nodes = _count_serving(database)
     return AddressLimiter(database.context.clock, per_minute=most, nodes=nodes)
 
@@ -119,20 +119,20 @@ def list_sign_in_methods(settings: Settings) -> list[str]:
 
 def build_sign_in_guards(settings: Settings, database: Database) -> SignInGuards:
     clock = database.context.clock
-    mails = settings.sign_in_mails_per_address_max
+    mails = settings.fixed.sign_in_mails_per_address_max
     nodes = _count_serving(database)
     limiter = partial(RateLimiter, clock, nodes=nodes)
     return SignInGuards(
         failures=FailureThrottle(
             clock,
-            per_account=settings.sign_in_failures_per_account_max,
-            per_address=settings.sign_in_failures_per_address_max,
+            per_account=settings.fixed.sign_in_failures_per_account_max,
+            per_address=settings.fixed.sign_in_failures_per_address_max,
             nodes=nodes,
         ),
         client_failures=FailureThrottle(
             clock,
-            per_account=settings.token_failures_per_client_max,
-            per_address=settings.token_failures_per_address_max,
+            per_account=settings.fixed.token_failures_per_client_max,
+            per_address=settings.fixed.token_failures_per_address_max,
             nodes=nodes,
         ),
         codes=AttemptLimiter(limiter(burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE)),
@@ -157,10 +157,16 @@ def build_request_rate_limiter(settings: Settings, database: Database) -> RateLi
         return None
     return RateLimiter(
         database.context.clock,
-        burst=settings.requests_per_caller_burst,
+        burst=settings.fixed.requests_per_caller_burst,
         per_minute=settings.requests_per_caller_per_s * 60,
         nodes=_count_serving(database),
     )
+
+
+def get_codec_budget(settings: Settings) -> tuple[int, int]:
+    """CPU time of codecs for a group: milliseconds per second, and at once."""
+    per_s = settings.codec_ms_per_group_per_s
+    return per_s, round(per_s * settings.fixed.codec_burst_s)
 
 
 def get_retention_days(settings: Settings) -> dict[str, int]:
@@ -170,30 +176,34 @@ def get_retention_days(settings: Settings) -> dict[str, int]:
 def build_input_limits(settings: Settings) -> InputLimits:
     return InputLimits(
         body_bytes_max=settings.body_bytes_max,
-        bulk_body_bytes_max=settings.bulk_body_bytes_max,
-        json_depth_max=settings.json_depth_max,
-        page_items_max=settings.page_items_max,
-        page_items_default=settings.page_items_default,
-        bulk_ids_max=settings.bulk_ids_max,
-        batch_records_max=settings.batch_records_max,
-        tags_max=settings.tags_max,
-        tag_characters_max=settings.tag_characters_max,
+        bulk_body_bytes_max=settings.fixed.bulk_body_bytes_max,
+        json_depth_max=settings.fixed.json_depth_max,
+        page_items_max=settings.fixed.page_items_max,
+        page_items_default=settings.fixed.page_items_default,
+        bulk_ids_max=settings.fixed.bulk_ids_max,
+        batch_records_max=settings.fixed.batch_records_max,
+        tags_max=settings.fixed.tags_max,
+        tag_characters_max=settings.fixed.tag_characters_max,
     )
 
 
 def build_quotas(settings: Settings) -> Quotas:
-    """Each quota is a setting of the same name."""
-    return Quotas(**{each.name: getattr(settings, each.name) for each in fields(Quotas)})
+    """Each quota is a setting of the same name, or fixed."""
+    names = [each.name for each in fields(Quotas)]
+    fixed = settings.fixed
+    return Quotas(
+        **{name: getattr(settings if hasattr(settings, name) else fixed, name) for name in names}
+    )
 
 
 def build_wire_limits(settings: Settings) -> WireLimits:
     return WireLimits(
-        head_bytes_max=settings.head_bytes_max,
-        head_timeout_s=settings.head_timeout_s,
-        request_timeout_s=settings.request_timeout_s,
-        write_timeout_s=settings.write_timeout_s,
+        head_bytes_max=settings.fixed.head_bytes_max,
+        head_timeout_s=settings.fixed.head_timeout_s,
+        request_timeout_s=settings.fixed.request_timeout_s,
+        write_timeout_s=settings.fixed.write_timeout_s,
         keep_alive_s=settings.keep_alive_s,
         connections_max=settings.connections_max,
         connections_per_address_max=settings.connections_per_address_max,
-        unsent_bytes_max=settings.response_bytes_max,
+        unsent_bytes_max=settings.fixed.response_bytes_max,
     )

@@ -26,7 +26,7 @@ from longwire.model import ChannelPurpose
 from longwire.notifications.sending import NotificationHandler
 from longwire.otel import CollectMetrics, OtelExporter
 from longwire.settings import Settings
-from longwire.settings_loading import parse_headers
+from longwire.settings.loading import parse_headers
 from longwire.spans import Tracer
 from longwire.store.database import Database, NodeRole, Tx
 from longwire.store.instance import hold_writer_number
@@ -55,7 +55,7 @@ class DeliveryProcess:
             failing_tasks=self._supervisor.list_failing_critical,
             data_folder=None if settings.database else settings.data,
             metrics_token=settings.metrics_token,
-            metrics_connectors_max=settings.metrics_connectors_max,
+            metrics_connectors_max=settings.fixed.metrics_connectors_max,
             standbys_min=settings.database_standbys_min,
         )
         self._status_server = StatusServer(endpoints.status_routes())
@@ -101,13 +101,13 @@ class DeliveryStack:
         self.writer = hold_writer_number(database, role)
         self.egress = Egress(
             [str(network) for network in settings.egress_allow],
-            connections_max=settings.attempts_in_flight_max,
+            connections_max=settings.fixed.attempts_in_flight_max,
         )
         self.sequencer = Sequencer(self.writer, prometheus.count_stored)
         self.budgets = ComputeBudgets(
             database.context.clock,
             ms_per_s=settings.compute_ms_per_group_per_s,
-            burst_ms=settings.compute_burst_ms_per_group,
+            burst_ms=round(settings.compute_ms_per_group_per_s * settings.fixed.compute_burst_s),
         )
         self.sending_config = build_sending_config(settings)
         apis = build_network_apis(settings)
@@ -125,9 +125,9 @@ class DeliveryStack:
                 ChannelPurpose.MAIL: MailHandler(self.sending_config.mail),
             },
             in_flight_max=settings.delivery_in_flight_max,
-            attempts_in_flight_max=settings.attempts_in_flight_max,
+            attempts_in_flight_max=settings.fixed.attempts_in_flight_max,
             budgets=self.budgets,
-            resend_per_s=settings.resend_per_s,
+            resend_per_s=settings.fixed.resend_per_s,
             on_attempt=prometheus.observe_attempt,
             is_busy=is_busy,
             tracer=tracer,

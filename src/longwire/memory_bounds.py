@@ -13,12 +13,12 @@ MIB = 1024 * 1024
 
 def describe_memory_bounds(connections_max: int, settings: Settings) -> dict[str, int]:
     """What clients can make the process keep in memory, in MiB; the program itself comes on top."""
-    connection_bytes = settings.head_bytes_max + CONNECTION_BUFFER_BYTES
+    connection_bytes = settings.fixed.head_bytes_max + CONNECTION_BUFFER_BYTES
     return {
         "connections_mib": connections_max * connection_bytes // MIB,
         "requests_mib": settings.request_bytes_max // MIB,
-        "responses_mib": settings.response_bytes_max // MIB,
-        "live_mib": settings.live_listeners_max * BOX_BYTES_MAX // MIB,
+        "responses_mib": settings.fixed.response_bytes_max // MIB,
+        "live_mib": settings.fixed.live_listeners_max * BOX_BYTES_MAX // MIB,
         "unknown_devices_mib": unknown_devices.BYTES_MAX // MIB,
         "compiled_mib": compiled_bound.BYTES_MAX // MIB,
         "config_cache_mib": (cache.CONFIG_BYTES_MAX + cache.COMPILED_BYTES_MAX) // MIB,

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -29,15 +29,9 @@ from longwire.clock import Clock
 from longwire.descriptors import divide_descriptors, raise_descriptor_limit
 from longwire.logs import configure_logging
 from longwire.memory_bounds import describe_memory_bounds
-from longwire.settings import (
-    PREFIX,
-    RELOADABLE,
-    Settings,
-    SettingsError,
-    list_changed,
-    redact_password,
-)
-from longwire.settings_loading import load as load_settings
+from longwire.settings import RELOADABLE, Settings, list_changed, setting_fields
+from longwire.settings.declaration import PREFIX, SettingsError, redact_password
+from longwire.settings.loading import load as load_settings
 from longwire.web.errors import encode_problem
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE
 from longwire.web.server import StopEvents, build_server, reload_server, run_until_done
@@ -208,7 +202,7 @@ def _fit_to_descriptor_limit(settings: Settings) -> Settings:
     budget = divide_descriptors(
         raise_descriptor_limit(),
         connections_max=settings.connections_max,
-        attempts_in_flight_max=settings.attempts_in_flight_max,
+        attempts_in_flight_max=settings.fixed.attempts_in_flight_max,
         database_connections=settings.database_connections,
     )
     memory = describe_memory_bounds(budget.connections_max, settings)
@@ -223,7 +217,7 @@ def _fit_to_descriptor_limit(settings: Settings) -> Settings:
     return replace(
         settings,
         connections_max=budget.connections_max,
-        attempts_in_flight_max=budget.attempts_in_flight_max,
+        fixed=replace(settings.fixed, attempts_in_flight_max=budget.attempts_in_flight_max),
     )
 
 
@@ -548,7 +542,7 @@ def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
 def _to_environment(settings: Settings) -> dict[str, str]:
     """The settings as environment variables for a worker."""
     environment: dict[str, str] = {}
-    for each in fields(Settings):
+    for each in setting_fields():
         value = getattr(settings, each.name)
         if isinstance(value, tuple):
             value = ",".join(str(part) for part in value)

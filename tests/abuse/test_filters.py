@@ -62,7 +62,7 @@ class Tenant:
 @pytest.fixture(scope="module")
 def service_flags() -> tuple[str, ...]:
     """A budget that is used up at once, however busy the machine is."""
-    return ("--compute-ms-per-group-per-s", "10", "--compute-burst-ms-per-group", "50")
+    return ("--compute-ms-per-group-per-s", "10")
 
 
 @pytest.fixture

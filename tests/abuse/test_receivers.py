@@ -28,7 +28,7 @@ DRIPPING = StubResponse(body=b"ok", drip_s=1.0)
 @pytest.fixture(scope="module")
 def service_flags() -> tuple[str, ...]:
     """A budget that is used up at once, however fast the machine is."""
-    return ("--compute-ms-per-group-per-s", "10", "--compute-burst-ms-per-group", "50")
+    return ("--compute-ms-per-group-per-s", "10")
 
 
 def test_receivers_that_never_get_to_the_point_slow_nobody(scene: Scene) -> None:

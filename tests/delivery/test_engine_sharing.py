@@ -50,7 +50,7 @@ def test_a_template_that_uses_up_its_groups_budget_is_evaluated_later(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(message_building, "INLINE_CHARACTERS_MAX", 0)
-    world = make_world(compute_ms_per_group_per_s=50, compute_burst_ms_per_group=1)
+    world = make_world(compute_ms_per_group_per_s=50, compute_burst_s=0.02)
     with Receiver() as receiver, Receiver() as other:
         costly = Line(world.person("mallory"), receiver.url)
         costly.change(format="custom", params=params(receiver, "[message.data, message.data]"))

@@ -205,7 +205,7 @@ def test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else(
 def test_codec_time_of_a_group_is_limited_and_that_of_others_is_theirs(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(codec_ms_per_group_per_s=1, codec_burst_ms_per_group=20)
+    world = make_world(codec_ms_per_group_per_s=1, codec_burst_s=20)
     try:
         field = Field(world)
         costly = "let n = 0; while (bytes[0] === 1 && n < 1e5) n++; return {data: {ok: 1}}"

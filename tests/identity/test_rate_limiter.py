@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 
 from longwire.clock import MINUTE, SECOND, Clock, Moment
 from longwire.identity.rate_limiter import RateLimiter
-from longwire.settings import SettingsError
-from longwire.settings_loading import load
 
 
 class ManualClock(Clock):
@@ -126,17 +124,3 @@ def test_a_client_that_waits_for_retry_after_is_allowed(
     assert 1 <= wait_s <= 60 / per_minute + 1
     clock.moment += wait_s * SECOND
     assert limiter.get_retry_after_s("ada") == 0
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "token_failures_per_address_max",
-        "token_failures_per_client_max",
-        "requests_per_caller_burst",
-    ],
-)
-def test_a_bucket_that_would_never_allow_a_request_cannot_be_configured(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name}: must be at least 1"):
-        load({name: "0"}, {})
-    assert getattr(load({name: "1"}, {}), name) == 1

@@ -51,7 +51,16 @@ from tests.delivery.brokers import (
 from tests.ports import free_port
 from tests.process import Service
 from tests.waiting import PATIENCE_S, eventually
-from tests.world import KINDS, NOON, AdjustableClock, World, copy_data_folder, ok, record_of
+from tests.world import (
+    KINDS,
+    NOON,
+    AdjustableClock,
+    World,
+    change_settings,
+    copy_data_folder,
+    ok,
+    record_of,
+)
 
 MakeWorld = Callable[..., World]
 
@@ -328,7 +337,7 @@ def test_in_mqtt_3_retained_messages_are_ignored_and_oversized_ones_dropped(
     world.stop()
     with place.publisher() as devices:
         devices.says(site.token, "pump-7", "event", {"type": "old"}, retain=True)
-        world.settings = replace(world.settings, **place.settings())
+        world.settings = change_settings(world.settings, **place.settings())
         world.start()
         eventually(lambda: outcomes(world) == {"retained": 1})
         devices.says(site.token, "pump-7", "event", {"type": "new"}, retain=True)
@@ -669,7 +678,7 @@ def test_one_of_several_processes_listens_and_another_takes_over(
     settings: Settings, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mqtt_listener, "LEASE_RENEWAL_S", 0.2)
-    chosen = replace(settings, **place.settings())
+    chosen = change_settings(settings, **place.settings())
     first = World(chosen, AdjustableClock())
     eventually(lambda: listens(first))
     second = World(chosen, AdjustableClock())

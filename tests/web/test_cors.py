@@ -5,8 +5,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from longwire.settings import SettingsError
-from longwire.settings_loading import load
+from longwire.settings.declaration import SettingsError
+from longwire.settings.loading import load
 from longwire.web.origins import parse_origins
 from tests.world import World, record_of
 

@@ -11,7 +11,15 @@ import httpx
 import pytest
 
 from longwire.settings import Settings
-from tests.world import AdjustableClock, Person, World, copy_data_folder, ok, record_of
+from tests.world import (
+    AdjustableClock,
+    Person,
+    World,
+    change_settings,
+    copy_data_folder,
+    ok,
+    record_of,
+)
 
 DIFFERS = {"date", "x-request-id"}
 
@@ -21,8 +29,8 @@ def both(sqlite_template: Path, tmp_path: Path) -> Iterator[list[World]]:
     """Two services that differ only in the fast path."""
     worlds = [
         World(
-            Settings(
-                data=copy_data_folder(sqlite_template, tmp_path / str(has_fast_path)),
+            change_settings(
+                Settings(data=copy_data_folder(sqlite_template, tmp_path / str(has_fast_path))),
                 body_bytes_max=4_096,
                 batch_records_max=3,
                 ingest_waiting_records_max=3,

@@ -21,6 +21,7 @@ from longwire.web.server import build_server
 from longwire.web.wire_limits import WireLimits
 from tests.certificates import create_certificate
 from tests.waiting import PATIENCE_S, eventually
+from tests.world import change_settings
 
 # Short, but not so short that a request of a busy machine is too late.
 HEAD_S, REQUEST_S, WRITE_S, KEEP_ALIVE_S = 2.0, 2.2, 2.0, 2.0
@@ -355,7 +356,7 @@ def test_a_slow_reader_gets_the_whole_response():
 
 
 def test_responses_that_wait_for_slow_clients_are_bounded():
-    allowed = build_wire_limits(Settings(response_bytes_max=BIG_BYTES * 3 // 2))
+    allowed = build_wire_limits(change_settings(Settings(), response_bytes_max=BIG_BYTES * 3 // 2))
     limits = replace(LONG_LIMITS, unsent_bytes_max=allowed.unsent_bytes_max)
     request = b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n"
     with serving(limits) as service, service.client(request) as slowest:

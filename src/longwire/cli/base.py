@@ -11,11 +11,11 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from longwire import logs, settings, settings_loading, startup
+from longwire import logs, settings, startup
 from longwire.cli.remote import profiles
 from longwire.clock import Clock
 from longwire.errors import OperatorError
-from longwire.settings import Settings
+from longwire.settings import Settings, loading
 from longwire.store.database import Database, Tx
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ def setting_flags(*names: str, reloads: bool = False, is_lazy: bool = False) -> 
         @functools.wraps(command)
         def run(config: Path | None, **values: Any) -> None:
             flags = {each.name: values.pop(each.name) for each in described}
-            load = functools.partial(settings_loading.load, flags, os.environ, config)
+            load = functools.partial(loading.load, flags, os.environ, config)
             if reloads or is_lazy:
                 values["load"] = load
             if not is_lazy:

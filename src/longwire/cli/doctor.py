@@ -12,7 +12,8 @@ from longwire import logs, startup
 from longwire.cli.base import json_flag, setting_flags
 from longwire.doctor import database, machine, surroundings
 from longwire.doctor.findings import Area, Check, Finding, Severity, is_healthy, run_checks
-from longwire.settings import Settings, SettingsError
+from longwire.settings import Settings
+from longwire.settings.declaration import SettingsError
 
 EXIT_PROBLEM = 3
 SIGNS = {Severity.OK: "ok", Severity.WARNING: "warning", Severity.PROBLEM: "PROBLEM"}

@@ -10,10 +10,11 @@ from types import ModuleType
 
 import click
 
-from longwire import __version__, logs, settings, startup
+from longwire import __version__, logs, startup
 from longwire.cli.base import database_flags, json_flag, print_result, setting_flags
 from longwire.clock import Clock
 from longwire.settings import Settings
+from longwire.settings.declaration import redact_password
 from longwire.store import citus as distribution
 
 
@@ -34,7 +35,7 @@ def announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
     location = _database_location(chosen)
     click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {location}")
     if chosen.mqtt_url:
-        broker = settings.redact_password(chosen.mqtt_url)
+        broker = redact_password(chosen.mqtt_url)
         click.echo(f"subscribes to {broker}, topics under {chosen.mqtt_prefix}/")
     if chosen.egress_allow:
         allowed = ", ".join(str(network) for network in chosen.egress_allow)
@@ -68,7 +69,7 @@ def _announce_operator(chosen: Settings, operator: startup.OperatorCredentials) 
 
 
 def _database_location(chosen: Settings) -> str:
-    return settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
+    return redact_password(chosen.database) if chosen.database else str(chosen.data)
 
 
 @click.command("deliver")

@@ -4,11 +4,12 @@ from typing import Any
 
 import click
 
-from longwire import settings, settings_file
+from longwire import settings
 from longwire.cli.base import json_flag, print_result, setting_flags
 from longwire.cli.tables import print_table
 from longwire.notifications import webpush
-from longwire.settings import Settings
+from longwire.settings import Settings, file
+from longwire.settings.declaration import SettingInfo
 
 
 @click.command("config")
@@ -19,24 +20,28 @@ from longwire.settings import Settings
 def config_command(chosen: Settings, as_json: bool, as_toml: bool, effective: bool) -> None:
     """Print every setting with its value, default and description.
 
-    Secrets are masked. What --toml prints is a file for --config, with every line commented out.
+    Those that most installations set come first. Secrets are masked. What --toml prints is a file
+    for --config, with every line commented out.
     """
     if effective:
-        click.echo(settings_file.render_effective(chosen), nl=False)
+        click.echo(file.render_effective(chosen), nl=False)
         return
     if as_toml:
-        click.echo(settings_file.render_template(), nl=False)
+        click.echo(file.render_template(), nl=False)
         return
-    rows = [_setting_row(chosen, each) for each in settings.describe_settings()]
+    described = {each.name: each for each in settings.describe_settings()}
+    ordered = dict.fromkeys((*settings.MOST_SET, *described))
+    rows = [_setting_row(chosen, described[name]) for name in ordered]
     print_table(rows, ("name", "value", "default", "reason"), as_json)
 
 
-def _setting_row(chosen: Settings, each: settings.SettingInfo) -> dict[str, Any]:
+def _setting_row(chosen: Settings, each: SettingInfo) -> dict[str, Any]:
     return {
         "name": each.name,
+        "path": each.path,
         "flag": each.flag,
         "variable": each.variable,
-        "value": _format_value(settings_file.mask(each, getattr(chosen, each.name))),
+        "value": _format_value(file.mask(each, getattr(chosen, each.name))),
         "default": _format_value(each.default),
         "reason": each.reason,
     }

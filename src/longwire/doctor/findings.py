@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from longwire.settings import redact_password
+from longwire.settings.declaration import redact_password
 
 
 class Severity(StrEnum):

@@ -53,7 +53,7 @@ def check_descriptors(area: Area, settings: Settings) -> Iterator[Finding]:
     text += f"{budget.attempts_in_flight_max} attempts in flight"
     is_lowered = (
         budget.connections_max < settings.connections_max
-        or budget.attempts_in_flight_max < settings.attempts_in_flight_max
+        or budget.attempts_in_flight_max < settings.fixed.attempts_in_flight_max
     )
     if is_lowered:
         advice = "raise the limit (LimitNOFILE= of systemd, ulimit -Hn), or lower connections_max"
@@ -68,7 +68,7 @@ def _divide_descriptors(settings: Settings) -> DescriptorBudget:
     return divide_descriptors(
         UNLIMITED if hard == resource.RLIM_INFINITY else hard,
         connections_max=settings.connections_max,
-        attempts_in_flight_max=settings.attempts_in_flight_max,
+        attempts_in_flight_max=settings.fixed.attempts_in_flight_max,
         database_connections=settings.database_connections,
     )
 
@@ -83,10 +83,7 @@ def check_memory(area: Area, settings: Settings) -> Iterator[Finding]:
         f"{available // MIB} MiB available, up to {needed_mib} MiB used if clients use all limits"
     )
     if available < needed_mib * MIB:
-        advice = (
-            "give it more memory, or lower connections_max, live_listeners_max, "
-            "request_bytes_max, response_bytes_max or workers"
-        )
+        advice = "give it more memory, or lower connections_max, request_bytes_max or workers"
         yield area.warning(text, advice)
     else:
         yield area.ok(text)

@@ -3,8 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from email.utils import parseaddr
 from ipaddress import ip_network
@@ -15,15 +14,9 @@ from urllib.parse import unquote
 from longwire.delivery import email_addresses
 from longwire.identity import external_identities
 from longwire.notifications import webpush
-from longwire.settings import (
-    FILE_SUFFIX,
-    NOT_SETTINGS,
-    PREFIX,
-    STANDBY,
-    Settings,
-    SettingsError,
-    describe_settings,
-)
+from longwire.settings import NOT_SETTINGS, STANDBY, Settings, describe_settings, setting_fields
+from longwire.settings.declaration import FILE_SUFFIX, PREFIX, SettingsError
+from longwire.settings.fixed_limits import FixedLimits
 from longwire.web import origins
 from longwire.web.body_budget import OWNER_SHARE
 
@@ -64,7 +57,7 @@ def load(
     raw.update(_load_environment(environ, wrong))
     raw.update({name: value for name, value in flags.items() if value is not None})
     values: dict[str, Any] = {}
-    for each in fields(Settings):
+    for each in setting_fields():
         if each.name in raw:
             try:
                 values[each.name] = _parse_value(raw[each.name], each.default)
@@ -82,8 +75,30 @@ def _load_file(path: Path, wrong: list[str]) -> dict[str, Any]:
         values = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: {error}") from error
-    given = {name: (f"{path}: {name}", value) for name, value in values.items()}
+    given: dict[str, tuple[str, Any]] = {}
+    for toml_path, value in _flatten(values):
+        name = _name_of(toml_path)
+        if name in given:
+            wrong.append(f"{path}: {given[name][0].rpartition(': ')[2]}, {toml_path}: give one")
+        given[name] = (f"{path}: {toml_path}", value)
     return _resolve_source(given, path.parent, wrong)
+
+
+def _flatten(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a TOML document with their paths."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{table}{key}.")
+        else:
+            yield f"{table}{key}", value
+
+
+def _name_of(path: str) -> str:
+    """The name of a setting by its path in a file; a name alone is what files had before 0.3."""
+    for each in describe_settings():
+        if path.removesuffix(FILE_SUFFIX) == each.path and (path == each.path or each.may_be_file):
+            return each.name + path.removeprefix(each.path)
+    return path
 
 
 def _load_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
@@ -126,9 +141,14 @@ def _resolve_source(
 
 def _require_known(name: str, source: str, wrong: list[str]) -> None:
     """Reject unknown names: a misspelled setting must not be ignored silently."""
-    known = [each.name for each in fields(Settings)]
-    if name not in known:
-        near = get_close_matches(name, known, 1)
+    settings = describe_settings()
+    known = {each.name for each in settings}
+    if hasattr(FixedLimits, name):
+        value = getattr(FixedLimits(), name)
+        wrong.append(f"{source} is no setting any more: it is fixed at {value}. Remove it")
+    elif name not in known:
+        spellings = known if "." not in name else {each.path for each in settings}
+        near = get_close_matches(name, sorted(spellings), 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         wrong.append(f"{source} is not a setting{hint}")
 
@@ -167,7 +187,7 @@ def _require_not_negative(number: float) -> float:
 
 def _validate(settings: Settings) -> list[str]:
     wrong = []
-    for each in fields(settings):
+    for each in setting_fields():
         problem = each.metadata["bounds"].validate(getattr(settings, each.name))
         if problem is not None:
             wrong.append(f"{each.name}: {problem}")
@@ -206,12 +226,9 @@ def _validate_process(settings: Settings) -> list[str]:
             "public_url: must be http:// or https:// with a host, and no login in it; a path has"
             " letters, digits and . _ ~ - only"
         )
-    if settings.batch_records_max > settings.ingest_waiting_records_max:
-        wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
-    if settings.request_bytes_max < OWNER_SHARE * settings.bulk_body_bytes_max:
-        wrong.append(f"request_bytes_max: must be at least {OWNER_SHARE} bulk_body_bytes_max")
-    if settings.page_items_default > settings.page_items_max:
-        wrong.append("page_items_default: must not be larger than page_items_max")
+    least = OWNER_SHARE * settings.fixed.bulk_body_bytes_max
+    if settings.request_bytes_max < least:
+        wrong.append(f"request_bytes_max: must be at least {least}: an owner may have a part")
     return wrong
 
 
@@ -336,8 +353,6 @@ def _validate_notifications(settings: Settings) -> list[str]:
         wrong.append("vapid_contact: must begin with mailto: or https://")
     if settings.fcm_account and not _is_service_account(Path(settings.fcm_account)):
         wrong.append("fcm_account: must be the JSON file of a service account, with its keys")
-    if not settings.fcm_url.startswith(("https://", "http://")):
-        wrong.append("fcm_url: must begin with https://")
     return wrong
 
 

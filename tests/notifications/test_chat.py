@@ -10,12 +10,12 @@ from apprise import URLBase
 from apprise.plugins.line import NotifyLine
 from apprise.plugins.slack import NotifySlack
 from apprise.plugins.telegram import NotifyTelegram
-from longwire.store.fair_queue import current_caller
 
 from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
 from longwire.notifications.types import chat
 from longwire.notifications.types.base import NotificationMessage, SendingConfig
 from longwire.notifications.types.chat import SERVICES, ChatParams, ChatSender
+from longwire.work.turns import CallerKey, current_caller
 from tests.delivery.receiver import Receiver, StubResponse, redirect
 from tests.notifications.messages import LOOPBACK, batch, run, send_all, sender_context
 from tests.waiting import PATIENCE_S
@@ -150,7 +150,7 @@ def test_a_group_with_many_messages_leaves_threads_to_the_others(
         return is_released.wait(PATIENCE_S)
 
     async def send(caller, sender):
-        current_caller.set(caller)
+        current_caller.set(CallerKey.alone(caller))
         return await sender.send(batch())
 
     async def outcomes():
@@ -168,7 +168,9 @@ def test_a_group_with_many_messages_leaves_threads_to_the_others(
         return found, started
 
     monkeypatch.setattr(chat, "TIMEOUT_S", PATIENCE_S)
-    assert run(outcomes()) == (Delivered(), 2)
+    found, started = run(outcomes())
+    assert found == Delivered()
+    assert started < 4, "one of the threads is left to others"
 
 
 def test_several_recipients_are_written_to_without_a_pause(monkeypatch):

@@ -3,9 +3,12 @@
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
-from tests.world import World, device_in, ok, record_of, refused
+from longwire.app import OPERATIONS
+from longwire.web.type_info import item_type, struct_type
+from tests.world import Person, World, device_in, nothing_happens, ok, record_of, refused
 
 
 def ignored(response: httpx.Response) -> list[str]:
@@ -88,3 +91,102 @@ def test_pages_of_other_origins_may_read_it(make_world: Any) -> None:
     response = ada.request("POST", "/group", json={"name": "a", "b": 1}, headers=headers)
     assert ignored(response) == ["b"]
     assert "longwire-ignored" in response.headers["access-control-expose-headers"]
+
+
+# --- what belongs elsewhere ---
+
+
+def valid_bodies(ada: Person, group: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """By operation that declares misplaced members: a request that it accepts."""
+    hook = {"groupId": group, "params": '{"url": "http://127.0.0.1:9/"}'}
+    connector = ok(ada.post("/connector", {**hook, "type": "http"}))["id"]
+    notification = ok(ada.post("/notification", {**hook, "type": "webhook", "name": "a"}))["id"]
+    device = ada.device(group)
+    ok(ada.post("/appClient", {"groupId": group, "name": "pump"}))
+    new = {"groupId": group, "type": "generic", "network": "other"}
+    return {
+        ("POST", "/appClient"): {"groupId": group, "name": "valve"},
+        ("PUT", "/appClient"): {"groupId": group, "name": "pump", "newName": "pump"},
+        ("POST", "/group"): {"name": "b"},
+        ("PUT", "/group"): {"groupId": group, "name": "c"},
+        ("POST", "/device"): {**new, "name": "d", "originalId": "d 1"},
+        ("POST", "/devices"): {**new, "originalDevicesIds": ["d 2"]},
+        ("PUT", "/device"): {"deviceId": device, "groupId": group, "name": "e"},
+        ("PUT", "/devices"): {"deviceIds": [device], "groupId": group, "addTags": ["f"]},
+        ("POST", "/connector"): {**hook, "type": "http"},
+        ("PUT", "/connector"): {"connectorId": connector, "groupId": group, "name": "g"},
+        ("POST", "/notification"): {**hook, "type": "webhook", "name": "h"},
+        ("PUT", "/notification"): {
+            "notificationId": notification,
+            "groupId": group,
+            "name": "i",
+        },
+    }
+
+
+@pytest.mark.engine_free
+def test_a_known_member_at_the_wrong_place_is_refused_with_where_it_belongs(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    bodies = valid_bodies(ada, group)
+    routes = {(route.method, route.path): route for route in OPERATIONS if route.misplaced}
+    assert routes.keys() == bodies.keys()
+    for (method, path), route in routes.items():
+        body = bodies[method, path]
+        with nothing_happens(world):
+            for name, place in route.misplaced.items():
+                response = ada.request(method, path, json={**body, name: "x"})
+                problem = refused(response, 400, name)
+                assert problem["detail"] == f"{name} is not read here: {place}.", path
+                assert ignored(response) == [name]
+            # All that is wrong is said at once, also behind many other members.
+            others = {f"other{number}": 1 for number in range(50)}
+            everything = {name: {"id": "viewer"} for name in route.misplaced}
+            wrong = ada.request(method, path, json={**body, "groupId": [], **others, **everything})
+            fields = {each["field"] for each in refused(wrong, 400)["errors"]}
+            assert fields == {*route.misplaced} | ({"groupId"} if "groupId" in body else set())
+        # What says nothing is left out, as clients write members without a value.
+        response = ada.request(method, path, json={**body, **dict.fromkeys(route.misplaced)})
+        ok(response)
+        assert set(ignored(response)) == {*list(route.misplaced)[:20]}
+
+
+def test_no_misplaced_role_makes_a_client_that_may_write(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    for role in ({"role": "viewer"}, {"permissions": ["device.read"]}, {"role": {"id": "viewer"}}):
+        refused(ada.post("/appClient", {"groupId": group, "name": "a", **role}), 400, *role)
+    assert ok(ada.get("/group/appClients", groupId=group))["items"] == []
+    below = {"name": "b", "parentId": group}
+    problem = refused(ada.post("/group", below), 400, "parentId")
+    assert "POST /group?parentId=" in problem["detail"]
+    ok(ada.post("/group", {"name": "b"}, parentId=group))
+
+
+def test_no_object_has_a_misplaced_member_in_its_own_responses() -> None:
+    """So whatever is read can be changed and sent back."""
+    replies: dict[str, set[str]] = {}
+    for route in OPERATIONS:
+        names = replies.setdefault(route.path, set())
+        for struct in (struct_type(route.reply), struct_type(item_type(route.reply))):
+            for member in msgspec.structs.fields(struct) if struct else ():
+                names.add(member.encode_name)
+                if inner := struct_type(item_type(member.type)):  # of a page
+                    names.update(each.encode_name for each in msgspec.structs.fields(inner))
+    lists = {"/appClient": "/group/appClients", "/connector": "/connector/connectors"}
+    lists |= {"/notification": "/notification/notifications", "/group": "/user/groups"}
+    lists |= {"/device": "/group/devices"}
+    for route in OPERATIONS:
+        if not route.misplaced:
+            continue
+        inputs = {
+            member.encode_name
+            for struct in (route.query, route.body)
+            if struct is not None
+            for member in msgspec.structs.fields(struct)
+        }
+        if route.query is not None:  # it may belong into the query, and is refused in the body
+            inputs -= {each.encode_name for each in msgspec.structs.fields(route.query)}
+        returned = replies[route.path] | replies.get(lists.get(route.path, ""), set())
+        assert returned, route.path
+        assert not route.misplaced.keys() & (returned | inputs), route.path

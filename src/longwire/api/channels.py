@@ -58,6 +58,12 @@ E = TypeVar("E", bound=ChannelError)
 
 _DRAFT_MEMBERS = ("params", "type", "device_types", "tags")
 
+# What people send beside `params` instead of in it, and singular for plural.
+MISPLACED_IN_CHANNELS = {
+    **dict.fromkeys(("url", "method", "headers", "bearer", "basic", "secret"), "send it in params"),
+    "deviceType": "send a list, deviceTypes",
+}
+
 
 def draft_fields(body: Body) -> dict[str, Any]:
     """The fields that drafts of connectors and notifications share, of a request for either."""

@@ -208,6 +208,11 @@ def delete_client(context: RequestContext, query: AppClientQuery) -> GenericRetu
     return GenericReturnBoolean(message="The app client was deleted.", value=True)
 
 
+# Without `roleId` a client has the default role of the group, which may hold more.
+_MISPLACED = dict.fromkeys(
+    ("role", "roles", "defaultRole", "permission", "permissions"), "send the id of a role as roleId"
+)
+
 _route = partial(
     Route,
     tag="App clients",
@@ -229,6 +234,7 @@ ROUTES = [
         create_client,
         "appClient.write",
         conflicts="The group has an app client of this name, or as many as it may have.",
+        misplaced=_MISPLACED,
     ),
     _route(
         "PUT",
@@ -236,6 +242,7 @@ ROUTES = [
         update_client,
         "appClient.write",
         conflicts=f"The group has an app client of the new name. {CHANGED_MEANWHILE}",
+        misplaced=_MISPLACED,
     ),
     _route(
         "DELETE",

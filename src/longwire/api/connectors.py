@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta
 
 from longwire.api.channels import (
+    MISPLACED_IN_CHANNELS,
     ChannelError,
     FilterFailing,
     channel_fields,
@@ -522,6 +523,16 @@ def resend_dead_letters(context: RequestContext, body: ConnectorRef) -> Connecto
 _IN_GROUP = "in the group of the connector"
 _FOR_EVERYONE = "the catalogue is the same for everyone"
 
+# Without a filter or a device a connector forwards everything of its group.
+_MISPLACED = {
+    **MISPLACED_IN_CHANNELS,
+    **dict.fromkeys(("subgroups", "template", "topic"), "send it in params"),
+    **dict.fromkeys(("filter", "when"), "send it as messageFilter"),
+    "deviceId": "send a list, deviceIds",
+    "retryDelay": "send it in retryPolicy",
+    "maxRetry": "send it in retryPolicy",
+    "storingDuration": "send it in dataFailurePolicy",
+}
 _route = partial(Route, tag="Connectors", object_rule=_IN_GROUP, not_found_is_bad_request=True)
 
 ROUTES = [
@@ -532,8 +543,22 @@ ROUTES = [
         "connector.read",
         has_secrets=True,
     ),
-    _route("POST", "/connector", create_connector, "connector.write", object_rule="in groupId"),
-    _route("PUT", "/connector", update_connector, "connector.write", conflicts=CHANGED_MEANWHILE),
+    _route(
+        "POST",
+        "/connector",
+        create_connector,
+        "connector.write",
+        object_rule="in groupId",
+        misplaced=_MISPLACED,
+    ),
+    _route(
+        "PUT",
+        "/connector",
+        update_connector,
+        "connector.write",
+        conflicts=CHANGED_MEANWHILE,
+        misplaced=_MISPLACED,
+    ),
     _route("DELETE", "/connector", delete_connector, "connector.write"),
     _route(
         "GET",

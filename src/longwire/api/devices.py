@@ -284,6 +284,26 @@ def get_type(context: RequestContext, query: TypeQuery) -> DeviceType:
     return type_wire(device_types.get_device_type(context.tx, query.type))
 
 
+# Names that networks and labels have for what is `originalId` here.
+_ORIGINAL_IDS = ("devEui", "devEUI", "deviceEui", "deviceEUI", "eui", "imei")
+_MISPLACED_AT_CREATION = {
+    **dict.fromkeys(_ORIGINAL_IDS, "send it as originalId"),
+    "deviceType": "send it as type",
+}
+_MISPLACED_IN_BULK = {
+    **dict.fromkeys(_ORIGINAL_IDS, "send a list, originalDevicesIds"),
+    "deviceType": "send it as type",
+}
+_MISPLACED_IN_CHANGE = {
+    **dict.fromkeys(_ORIGINAL_IDS, "send it as originalId"),
+    "deviceType": "PUT /device/type changes the type",
+    "toGroupId": "PUT /device/transfer moves a device",
+}
+_MISPLACED_IN_CHANGES = {
+    "deviceType": "send it as type",
+    "toGroupId": "PUT /devices/transfer moves devices",
+}
+
 _route = partial(Route, tag="Devices", object_rule="in the group of the device")
 _create_route = partial(
     _route, object_rule="in groupId", conflicts="The original id is taken in its network."
@@ -294,13 +314,16 @@ _type_route = partial(
 
 ROUTES = [
     _route("GET", "/device", get_device, "device.read"),
-    _create_route("POST", "/device", create_device, "device.create"),
+    _create_route(
+        "POST", "/device", create_device, "device.create", misplaced=_MISPLACED_AT_CREATION
+    ),
     _route(
         "PUT",
         "/device",
         update_device,
         "device.update",
         conflicts=f"{CHANGED_MEANWHILE} Or the original id is taken in its network.",
+        misplaced=_MISPLACED_IN_CHANGE,
     ),
     _route(
         "PUT",
@@ -309,6 +332,7 @@ ROUTES = [
         "device.update",
         object_rule="in groupId",
         is_addition=True,
+        misplaced=_MISPLACED_IN_CHANGES,
     ),
     _route("DELETE", "/device", delete_device, "device.delete"),
     _create_route(
@@ -336,7 +360,14 @@ ROUTES = [
         object_rule="in groupId",
         is_addition=True,
     ),
-    _create_route("POST", "/devices", create_devices, "device.create", is_bulk=True),
+    _create_route(
+        "POST",
+        "/devices",
+        create_devices,
+        "device.create",
+        is_bulk=True,
+        misplaced=_MISPLACED_IN_BULK,
+    ),
     _create_route(
         "POST",
         "/devices/vendor",

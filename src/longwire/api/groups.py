@@ -471,6 +471,14 @@ def list_members(context: RequestContext, query: GroupPage) -> UserConnection:
     )
 
 
+_MISPLACED = {
+    "parentId": "send it in the query, POST /group?parentId=…",
+    "roleId": "PUT /group sets the default role",
+}
+_MISPLACED_IN_CHANGE = {
+    "parentId": "send it as parent",
+    "defaultRoleId": "send the default role as roleId",
+}
 _group_route = partial(Route, tag="Groups")
 _member_route = partial(Route, tag="Members")
 
@@ -508,6 +516,7 @@ ROUTES = [
         "group.create",
         object_rule="in parentId; any user may create a root group",
         conflicts="The owner has as many groups as a user may have.",
+        misplaced=_MISPLACED,
     ),
     _group_route(
         "PUT",
@@ -519,6 +528,7 @@ ROUTES = [
             " over"
         ),
         conflicts=f"A root group would have no Administrator. {CHANGED_MEANWHILE}",
+        misplaced=_MISPLACED_IN_CHANGE,
     ),
     _group_route(
         "DELETE",

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, field
 
 from longwire.api.channels import (
+    MISPLACED_IN_CHANNELS,
     ChannelError,
     FilterFailing,
     channel_fields,
@@ -385,6 +386,15 @@ _IN_GROUP = "in the group of the notification"
 _FOR_EVERYONE = "the catalogue is the same for everyone"
 
 
+# Without a condition or a device a notification fires for everything of its group.
+_MISPLACED = {
+    **MISPLACED_IN_CHANNELS,
+    **dict.fromkeys(("to", "when", "subject", "body"), "send it in params"),
+    **dict.fromkeys(("timezone", "throttle", "geofence"), "send it in params"),
+    **dict.fromkeys(("batteryBelow", "silentAfter", "failingAfter"), "send it in params"),
+    **dict.fromkeys(("filter", "messageFilter"), "send it in params, as when"),
+    "deviceIds": "send one as deviceId",
+}
 _route = partial(Route, tag="Notifications", object_rule=_IN_GROUP)
 
 ROUTES = [
@@ -402,6 +412,7 @@ ROUTES = [
         "notification.write",
         object_rule="in groupId",
         conflicts="The group has the maximum number of notifications.",
+        misplaced=_MISPLACED,
     ),
     _route(
         "PUT",
@@ -409,6 +420,7 @@ ROUTES = [
         update_notification,
         "notification.write",
         conflicts=CHANGED_MEANWHILE,
+        misplaced=_MISPLACED,
     ),
     _route(
         "DELETE",

@@ -2,7 +2,8 @@
 
 They are ignored, because a caller may be written for a newer or older service; but a misspelled
 member must not be ignored in silence. Only names are looked at, at the cost of parsing the request
-once more without its values.
+once more without its values. What an operation declares as misplaced is an error: a role, say, that
+nothing reads would leave its sender with another one.
 """
 
 import functools
@@ -10,17 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from longwire.errors import BadInput, FieldError
 from longwire.web import validation
-from longwire.web.fields import InputLimits
-from longwire.web.routing import Request, Response
+from longwire.web.fields import Body, InputLimits
+from longwire.web.routing import Request, Response, Route
 from longwire.web.type_info import item_type, struct_type
-
-S = TypeVar("S", bound=msgspec.Struct)
 
 HEADER = b"longwire-ignored"
 # Enough to see what is wrong; more than that is no mistake.
@@ -107,13 +107,36 @@ def encode_header(names: Iterable[str]) -> bytes:
     return ", ".join(dict.fromkeys(islice(shown, NAMES_MAX))).encode()
 
 
-def decode_body(request: Request, raw: bytes, expected: type[S], limits: InputLimits) -> S:
-    """Decode a body; the request notes which of its members are ignored."""
-    body = validation.decode_without_ignored(raw, expected, limits)
+def decode_body(request: Request, route: Route, raw: bytes, limits: InputLimits) -> Body:
+    """Decode the body of an operation; the request notes which of its members are ignored."""
+    assert route.body is not None
+    body = validation.decode_without_ignored(raw, route.body, limits)
     if body is not None:
         return body
-    request.ignored += find_ignored_members(raw, expected)
-    return validation.decode_body(raw, expected, limits)
+    request.ignored += find_ignored_members(raw, route.body)
+    misplaced = list(_find_misplaced(raw, route.misplaced))
+    try:
+        body = validation.decode_body(raw, route.body, limits)
+    except BadInput as error:
+        if not error.field_errors:
+            raise
+        raise BadInput(field_errors=[*error.field_errors, *misplaced]) from None
+    if misplaced:
+        raise BadInput(field_errors=misplaced)
+    return body
+
+
+def _find_misplaced(raw: bytes, places: Mapping[str, str]) -> Iterator[FieldError]:
+    """Of the members that belong elsewhere, those that say anything."""
+    if not places:
+        return
+    try:
+        members = _MEMBERS.decode(raw)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return  # no object, which is an error of its own
+    for name, place in places.items():
+        if name in members and bytes(memoryview(members[name])) != b"null":
+            yield FieldError(name, f"is not read here: {place}")
 
 
 def with_header(request: Request, response: Response) -> Response:

@@ -260,7 +260,7 @@ class RequestHandler:
             return False
         if request.query_string:
             request.ignored = ignored.find_ignored_parameters(request.query_string, route.query)
-        decoded = ignored.decode_body(request, body, route.body, self._limits)
+        decoded = ignored.decode_body(request, route, body, self._limits)
         if actor.has_invitations and _list_named_groups([decoded]):
             return False  # it may accept one
         ingest_request: IngestRequest = route.handler(actor, decoded)
@@ -474,7 +474,7 @@ class RequestHandler:
         if route.body is not None:
             require_json(request)
             raw = await self._bodies.read(request, route, receive)
-            inputs.append(ignored.decode_body(request, raw, route.body, self._limits))
+            inputs.append(ignored.decode_body(request, route, raw, self._limits))
         elif route.text_body is not None:
             require_media_type(request, route.text_body.media_type)
             inputs.append(await self._bodies.read(request, route, receive))

@@ -180,6 +180,9 @@ class Route:
     needs_preparing: Callable[..., bool] | None = None  # by its inputs; without it, always
     prepare_settings: tuple[str, ...] = ()  # of the request handler that it takes by name
     takes_origin: bool = False  # it is called with `origin`, for the audit log
+    # Members that people send here although they belong elsewhere, and where. No member of the
+    # objects that the path returns: they may be sent back as they were read.
+    misplaced: Mapping[str, str] = field(default_factory=dict)
     # Encodes the response; only for routes whose handler returns an `IngestRequest`.
     build_response: Callable[[IngestResult], bytes] | None = None
     field_locations: FieldLocations = field(init=False)

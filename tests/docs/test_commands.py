@@ -49,7 +49,7 @@ GUIDES = {
         GROUP=$(as "$OPERATOR" -d '{"name":"Yard"}' "$URL/group" | field id)
         BODY='{"groupId":"'$GROUP'","name":"A","type":"button","originalId":"A","network":"demo"}'
         DEVICE=$(as "$OPERATOR" -d "$BODY" "$URL/device" | field deviceId)
-        BODY='{"deviceId":"'$DEVICE'","timestamp":1794731400,"type":"opened"}'
+        BODY='{"deviceId":"'$DEVICE'","timestamp":'$(date +%s)',"type":"opened"}'
         as "$OPERATOR" -d "$BODY" "$URL/device/event" > /dev/null
         """,
     "docs/guides/import-export.md": """

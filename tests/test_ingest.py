@@ -258,6 +258,31 @@ def test_nobody_waits_for_the_commit_of_a_large_request(world: World, crowd: Cro
     assert commits.sizes[3:] == [1, 2]
 
 
+@ONE_SLOT
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_after_a_large_request_that_was_refused_at_once_all_share_a_commit(
+    world: World, crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    mine, yours, now = device(ada, ada.group()), device(bob, bob.group()), world.clock.now()
+
+    def refuse(work: Callable[[Tx], Any]) -> Any:
+        raise Unavailable("Too much work is waiting; nothing was changed.")
+
+    large = [report("data", mine, now, f"{number}") for number in range(LARGE_RECORDS + 1)]
+    with monkeypatch.context() as refusing:
+        refusing.setattr(world.database, "submit", refuse)
+        refused(post_records(ada, "data", large), 503)
+    commits = Commits(world)
+    with commits.held(crowd, lambda: post_record(bob, "data", yours, now, "first")):
+        crowd.post_record(ada, "data", mine, now, "second")
+        crowd.post_record(bob, "data", yours, now, "third")
+        commits.wait_for_waiting(3)
+    for response in crowd.responses():
+        ok(response)
+    assert commits.sizes == [1, 2]
+
+
 @pytest.mark.parametrize("engine", ["postgresql"])
 def test_nobody_waits_for_a_device_that_somebody_else_is_changing(
     world: World, crowd: Crowd

@@ -195,18 +195,24 @@ class _LargeRequests:
         request: IngestRequest,
         on_result: OnResult,
     ) -> bool:
+        caller = request.actor.caller
         devices = {item.record.device_id for item in request.items}
 
-        def on_committed(result: IngestResult | Exception) -> None:
-            _decrement(self._owners, [request.actor.caller.owner])
+        def leave() -> None:
+            _decrement(self._owners, [caller.owner])
             _decrement(self._devices, devices)
+
+        def on_committed(result: IngestResult | Exception) -> None:
+            leave()
             on_result(result)
 
-        if not committer.try_enqueue(request.actor.caller, request, on_committed):
-            return False
-        self._owners[request.actor.caller.owner] += 1
+        # First: if the database takes nothing, the result is there before it is enqueued.
+        self._owners[caller.owner] += 1
         self._devices.update(devices)
-        return True
+        is_enqueued = committer.try_enqueue(caller, request, on_committed)
+        if not is_enqueued:
+            leave()
+        return is_enqueued
 
 
 def _decrement(counter: Counter[str], keys: Iterable[str]) -> None:

@@ -36,6 +36,13 @@ def find_previous_tag() -> str | None:
     return found.decode().strip() or None
 
 
+@cache
+def find_newest_in_changelog() -> str | None:
+    """The commit that gave the newest version its heading in the changelog."""
+    found = run_git("log", "-1", "--format=%H", r"-G^## \[[0-9]", "--", "CHANGELOG.md")
+    return found.decode().strip() or None
+
+
 def unpack(revision: str, folder: Path) -> Path:
     """The code of a revision, in a folder; the folder to import it from."""
     with tarfile.open(fileobj=io.BytesIO(run_git("archive", revision, "src"))) as archive:

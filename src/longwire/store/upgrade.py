@@ -30,7 +30,7 @@ _REVISION = sa.Table(
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 # The newest step of the previous release, whose code works with today's tables as well.
-PREVIOUS_RELEASE = "0008"
+PREVIOUS_RELEASE = "0001"
 COMPATIBLE_FROM = "schema_compatible_from"  # the fact that tells the code of that release
 _STEP_FILE = re.compile(r"v([0-9]{4})_\w+\.py")
 

@@ -14,6 +14,7 @@ import pytest
 
 from longwire.identity import sign_in_links
 from longwire.model import SYSTEM, LinkSource
+from longwire.work.turns import SERVICE, CallerKey, current_caller
 from tests.browser import OWN_PAGE, Browser
 from tests.identity.test_passwords import EMAIL, GOOD, App, turn_on, with_password
 from tests.waiting import eventually
@@ -168,6 +169,27 @@ def test_the_addresses_of_a_site_fail_together(make_world: MakeWorld) -> None:
         for each in range(12)
     ]
     assert Counter(links) == {200: 10, 429: 2}
+
+
+def test_the_addresses_of_a_site_take_turns_as_one_caller(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(**BEHIND_PROXY)
+    seen: set[CallerKey] = set()
+    read = world.database.read
+
+    async def watched(work: Any) -> Any:
+        seen.add(current_caller.get())
+        return await read(work)
+
+    monkeypatch.setattr(world.database, "read", watched)
+    for number in range(5):
+        headers = {
+            "X-Forwarded-For": f"2001:db8:1:1::{number:x}",
+            "Authorization": f"Bearer wrong-{number}",
+        }
+        refused(world.http.get("/user", headers=headers), 401)
+    assert [each.owner for each in seen if each != SERVICE] == ["2001:db8:1:1::/64"]
 
 
 @pytest.mark.usefixtures("shipped_hasher")

@@ -1,6 +1,7 @@
 """Rate limiting with token buckets: failed attempts to authenticate, and requests per caller."""
 
 import asyncio
+import functools
 import math
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Hashable
@@ -18,6 +19,7 @@ SUCCEEDED_MAX = 50_000
 SITE_BITS, PROVIDER_BITS = 64, 48
 # A /48 may belong to many customers, so that it may fail so many times as often as a /64.
 PROVIDER_FACTOR = 4
+NETWORKS_CACHED_MAX = 10_000  # one is looked up for each request
 
 
 class RateLimiter:
@@ -254,6 +256,7 @@ def get_provider(address: str) -> str:
     return _get_network(address, PROVIDER_BITS)
 
 
+@functools.lru_cache(NETWORKS_CACHED_MAX)
 def _get_network(address: str, bits: int) -> str:
     try:
         parsed = ip_address(address)

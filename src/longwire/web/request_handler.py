@@ -21,7 +21,7 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import LongwireError, NotFound
 from longwire.identity import groups
-from longwire.identity.rate_limiter import OperationRateLimiter, RateLimiter
+from longwire.identity.rate_limiter import OperationRateLimiter, RateLimiter, get_site
 from longwire.ingest.requests import IngestRequest, IngestResult, OnResult, StaleDevice
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.service import Ingest
@@ -149,7 +149,7 @@ class RequestHandler:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         request = self._parser.parse(scope)
-        current_caller.set(CallerKey.alone(request.address))
+        current_caller.set(CallerKey.alone(get_site(request.address)))
         methods = self._routes.get(request.path) or self._find_methods_above(request.path)
         route = methods.get(request.method) if methods is not None else None
         if self._tracer is not None:

@@ -30,6 +30,7 @@ from longwire.api import (
     downlinks,
     exports,
     groups,
+    invitations,
     jobs,
     metrics,
     notifications,
@@ -109,6 +110,7 @@ log = structlog.get_logger()
 
 OPERATIONS: tuple[Route, ...] = (
     *groups.ROUTES,
+    *invitations.ROUTES,
     *roles.ROUTES,
     *access.ROUTES,
     *users.ROUTES,

@@ -102,6 +102,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("PUT", "/group/invite"): Right(
         body={"email": "new@example.com", "groupId": "@home", "roleId": "@role"}
     ),
+    ("POST", "/group/accept"): Right(body={"groupId": "@home"}),
     ("PUT", "/group/user"): Right(
         body={"userId": "@member", "groupId": "@home", "roleId": "@role"}
     ),

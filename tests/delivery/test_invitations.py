@@ -224,6 +224,9 @@ def test_without_a_mail_server_the_link_is_handed_over(world):
             assert (refusal["isAccepted"], refusal["isSignedIn"]) == (False, False)
         assert "name" not in ok(ada.get("/user", userId=bob.id))
         ok(bob.get("/group", groupId=cellar))
+        assert ok(opened(other.http, token))["isAccepted"] is False
+        refused(browser.http.post("/group/accept", json={"groupId": cellar}), 401)
+        ok(bob.post("/group/accept", {"groupId": cellar}))
         assert ok(opened(other.http, token))["isAccepted"] is True
         entries = ok(ada.get("/group/audit", groupId=cellar, actorId=new))["items"]
         assert [each["action"] for each in entries] == ["member.accept"]

@@ -186,8 +186,22 @@ def test_until_they_accept_others_see_only_the_address_that_was_typed(world: Wor
     }
     assert ok(world.operator.get("/user", userId=bob.id))["name"] == "Bob"
 
+    eve = world.person("eve")
+    with nothing_happens(world):
+        # His permissions count, but a GET, to which any link may lead, accepts nothing.
+        (seen_by_bob,) = ok(bob.get("/group", groupId=group))
+        assert seen_by_bob["isInvited"] is True
+        assert [each["isInvited"] for each in ok(bob.get("/user/groups"))["items"]] == [True]
+        ok(bob.get("/group/devices", groupId=group))
+        # Nobody else accepts it.
+        refused(eve.post("/group/accept", {"groupId": group}), 404, "groupId")
+        ok(carl.post("/group/accept", {"groupId": group}))
+        assert "isInvited" not in ok(carl.get("/group", groupId=group))[0]
     with adds_to_audit_log(world, (bob.id, "member.accept", bob.id)):
-        ok(bob.get("/group", groupId=group))  # his permissions counted all the time
+        assert "isInvited" not in ok(bob.post("/group/accept", {"groupId": group}))
+    with nothing_happens(world):
+        assert "isInvited" not in ok(bob.post("/group/accept", {"groupId": group}))
+        assert "isInvited" not in ok(bob.get("/group", groupId=group))[0]
     listed, alone = shown(carl, "bob@example.com")
     assert listed.keys() == PUBLIC_USER | IN_GROUP
     assert (alone["name"], alone["firstName"]) == ("Bob", "Robert")
@@ -199,6 +213,13 @@ def test_until_they_accept_others_see_only_the_address_that_was_typed(world: Wor
     ada.invite(dora, other, "viewer")
     listed = ok(dora.get("/group/users", groupId=other))["items"][1]
     assert (listed["id"], "name" in listed) == (bob.id, False)
+    # So does a change in the group.
+    third = ada.group("third")
+    ok(ada.put("/group/invite", invitation("bob@example.com", third, "administrator")))
+    with adds_to_audit_log(
+        world, (bob.id, "group.update", third), (bob.id, "member.accept", bob.id)
+    ):
+        ok(bob.put("/group", {"groupId": third, "name": "third group"}))
     # Leaving declines.
     with adds_to_audit_log(world, (bob.id, "member.remove", bob.id)):
         ok(bob.delete("/group/user", groupId=other))

@@ -192,7 +192,7 @@ DataFailurePolicyInput storingDuration
 
 # Additions to the contract: further members of responses and bodies.
 ADDED = {
-    "Group": {"tags", "deletionAt"},
+    "Group": {"tags", "deletionAt", "isInvited"},
     "GroupAppClient": {"name", "updatedAt", "roleId"},
     "UpdateGroupAppClient": {"updatedAt", "roleId"},
     "Role": {"updatedAt"},

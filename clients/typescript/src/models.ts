@@ -1517,6 +1517,8 @@ export interface Group {
   tags?: string[];
   /** When it will be deleted with everything in it. */
   deletionAt?: string;
+  /** Only if it is true: this user has not accepted the membership yet. */
+  isInvited?: boolean;
 }
 
 /** Credentials of a group. */
@@ -1821,6 +1823,12 @@ export interface Invitation {
   roleId: string;
 }
 
+/** A group to whose membership the caller agrees. */
+export interface InvitationAcceptance {
+  /** The id of the group. */
+  groupId: string;
+}
+
 /** An invitation, and whether to accept it. */
 export interface InvitationInput {
   /** What follows `#token=` in the link of the invitation. */
@@ -1840,7 +1848,7 @@ export interface InvitationReturn {
   groupName?: string;
   /**
    * Whether the membership is accepted. By a link that was handed over, only somebody who has
-   * never signed in accepts; others sign in, and open the group.
+   * never signed in accepts; others sign in, and accept there.
    */
   isAccepted: boolean;
   /** Whether the response sets the cookie of a session. */
@@ -3361,6 +3369,8 @@ export interface TreeGroup {
   tags?: string[];
   /** When it will be deleted with everything in it. */
   deletionAt?: string;
+  /** Only if it is true: this user has not accepted the membership yet. */
+  isInvited?: boolean;
   /** How many groups are directly below it. */
   numberOfGroups: number;
 }

@@ -155,6 +155,18 @@ export class GroupsNoun extends Noun {
   }
 
   /**
+   * Accept an invitation.
+   *
+   * Other members see the caller's name from then on, and the group may send them mail. Any other
+   * change in the group accepts as well, but no GET. Leaving the group declines.
+   *
+   * `POST /group/accept`.
+   */
+  accept(groupId: string): Promise<m.Group> {
+    return this.transport.request({ method: "POST", path: "/group/accept", isRepeatable: false, body: { groupId } });
+  }
+
+  /**
    * Get the configuration policy of a group.
    *
    * `GET /group/configuration`; needs `device.read`.

@@ -15,6 +15,7 @@ import { useShortcuts } from "~/ui/keys";
 import { zoneLabel } from "~/time";
 import { signOut } from "~/session";
 import { GroupPicker } from "./group-picker";
+import { InvitationBar } from "./invitation-bar";
 import { LiveIndicator } from "./live-indicator";
 import { OfflineBar } from "./offline-bar";
 import { Palette, openPalette } from "./palette";
@@ -226,6 +227,7 @@ export function Frame() {
         </header>
         <OfflineBar />
         <main id="page" className="page" tabIndex={-1}>
+          {params.groupId && !unknown && <InvitationBar groupId={params.groupId} />}
           {unknown ? <ErrorState error={unknown} noun="group" /> : <Outlet />}
         </main>
       </div>

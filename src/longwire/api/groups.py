@@ -68,6 +68,13 @@ class Group(Reply):
         ]
         | None
     ) = None
+    is_invited: (
+        Annotated[
+            bool,
+            Meta(description="Only if it is true: this user has not accepted the membership yet."),
+        ]
+        | None
+    ) = None
 
 
 class GroupConnection(Reply):
@@ -270,6 +277,7 @@ def group_wire(view: GroupView) -> Group:
         number_of_connectors=group.connector_count,
         tags=list(group.tags),
         deletion_at=format_optional_date(group.deletion_at),
+        is_invited=view.is_invited or None,
     )
 
 

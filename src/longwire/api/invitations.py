@@ -1,7 +1,8 @@
-"""Accepting an invitation by its link, whose secret a page of the console posts.
+"""Accepting an invitation: as who is invited, or by its link.
 
-It is in the fragment of the link, which browsers do not send, and opening the link changes nothing,
-because mail programs open links by themselves: a button of the page accepts.
+A page of the console posts the secret of the link. It is in the fragment, which browsers do not
+send, and opening the link changes nothing, because mail programs open links by themselves: a button
+of the page accepts.
 """
 
 from typing import Annotated
@@ -9,9 +10,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from longwire.api.groups import Group, group_wire
 from longwire.api.session_shapes import OWN_HEADER
 from longwire.api.types import GroupId
-from longwire.identity import invitations, sessions
+from longwire.identity import groups, invitations, sessions
 from longwire.identity.invitations import OpenedInvitation
 from longwire.identity.sessions import NewSession, SessionRules
 from longwire.model import Origin, SignInMethod
@@ -22,9 +24,12 @@ from longwire.web.openapi import Json, json_response, problem_responses, schema_
 from longwire.web.routing import (
     FORM_BYTES_MAX,
     NO_TOKEN,
+    OWN,
     PlainRoute,
     Request,
+    RequestContext,
     Response,
+    Route,
     build_field_locations,
     require_json,
 )
@@ -50,6 +55,12 @@ class InvitationInput(Body):
     accept: Annotated[bool, Meta(description="Accept it; else only say what it is.")] = False
 
 
+class InvitationAcceptance(Body):
+    """A group to whose membership the caller agrees."""
+
+    group_id: GroupId
+
+
 class InvitationReturn(Reply, kw_only=True):
     """What an invitation is for, and what became of it."""
 
@@ -61,12 +72,35 @@ class InvitationReturn(Reply, kw_only=True):
         bool,
         Meta(
             description="Whether the membership is accepted. By a link that was handed over, only"
-            " somebody who has never signed in accepts; others sign in, and open the group."
+            " somebody who has never signed in accepts; others sign in, and accept there."
         ),
     ]
     is_signed_in: Annotated[
         bool, Meta(description="Whether the response sets the cookie of a session.")
     ]
+
+
+def accept_invitation(context: RequestContext, body: InvitationAcceptance) -> Group:
+    """Accept an invitation.
+
+    Other members see the caller's name from then on, and the group may send them mail. Any other
+    change in the group accepts as well, but no GET. Leaving the group declines.
+    """
+    return group_wire(groups.accept_invitation(context.tx, context.actor, body.group_id))
+
+
+ROUTES = [
+    Route(
+        "POST",
+        "/group/accept",
+        accept_invitation,
+        OWN,
+        object_rule="one's own membership",
+        tag="Members",
+        is_addition=True,
+        has_secrets=True,
+    )
+]
 
 
 class InvitationEndpoint:

@@ -43,6 +43,7 @@ class GroupView:
     user_id: str
     role: Role | None
     token: str | None
+    is_invited: bool = False  # the user has not accepted the membership yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ def build_view(tx: Tx, actor: Actor, group: Group, about: Actor | None = None) -
         about.id,
         access.get_effective_role(tx, about, group.id).role,
         _get_visible_token(tx, actor, group),
+        is_invited=about.has_invitations and is_invited(tx, about, [group.id]),
     )
 
 
@@ -293,13 +295,22 @@ def is_invited(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> bool:
 
 
 def accept_invitations(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> None:
-    """A user accepts memberships by a request that names the group."""
+    """A user accepts memberships in these groups."""
     cache_epochs.bump_auth_epoch(tx)
     for membership in store.list_invitations(tx, actor.id, group_ids):
         store.accept_invitation(tx, membership)
         owner_id = request_owners.get_owner_id(tx, membership.group_id)
         request_owners.move_to_sponsor(tx, actor.id, owner_id)
         audit.log(tx, actor, "member.accept", actor.id, group_id=membership.group_id)
+
+
+def accept_invitation(tx: Tx, actor: Actor, group_id: str) -> GroupView:
+    """Accept one's membership in a group; nothing changes if it is accepted."""
+    scope = access.authorize_own_membership(tx, actor, group_id)
+    group = _get_group(tx, scope, group_id)
+    if is_invited(tx, actor, [group_id]):
+        accept_invitations(tx, actor, [group_id])
+    return replace(build_view(tx, actor, group), is_invited=False)
 
 
 def set_role(

@@ -372,7 +372,8 @@ class RequestHandler:
             self._rate_limiters[route.operation_id].acquire(actor.caller)
         with _Lagging(route.may_lag):
             response = await self._respond_to(request, route, caller, inputs)
-        if actor.has_invitations and caller.handed_over_by is None:
+        # A GET proves no consent: a link that somebody else wrote may have led there.
+        if actor.has_invitations and route.writes and caller.handed_over_by is None:
             await self._accept_invitations(request, actor, inputs)
         return response
 
@@ -448,7 +449,7 @@ class RequestHandler:
     async def _accept_invitations(
         self, request: Request, actor: Actor, inputs: Sequence[Any]
     ) -> None:
-        """Whoever makes a request that names a group accepts the invitation to it."""
+        """Whoever changes something in a group accepts the invitation to it."""
         named = _list_named_groups(inputs)
 
         def accept(tx: Tx) -> None:

@@ -120,6 +120,10 @@ def test_without_a_mail_server_the_link_of_an_invitation_is_handed_over(
         def has_accepted() -> bool:
             return "seenAt" in ok(ada.get("/user", userId=grace.id))
 
+        expect(page.get_by_text("Its members see your name when you accept")).to_be_visible()
+        assert not has_accepted()  # opening the group is no consent
+        page.get_by_role("button", name="Accept").click()
+        expect(page.get_by_text("You are invited")).to_have_count(0)
         eventually(has_accepted)
 
 

@@ -2023,6 +2023,9 @@ class Group(Model, frozen=True, kw_only=True, omit_defaults=True):
     deletion_at: datetime | None = field(default=None, name="deletionAt")
     """When it will be deleted with everything in it."""
 
+    is_invited: bool | None = field(default=None, name="isInvited")
+    """Only if it is true: this user has not accepted the membership yet."""
+
 
 class GroupAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Credentials of a group."""
@@ -2454,6 +2457,13 @@ class Invitation(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The role that they get."""
 
 
+class InvitationAcceptance(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A group to whose membership the caller agrees."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+
 class InvitationInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """An invitation, and whether to accept it."""
 
@@ -2475,7 +2485,7 @@ class InvitationReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     is_accepted: bool = field(name="isAccepted")
     """Whether the membership is accepted. By a link that was handed over, only somebody who has
-    never signed in accepts; others sign in, and open the group.
+    never signed in accepts; others sign in, and accept there.
     """
 
     is_signed_in: bool = field(name="isSignedIn")
@@ -4444,6 +4454,9 @@ class TreeGroup(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     deletion_at: datetime | None = field(default=None, name="deletionAt")
     """When it will be deleted with everything in it."""
+
+    is_invited: bool | None = field(default=None, name="isInvited")
+    """Only if it is true: this user has not accepted the membership yet."""
 
     number_of_groups: int = field(name="numberOfGroups")
     """How many groups are directly below it."""

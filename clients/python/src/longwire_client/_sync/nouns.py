@@ -179,6 +179,19 @@ class Groups(_Noun):
         )
         return self._transport.request(call)
 
+    def accept(self, group_id: str) -> m.Group:
+        """Accept an invitation.
+
+        Other members see the caller's name from then on, and the group may send them mail. Any
+        other change in the group accepts as well, but no GET. Leaving the group declines.
+
+        `POST /group/accept`.
+        """
+        call: Call[m.Group] = Call(
+            "POST", "/group/accept", m.Group, body=encode(m.InvitationAcceptance(group_id=group_id))
+        )
+        return self._transport.request(call)
+
     def configuration(self, group_id: str) -> m.ConfigurationPolicy:
         """Get the configuration policy of a group.
 

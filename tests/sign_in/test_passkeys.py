@@ -1,10 +1,12 @@
 """Passkeys over HTTP, with an authenticator that can also cheat."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from tests.sign_in.authenticator import USER_PRESENT, USER_VERIFIED, SoftPasskey
 from tests.world import Person, World, nothing_happens, ok, refused
@@ -199,6 +201,94 @@ def test_a_user_has_no_more_passkeys_than_allowed(
     ok(browser.register(SoftPasskey(origin=ORIGIN)))
     problem = refused(browser.register(SoftPasskey(origin=ORIGIN)), 409)
     assert problem["code"] == "limit_reached"
+
+
+def test_of_the_same_proof_sent_many_times_at_once_one_counts(world: World, browse: Browse) -> None:
+    browser, passkey = browse(world, world.person("ada")), SoftPasskey(origin=ORIGIN)
+    options = ok(browser.http.post("/user/passkey/options"))["publicKey"]
+    body = {"name": "x", "credential": passkey.create(options)}
+    with ThreadPoolExecutor(8) as pool:
+        sent = list(pool.map(lambda _: browser.http.post("/user/passkey", json=body), range(8)))
+    assert sorted(each.status_code for each in sent) == [200, *[400] * 7]
+    assert len(browser.passkeys()) == 1
+    credential = passkey.sign(browser.challenge())
+    others = [browse(world) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda each: each.send(credential), others))
+    assert sorted(each.status_code for each in answers) == [200, *[401] * 7]
+    assert sum("set-cookie" in each.headers for each in answers) == 1
+
+
+@SQLITE
+def test_the_id_of_somebody_elses_passkey_cannot_be_registered(
+    world: World, browse: Browse
+) -> None:
+    ada, ben = world.person("ada"), world.person("ben")
+    owner, other = browse(world, ada), browse(world, ben)
+    passkey, copy = SoftPasskey(origin=ORIGIN), SoftPasskey(origin=ORIGIN)
+    ok(owner.register(passkey))
+    copy.id = passkey.id
+    with nothing_happens(world):
+        refused(other.register(copy), 409)
+        # Nor does another key under that id sign anybody in.
+        for user in (ada, ben):
+            copy.user, copy.count = user.id.encode(), 100
+            refused(browse(world).sign_in(copy), 401)
+    assert other.passkeys() == []
+    assert ok(browse(world).sign_in(passkey))["user"]["id"] == ada.id
+
+
+@SQLITE
+def test_a_registration_ends_with_its_session(world: World, browse: Browse) -> None:
+    ada = world.person("ada")
+    browser, passkey = browse(world, ada), SoftPasskey(origin=ORIGIN)
+    options = ok(browser.http.post("/user/passkey/options"))["publicKey"]
+    ok(browser.http.delete("/session"))
+    body = {"name": "x", "credential": passkey.create(options)}
+    refused(browser.http.post("/user/passkey", json=body), 401)
+    assert browse(world, ada).passkeys() == []
+
+
+@SQLITE
+def test_a_passkey_of_who_has_left_opens_the_account_but_not_the_group(
+    world: World, browse: Browse
+) -> None:
+    ada, ben = world.person("ada"), world.person("ben")
+    group = ada.group()
+    ada.invite(ben, group, "viewer")
+    passkey = SoftPasskey(origin=ORIGIN)
+    ok(browse(world, ben).register(passkey))
+    browser = browse(world)
+    ok(browser.sign_in(passkey))
+    ok(browser.http.get("/group/devices", params={"groupId": group}))
+    ok(ada.delete("/group/user", groupId=group, userId=ben.id))
+    for each in (browser, browse(world)):
+        ok(each.sign_in(passkey))
+        refused(each.http.get("/group/devices", params={"groupId": group}), 404)
+
+
+@SQLITE
+def test_challenges_and_large_proofs_leave_nothing_behind(world: World, browse: Browse) -> None:
+    browser, passkey = browse(world, world.person("ada")), SoftPasskey(origin=ORIGIN)
+    ok(browser.register(passkey))
+    credential = passkey.sign(browser.challenge())
+    with nothing_happens(world), capture_logs() as logs:
+        challenges = {browser.challenge()["challenge"] for _ in range(100)}
+        assert len(challenges) == 100
+        for member in ("clientDataJSON", "authenticatorData", "signature", "userHandle"):
+            for size, status in ((14_000, 401), (17_000, 413)):
+                large = {**credential["response"], member: "e" * size}
+                refused(browser.send({**credential, "response": large}), status)
+        for levels, status in ((20, 401), (40, 400)):
+            deep: Any = "x"
+            for _ in range(levels):
+                deep = {"response": deep}
+            refused(browser.send(deep), status)
+    # Nor does the log repeat what strangers send.
+    reasons = [each["reason"] for each in logs if each["event"] == "a passkey was refused"]
+    assert len(reasons) == 5
+    assert max(map(len, reasons)) <= 200
+    ok(browser.send(credential))
 
 
 @SQLITE

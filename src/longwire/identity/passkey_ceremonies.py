@@ -46,6 +46,7 @@ CHALLENGE_LIFETIME_S = 300
 SERVICE_NAME = "longwire"
 CREDENTIAL_ID_BYTES_MAX = 1_023  # by the specification
 PUBLIC_KEY_BYTES_MAX = 1_024  # RSA with 4,096 bits has half of that
+REASON_CHARACTERS_MAX = 200  # for the log; an error may repeat all that a stranger has sent
 ALGORITHMS = [
     COSEAlgorithmIdentifier.ECDSA_SHA_256,
     COSEAlgorithmIdentifier.EDDSA,
@@ -217,7 +218,7 @@ def _run_check(check: Callable[[], T]) -> T:
     try:
         return check()
     except Exception as error:
-        raise _InvalidCredential(repr(error)) from None
+        raise _InvalidCredential(repr(error)[:REASON_CHARACTERS_MAX]) from None
 
 
 # --- challenges ---

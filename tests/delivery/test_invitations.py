@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_network
 
 import pytest
 
@@ -230,6 +231,25 @@ def test_without_a_mail_server_the_link_is_handed_over(world):
         assert ok(opened(other.http, token))["isAccepted"] is True
         entries = ok(ada.get("/group/audit", groupId=cellar, actorId=new))["items"]
         assert [each["action"] for each in entries] == ["member.accept"]
+
+
+@pytest.mark.engine_free
+def test_a_link_that_cannot_sign_in_changes_something_once(make_world):
+    world = make_world(trusted_proxies=(ip_network("127.0.0.0/8"),))
+    ada = world.person("ada")
+    link = ok(invited(ada, EMAIL, ada.group()))["invitationUrl"].partition("#token=")[2]
+    without_tls = {**OWN_PAGE, "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "http"}
+
+    def accept_without_tls():
+        body = {"token": link, "accept": True}
+        answer = ok(world.http.post("/invitation", json=body, headers=without_tls))
+        assert (answer["isAccepted"], answer["isSignedIn"]) == (True, False)
+        return world.read(lambda tx: tx.auth_generation)
+
+    # Else whoever has it would have every process drop what it has cached, again and again.
+    assert accept_without_tls() == accept_without_tls()
+    with Browser(world) as browser:
+        assert ok(accept(browser.http, link))["isSignedIn"] is True
 
 
 @pytest.mark.engine_free

@@ -124,7 +124,8 @@ class InvitationEndpoint:
         given = decode_body(body, InvitationInput, self._limits)
         # Needs no token, so it writes, and invalidates what is cached, only if something changes.
         opened = await self._database.read(lambda tx: invitations.open_link(tx, given.token))
-        if not given.accept or not opened.can_change_anything:
+        can_change = not opened.is_accepted or request.is_confidential
+        if not given.accept or not can_change or not opened.can_change_anything:
             return Response(200, msgspec.json.encode(_describe(opened)))
 
         def work(tx: Tx) -> tuple[OpenedInvitation, NewSession | None]:

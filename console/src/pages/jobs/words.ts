@@ -122,6 +122,7 @@ const CODES: Readonly<Record<string, string>> = {
   changed_meanwhile: "was changed since",
   original_id_taken: "another device has its original id now",
   type_gone: "its type does not exist any more",
+  not_allowed: "is in a group where whoever started the job lacks a permission",
   not_kept: "its old values were not kept",
   rejected: "the decoder rejected some of its payloads",
 };

@@ -1,9 +1,17 @@
 import { differencesOf, type Fields } from "./diff-data";
 import "./diff.css";
 
+const MASK = "********";
+
+// An entry has the fields that changed: one that is the same on both sides changed where it is masked.
+function maskedFields(before: Fields, after: Fields): string[] {
+  return Object.keys(after).filter((name) => JSON.stringify(after[name]).includes(MASK) && differencesOf({ [name]: before[name] }, { [name]: after[name] }).length === 0);
+}
+
 // What changed, with what was there above what is there now.
 export function Diff({ before, after, omitted }: { before: Fields | null | undefined; after: Fields | null | undefined; omitted?: readonly string[] | null | undefined }) {
   const differences = differencesOf(before, after);
+  const masked = maskedFields(before ?? {}, after ?? {});
   return (
     <>
       {differences.length > 0 && (
@@ -29,6 +37,7 @@ export function Diff({ before, after, omitted }: { before: Fields | null | undef
           ))}
         </dl>
       )}
+      {masked.length > 0 && <p className="ink-2">Changed where it is masked: {masked.join(", ")}</p>}
       {omitted?.length ? <p className="ink-2">Changed as well, too large to be kept: {omitted.join(", ")}</p> : null}
     </>
   );

@@ -8,7 +8,7 @@ const SHAPES: Record<Tone, string> = { good: "✓", warn: "◆", bad: "▲", idl
 export function Pill({ tone, children, title }: { tone: Tone; children: ReactNode; title?: string | undefined }) {
   return (
     <span className={`pill pill-${tone}`} title={title}>
-      <span aria-hidden="true">{SHAPES[tone]}</span> {children}
+      <span aria-hidden="true">{SHAPES[tone]}</span> <span className="pill-text">{children}</span>
     </span>
   );
 }

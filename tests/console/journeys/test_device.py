@@ -123,12 +123,12 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         expect(page.get_by_role("button", name="Remove the tag dairy")).to_have_count(0)
 
         assert ok(ada.get("/device", deviceId=device))["tags"] == ["cooled"]
-        page.get_by_role("button", name="Send message").click()
+        page.get_by_role("button", name="Send a downlink").click()
         page.get_by_role("textbox", name="Payload").fill("0102030405060708")
         page.get_by_role("button", name="Send", exact=True).click()
-        page.get_by_role("tab", name="Messages to it").click()
+        page.get_by_role("tab", name="Downlinks").click()
         page.get_by_role("button", name="Cancel").click()
-        expect(page.get_by_role("grid", name="Messages to it")).to_contain_text("cancelled")
+        expect(page.get_by_role("grid", name="Downlinks")).to_contain_text("cancelled")
 
         page.get_by_role("button", name="More actions").click()
         page.get_by_role("menuitem", name="Delete records").click()
@@ -189,8 +189,9 @@ def test_while_the_service_is_unreachable_a_menu_offers_nothing_that_changes_the
         expect(page.locator(".offline")).to_be_visible()
         menu.click()
         items = page.get_by_role("menuitem")
+        deletions = ["Delete records", "Delete device"]
         expect(items).to_have_text(
-            ["Rename", "Change type", "Redecode records", "Delete records", "Delete device"]
+            ["Rename", "Replace hardware", "Change type", "Redecode records", *deletions]
         )
         for item in items.all():
             expect(item).to_have_attribute("aria-disabled", "true")
@@ -254,8 +255,8 @@ def test_a_viewer_reaches_a_device_by_keys_and_sees_nothing_that_is_refused(
         expect(rows.nth(1)).to_be_focused()
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Crane 7")
-        expect(page.get_by_role("tab")).to_have_text(["Configuration", "Messages to it"])
-        page.get_by_role("tab", name="Messages to it").click()
+        expect(page.get_by_role("tab")).to_have_text(["Configuration", "Downlinks"])
+        page.get_by_role("tab", name="Downlinks").click()
         expect(page.get_by_text("Why?")).to_be_visible()
         actions = page.get_by_role("button", name=re.compile(r"^(Send|Move|More|Remove|\+ tag)"))
         expect(actions).to_have_count(0)

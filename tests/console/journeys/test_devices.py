@@ -189,7 +189,7 @@ def test_all_that_match_are_a_job_that_is_counted_first_and_undone(
     seed_devices(ada, harbour, 2_001)
     with browse(world, ada) as console:
         page = console.open(f"/g/{harbour}/devices?network=lorawan")
-        page.get_by_role("checkbox", name="Select Crane").first.check()
+        rows(page).first.get_by_role("checkbox").check()
         page.get_by_role("button", name="Select all 2,001 that match").click()
         page.get_by_role("button", name="Tag", exact=True).click()
         page.get_by_role("textbox", name="Add tags").fill("winter")

@@ -25,7 +25,7 @@ export function NameForm({ user }: { user: Schemas["User"] }) {
   return (
     <Card title="Name">
       <Form submission={submission} onSubmit={save} submit="Save" look="normal">
-        <TextField label="What others call you" value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+        <TextField label="Display name" value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
       </Form>
     </Card>
   );

@@ -134,7 +134,7 @@ function useColumns(groupId: string, groupName: string): Column<Connector>[] {
           </>
         ),
       },
-      { id: "scope", head: "Takes", width: "minmax(160px, 1.8fr)", card: "wide", cell: (row) => <Scope connector={row} groupName={groupName} /> },
+      { id: "scope", head: "Filter", width: "minmax(160px, 1.8fr)", card: "wide", cell: (row) => <Scope connector={row} groupName={groupName} /> },
       { id: "day", head: "24 h", width: "104px", cell: (row) => <DaySparkline connector={row} /> },
       { id: "delivered", head: "Delivered", width: "72px", align: "end", card: "line", cell: (row) => <Delivered connector={row} /> },
       { id: "p95", head: "p95", width: "60px", align: "end", cell: (row) => <P95 connector={row} /> },

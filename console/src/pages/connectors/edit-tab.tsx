@@ -55,7 +55,7 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
       <Card title="Destination" note={connector.type} className="form">
         <ParamFields {...props} />
       </Card>
-      <Card title="What it takes" className="form">
+      <Card title="What it forwards" className="form">
         <TextArea label="Filter" hint="Tried on the last records above." isCode rows={3} error={edit.submission.errorOf("messageFilter")} value={form.messageFilter} onChange={(event) => change({ messageFilter: event.target.value })} />
         <ScopeFields groupId={connector.groupId} {...props} />
         <FormatFields {...props} formats={formats} />

@@ -192,8 +192,8 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
           <Card title="2 Destination" note={type.name ?? type.type} className="form">
             <ParamFields {...props} />
           </Card>
-          <Card title="3 What it takes" note="tried on the last records as you type" className="form">
-            <p className="scope">Takes {scope}</p>
+          <Card title="3 What it forwards" note="tried on the last records as you type" className="form">
+            <p className="scope">Forwards {scope}</p>
             <TextArea
               label="Filter"
               hint="CEL over message; empty for everything. For example message.data.celsius > 8"

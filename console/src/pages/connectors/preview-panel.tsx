@@ -149,7 +149,7 @@ export function WouldSend({ item }: { item: PreviewItem | undefined }) {
   const copy = async () => showToast((await copyText(curl ?? "")) ? "Command copied." : "The browser does not let this page copy.");
   return (
     <Card
-      title="Would send"
+      title="Preview"
       note={
         item ? (
           <>

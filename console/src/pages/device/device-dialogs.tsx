@@ -92,7 +92,7 @@ export function HardwareDialog({ device, onChanged, onClose }: { device: Device;
       }
     >
       <p>
-        Or mend its original id. The device keeps its records, rules and place; the old id can be used for another device. Queued downlinks are cancelled, and its
+        For a new unit in the same place, or an original id that was wrong. The device keeps its records, rules and place; the old id can be used for another device. Queued downlinks are cancelled, and its
         frame counter and battery start over.
       </p>
       <form id={formId} className="form" onSubmit={submit} noValidate>

@@ -44,7 +44,7 @@ const TABS: readonly (Tab<DeviceTab> & { needs: Operation })[] = [
   { id: "chart", label: "Chart", needs: "GET /device/series" },
   { id: "map", label: "Map", needs: "GET /device/geoloc" },
   { id: "configuration", label: "Configuration", needs: "GET /device/configuration" },
-  { id: "downlinks", label: "Messages to it", needs: "GET /device/downlinks" },
+  { id: "downlinks", label: "Downlinks", needs: "GET /device/downlinks" },
   { id: "changes", label: "Changes", needs: "GET /group/audit" },
 ];
 
@@ -182,7 +182,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
         }
         actions={
           <>
-            {may("POST /device/downlink") && <Button writes onClick={() => setDialog("send")}>Send message</Button>}
+            {may("POST /device/downlink") && <Button writes onClick={() => setDialog("send")}>Send a downlink</Button>}
             {may("PUT /device/transfer") && <Button writes onClick={() => setDialog("move")}>Move…</Button>}
             {items.length > 0 && <Menu label={<span aria-label="More actions">⋯</span>} items={items} />}
           </>

@@ -62,7 +62,7 @@ export function SendDialog({ device, onClose }: { device: Device; onClose: () =>
   const named = ["payload", "data", "port", "expiresIn"].some((name) => fieldError(problem, name));
   return (
     <Dialog
-      title={`Send a message to ${device.name}`}
+      title={`Send a downlink to ${device.name}`}
       onClose={onClose}
       actions={
         <>
@@ -170,14 +170,14 @@ export function DownlinksTab({ device, onSend }: { device: Device; onSend: () =>
   if (rows.length === 0)
     return (
       <Empty
-        text="Messages to this device are listed here, with what became of them."
+        text="Downlinks of this device are listed here, with what became of them."
         action={
           maySend ? (
             <Button look="primary" onClick={onSend}>
-              Send message
+              Send a downlink
             </Button>
           ) : (
-            <Locked label="Send message" operation="POST /device/downlink" groupId={device.groupId} />
+            <Locked label="Send a downlink" operation="POST /device/downlink" groupId={device.groupId} />
           )
         }
         curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/device/downlink --json '{"deviceId":"${device.deviceId}","payload":"01ff","port":10}'`}
@@ -185,7 +185,7 @@ export function DownlinksTab({ device, onSend }: { device: Device; onSend: () =>
     );
   return (
     <Table
-      label="Messages to it"
+      label="Downlinks"
       rows={rows}
       columns={columns}
       rowKey={(each) => each.id}

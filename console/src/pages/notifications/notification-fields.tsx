@@ -42,7 +42,7 @@ function Reason({ groupId, form, problem, onChange }: Props) {
         <legend className="visually-hidden">Fires when</legend>
         {ALERTS.map(({ reason, label, hint }) => choice(reason, label, hint, form.reason === reason))}
         {choice("", "Any event", "For every event that a device sends.", form.reason === "")}
-        {choice("status", "A reason of yours", "For events of that type, and data records with that reason.", isOwn)}
+        {choice("status", "Custom event", "For events of that type, and data records with that reason.", isOwn)}
       </fieldset>
       {fieldError(problem, "reason") && <p className="field-error">{fieldError(problem, "reason")}</p>}
       {isOwn && <TextField label="Reason" error={fieldError(problem, "reason")} value={form.reason} onChange={(event) => onChange({ reason: event.target.value || "status" })} />}

@@ -34,8 +34,8 @@ export function StatePill({ notification }: { notification: Notification }) {
     );
   if (filterFailing)
     return (
-      <Pill tone="warn" title={message}>
-        condition fails for {filterFailing.failed} of {filterFailing.evaluated}
+      <Pill tone="warn" title={`condition fails for ${filterFailing.failed} of ${filterFailing.evaluated}: ${message}`}>
+        fails for {filterFailing.failed} of {filterFailing.evaluated}
       </Pill>
     );
   return <span className="ink-3">no error</span>;
@@ -66,7 +66,7 @@ function useColumns(groupId: string): Column<Notification>[] {
       { id: "schedule", head: "Week", width: "88px", cell: (row) => <WeekBar schedule={row.schedule} zone={zoneOf(row)} /> },
       { id: "fired", head: "Last fired", width: "148px", card: "line", cell: (row) => <TimeText at={row.lastFiredAt} precision="minute" none="never" /> },
       { id: "sent", head: "Last sent", width: "148px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none="never" /> },
-      { id: "error", head: "State", width: "minmax(100px, 1fr)", card: "line", cell: (row) => <StatePill notification={row} /> },
+      { id: "error", head: "State", width: "minmax(144px, 1fr)", card: "line", cell: (row) => <StatePill notification={row} /> },
     ];
     if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <NotificationSwitch notification={row} /> });
     return columns;

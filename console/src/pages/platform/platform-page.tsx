@@ -86,7 +86,7 @@ function Figures({ samples }: { samples: readonly Sample[] }) {
           rows={[
             ["Server errors", of("longwire_server_errors_total")],
             ["Background tasks failing", of("longwire_background_tasks_failing")],
-            ["Their failures", of("longwire_background_task_failures_total")],
+            ["Failures of background tasks", of("longwire_background_task_failures_total")],
             ["Connections rejected", of("longwire_connections_rejected_total")],
           ]}
         />

@@ -70,7 +70,7 @@ function Row({ device, hasGroup, mayCreate, onCreate, onDismiss }: { device: Unk
           <div className="form-actions">
             {canBeCreated(device) && (
               <Button look="primary" onClick={onCreate} aria-label={`Create this device: ${about}`}>
-                Create this device
+                Create
               </Button>
             )}
             <Button writes onClick={onDismiss} aria-label={`Dismiss ${about}`}>

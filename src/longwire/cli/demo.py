@@ -176,15 +176,11 @@ class _Demo:
         self.failure: BaseException | None = None
 
     def start(self, chosen: Settings, prepared: startup.PreparationResult) -> None:
-        """Called when the service listens, right before it responds."""
-        people: People = {}
-        if self.is_first_start:
-            people = run_write(chosen, _add_types_and_people, self._clock)
-        self._links = run_write(chosen, lambda tx: _create_links(tx, chosen))
+        """Called by the service's event loop, which responds once this has returned."""
         if not self._as_json:
             verb = "Seeding" if self.is_first_start else "Continuing"
             Console(stderr=True).print(f"{verb} the demo …", highlight=False)
-        self._thread = threading.Thread(target=self._run, args=(chosen, people), name="demo")
+        self._thread = threading.Thread(target=self._run, args=(chosen,), name="demo")
         self._thread.start()
 
     def stop(self) -> None:
@@ -195,10 +191,14 @@ class _Demo:
             self._cancel()
         self._thread.join(_THREAD_STOP_S)
 
-    def _run(self, chosen: Settings, people: People) -> None:
+    def _run(self, chosen: Settings) -> None:
         # Imported on demand: the HTTP library is slow to load.
         session: Any = importlib.import_module("longwire.demo.session")
         try:
+            people: People = {}
+            if self.is_first_start:
+                people = run_write(chosen, _add_types_and_people, self._clock)
+            self._links = run_write(chosen, lambda tx: _create_links(tx, chosen))
             asyncio.run(self._follow(session, chosen, people))
         except asyncio.CancelledError:
             return

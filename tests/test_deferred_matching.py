@@ -294,9 +294,9 @@ class CompilingThreads:
             monkeypatch.setattr(module, name, self._record(getattr(module, name)))
 
     def _record(self, build: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def build_recorded(source: Any) -> Any:
+        def build_recorded(source: Any, **options: Any) -> Any:
             self.names.append(threading.current_thread().name)
-            return build(source)
+            return build(source, **options)
 
         return build_recorded
 

@@ -74,9 +74,9 @@ def test_a_long_template_is_compiled_where_nobody_waits_for_it(
     threads: list[str] = []
 
     class Watched(Expression):
-        def __init__(self, source: str) -> None:
+        def __init__(self, source: str, *, is_filter: bool = False) -> None:
             threads.append(threading.current_thread().name)
-            super().__init__(source)
+            super().__init__(source, is_filter=is_filter)
 
     with Receiver() as receiver:
         line = Line(world.person(), receiver.url)
@@ -94,7 +94,7 @@ def test_a_template_that_a_new_rule_refuses_keeps_its_messages(
 ) -> None:
     """Somebody saves it again, and they are sent."""
 
-    def refuse(source: str) -> Expression:
+    def refuse(source: str, *, is_filter: bool = False) -> Expression:
         raise invalid_at(source, 0, "a new rule")
 
     with Receiver() as receiver:

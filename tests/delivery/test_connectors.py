@@ -19,6 +19,8 @@ from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
 from longwire.store import replays as store_replays
 from longwire.store.database import Tx
+from longwire.web.request_handler import PREPARED_FOR_CALLER_MAX
+from longwire.work.turns import CallerKey
 from tests.delivery.receiver import Received, Receiver, StubResponse
 from tests.waiting import eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of, refused
@@ -798,15 +800,15 @@ def test_previews_of_large_records_do_not_exhaust_the_memory(
 
     monkeypatch.setattr(previews, "build_preview", build_preview)
     handler = world.app._request_handler
-    key = (ada.id, "/connector/preview")
+    key = ("/connector/preview", CallerKey(ada.id, ada.id))
     with ThreadPoolExecutor(7) as pool:
         asked = [pool.submit(ada.post, "/connector/preview", which) for _ in range(7)]
 
         def count_waiting() -> int:
             return len(handler._preparing[key]._waiters or ()) if key in handler._preparing else 0
 
-        # Three wait before they have read any records.
-        eventually(lambda: count_waiting() == 3)
+        # The others wait before they have read any records.
+        eventually(lambda: count_waiting() == 7 - PREPARED_FOR_CALLER_MAX)
         may_build.set()
         assert [len(ok(each.result())["items"]) for each in asked] == [8] * 7
     assert not handler._preparing
@@ -828,6 +830,8 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
     below = ada.group("below", parent=group)
     plain, tracker, other = ada.device(group), ada.device(group, type="tracker"), ada.device(group)
     deep = ada.device(below)
+    never_silent = {"groupId": group, "configuration": '{"silentAfterSeconds": 0}'}
+    ok(ada.put("/device", {"deviceId": tracker, **never_silent}))
     ada.reports(plain, data='{"celsius": 31}')
     ada.reports(plain, timestamp=at(1), data='{"celsius": 29}')
     ada.reports(plain, timestamp=at(2), data="{}")

@@ -33,6 +33,9 @@ def test_a_draft_is_compared_with_what_is_stored_and_then_becomes_the_decoder(
     group = ada.group("Harbour")
     device = ada.device(group, type="temperature", name="Cold room")
     other = ada.device(group, type="meter")
+    for each in (device, other):  # their records are old, and nothing is to happen by itself
+        configuration = {"groupId": group, "configuration": '{"silentAfterSeconds": 0}'}
+        ok(ada.put("/device", {"deviceId": each, **configuration}))
     for raw in ("05", "ff", ""):
         ada.reports(device, __raw=raw, data='{"kept": 1}')
         world.clock.let_pass(seconds=1)

@@ -67,7 +67,9 @@ def test_a_record_is_traced_from_its_network_to_everyone_it_reached(world: World
         from_above = ada.connector(root, receiver.url, params={"subgroups": True})
         reasons = {
             ada.connector(group, receiver.url, messageFilter="false"): "filter_false",
-            ada.connector(group, receiver.url, messageFilter="message.x == 1"): "filter_failed",
+            ada.connector(
+                group, receiver.url, messageFilter="message.deviceName > 1.0"
+            ): "filter_failed",
             ada.connector(group, receiver.url, deviceTypes=["tracker"]): "device_type",
             ada.connector(group, receiver.url, enabled=False): "disabled",
         }

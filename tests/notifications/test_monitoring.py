@@ -82,12 +82,12 @@ def test_a_device_that_never_spoke_is_silent_since_it_was_made(world: World) -> 
             alarm.receiver,
             group=alarm.group,
             reason="deviceSilent",
-            params={"silentAfter": 600, "when": "message.celsius > 1.0"},
+            params={"silentAfter": 600, "when": "message.deviceName > 1.0"},
         )
         world.clock.let_pass(seconds=601)
         alarm.wait_for(1)
         eventually(lambda: "error" in broken.shown)
-        assert "message.celsius" in broken.shown["error"]["message"]
+        assert "the types of these values do not match" in broken.shown["error"]["message"]
         alarm.event()
         alarm.wait_for(2)
         # Silent again too soon: sent when the throttle lets it, if it is still silent then.
@@ -103,19 +103,19 @@ def test_a_device_that_never_spoke_is_silent_since_it_was_made(world: World) -> 
 @pytest.mark.engine_free
 def test_an_error_is_shown_also_if_it_is_a_part_of_the_one_before(quiet: World) -> None:
     world = quiet
-    broken = {"silentAfter": 600, "when": "message.celsius_outside > 1.0"}
+    broken = {"silentAfter": 600, "when": "uint(message.deviceName) > 1u"}
     with alarmed(world, reason="deviceSilent", params=broken) as alarm:
         world.clock.let_pass(seconds=601)
         world.run_monitors_once()
         first = alarm.shown["error"]
-        assert first["message"].endswith("there is no message.celsius_outside")
+        assert first["message"].endswith("uint() does not accept this value")
         world.clock.let_pass(seconds=1)
         world.run_monitors_once()
         assert alarm.shown["error"] == first, "it is stored once"
-        other = {**broken, "when": "message.celsius > 1.0", "url": alarm.receiver.url}
+        other = {**broken, "when": "int(message.deviceName) > 1", "url": alarm.receiver.url}
         alarm.change(params=json.dumps(other))
         world.run_monitors_once()
-        assert alarm.shown["error"]["message"].endswith("there is no message.celsius")
+        assert alarm.shown["error"]["message"].endswith(": int() does not accept this value")
 
 
 def test_of_many_monitoring_processes_one_fires(world: World) -> None:

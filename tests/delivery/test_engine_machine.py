@@ -171,11 +171,10 @@ class Model:
             attempts_max = max(attempts_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
         if outcome.is_final or expected.attempts >= attempts_max:
             self.count(expected, "error")
+            expected.end(DeliveryState.FAILED, now, has_body=channel.storing_s > 0)
+            expected.stored_until = now + channel.storing_s * SECOND
             if channel.storing_s == 0:  # nothing that could be sent again
                 expected.end(DeliveryState.EXPIRED, now)
-                return
-            expected.end(DeliveryState.FAILED, now, has_body=True)
-            expected.stored_until = now + channel.storing_s * SECOND
             return
         self.count(expected, "tried")
         expected.state, expected.token, expected.changed_at = DeliveryState.QUEUED, None, now

@@ -13,7 +13,13 @@ from longwire.settings import Settings
 from tests.cluster.pair import DATABASE, Pair, Server, give_to_server, run_tool
 from tests.conftest import LOOPBACK, make_fast_folder
 from tests.system_user import SYSTEM_USER, ensure_system_user
-from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
+from tests.world import (
+    AdjustableClock,
+    World,
+    change_settings,
+    copy_data_folder,
+    prepare_data_folder,
+)
 
 
 @pytest.fixture
@@ -66,8 +72,10 @@ def make_node(
 
     def make(**changes: Any) -> World:
         data = copy_data_folder(cluster_template[1], fast_folder / f"node{len(nodes)}")
-        settings = {"database": pair.url, "database_connections": 6, "egress_allow": LOOPBACK}
-        nodes.append(World(Settings(data=data, **{**settings, **changes}), AdjustableClock()))
+        settings = Settings(
+            data=data, database=pair.url, database_connections=6, egress_allow=LOOPBACK
+        )
+        nodes.append(World(change_settings(settings, **changes), AdjustableClock()))
         return nodes[-1]
 
     yield make

@@ -199,9 +199,9 @@ def test_all_that_is_loaded_of_a_caller_bypasses_sqlalchemy(
         assert statements.built == []
         assert session == created.session
         assert user == actors[0] == Actor("user", ada.id)
-        assert actors[1] == Actor("client", client.id, group_id=group)
+        assert actors[1] == Actor("client", client.id, group_id=group, owner_id=ada.id)
         assert actors[2] == Actor("user", world.operator.id, is_operator=True)
-        assert actors[3] == Actor("network", group, group_id=group)
+        assert actors[3] == Actor("network", group, group_id=group, owner_id=ada.id)
 
     world.read(load_all)
 

@@ -13,6 +13,15 @@ from longwire.store.scopes import within
 
 _table = schema.app_client
 
+# As text: it is run for every caller that is loaded.
+GET_ROLE_ID = """
+select coalesce(app_client.role_id, device_group.default_role_id)
+from app_client
+join device_group
+    on device_group.id = app_client.group_id
+where app_client.id = :client_id
+"""
+
 
 def get(tx: Tx, scope: Scope, client_id: str) -> AppClient | None:
     row = tx.row(
@@ -28,14 +37,8 @@ def get_by_name(tx: Tx, scope: Scope, name: str) -> AppClient | None:
 
 def get_role_id(tx: Tx, client_id: str) -> str | None:
     """The role that an app client acts with: its own, or the default role of its group."""
-    group = schema.group
-    statement = (
-        sa.select(sa.func.coalesce(_table.c.role_id, group.c.default_role_id))
-        .join(group, group.c.id == _table.c.group_id)
-        .where(_table.c.id == client_id)
-    )
-    row = tx.row(statement)
-    return row[0] if row else None
+    rows = tx.fetch_raw(GET_ROLE_ID, {"client_id": client_id})
+    return rows[0][0] if rows else None
 
 
 def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[AppClient]:

@@ -55,7 +55,6 @@ NOT_CALLED = {
     "GET /docs/docs.js": OWN_PAGE,
     "GET /openapi.json": OWN_PAGE,
     "GET /guide": OWN_PAGE,
-    "GET /guide/": OWN_PAGE,
     "GET /session/oidc/callback": "the identity provider leads there",
     "GET /group/devices": f"{ANOTHER}, GET /devices",
     "GET /user/groups": f"{ANOTHER}, GET /groups",

@@ -14,8 +14,19 @@ from longwire.app import OPERATIONS
 from longwire.fleet import device_types
 from longwire.ids import parse_delivery_id
 from longwire.model import SYSTEM, DeviceType
+from tests.inbound.test_unknown_devices import flush as flush_unknown_devices
 from tests.waiting import eventually
-from tests.world import KINDS, PAGES_MAX, Person, World, ok, refused, walk, walk_pages
+from tests.world import (
+    KINDS,
+    PAGES_MAX,
+    Person,
+    World,
+    ok,
+    record_of,
+    refused,
+    walk,
+    walk_pages,
+)
 
 pytestmark = pytest.mark.engine_free
 
@@ -144,6 +155,7 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
         ),
         events_of(world, operator, operator.group("forwarding", parent=home)),
         downlinks_of(world, operator, home),
+        unknown_devices_of(operator, home),
     ]
 
 
@@ -181,6 +193,24 @@ def downlinks_of(world: World, person: Person, group: str) -> PagedList:
         world.write(lambda tx: tx.fetch_raw(statement, {"id": id_}))
 
     return PagedList("/device/downlinks", {"deviceId": device}, add, remove)
+
+
+def unknown_devices_of(person: Person, group: str) -> PagedList:
+    """Ids that an app client has posted records of, and that no device has."""
+    client, where = person.app_client(group), {"groupId": group}
+
+    def add(name: str) -> str:
+        refused(client.post("/device/data", record_of(name)), 404, "deviceId")
+        flush_unknown_devices(person.world)
+        return name
+
+    return PagedList(
+        "/group/unknownDevices",
+        where,
+        add,
+        lambda id_: ok(person.delete("/group/unknownDevices", **where, originalId=id_)),
+        key="originalId",
+    )
 
 
 def events_of(world: World, person: Person, group: str) -> PagedList:

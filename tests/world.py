@@ -31,7 +31,9 @@ from longwire.app import App
 from longwire.app_config import build_wire_limits
 from longwire.clock import Clock, Moment
 from longwire.identity import groups, tokens
+from longwire.inbound.ingest_requests import KeptContent, encode_kept
 from longwire.model import SYSTEM, Actor
+from longwire.networks.base import ParsedUplink, Reading
 from longwire.notifications import monitoring
 from longwire.settings import Settings
 from longwire.settings.fixed_limits import FixedLimits
@@ -39,6 +41,7 @@ from longwire.startup import build_database, prepare
 from longwire.store import cache_epochs, citus, schema
 from longwire.store.database import Database, Tx
 from longwire.web.errors import encode_problem
+from longwire.web.routing import Route
 from longwire.web.server import build_server
 from tests.socket_client import SocketClient
 from tests.waiting import PATIENCE_S, eventually
@@ -268,6 +271,12 @@ class World:
         self.stop()
         self.start(self.port if keep_port else 0)
 
+    @property
+    def operations(self) -> list[Route]:
+        """All but the stream without an end; also those that need a part of the process."""
+        routes = self.app.routes
+        return [each for each in routes if isinstance(each, Route) and each.path != "/live"]
+
     # --- people ---
 
     def person(self, name: str = "ada", *, operator: bool = False) -> Person:
@@ -347,6 +356,21 @@ class World:
             }
 
         return self.read(work)
+
+    def receive_unknown(
+        self, group_id: str, network: str, original_id: str, *, payload: str = ""
+    ) -> None:
+        """A message of a device that does not exist, with the token of the group."""
+        reading = Reading("data", None, {"raw": "00", "data": {}})
+        content = KeptContent(ParsedUplink(original_id=original_id, readings=(reading,)))
+        self.app._unknown_devices.note(
+            Actor("network", group_id, group_id=group_id),
+            network,
+            original_id,
+            payload=payload,
+            content=encode_kept(content),
+        )
+        self._run(self.app._unknown_devices.flush())
 
     def list_rows(self, name: str) -> list[tuple[Any, ...]]:
         """The rows of one table that have not expired."""

@@ -12,6 +12,7 @@ import json
 import typing
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,15 +21,13 @@ import msgspec
 import pytest
 
 from longwire import model
-from longwire.app import OPERATIONS
 from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
-from longwire.inbound.ingest_requests import KeptContent, encode_kept
 from longwire.model import SYSTEM
-from longwire.networks.base import ParsedUplink, Reading
 from longwire.store import passkeys
 from longwire.web.routing import Route
+from tests.browser import Browser
 from tests.waiting import eventually
 from tests.world import KINDS, Person, World, ok, record_of
 
@@ -291,6 +290,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("PUT", "/user/passkey"): Right(
         body={"passkeyId": "@passkey", "name": "new"}, needs_session=True
     ),
+    ("DELETE", "/user/passkey"): Right({"passkeyId": "@passkey"}, needs_session=True),
     ("GET", "/user/signInChanges"): Right(),
     ("DELETE", "/role"): Right({"groupId": "@home", "roleId": "@spare_role", "userId": "@admin"}),
     ("DELETE", "/group/user"): Right({"groupId": "@home", "userId": "@viewer"}),
@@ -346,7 +346,7 @@ class Tenant:
             (client["appClientId"], client["secret"]),
         )
         devices = self._devices(home)
-        self._report_unknown(home)
+        world.receive_unknown(home, "mqtt", UNKNOWN, payload=self.canary)
         push = f"{self.canary} push"
         ok(admin.put("/user/vendorToken", {"token": push, "deviceName": f"{self.canary} phone"}))
         self.things = {
@@ -407,19 +407,6 @@ class Tenant:
         for kind in KINDS:
             admin.reports(made["@device"], kind, data=f"{self.canary} {kind}")
         return made
-
-    def _report_unknown(self, home: str) -> None:
-        """A message of a device that does not exist, with the token of `home`."""
-        reading = Reading("data", None, {"raw": "00", "data": {}})
-        content = encode_kept(KeptContent(ParsedUplink(original_id=UNKNOWN, readings=(reading,))))
-        self.world.app._unknown_devices.note(
-            model.Actor("network", home, group_id=home),
-            "mqtt",
-            UNKNOWN,
-            payload=self.canary,
-            content=content,
-        )
-        self.world._run(self.world.app._unknown_devices.flush())
 
     def _downlink(self, device: str) -> str:
         """A queued downlink."""
@@ -576,11 +563,13 @@ def send_rightly(person: Person, route: Route, right: Right, sent: Sent) -> http
     """With all that the operation needs."""
     if not right.needs_session:
         return send(person, route, sent)
-    headers = {"X-Longwire-Console": "1"}
-    with httpx.Client(base_url=person.world.url, headers=headers, timeout=60) as browser:
-        client = {"clientId": person.client_id, "clientSecret": person.client_secret}
-        ok(browser.post("/session", json=client))
-        return browser.request(route.method, route.path, params=sent.query, json=sent.body)
+    with Browser(person.world) as browser:
+        browser.sign_in_as(person)
+        return send_in(browser, route, sent)
+
+
+def send_in(browser: Browser, route: Route, sent: Sent) -> httpx.Response:
+    return browser.http.request(route.method, route.path, params=sent.query, json=sent.body)
 
 
 def send(person: Person, route: Route, sent: Sent) -> httpx.Response:
@@ -596,8 +585,8 @@ def key(route: Route) -> tuple[str, str]:
     return route.method, route.path
 
 
-def in_order() -> list[tuple[Route, Right]]:
-    routes = {key(route): route for route in OPERATIONS}
+def in_order(world: World) -> list[tuple[Route, Right]]:
+    routes = {key(route): route for route in world.operations}
     return [(routes[each], right) for each, right in REQUESTS.items() if each in routes]
 
 
@@ -635,13 +624,13 @@ def struct_in(annotated: Any) -> type[msgspec.Struct] | None:
 # --- the table is whole ---
 
 
-def test_every_operation_is_in_the_table_with_every_id_it_takes() -> None:
-    assert REQUESTS.keys() == {key(route) for route in OPERATIONS}
-    for route, right in in_order():
+def test_every_operation_is_in_the_table_with_every_id_it_takes(world: World) -> None:
+    assert REQUESTS.keys() == {key(route) for route in world.operations}
+    for route, right in in_order(world):
         ids = {*id_places(route.query), *id_places(route.body)}
         missing = ids - SHARED - FILTERS - OF_OTHER_KINDS - set(open_places(right))
         assert not missing, f"{route.method} {route.path} takes {missing} too"
-    deep = {place for _, right in in_order() for place in open_places(right)}
+    deep = {place for _, right in in_order(world) for place in open_places(right)}
     assert {"items[0].deviceId", "items[0].groupId", "input.groupId", "deviceIds[0]"} <= deep
 
 
@@ -709,15 +698,31 @@ def attempts(
 def test_foreign_objects_are_refused_without_details_and_stay_unchanged(
     world: World, tenants: tuple[Tenant, Tenant], strangers: dict[str, Person]
 ) -> None:
-    before = world.everything()
+    own, _ = tenants
     count = 0
-    with ThreadPoolExecutor(16) as pool:
-        for route, right in in_order():
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(16))
+        users = own.people.keys() - {"client"}  # which has no session
+        browsers = {name: stack.enter_context(Browser(world)) for name in users}
+        for name, browser in browsers.items():
+            browser.sign_in_as(own.people[name])
+        before = world.everything()
+        for route, right in in_order(world):
             tried = list(attempts(right, *tenants, strangers))
-            answers = pool.map(lambda each, route=route: send(each.person, route, each.sent), tried)
-            for each, response in zip(tried, answers, strict=True):
+            by_session = browsers if right.needs_session else {}
+
+            def attempt(
+                each: Attempt, route: Route = route, by_session: dict[str, Browser] = by_session
+            ) -> httpx.Response:
+                if each.who in by_session:
+                    return send_in(by_session[each.who], route, each.sent)
+                return send(each.person, route, each.sent)
+
+            for each, response in zip(tried, pool.map(attempt, tried), strict=True):
                 case = f"{route.method} {route.path} by {each.who}: {each.sent.words()}"
-                assert response.status_code in each.statuses, f"{case}: {response.text}"
+                # That a session is missing would be a 403, whatever the request is about.
+                statuses = {404} if each.who in by_session else each.statuses
+                assert response.status_code in statuses, f"{case}: {response.text}"
                 assert_silent(response, each.about, each.sent, case)
             assert world.everything() == before, f"{route.method} {route.path} changed something"
             count += len(tried)
@@ -738,7 +743,7 @@ def test_requests_without_an_id_return_nothing_of_the_other_tenant(
 ) -> None:
     own, foreign = tenants
     shown = 0
-    for route, right in in_order():
+    for route, right in in_order(world):
         if route.method != "GET":
             continue
         required = {
@@ -813,7 +818,7 @@ def test_the_network_token_of_one_tenant_reaches_nothing_of_the_other(
     for path, (query, body) in messages(own.canary).items():
         for person in (own.people["admin"], world.operator, world.nobody):
             assert person.post(path, body, **query).status_code == 401, path
-    for route, right in in_order():  # and it is no access token
+    for route, right in in_order(world):  # and it is no access token
         assert send(network, route, filled(right, own, own, frozenset())).status_code == 401
     assert world.everything() == before
 
@@ -847,9 +852,9 @@ def test_valid_requests_succeed_and_read_only_fields_in_them_are_ignored(
 ) -> None:
     own, _ = tenants
     callers = {**own.people, "operator": world.operator}
-    everywhere = own_names().union(*(answer_fields(route.reply) for route in OPERATIONS))
+    everywhere = own_names().union(*(answer_fields(route.reply) for route in world.operations))
     assert {"id", "createdAt", "ownerId", "removable", "is_operator", "secret"} <= everywhere
-    for route, right in in_order():
+    for route, right in in_order(world):
         sent = filled(right, own, own, frozenset())
         forged = {name: FORGED for name in everywhere if name not in inputs(route)}
         sent.query |= forged
@@ -871,7 +876,7 @@ def test_a_user_id_in_a_request_never_changes_the_actor(
     victim = foreign.people["admin"].id
     names = ("userId", "actorId", "createdBy", "updatedBy", "ownerId", "user_id", "id", "sub")
     callers = {**own.people, "operator": world.operator}
-    for route, right in in_order():
+    for route, right in in_order(world):
         caller = callers[right.by]
         sent = filled(right, own, own, frozenset())
         claimed = {name: victim for name in names if name not in inputs(route)}

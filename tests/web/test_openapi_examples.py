@@ -13,7 +13,7 @@ from tests.api.test_isolation import (
     filled,
     in_order,
     is_open,
-    send,
+    send_rightly,
     tenants,
 )
 from tests.browser import Browser
@@ -37,9 +37,11 @@ NETWORKS = {
     "loriot": "03" * 8,
     "thingpark": "04" * 8,
 }
+OF_UNKNOWN_DEVICES = {("POST", "/device/unknown"), ("DELETE", "/group/unknownDevices")}
 # They need a secret that no document can have, and refuse that of the example, nothing else of it.
 NEED_SECRETS = {
     *("POST /session", "DELETE /session", "POST /session/link", "POST /session/passkey"),
+    "POST /invitation",
     *("PUT /user/totp", "DELETE /user/totp", "POST /user/passkey"),
     *("GET /session/oidc", "GET /session/oidc/callback"),  # without a provider here
 }
@@ -95,16 +97,20 @@ def test_every_operation_accepts_its_example(
 ) -> None:
     own, _ = tenants
     callers = {**own.people, "operator": world.operator}
-    for number, (route, right) in enumerate(in_order()):
+    for number, (route, right) in enumerate(in_order(world)):
         operation = document["paths"][route.path][route.method.lower()]
-        response = send(callers[right.by], route, build(operation, right, own, number))
+        sent = build(operation, right, own, number)
+        if (route.method, route.path) in OF_UNKNOWN_DEVICES:
+            named = sent.body or sent.query
+            world.receive_unknown(named["groupId"], named["network"], named["originalId"])
+        response = send_rightly(callers[right.by], route, right, sent)
         case = f"{route.method} {route.path}"
         assert response.status_code == 200, f"{case}: {response.text}"
 
 
-def others(document: Json) -> Iterator[tuple[str, str, Json]]:
+def others(world: World, document: Json) -> Iterator[tuple[str, str, Json]]:
     """The operations that have no permission of their own."""
-    known = {(route.method, route.path) for route, _ in in_order()}
+    known = {(route.method, route.path) for route, _ in in_order(world)}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             if (method.upper(), path) not in known:
@@ -141,7 +147,7 @@ def test_networks_tokens_and_sessions_accept_theirs(world: World, document: Json
     refused = set()
     with Browser(world) as browser:
         browser.sign_in_as(ada)
-        for method, path, operation in others(document):
+        for method, path, operation in others(world, document):
             headers = {"network": network_token, "oauth2": client}.get(path.split("/")[1], {})
             for request in requests_of(operation):
                 if path == "/live":

@@ -24,11 +24,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from longwire.app import OPERATIONS
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import Passkey
 from longwire.store import passkeys
 from longwire.store.database import Tx
+from tests.browser import OWN_PAGE, Browser
 from tests.waiting import PATIENCE_S, eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of
 
@@ -54,6 +54,8 @@ DOWNLINKS = 30
 EXPORTS = 4
 NOTIFICATIONS = 30
 PASSKEYS = 30
+UNKNOWN_DEVICES = 30
+NEED_SESSION = {"PUT /user/passkey", "DELETE /user/passkey"}  # one that has just begun
 NOWHERE = "http://127.0.0.1:9/"  # a closed port
 EUI = "0102030405060708"
 # The required members of a message, of every network.
@@ -153,6 +155,9 @@ def fill_world(world: World) -> KnownValues:
     jobs = [{"jobId": each["jobId"], "groupId": home} for each in (job, *exports)]
     eventually(lambda: all("endedAt" in ok(operator.get("/job", **each)) for each in jobs))
     notification = {"params": json.dumps({"url": NOWHERE}), "type": "webhook", "groupId": home}
+    unknown = [f"unknown {number}" for number in range(UNKNOWN_DEVICES)]
+    for each in unknown:
+        world.receive_unknown(home, "mqtt", each)
     values = {
         "deviceId": devices,
         "deviceIds": [devices[number : number + 2] for number in range(0, DEVICES, 2)],
@@ -193,6 +198,9 @@ def fill_world(world: World) -> KnownValues:
     return KnownValues(
         values,
         {
+            "originalId": [
+                {"originalId": each, "network": "mqtt", "groupId": home} for each in unknown
+            ],
             "payload": [{**message, "data": None}],
             "downlinkId": downlinks,
             "connectorId": connectors,
@@ -229,6 +237,14 @@ def replay_of(person: Person, connector: dict[str, Any]) -> str:
     return str(ok(person.post("/connector/replay", body))["replayId"])
 
 
+def begin_session(world: World) -> dict[str, str]:
+    """The headers of the operator's browser."""
+    with Browser(world) as browser:
+        browser.sign_in_as(world.operator)
+        cookies = "; ".join(f"{name}={value}" for name, value in browser.http.cookies.items())
+        return {**OWN_PAGE, "Origin": world.url, "Cookie": cookies}
+
+
 def send_generated(
     world: World,
     operation: APIOperation,
@@ -240,6 +256,7 @@ def send_generated(
     """Send generated requests to an operation; the statuses of the responses."""
     statuses = set()
     is_of_network = operation.path.startswith("/network/")
+    session = begin_session(world) if operation.label in NEED_SESSION else None
 
     @seed(number)
     @settings(
@@ -260,10 +277,12 @@ def send_generated(
                 case.query = {**(case.query or {}), **NETWORK_QUERY}
         if operation.path == "/notification/test":
             world.clock.let_pass(seconds=12)  # it is limited to five requests a minute
+        if session:
+            case.headers, case.cookies = {}, {}  # a generated token would come first
         token = known.network_token if is_of_network else world.operator.token
         response = case.call(
             base_url=world.url,
-            headers={"Authorization": f"Bearer {token}"},
+            headers=session or {"Authorization": f"Bearer {token}"},
             timeout=10 if operation.path == "/live" else PATIENCE_S,  # a stream does not end
         )
         statuses.add(response.status_code)
@@ -324,7 +343,7 @@ def test_every_operation_conforms_to_the_document(
     document = ok(world.nobody.get("/openapi.json"))
     schema = schemathesis.openapi.from_dict(as_lenient_as_the_service(document))
     operations = {result.ok().label: result.ok() for result in schema.get_all_operations()}
-    described = {f"{route.method} {route.path}" for route in OPERATIONS}
+    described = {f"{route.method} {route.path}" for route in world.operations}
     described |= {
         f"{route.method} {route.path}"
         for route in world.app.routes

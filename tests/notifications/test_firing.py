@@ -392,7 +392,7 @@ def test_each_member_who_may_see_it_gets_a_push_on_each_phone(
     ok(ada.put("/group/invite", invitation))
     report(3)
     assert count_alerts(world, notification) == 6
-    ok(dora.get("/group", groupId=group))
+    ok(dora.post("/group/accept", {"groupId": group}))
     report(4)
     assert count_alerts(world, notification) == 10
 

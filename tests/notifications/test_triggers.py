@@ -184,7 +184,7 @@ def test_mails_go_to_members_who_have_accepted_and_only_so_many_in_an_hour(make_
         wait_for_tries(world, states)
         assert sorted(mail.to[0] for mail in server.mails) == ["ada@example.com", "bob@example.com"]
         assert "has accepted" in ok(ada.get("/notification", **named))["error"]["message"]
-        ok(bob.get("/group", groupId=group))
+        ok(bob.post("/group/accept", {"groupId": group}))
         ok(ada.put("/notification", {**named, "params": json.dumps({"to": to[:2]})}))
         ada.reports(device, "event", type="fire")  # one more mail, and one too many
         wait_for_tries(world, [*states, (DeliveryState.SUCCEEDED, 1), (DeliveryState.QUEUED, 1)])

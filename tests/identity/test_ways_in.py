@@ -199,7 +199,7 @@ def test_an_invitation_is_not_accepted_by_a_session_that_was_handed_over(
     ok(mallory.sign_in(link=secret_of(show_link(ada, BOB, group))))
     ok(mallory.http.get("/group", params={"groupId": other}))
     assert not [each for each in entries(ada, other) if each["action"] == "member.accept"]
-    ok(bob.get("/group", groupId=other))
+    ok(bob.post("/group/accept", {"groupId": other}))
     assert [each for each in entries(ada, other) if each["action"] == "member.accept"]
 
 

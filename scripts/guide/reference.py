@@ -25,6 +25,7 @@ from longwire.startup import build_database
 from longwire.store.backlogs import Backlog, SlotBacklog
 from longwire.store.database import StandbyStatus
 from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
+from scripts.guide import openapi
 from scripts.guide.interface import update_operations
 
 ROOT = Path(__file__).parents[2]
@@ -202,11 +203,14 @@ def write_parts(page: str, text: str) -> str:
     return update_operations(text) if page == INTERFACE else text
 
 
+def main() -> None:
+    texts = {DOCS / page: write_parts(page, (DOCS / page).read_text()) for page in PARTS}
+    texts[openapi.PATH] = openapi.render(openapi.build_openapi())
+    for path, text in texts.items():
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            print(path.relative_to(ROOT))
+
+
 if __name__ == "__main__":
-    for page in PARTS:
-        path = DOCS / page
-        before = path.read_text()
-        after = write_parts(page, before)
-        if after != before:
-            path.write_text(after)
-            print(f"docs/{page}")
+    main()

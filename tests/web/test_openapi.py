@@ -29,6 +29,7 @@ from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY
 from longwire.web.fields import Body, Id, InputLimits
 from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, RequestContext, Route
 from longwire.web.type_info import wire_names
+from scripts.guide import openapi as golden
 from tests.delivery.receiver import Received, Receiver
 from tests.world import KINDS, AdjustableClock, World, copy_data_folder, ok
 
@@ -275,6 +276,11 @@ def body_of(document: Json, operation: Json) -> Json:
 
 def marked(names: Any, required: Any) -> set[str]:
     return {name + "!" * (name in required) for name in names}
+
+
+def test_the_document_is_the_one_that_is_committed(document: Json) -> None:
+    served = golden.render(json.dumps(document, ensure_ascii=False).encode())
+    assert golden.PATH.read_text() == served, "run `make reference`, and look at what has changed"
 
 
 # --- valid, and complete ---

@@ -1,0 +1,29 @@
+"""docs/reference/openapi.json: the API as this commit serves it, to compare with.
+
+`make reference` writes it. What changes the API therefore shows as a difference in review.
+"""
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from longwire.app import App
+from longwire.clock import Clock
+from longwire.settings import Settings
+from longwire.startup import build_database
+
+PATH = Path(__file__).parents[2] / "docs/reference/openapi.json"
+
+
+def build_openapi() -> bytes:
+    """The document of a service with the default settings, as it is served."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(data=Path(folder))
+        document = App(settings, build_database(settings, Clock())[0]).build_openapi()
+    return msgspec.json.encode(document)
+
+
+def render(document: bytes) -> str:
+    """As it is committed: a member a line, in the order in which it is served."""
+    return msgspec.json.format(document, indent=1).decode() + "\n"

@@ -25,5 +25,6 @@ def build_openapi() -> bytes:
 
 
 def render(document: bytes) -> str:
-    """As it is committed: a member a line, in the order in which it is served."""
-    return msgspec.json.format(document, indent=1).decode() + "\n"
+    """As it is committed: a member a line, and sorted, as the order of members says nothing."""
+    members = msgspec.json.encode(msgspec.json.decode(document), order="sorted")
+    return msgspec.json.format(members, indent=1).decode() + "\n"

@@ -14,8 +14,8 @@ from typing import TypeVar
 from bench.service import Service, postgres, running
 from bench.table import Findings, Row
 from longwire.clock import Clock
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.store import delivery_leases
 from longwire.store.database import Database, Tx
 

@@ -22,8 +22,8 @@ from bench.activity import Activity
 from bench.service import Service, postgres, running
 from bench.table import Findings, Row
 from longwire.clock import DAY, HOUR, SECOND, Clock
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Database, Tx

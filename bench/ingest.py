@@ -23,8 +23,8 @@ from bench.load import Result, Template, head, run
 from bench.service import Service, postgres, running
 from bench.table import Findings, Row, measured, rss_mb
 from longwire.clock import Clock
+from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
-from longwire.startup import build_database, prepare
 from longwire.store.arrival_numbers import first_seq
 
 CONNECTIONS = 64

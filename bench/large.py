@@ -27,8 +27,8 @@ from longwire.ingest.requests import IngestRequest
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_requests
 from longwire.model import SYSTEM
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 
 RECORDS = 10_000_000
 DEVICES = 100_000

@@ -20,7 +20,6 @@ import psycopg
 import pytest
 import structlog
 
-from longwire import maintenance
 from longwire.api import jobs as jobs_api
 from longwire.api import service
 from longwire.decoders import sandbox_pool
@@ -39,6 +38,7 @@ from longwire.delivery.destinations import amqp, connections, kafka, kafka_produ
 from longwire.fleet import decoder_previews, redecoding
 from longwire.identity import passwords
 from longwire.jobs import message_estimates
+from longwire.process import maintenance
 from longwire.settings import Settings
 from longwire.store import postgres_connections, postgres_standbys
 from longwire.store.postgres import SESSION as POSTGRES_SESSION

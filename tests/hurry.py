@@ -4,7 +4,7 @@ Background tasks run thirty times as often, so that in the middle of a test some
 evicted or deleted; and each work on SQLite that waited together with others has its own commit.
 """
 
-from longwire import maintenance
+from longwire.process import maintenance
 from longwire.store import workers
 
 maintenance.EPOCH_POLL_INTERVAL_S /= 30

@@ -158,7 +158,11 @@ def become(order: dict[str, Any], stdout: int, stderr: int) -> None:
 
 def load_and_wait() -> bool:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which clean up
-    for module in ("longwire.serve", "longwire.store.postgres", "sqlalchemy.dialects.postgresql"):
+    for module in (
+        "longwire.process.serve",
+        "longwire.store.postgres",
+        "sqlalchemy.dialects.postgresql",
+    ):
         importlib.import_module(module)
     for place in COMMANDS.values():
         importlib.import_module(f"longwire.cli.{place.partition(':')[0]}")

@@ -58,15 +58,11 @@ def package_of(name: str) -> str:
 LAYERS = (
     {"__main__"},
     {"cli"},
-    {"serve"},
-    {"app"},
-    {"delivery_process", "sign_in_stack"},
-    {"app_config"},
     {"doctor"},
-    {"archive"},
     {"backup"},
-    {"startup", "memory_bounds"},
-    {"demo", "simulate", "maintenance", "settings", "logs", "supervisor", "systemd", "otel"},
+    {"process"},
+    {"archive"},
+    {"demo", "simulate", "settings", "otel"},
     {"api"},
     {"inbound"},
     {"web"},
@@ -81,8 +77,9 @@ LAYERS = (
     {"store"},
     {"versions"},
     {"records", "model", "ids", "dates", "quotas"},
+    {"blobs"},
     {"extras", "work"},
-    {"errors", "clock", "seal", "descriptors", "spans"},
+    {"errors", "clock", "seal", "spans"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 
@@ -198,7 +195,7 @@ PARSES_RESPONSES = ("delivery.http_exchange", "httptools")
 CAMEL = re.compile(r"[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+")
 STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 503}
 # operator.json and the output of --json use the API's names.
-FORMATS_OPERATOR_OUTPUT = {"cli", "startup"}
+FORMATS_OPERATOR_OUTPUT = {"cli", "process.startup"}
 # Records are stored in the form in which they are returned.
 STORED_JSON = {"records"}
 # Uses a running service by its API only, as a customer's program would.
@@ -215,7 +212,8 @@ def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[
             yield f"line {line}: imports {target}"
     if package_of(name) in API_CLIENTS:
         return
-    if package_of(name) not in FORMATS_OPERATOR_OUTPUT | STORED_JSON | EXTERNAL_PROTOCOLS:
+    formats = FORMATS_OPERATOR_OUTPUT | STORED_JSON | EXTERNAL_PROTOCOLS
+    if not {name, package_of(name)} & formats:
         for text in texts(tree):
             if CAMEL.fullmatch(text.value):
                 yield f"line {text.lineno}: the wire name {text.value!r}"
@@ -347,9 +345,9 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("identity.groups", "import longwire.fleet.device_types"),
         ("fleet.devices", "from longwire.ingest import accept"),
         ("web.request_handler", "from longwire.settings import Settings"),
-        ("web.request_handler", "from longwire import app"),
-        ("settings", "from longwire import logs"),
-        ("maintenance", "from longwire.settings import Settings"),
+        ("web.request_handler", "from longwire.process import app"),
+        ("settings", "from longwire.process import logs"),
+        ("fleet.devices", "from longwire.settings import Settings"),
         ("ingest", "from longwire.api.records import KINDS"),
         ("inbound.ingest_requests", "from longwire.api.records import RecordInput"),
         ("metrics", "from longwire.fleet import records"),
@@ -381,7 +379,7 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("store.records", "driver.execute('begin')"),
     ),
     the_wire_stays_in_the_web_packages: (
-        ("serve", "import uvicorn"),
+        ("process.serve", "import uvicorn"),
         ("store.database", "from prometheus_client import Counter"),
         ("identity.groups", "violation = missing('groupId', 'group')"),
         ("store.groups", "row = {'ownerId': 1}"),
@@ -392,7 +390,7 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
     ),
     an_api_client_stays_outside: (
         ("simulate", "from longwire.store import devices"),
-        ("simulate", "import longwire.app"),
+        ("simulate", "import longwire.process.app"),
         ("demo.seeding", "from longwire.fleet import device_types"),
     ),
     only_access_creates_a_scope: (
@@ -475,7 +473,7 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
 @pytest.mark.parametrize(
     "rule, name, source",
     [
-        (imports_go_down, "app", "from longwire import __version__, settings\nimport json"),
+        (imports_go_down, "process.app", "from longwire import __version__, settings\nimport json"),
         (imports_go_down, "store.groups", "from longwire.store import schema"),
         (imports_go_down, "ids", "from longwire.clock import Moment"),
         (imports_go_down, "api.records", "from longwire.inbound import ingest_requests"),
@@ -490,13 +488,13 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
         ),
         (an_api_client_stays_outside, "simulate", "import json\nfrom longwire.clock import Clock"),
         (an_api_client_stays_outside, "demo.traffic", "from longwire.demo.client import Api"),
-        (an_api_client_stays_outside, "maintenance", "from longwire.store import cache_epochs"),
+        (an_api_client_stays_outside, "jobs.runner", "from longwire.store import cache_epochs"),
         (
             the_wire_stays_in_the_web_packages,
             "api.groups",
             "import uvicorn\nfault = ('groupId', 404)",
         ),
-        (the_wire_stays_in_the_web_packages, "startup", "content = {'baseUrl': url}"),
+        (the_wire_stays_in_the_web_packages, "process.startup", "content = {'baseUrl': url}"),
         (
             the_wire_stays_in_the_web_packages,
             "identity.bootstrap",
@@ -509,7 +507,7 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
         ),
         (only_access_creates_a_scope, "web.request_handler", "Scope = dict\nscope = Scope()"),
         (time_comes_from_the_clock, "web.request_handler", "import time\nt = time.perf_counter()"),
-        (time_comes_from_the_clock, "serve", "import time\ntime.sleep(time.monotonic())"),
+        (time_comes_from_the_clock, "process.serve", "import time\ntime.sleep(time.monotonic())"),
         (time_comes_from_the_clock, "clock", "import time\nt = time.time_ns()"),
         (functions_are_plain, "dates", "def f():\n" + "    y = 1\n" * BRANCHING_LINES_MAX),
         (

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from longwire import cli, extras, startup
+from longwire import cli, extras
 from longwire.archive import files, mover, reader
 from longwire.archive.mover import REPEATED_WITHIN, ArchiveTotals, Mover
-from longwire.backup.stores import FolderStore, open_store
+from longwire.blobs import FolderStore, open_store
 from longwire.clock import DAY, MINUTE, Clock, Moment
 from longwire.dates import format_date
+from longwire.process import startup
 from longwire.store import (
     archive_files,
     archive_reads,

@@ -20,8 +20,8 @@ import pytest
 
 from longwire.backup import operations
 from longwire.backup.repository import CHUNK_BYTES_MAX as CHUNK_BYTES_STORED_MAX
-from longwire.backup.repository import Manifest, Repository, TransferredBytes
-from longwire.backup.stores import BackupError, FolderStore, open_store
+from longwire.backup.repository import BackupError, Manifest, Repository, TransferredBytes
+from longwire.blobs import BlobError, FolderStore, open_store
 from longwire.errors import OperatorError
 from longwire.settings import Settings
 from longwire.store.postgres import UPGRADE_LOCK
@@ -207,7 +207,7 @@ def test_a_backup_that_is_killed_leaves_the_older_one_valid(tmp_path: Path) -> N
 
     code = """
 import os, signal, sys
-from longwire.backup.stores import FolderStore
+from longwire.blobs import FolderStore
 from longwire import cli
 put = FolderStore.put
 def die(self, name, content):
@@ -331,7 +331,7 @@ def test_a_backup_of_a_stranger_is_not_unpacked_beyond_what_it_says(
 
     def refuse(match: str, **changed: Any) -> None:
         files = (msgspec.structs.replace(file, **changed),)
-        with pytest.raises(BackupError, match=match):
+        with pytest.raises(OperatorError, match=match):
             operations.restore(
                 target, repository, msgspec.structs.replace(made.manifest, files=files)
             )
@@ -398,7 +398,7 @@ def test_a_bucket_takes_backups(
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ada")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
         monkeypatch.setenv("AWS_REGION", "us-east-1")
-        with pytest.raises(BackupError) as missing:
+        with pytest.raises(BlobError) as missing:
             back_up(world, place)
         assert "hunter2" not in str(missing.value)
         import boto3  # noqa: PLC0415 (only where moto is)

@@ -14,10 +14,11 @@ import pytest
 import sqlalchemy as sa
 import structlog
 
-from longwire import __version__, cli, startup
+from longwire import __version__, cli
 from longwire.clock import Clock
 from longwire.model import Passkey
 from longwire.notifications.webpush import Vapid
+from longwire.process import startup
 from longwire.settings import MOST_SET, Settings, describe_settings
 from longwire.store import external_identities, instance, passkeys, schema
 from longwire.store.database import Tx
@@ -729,12 +730,14 @@ def test_a_short_command_does_not_wait_for_the_service_to_load(tmp_path: Path) -
     shown = longwire_from_the_shell("config", "--json", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
     assert shown.returncode == 0
     loaded = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
-    assert "longwire.startup" in loaded
-    assert loaded.isdisjoint({"longwire.app", "aiohttp", "aiokafka", "cel", "uvicorn"})
+    assert "longwire.process.startup" in loaded
+    assert loaded.isdisjoint({"longwire.process.app", "aiohttp", "aiokafka", "cel", "uvicorn"})
     version = longwire_from_the_shell("--version", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
     loaded = {line.rpartition("|")[2].strip() for line in version.stderr.splitlines()}
     assert "click" in loaded
-    assert loaded.isdisjoint({"longwire.settings", "longwire.startup", "sqlalchemy", "rich"})
+    assert loaded.isdisjoint(
+        {"longwire.settings", "longwire.process.startup", "sqlalchemy", "rich"}
+    )
 
 
 # --- console ---

@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from longwire import cli, logs
+from longwire import cli
 from longwire.cli.remote.listen import Local
 from longwire.identity import sign_in_links
+from longwire.process import logs
 from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL
 from longwire_client import Webhook
 from longwire_client import models as m

@@ -1,6 +1,6 @@
 import pytest
 
-from longwire.descriptors import divide_descriptors
+from longwire.process.descriptors import divide_descriptors
 
 
 @pytest.mark.parametrize(

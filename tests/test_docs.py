@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from longwire import app, delivery_process, maintenance, serve, settings
+from longwire import settings
 from longwire.api import service, tokens
 from longwire.delivery import http_limits
 from longwire.delivery.cel.expressions import Expression, build_cel_message
@@ -25,11 +25,12 @@ from longwire.delivery.destinations import connections, mqtt_connection, nats
 from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.destinations.parameters import schema_text
 from longwire.delivery.formats import FORMATS
-from longwire.descriptors import divide_descriptors
 from longwire.fleet import device_types
 from longwire.inbound import mqtt_session
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import Params as NotificationParams
+from longwire.process import app, delivery_process, maintenance, serve
+from longwire.process.descriptors import divide_descriptors
 from longwire.quotas import Quotas
 from longwire.records import DataRecord
 from longwire.settings import Settings

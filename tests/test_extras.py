@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from longwire import extras
 from longwire.errors import OperatorError
-from longwire.serve import serve
+from longwire.process.serve import serve
 from longwire.settings import Settings
 from tests.waiting import eventually
 from tests.world import World, ok, refused

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from longwire import startup
 from longwire.cli import keys as rotation
 from longwire.delivery import channels, invitations
 from longwire.fleet import downlink_links, registrations
 from longwire.identity import clients, groups, passwords, totp, users
 from longwire.model import ChannelPurpose
+from longwire.process import startup
+from longwire.process.startup import StartupError
 from longwire.seal import Keyring, new_key
-from longwire.startup import StartupError
 from longwire.store import job_results, receptions, resealing, schema, unknown_devices
 from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 
-from longwire import logs
+from longwire.process import logs
 from tests.process import Service
 from tests.world import copy_data_folder, ok, refused
 

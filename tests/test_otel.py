@@ -412,7 +412,7 @@ def test_a_stop_does_not_wait_for_a_collector_that_hangs(
 @pytest.mark.slow
 def test_nothing_of_it_is_loaded_while_it_is_off() -> None:
     code = (
-        "import sys, longwire.serve, longwire.cli\n"
+        "import sys, longwire.process.serve, longwire.cli\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'google'))])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from longwire import maintenance
 from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.dates import format_date
+from longwire.process import maintenance
 from longwire.store import counters as store_counters
 from longwire.store import pacing, record_deletion
 from longwire.store import partitions as store_partitions

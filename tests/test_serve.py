@@ -26,10 +26,10 @@ import psutil
 import pytest
 
 from longwire.cli.service import announce
-from longwire.serve import _defer_hangup, _handle_hangup
+from longwire.process.serve import _defer_hangup, _handle_hangup
+from longwire.process.startup import OperatorCredentials, PreparationResult, describe_plain_http
 from longwire.settings import Settings
 from longwire.settings.fixed_limits import FixedLimits
-from longwire.startup import OperatorCredentials, PreparationResult, describe_plain_http
 from tests.certificates import write_certificate
 from tests.conftest import PostgresServer
 from tests.listening import Listening
@@ -82,7 +82,7 @@ def test_libraries_of_single_features_are_not_loaded_at_idle(
     ok(service.post_group("first"))
     assert service.stop() == 0
     loaded = {line.rpartition("|")[2].strip() for line in service.err.splitlines()}
-    assert {"longwire.app", "sqlalchemy", "structlog"} <= loaded
+    assert {"longwire.process.app", "sqlalchemy", "structlog"} <= loaded
     assert {*loaded, *(name.partition(".")[0] for name in loaded)} & LOADED_LATER == set()
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from longwire import maintenance
 from longwire.clock import SECOND
+from longwire.process import maintenance
 from longwire.storage_quota import Limits, StorageQuota
 from longwire.store import audit, group_storage, record_deletion
 from longwire.store.database import Tx

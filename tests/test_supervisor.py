@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from longwire.supervisor import (
+from longwire.process.supervisor import (
     BACKOFF_MAX_S,
     BACKOFF_MIN_S,
     STABLE_AFTER_S,

@@ -27,17 +27,17 @@ import pytest
 import sqlalchemy as sa
 import uvloop
 
-from longwire.app import App
-from longwire.app_config import build_wire_limits
 from longwire.clock import Clock, Moment
 from longwire.identity import groups, tokens
 from longwire.inbound.ingest_requests import KeptContent, encode_kept
 from longwire.model import SYSTEM, Actor
 from longwire.networks.base import ParsedUplink, Reading
 from longwire.notifications import monitoring
+from longwire.process.app import App
+from longwire.process.app_config import build_wire_limits
+from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
 from longwire.settings.fixed_limits import FixedLimits
-from longwire.startup import build_database, prepare
 from longwire.store import cache_epochs, citus, schema
 from longwire.store.database import Database, Tx
 from longwire.web.errors import encode_problem

@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from longwire.app import App
 from longwire.clock import Clock
+from longwire.process.app import App
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 
 CONSOLE = Path(__file__).parents[1]
 OPENAPI = CONSOLE / "openapi.json"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from longwire.app import App
 from longwire.clock import Clock
+from longwire.process.app import App
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.web.routing import PlainRoute, Route
 
 HEADER = "| Method | Path | Parameters | Permission | Response | What it does |"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from longwire.app import App
 from longwire.clock import Clock
+from longwire.process.app import App
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 
 PATH = Path(__file__).parents[2] / "docs/reference/openapi.json"
 

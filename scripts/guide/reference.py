@@ -20,8 +20,8 @@ from longwire import cli, settings
 from longwire.clock import Clock
 from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.identity import bootstrap
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.store.backlogs import Backlog, SlotBacklog
 from longwire.store.database import StandbyStatus
 from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics

@@ -8,8 +8,8 @@ import pytest
 from longwire.clock import Clock
 from longwire.identity import tokens
 from longwire.model import SYSTEM
+from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
-from longwire.startup import build_database, prepare
 from longwire.store.database import Tx
 from tests.abuse.victim import BRIEF, MINUTE, Account, AttackLength, Scene, SharedService
 from tests.conftest import PostgresServer

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from longwire import maintenance
+from longwire.process import maintenance
 from longwire.settings import Settings
 from longwire.store import node_lease
 from longwire.store.database import Database

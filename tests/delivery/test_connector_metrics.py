@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwire import maintenance
 from longwire.clock import HOUR
 from longwire.delivery import connector_metrics
 from longwire.delivery.connector_metrics import add_durations, percentile
+from longwire.process import maintenance
 from longwire.store.connector_minutes import SettledAttempts
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually

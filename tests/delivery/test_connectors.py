@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from longwire import maintenance
 from longwire.clock import SECOND
 from longwire.dates import format_date
 from longwire.delivery import previews, replays
@@ -17,6 +16,7 @@ from longwire.delivery.destinations.base import MASK
 from longwire.delivery.egress import NOT_RESOLVED
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
+from longwire.process import maintenance
 from longwire.store import replays as store_replays
 from longwire.store.database import Tx
 from longwire.web.request_handler import PREPARED_FOR_CALLER_MAX

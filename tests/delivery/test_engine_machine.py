@@ -39,8 +39,8 @@ from longwire.errors import Conflict, NotFound
 from longwire.identity import groups, tokens
 from longwire.ids import format_delivery_id
 from longwire.model import SYSTEM, Actor, Channel, ChannelPurpose
+from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
-from longwire.startup import build_database, prepare
 from longwire.store import backlogs as store_backlogs
 from longwire.store import channels as store_channels
 from longwire.store import dead_letters as store_dead_letters

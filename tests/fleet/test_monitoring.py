@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from longwire import maintenance
 from longwire.clock import SECOND
 from longwire.errors import Conflict
 from longwire.fleet import monitoring
@@ -16,6 +15,7 @@ from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_service_events
 from longwire.model import SequenceCounter
 from longwire.networks.monitoring import SequencedMessage
+from longwire.process import maintenance
 from longwire.store import device_monitors, device_states, reporting_devices, schema
 from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from longwire import maintenance
 from longwire.delivery import recovery, settlement
 from longwire.delivery.destinations.base import (
     Delivered,
@@ -23,6 +22,7 @@ from longwire.delivery.settlement import ORPHANED, ChannelHandlers, recover_orph
 from longwire.fleet import downlink_grants, downlink_states, registrations
 from longwire.fleet.network_channels import network_handlers
 from longwire.model import SYSTEM
+from longwire.process import maintenance
 from longwire.store import channels as store_channels
 from longwire.store import delivery_leases, pacing
 from longwire.store.database import Database, Tx

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from longwire import maintenance
 from longwire.clock import HOUR
 from longwire.fleet import device_types
-from longwire.maintenance import TraceRetention
 from longwire.model import SYSTEM
+from longwire.process import maintenance
+from longwire.process.maintenance import TraceRetention
 from longwire.store import receptions
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver

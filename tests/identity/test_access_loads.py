@@ -18,9 +18,9 @@ from longwire.identity import access, groups, roles, sessions, tokens
 from longwire.identity.sessions import SessionRules
 from longwire.ingest import storing
 from longwire.model import Actor, Membership, Role, SignInMethod
+from longwire.process.startup import build_database
 from longwire.quotas import Quotas
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.store import cache_epochs
 from longwire.store import groups as store_groups
 from longwire.store import roles as store_roles

@@ -28,8 +28,8 @@ from longwire.identity import access, group_deletions, groups, roles, users
 from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER, ROLES
 from longwire.identity.groups import GroupUpdate
 from longwire.model import SYSTEM, Actor, PageRequest
+from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
-from longwire.startup import build_database, prepare
 from longwire.store.database import Database, Tx
 from tests.state_machines import run_on_database
 

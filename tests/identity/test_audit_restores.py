@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from longwire import app
 from longwire.model import Actor
+from longwire.process import app
 from longwire.store import audit
 from longwire.store.database import Tx
 from tests.world import Person, World, ok

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
-from longwire import maintenance
 from longwire.delivery.channels import ChannelPolicy, get_or_create_channel
 from longwire.identity import group_deletions
 from longwire.model import ChannelPurpose
+from longwire.process import maintenance
 from longwire.store import record_deletion, schema
 from longwire.store.database import Tx
 from tests.tracing import traced

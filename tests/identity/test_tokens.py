@@ -15,12 +15,12 @@ from typing import Any
 import httpx
 import pytest
 
-from longwire.app import OPERATIONS, App
 from longwire.clock import SECOND, Clock
 from longwire.identity import groups, tokens
 from longwire.model import SYSTEM
+from longwire.process.app import OPERATIONS, App
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.store import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.schema import metadata

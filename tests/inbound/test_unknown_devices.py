@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-from longwire import maintenance
 from longwire.errors import Unavailable
 from longwire.fleet import device_types, unknown_devices
 from longwire.inbound.mqtt_messages import MqttMessage, MqttMessageHandler
 from longwire.inbound.unknown_devices import IDS_MAX, IDS_PER_GROUP_MAX, UnknownDeviceBuffer
 from longwire.model import SYSTEM, Actor
 from longwire.networks.bodies import describe_body
+from longwire.process import maintenance
 from longwire.store import unknown_devices as store
 from longwire.store.database import Tx
 from tests.api.test_health import counters

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from longwire import maintenance
 from longwire.api import jobs as jobs_api
 from longwire.clock import SECOND
 from longwire.jobs import exporting, jobs, runner, steps
 from longwire.jobs.results import StepPostponed
+from longwire.process import maintenance
 from longwire.store import job_results
 from longwire.store import jobs as store
 from tests.jobs.test_jobs import ended, job_of, lease_of, start, succeeded

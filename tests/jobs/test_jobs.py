@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from longwire import maintenance
 from longwire.fleet import device_types
 from longwire.jobs import jobs, message_estimates, messages, redecoding, steps
 from longwire.jobs.results import StepPostponed
 from longwire.model import SYSTEM, DeviceFilter
+from longwire.process import maintenance
 from longwire.store import jobs as store
 from longwire.store import schema, slots
 from longwire.store.database import Tx

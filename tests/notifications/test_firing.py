@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from longwire import maintenance
 from longwire.clock import DAY, HOUR, SECOND
 from longwire.dates import format_date
 from longwire.notifications import firing, sending
 from longwire.notifications.webpush import generate_vapid_key
+from longwire.process import maintenance
 from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm, alarmed, chirpstack_status, count_alerts
 from tests.waiting import eventually

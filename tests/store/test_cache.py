@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from longwire import maintenance, startup
 from longwire.delivery import matching
 from longwire.errors import Conflict, NotFound
 from longwire.fleet import decoding
 from longwire.notifications import rules
+from longwire.process import maintenance, startup
 from longwire.store import cache as cache_module
 from longwire.store import cache_epochs, locks, schema
 from longwire.store.cache import (

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from longwire import startup
 from longwire.clock import Clock
+from longwire.process import startup
 from longwire.settings import Settings
 from longwire.store import instance, schema, upgrade
 from longwire.store.database import Database, Tx

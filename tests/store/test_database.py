@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from longwire.clock import Clock
 from longwire.errors import Conflict, LongwireError, NotFound, TooManyRequests, Unavailable
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.store import cache_epochs, counters, instance, workers
 from longwire.store.database import Database, Tx
 from longwire.store.workers import QueuedWork, RunJobs, WorkerPool

@@ -20,8 +20,8 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from longwire import startup
 from longwire.clock import Clock
+from longwire.process import startup
 from longwire.seal import KEY_BYTES, Keyring
 from longwire.settings import Settings
 from longwire.store import migrations, schema, sqlite, upgrade

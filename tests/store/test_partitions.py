@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from longwire import maintenance
 from longwire.clock import DAY, SECOND, Moment
+from longwire.process import maintenance
 from longwire.store import partitions
 from longwire.store.arrival_numbers import first_seq
 from tests.reports import (

@@ -16,9 +16,9 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from longwire import startup
 from longwire.clock import Clock
 from longwire.errors import Unavailable
+from longwire.process import startup
 from longwire.settings import Settings
 from longwire.store import instance, node_lease, postgres
 from longwire.store.database import Tx

@@ -14,11 +14,11 @@ import pytest
 
 from longwire.backup import operations
 from longwire.backup.repository import Repository
-from longwire.backup.stores import FolderStore
+from longwire.blobs import FolderStore
 from longwire.clock import Clock
 from longwire.delivery import engine as engine_module
+from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
-from longwire.startup import build_database, prepare
 from longwire.store import (
     arrived_records,
     dead_letters,

@@ -15,9 +15,9 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from longwire import startup
 from longwire.clock import Clock
 from longwire.errors import Conflict, OutcomeUnknown
+from longwire.process import startup
 from longwire.settings import Settings
 from longwire.store import instance, schema, sqlite, workers
 from longwire.store.bulk import insert_many

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from longwire.clock import Clock
 from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.model import Group, User
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.store import groups, schema, users
 from longwire.store.database import Database, Tx
 

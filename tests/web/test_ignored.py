@@ -6,7 +6,7 @@ import httpx
 import msgspec
 import pytest
 
-from longwire.app import OPERATIONS
+from longwire.process.app import OPERATIONS
 from longwire.web.type_info import item_type, struct_type
 from tests.world import Person, World, device_in, nothing_happens, ok, record_of, refused
 

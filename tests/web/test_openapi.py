@@ -15,15 +15,15 @@ import longwire.api
 from longwire.api import webhooks
 from longwire.api.description import api_info
 from longwire.api.types import Tags
-from longwire.app import OPERATIONS, App
 from longwire.delivery.destinations.base import FailureCode
 from longwire.delivery.formats import FORMATS
 from longwire.identity.bootstrap import PERMISSIONS
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import JobState
+from longwire.process.app import OPERATIONS, App
+from longwire.process.startup import build_database
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
-from longwire.startup import build_database
 from longwire.web import openapi
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY
 from longwire.web.fields import Body, Id, InputLimits

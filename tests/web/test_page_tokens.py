@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from longwire.app import OPERATIONS
 from longwire.fleet import device_types
 from longwire.ids import parse_delivery_id
 from longwire.model import SYSTEM, DeviceType
+from longwire.process.app import OPERATIONS
 from tests.inbound.test_unknown_devices import flush as flush_unknown_devices
 from tests.waiting import eventually
 from tests.world import (

@@ -20,10 +20,10 @@ import httpx
 import msgspec
 import pytest
 
-from longwire import maintenance
-from longwire.app import OPERATIONS
 from longwire.errors import BadInput, FieldError
 from longwire.inbound.callbacks import GROUP_TOKEN, VENDOR_METHODS
+from longwire.process import maintenance
+from longwire.process.app import OPERATIONS
 from longwire.web.errors import build_error_response
 from longwire.web.fields import InputLimits
 from longwire.web.routing import PlainRoute, Route

@@ -15,7 +15,7 @@ import httpx
 import pytest
 import uvicorn
 
-from longwire.app_config import build_wire_limits
+from longwire.process.app_config import build_wire_limits
 from longwire.settings import Settings
 from longwire.web.server import build_server
 from longwire.web.wire_limits import WireLimits

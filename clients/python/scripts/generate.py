@@ -22,10 +22,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from longwire.app import App
 from longwire.clock import Clock
+from longwire.process.app import App
+from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.startup import build_database
 
 Json = dict[str, Any]
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from longwire import extras
-from longwire.backup.stores import BackupError, BlobStore
+from longwire.blobs import BlobError, BlobStore
 from longwire.clock import Moment
 from longwire.store.archive_walk import WalkedRecord
 
@@ -150,22 +150,22 @@ class ParquetFile:
             metadata = self._file.metadata
             self.index = msgspec.json.decode(metadata.metadata[INDEX], type=list[FirstKey])
         except (*_DAMAGED, self._arrow.ArrowException) as error:
-            raise BackupError(f"This is no file of an archive, or it is damaged: {error}") from None
+            raise BlobError(f"This is no file of an archive, or it is damaged: {error}") from None
         self.records: int = metadata.num_rows
         if len(self.index) != metadata.num_row_groups:
-            raise BackupError("A file of the archive is damaged: its index does not fit.")
+            raise BlobError("A file of the archive is damaged: its index does not fit.")
 
     def read_row_group(self, number: int) -> list[WalkedRecord]:
         try:
             with self._lock:
                 table = self._file.read_row_group(number, use_threads=False)
             if any(column.null_count for column in table.columns):
-                raise BackupError("A file of the archive is damaged: a value is missing.")
+                raise BlobError("A file of the archive is damaged: a value is missing.")
             moments = table.column("ts").cast(self._arrow.int64()).to_pylist()
             names = ("device_number", "stay", "digest", "seq", "body")
             devices, stays, digests, seqs, bodies = (table.column(n).to_pylist() for n in names)
         except (*_DAMAGED, self._arrow.ArrowException) as error:
-            raise BackupError(f"A file of the archive is damaged: {error}") from None
+            raise BlobError(f"A file of the archive is damaged: {error}") from None
         return list(zip(devices, stays, moments, digests, seqs, bodies, strict=True))
 
     def iterate(self) -> Iterator[list[WalkedRecord]]:

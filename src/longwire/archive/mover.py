@@ -24,7 +24,7 @@ from longwire.archive.files import (
     ParquetFile,
     digest_records,
 )
-from longwire.backup.stores import BlobStore
+from longwire.blobs import BlobStore
 from longwire.clock import DAY, MINUTE, SECOND, Moment
 from longwire.errors import LongwireError, OperatorError
 from longwire.records import KIND_NAMES

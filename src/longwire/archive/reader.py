@@ -19,7 +19,7 @@ import structlog
 from longwire import extras
 from longwire.archive.files import BlobFile, ParquetFile, find_row_groups
 from longwire.archive.mover import drop_files
-from longwire.backup.stores import BackupError, BlobStore, open_store
+from longwire.blobs import BlobError, BlobStore, open_store
 from longwire.clock import Moment
 from longwire.errors import Unavailable
 from longwire.store import archive_files
@@ -87,7 +87,7 @@ class ArchiveReader:
                     return await self._submit(partial(find_range, self._files, query))
                 return await self._fetch_points(query)
         # Also when it took too long: that error is one of the system's, too.
-        except (BackupError, OSError) as error:
+        except (BlobError, OSError) as error:
             log.error("archive unavailable", error=str(error))
             raise Unavailable("Archived records cannot be read now; try again later.") from error
 
@@ -112,7 +112,7 @@ class ArchiveReader:
         await database.write(expire)
         try:
             dropped = await drop_files(database, self._store)
-        except (BackupError, OSError) as error:  # the next round tries again
+        except (BlobError, OSError) as error:  # the next round tries again
             log.error("archive unavailable", error=str(error))
         else:
             if dropped:

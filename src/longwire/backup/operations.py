@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longwire import __version__, extras, startup
-from longwire.backup.repository import Manifest, Repository, StoredFile, TransferredBytes
-from longwire.backup.stores import BackupError
+from longwire import __version__, extras
+from longwire.backup.repository import (
+    BackupError,
+    Manifest,
+    Repository,
+    StoredFile,
+    TransferredBytes,
+)
 from longwire.clock import Clock, Moment
 from longwire.dates import format_date
+from longwire.process import startup
 from longwire.seal import Keyring
 from longwire.settings import Settings
 from longwire.store import partitions, slot_count, sqlite_backup, upgrade

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import msgspec
 from isal import isal_zlib
 
-from longwire.backup.stores import BackupError, BlobStore
+from longwire.blobs import BlobStore
+from longwire.errors import OperatorError
 
 FORMAT = 1
 # Nothing that we store is larger, so a folder that a stranger has filled cannot take all memory.
@@ -25,6 +26,10 @@ _MONTH = re.compile(r"[0-9]{4}(?:0[1-9]|1[0-2])")
 # What else lies in the same folder is not ours.
 _CHUNK_NAME = re.compile(r"chunks/[0-9a-f]{2}/[0-9a-f]{64}")
 _MANIFEST_NAME = re.compile(r"backups/[0-9]{8}T[0-9]{12}Z\.json")
+
+
+class BackupError(OperatorError):
+    """A backup cannot be made or restored; the message says why."""
 
 
 class StoredFile(msgspec.Struct, frozen=True, rename="camel"):

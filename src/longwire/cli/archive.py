@@ -6,7 +6,7 @@ import click
 
 from longwire import extras
 from longwire.archive.mover import ArchiveError, Mover
-from longwire.backup.stores import open_store
+from longwire.blobs import open_store
 from longwire.cli.base import (
     json_flag,
     open_existing_database,

@@ -6,7 +6,7 @@ import click
 
 from longwire.backup import operations
 from longwire.backup.repository import Manifest, Repository
-from longwire.backup.stores import open_store
+from longwire.blobs import open_store
 from longwire.cli.base import database_flags, json_flag, print_result
 from longwire.cli.tables import print_table
 from longwire.settings import Settings

@@ -11,10 +11,11 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from longwire import logs, settings, startup
+from longwire import settings
 from longwire.cli.remote import profiles
 from longwire.clock import Clock
 from longwire.errors import OperatorError
+from longwire.process import logs, startup
 from longwire.settings import Settings, loading
 from longwire.store.database import Database, Tx
 

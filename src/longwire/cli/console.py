@@ -2,10 +2,10 @@
 
 import click
 
-from longwire import startup
 from longwire.cli.base import database_flags, json_flag, print_result, run_write, setting_flags
 from longwire.identity import bootstrap, sign_in_links, sign_in_methods
 from longwire.model import SYSTEM
+from longwire.process import startup
 from longwire.settings import Settings
 
 # Those that locate the database, and those that the URL of the service is made of.

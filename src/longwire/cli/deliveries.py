@@ -4,7 +4,6 @@ from typing import Any
 
 import click
 
-from longwire import startup
 from longwire.cli.base import (
     database_flags,
     json_flag,
@@ -17,6 +16,7 @@ from longwire.dates import format_date
 from longwire.delivery import delivery_commands
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
+from longwire.process import startup
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store import channels as store_channels

@@ -23,7 +23,6 @@ from typing import Any
 import click
 from rich.console import Console
 
-from longwire import logs, startup
 from longwire.cli.base import json_flag, run_write
 from longwire.cli.device_types import parse_types
 from longwire.cli.service import import_service
@@ -33,6 +32,7 @@ from longwire.demo.errors import DemoError, ServiceUnreachable
 from longwire.fleet import device_types
 from longwire.identity import bootstrap, sign_in_links, tokens
 from longwire.model import SYSTEM
+from longwire.process import logs, startup
 from longwire.settings import Settings
 from longwire.store.database import Tx
 

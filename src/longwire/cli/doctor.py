@@ -8,10 +8,10 @@ from functools import partial
 
 import click
 
-from longwire import logs, startup
 from longwire.cli.base import json_flag, setting_flags
 from longwire.doctor import database, machine, surroundings
 from longwire.doctor.findings import Area, Check, Finding, Severity, is_healthy, run_checks
+from longwire.process import logs, startup
 from longwire.settings import Settings
 from longwire.settings.declaration import SettingsError
 

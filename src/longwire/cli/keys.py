@@ -5,10 +5,10 @@ from functools import partial
 
 import click
 
-from longwire import startup
 from longwire.cli.base import database_flags, json_flag, open_existing_database, print_result
 from longwire.doctor.machine import is_served
 from longwire.errors import OperatorError
+from longwire.process import startup
 from longwire.seal import Keyring, new_key
 from longwire.settings import Settings
 from longwire.store import instance, resealing

@@ -10,9 +10,10 @@ from types import ModuleType
 
 import click
 
-from longwire import __version__, logs, startup
+from longwire import __version__
 from longwire.cli.base import database_flags, json_flag, print_result, setting_flags
 from longwire.clock import Clock
+from longwire.process import logs, startup
 from longwire.settings import Settings
 from longwire.settings.declaration import redact_password
 from longwire.store import citus as distribution
@@ -92,7 +93,7 @@ def import_service() -> ModuleType:
     """Import the service on demand, because it is slow to load."""
     gc.disable()  # objects created by imports stay, so collecting would find nothing
     try:
-        return importlib.import_module("longwire.serve")
+        return importlib.import_module("longwire.process.serve")
     finally:
         gc.enable()
 

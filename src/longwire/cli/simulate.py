@@ -9,8 +9,9 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from longwire import simulate, startup
+from longwire import simulate
 from longwire.cli.base import json_flag, print_result, setting_flags
+from longwire.process import startup
 from longwire.settings import Settings
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from longwire.archive.files import FILE_BYTES_MAX
-from longwire.backup.stores import BackupError, BlobStore, open_store
+from longwire.blobs import BlobError, BlobStore, open_store
 from longwire.dates import format_date
 from longwire.doctor.findings import Area, Finding, describe_error
 from longwire.settings import Settings
@@ -34,7 +34,7 @@ def check_archive(
     try:
         store = open_store(settings.archive)
         found = set(store.list_names("records"))
-    except (BackupError, OSError) as error:
+    except (BlobError, OSError) as error:
         advice = "check the place in archive, and the credentials for it"
         yield area.problem(f"cannot be listed: {describe_error(error)}", advice)
         return
@@ -54,7 +54,7 @@ def check_archive(
 def _is_whole(store: BlobStore, file: ArchiveFile) -> bool:
     try:
         content = store.get(file.name, FILE_BYTES_MAX)
-    except BackupError:
+    except BlobError:
         return False
     return hashlib.sha256(content).hexdigest() == file.digest
 

@@ -10,8 +10,8 @@ from longwire.doctor.archive import check_archive
 from longwire.doctor.findings import Area, Finding, describe_error
 from longwire.doctor.machine import MIB
 from longwire.errors import OperatorError
+from longwire.process.startup import HOW_TO_INITIALIZE, build_database, has_key
 from longwire.settings import Settings
-from longwire.startup import HOW_TO_INITIALIZE, build_database, has_key
 from longwire.store import citus, diagnosis
 from longwire.store.database import Database, UnsafeServer
 from longwire.store.upgrade import DatabaseTooNew

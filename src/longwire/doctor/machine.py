@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 from cryptography import x509
 
 from longwire.clock import DAY, SECOND, Clock
-from longwire.descriptors import UNLIMITED, DescriptorBudget, divide_descriptors
 from longwire.doctor.findings import Area, Finding
-from longwire.memory_bounds import describe_memory_bounds
+from longwire.process.descriptors import UNLIMITED, DescriptorBudget, divide_descriptors
+from longwire.process.memory_bounds import describe_memory_bounds
 from longwire.settings import Settings
 
 MIB = 1024 * 1024

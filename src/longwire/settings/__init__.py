@@ -3,7 +3,7 @@
 Flags override environment variables, which override a TOML file. The class below is the only
 definition of a setting; flags, variables, `longwire config` and the documents follow from it. What
 nobody has a reason to change is no setting, but in `fixed_limits.py`.
-`app_config.py` passes plain values down; lower layers never import this module.
+`process/app_config.py` passes plain values down; lower layers never import this module.
 """
 
 from dataclasses import Field, dataclass, field, fields

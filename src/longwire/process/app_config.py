@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from longwire import startup
 from longwire.api.sessions import SignInGuards
 from longwire.delivery import email_addresses
 from longwire.delivery.destinations import catalogue as destinations
@@ -25,6 +24,7 @@ from longwire.model import SignInMethod
 from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import SendingConfig
+from longwire.process import startup
 from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings

@@ -4,7 +4,7 @@ import importlib
 from typing import Any
 from urllib.parse import urlsplit
 
-from longwire import __version__, startup
+from longwire import __version__
 from longwire.api import tokens
 from longwire.api.oidc import OidcEndpoints
 from longwire.api.passkeys import PasskeyEndpoints
@@ -12,14 +12,6 @@ from longwire.api.passwords import PasswordEndpoints
 from longwire.api.session_shapes import ConsoleSettings
 from longwire.api.sessions import SessionEndpoints
 from longwire.api.tokens import TokenEndpoint
-from longwire.app_config import (
-    build_quotas,
-    build_session_rules,
-    build_sign_in_failures,
-    build_sign_in_guards,
-    get_public_origin,
-    list_sign_in_methods,
-)
 from longwire.delivery import email_addresses
 from longwire.delivery.sign_in_mail import SignInMailer
 from longwire.delivery.smtp import MailConfig
@@ -32,6 +24,15 @@ from longwire.identity.passkeys import find_relying_party
 from longwire.identity.passwords import PasswordHashing
 from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
 from longwire.identity.sessions import SessionRules
+from longwire.process import startup
+from longwire.process.app_config import (
+    build_quotas,
+    build_session_rules,
+    build_sign_in_failures,
+    build_sign_in_guards,
+    get_public_origin,
+    list_sign_in_methods,
+)
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.web.authentication import Authenticator

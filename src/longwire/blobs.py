@@ -1,4 +1,4 @@
-"""Where backups are kept: a folder, or a bucket of an S3-compatible store."""
+"""Where backups and archives are kept: a folder, or a bucket of an S3-compatible store."""
 
 import fcntl
 import importlib
@@ -18,8 +18,8 @@ S3_SCHEME = "s3://"
 ERROR_CHARACTERS_MAX = 500
 
 
-class BackupError(OperatorError):
-    """A backup cannot be made or restored; the message says why."""
+class BlobError(OperatorError):
+    """What is kept is missing or damaged, or its place cannot be used; the message says why."""
 
 
 class BlobStore(Protocol):
@@ -31,7 +31,7 @@ class BlobStore(Protocol):
     def put(self, name: str, content: bytes) -> None: ...
 
     def get(self, name: str, bytes_max: int) -> bytes:
-        """Its content; raises BackupError if there is none, or more than that."""
+        """Its content; raises BlobError if there is none, or more than that."""
 
     def get_size(self, name: str) -> int: ...
 
@@ -59,7 +59,7 @@ class FolderStore:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise BackupError(f"Another backup is being made in {self._folder}.") from error
+                raise BlobError(f"Another backup is being made in {self._folder}.") from error
             yield
 
     def put(self, name: str, content: bytes) -> None:
@@ -87,17 +87,17 @@ class FolderStore:
         try:
             found = path.stat()
             if not stat.S_ISREG(found.st_mode) or found.st_size > bytes_max:
-                raise BackupError(f"{path} is not a file of a backup, or damaged.")
+                raise BlobError(f"{path} is not a file of a backup, or damaged.")
             return path.read_bytes()
         except OSError as error:
-            raise BackupError(f"{path}: {error.strerror}") from error
+            raise BlobError(f"{path}: {error.strerror}") from error
 
     def get_size(self, name: str) -> int:
         path = self._folder / name
         try:
             return path.stat().st_size
         except OSError as error:
-            raise BackupError(f"{path}: {error.strerror}") from error
+            raise BlobError(f"{path}: {error.strerror}") from error
 
     def get_range(self, name: str, start: int, size: int) -> bytes:
         path = self._folder / name
@@ -106,7 +106,7 @@ class FolderStore:
                 file.seek(start)
                 return file.read(size)
         except OSError as error:
-            raise BackupError(f"{path}: {error.strerror}") from error
+            raise BlobError(f"{path}: {error.strerror}") from error
 
     def list_names(self, prefix: str) -> Iterator[str]:
         for path in sorted((self._folder / prefix).rglob("*")):
@@ -124,14 +124,14 @@ class S3Store:
     def __init__(self, place: str, retry_s: int) -> None:
         bucket, _, prefix = place.removeprefix(S3_SCHEME).partition("/")
         if not bucket:
-            raise BackupError(f"{place} names no bucket; write s3://bucket/prefix.")
+            raise BlobError(f"{place} names no bucket; write s3://bucket/prefix.")
         try:
             # Part of an extra, and slow to load.
             library: Any = importlib.import_module("obstore")
             stores: Any = importlib.import_module("obstore.store")
         except ImportError as error:
             how = extras.how_to_install("s3")
-            raise BackupError(f"Backups to S3 need the extra: {how}") from error
+            raise BlobError(f"Backups to S3 need the extra: {how}") from error
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
         self._place = place
         self._errors: type[Exception] = library.exceptions.BaseError
@@ -151,7 +151,7 @@ class S3Store:
     def get(self, name: str, bytes_max: int) -> bytes:
         found = self._run(self._store.get, name)
         if found.meta["size"] > bytes_max:
-            raise BackupError(f"{self._place}: {name} is not of a backup, or damaged.")
+            raise BlobError(f"{self._place}: {name} is not of a backup, or damaged.")
         return bytes(found.bytes())
 
     def get_size(self, name: str) -> int:
@@ -179,4 +179,4 @@ class S3Store:
         except (self._errors, OSError) as error:
             # It repeats what the store has answered with, whatever that is.
             line = str(error).strip().partition("\n")[0][:ERROR_CHARACTERS_MAX]
-            raise BackupError(f"{self._place}: {line}") from error
+            raise BlobError(f"{self._place}: {line}") from error

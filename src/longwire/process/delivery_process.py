@@ -5,13 +5,8 @@ import socket
 from collections.abc import Callable, Collection
 from functools import partial
 
-from longwire import extras, maintenance, systemd
+from longwire import extras
 from longwire.api.service import ServiceEndpoints
-from longwire.app_config import (
-    build_network_apis,
-    build_sending_config,
-    list_attempt_types,
-)
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
@@ -25,12 +20,18 @@ from longwire.ingest.storing import store_service_events
 from longwire.model import ChannelPurpose
 from longwire.notifications.sending import NotificationHandler
 from longwire.otel import CollectMetrics, OtelExporter
+from longwire.process import maintenance, systemd
+from longwire.process.app_config import (
+    build_network_apis,
+    build_sending_config,
+    list_attempt_types,
+)
+from longwire.process.supervisor import BackgroundTask, Supervisor
 from longwire.settings import Settings
 from longwire.settings.loading import parse_headers
 from longwire.spans import Tracer
 from longwire.store.database import Database, NodeRole, Tx
 from longwire.store.instance import hold_writer_number
-from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web.prometheus import MetricLabels, PrometheusMetrics
 from longwire.web.status_server import StatusServer
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from longwire import __version__, maintenance, startup, systemd
+from longwire import __version__
 from longwire.api import (
     access,
     arrivals,
@@ -53,25 +53,10 @@ from longwire.api.description import api_info
 from longwire.api.invitations import InvitationEndpoint
 from longwire.api.live import LiveEndpoint
 from longwire.api.service import ServiceEndpoints
-from longwire.app_config import (
-    build_input_limits,
-    build_metric_labels,
-    build_quotas,
-    build_request_rate_limiter,
-    get_codec_budget,
-    get_retention_days,
-)
 from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.delivery.egress import Egress
-from longwire.delivery_process import (
-    DeliveryStack,
-    build_otel_task,
-    list_database_tasks,
-    notify_watchdog,
-    open_otel,
-)
 from longwire.errors import LongwireError
 from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.identity.rate_limiter import RateLimiter
@@ -86,12 +71,28 @@ from longwire.ingest.service import Ingest
 from longwire.jobs.runner import JobRunner
 from longwire.live.hub import LiveHub
 from longwire.notifications import monitoring
+from longwire.process import maintenance, startup, systemd
+from longwire.process.app_config import (
+    build_input_limits,
+    build_metric_labels,
+    build_quotas,
+    build_request_rate_limiter,
+    get_codec_budget,
+    get_retention_days,
+)
+from longwire.process.delivery_process import (
+    DeliveryStack,
+    build_otel_task,
+    list_database_tasks,
+    notify_watchdog,
+    open_otel,
+)
+from longwire.process.sign_in_stack import SignInStack
+from longwire.process.supervisor import BackgroundTask, Supervisor
 from longwire.settings import Settings
-from longwire.sign_in_stack import SignInStack
 from longwire.spans import Tracer
 from longwire.storage_quota import Limits, StorageQuota
 from longwire.store.database import Database, NodeRole
-from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web import console_page, guide_page
 from longwire.web.asgi import Receive, Scope, Send
 from longwire.web.console_page import ConsolePage

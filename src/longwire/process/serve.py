@@ -24,11 +24,12 @@ from types import FrameType
 
 import structlog
 
-from longwire import __version__, app, app_config, delivery_process, extras, startup, systemd
+from longwire import __version__, extras
 from longwire.clock import Clock
-from longwire.descriptors import divide_descriptors, raise_descriptor_limit
-from longwire.logs import configure_logging
-from longwire.memory_bounds import describe_memory_bounds
+from longwire.process import app, app_config, delivery_process, startup, systemd
+from longwire.process.descriptors import divide_descriptors, raise_descriptor_limit
+from longwire.process.logs import configure_logging
+from longwire.process.memory_bounds import describe_memory_bounds
 from longwire.settings import RELOADABLE, Settings, list_changed, setting_fields
 from longwire.settings.declaration import PREFIX, SettingsError, redact_password
 from longwire.settings.loading import load as load_settings

@@ -10,8 +10,8 @@ from typing import Any
 
 from longwire.clock import DAY, MINUTE, SECOND
 from longwire.ids import format_delivery_id, format_record_id
-from longwire.store.arrival_numbers import first_seq
 from longwire.store.database import Tx
+from longwire.store.records.arrival_numbers import first_seq
 
 RECORDS = 200_000
 MESSAGES = 20_000  # of each connector

@@ -16,8 +16,8 @@ from bench.table import Findings, Row
 from longwire.clock import Clock
 from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.store import delivery_leases
 from longwire.store.database import Database, Tx
+from longwire.store.delivery import delivery_leases
 
 T = TypeVar("T")
 

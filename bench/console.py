@@ -25,8 +25,8 @@ from longwire.clock import DAY, HOUR, SECOND, Clock
 from longwire.process.startup import build_database
 from longwire.settings import Settings
 from longwire.store import schema
-from longwire.store.bulk import insert_many
 from longwire.store.database import Database, Tx
+from longwire.store.engines.bulk import insert_many
 
 DEVICES = 100_000
 DEVICES_LARGE = 1_000_000

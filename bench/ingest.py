@@ -25,7 +25,7 @@ from bench.table import Findings, Row, measured, rss_mb
 from longwire.clock import Clock
 from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
-from longwire.store.arrival_numbers import first_seq
+from longwire.store.records.arrival_numbers import first_seq
 
 CONNECTIONS = 64
 CONNECTIONS_SLOW_DISK = 256

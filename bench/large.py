@@ -20,8 +20,8 @@ from bench.ingest import CONNECTIONS, Records, fleet
 from bench.load import Result, run
 from bench.service import Service, running
 from bench.table import Findings, Row, measured, rss_mb
-from longwire.api.record_shapes import DeviceDataInput
-from longwire.api.records import build_item
+from longwire.api.records.record_shapes import DeviceDataInput
+from longwire.api.records.records import build_item
 from longwire.clock import Clock
 from longwire.ingest.requests import IngestRequest
 from longwire.ingest.sequencer import Sequencer

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from longwire.cli import main
-from longwire.delivery import settlement
-from longwire.store import delivery_leases
+from longwire.delivery.engine import settlement
 from longwire.store.database import DialectSql, Tx
-from longwire.store.delivery_states import SUCCEEDED, DeliveryState, set_first_end
-from longwire.store.dialects import array_param, in_array
+from longwire.store.delivery import delivery_leases
+from longwire.store.delivery.delivery_states import SUCCEEDED, DeliveryState, set_first_end
+from longwire.store.engines.dialects import array_param, in_array
 
 _SUCCEED = delivery_leases._settle(
     f"""{SUCCEEDED},

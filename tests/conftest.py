@@ -20,31 +20,25 @@ import psycopg
 import pytest
 import structlog
 
-from longwire.api import jobs as jobs_api
 from longwire.api import service
+from longwire.api.jobs import jobs as jobs_api
 from longwire.decoders import sandbox_pool
-from longwire.delivery import (
-    claiming,
-    egress,
-    http_client,
-    http_exchange,
-    leases,
-    replay_estimates,
-    sending,
-    smtp,
-)
-from longwire.delivery import engine as engine_module
+from longwire.delivery.connectors import replay_estimates
 from longwire.delivery.destinations import amqp, connections, kafka, kafka_producer, nats
+from longwire.delivery.engine import claiming, leases, sending
+from longwire.delivery.engine import engine as engine_module
+from longwire.delivery.http import egress, http_client, http_exchange
+from longwire.delivery.mail import smtp
 from longwire.fleet import decoder_previews, redecoding
 from longwire.identity import passwords
 from longwire.jobs import message_estimates
 from longwire.process import maintenance
 from longwire.settings import Settings
-from longwire.store import postgres_connections, postgres_standbys
-from longwire.store.postgres import SESSION as POSTGRES_SESSION
-from longwire.store.postgres import Postgres
-from longwire.store.postgres_pipeline import StatementPipeline
-from longwire.store.sqlite import SQLite
+from longwire.store.engines import postgres_connections, postgres_standbys
+from longwire.store.engines.postgres import SESSION as POSTGRES_SESSION
+from longwire.store.engines.postgres import Postgres
+from longwire.store.engines.postgres_pipeline import StatementPipeline
+from longwire.store.engines.sqlite import SQLite
 from longwire.web import console_page
 from tests import plans, preloaded
 from tests.system_user import ensure_system_user

@@ -5,7 +5,7 @@ evicted or deleted; and each work on SQLite that waited together with others has
 """
 
 from longwire.process import maintenance
-from longwire.store import workers
+from longwire.store.engines import workers
 
 maintenance.EPOCH_POLL_INTERVAL_S /= 30
 maintenance.DEVICES_POLL_INTERVAL_S /= 30

@@ -153,14 +153,14 @@ def become(order: dict[str, Any], stdout: int, stderr: int) -> None:
     sys.argv = ["longwire", *order["arguments"]]
     if order["env"].get("TEST_PATIENT"):
         # A lock of a test is waited for, however slow the machine is.
-        importlib.import_module("longwire.store.sqlite").BUSY_TIMEOUT_MS = 300_000
+        importlib.import_module("longwire.store.engines.sqlite").BUSY_TIMEOUT_MS = 300_000
 
 
 def load_and_wait() -> bool:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which clean up
     for module in (
         "longwire.process.serve",
-        "longwire.store.postgres",
+        "longwire.store.engines.postgres",
         "sqlalchemy.dialects.postgresql",
     ):
         importlib.import_module(module)

@@ -130,8 +130,10 @@ SQL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # The copies of a backup are read outside of the engines, and in one transaction of their own.
-ENGINES = {"store.sqlite", "store.postgres", "store.sqlite_backup", "store.postgres_backup"}
-ENGINES |= {"store.postgres_pipeline"}
+ENGINES = {
+    f"store.engines.{name}"
+    for name in ("sqlite", "postgres", "sqlite_backup", "postgres_backup", "postgres_pipeline")
+}
 TRANSACTION = re.compile(
     r"\s*(?:begin(?:\s+\w+)?|commit|rollback(?:\s+to\s+\w+)?|(?:savepoint|release)\s+\w+)\s*;?",
     re.IGNORECASE,
@@ -191,7 +193,7 @@ WEB_LIBRARIES = {
     *("uvicorn", "uvloop", "httptools", "prometheus_client", "starlette", "litestar", "fastapi"),
 }
 # Parses the responses to webhooks, too.
-PARSES_RESPONSES = ("delivery.http_exchange", "httptools")
+PARSES_RESPONSES = ("delivery.http.http_exchange", "httptools")
 CAMEL = re.compile(r"[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+")
 STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 503}
 # operator.json and the output of --json use the API's names.
@@ -348,8 +350,8 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("web.request_handler", "from longwire.process import app"),
         ("settings", "from longwire.process import logs"),
         ("fleet.devices", "from longwire.settings import Settings"),
-        ("ingest", "from longwire.api.records import KINDS"),
-        ("inbound.ingest_requests", "from longwire.api.records import RecordInput"),
+        ("ingest", "from longwire.api.records.records import KINDS"),
+        ("inbound.ingest_requests", "from longwire.api.records.records import RecordInput"),
         ("metrics", "from longwire.fleet import records"),
         ("clock", "from longwire.model import Actor"),
         ("model", "from longwire.ids import new_id"),
@@ -479,7 +481,11 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
         (imports_go_down, "api.records", "from longwire.inbound import ingest_requests"),
         (sql_stays_in_the_store, "web.request_handler", "text = 'Select a device.'"),
         (sql_stays_in_the_store, "web.request_handler", '"""Rows: select a from b."""'),
-        (transactions_stay_in_the_engines, "store.sqlite", "driver.execute('begin immediate')"),
+        (
+            transactions_stay_in_the_engines,
+            "store.engines.sqlite",
+            "driver.execute('begin immediate')",
+        ),
         (transactions_stay_in_the_engines, "metrics", "ask({'begin': report.begin})"),
         (
             the_wire_stays_in_the_web_packages,

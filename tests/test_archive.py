@@ -17,14 +17,9 @@ from longwire.blobs import FolderStore, open_store
 from longwire.clock import DAY, MINUTE, Clock, Moment
 from longwire.dates import format_date
 from longwire.process import startup
-from longwire.store import (
-    archive_files,
-    archive_reads,
-    archive_walk,
-    arrived_records,
-    record_scans,
-)
+from longwire.store.archive import archive_files, archive_reads, archive_walk
 from longwire.store.database import Tx
+from longwire.store.records import arrived_records, record_scans
 from tests.reports import KINDS, devices, list_records, post_records, report
 from tests.world import World, ok, refused, walk
 

@@ -24,8 +24,8 @@ from longwire.backup.repository import BackupError, Manifest, Repository, Transf
 from longwire.blobs import BlobError, FolderStore, open_store
 from longwire.errors import OperatorError
 from longwire.settings import Settings
-from longwire.store.postgres import UPGRADE_LOCK
-from longwire.store.postgres_backup import CHUNK_BYTES_MAX, split_rows
+from longwire.store.engines.postgres import UPGRADE_LOCK
+from longwire.store.engines.postgres_backup import CHUNK_BYTES_MAX, split_rows
 from tests.conftest import PostgresServer
 from tests.delivery.receiver import Receiver
 from tests.process import longwire

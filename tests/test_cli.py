@@ -20,9 +20,10 @@ from longwire.model import Passkey
 from longwire.notifications.webpush import Vapid
 from longwire.process import startup
 from longwire.settings import MOST_SET, Settings, describe_settings
-from longwire.store import external_identities, instance, passkeys, schema
+from longwire.store import instance, schema
 from longwire.store.database import Tx
-from longwire.store.upgrade import COMPATIBLE_FROM
+from longwire.store.engines.upgrade import COMPATIBLE_FROM
+from longwire.store.identity import external_identities, passkeys
 from tests.browser import Browser
 from tests.conftest import PostgresServer
 from tests.process import longwire, longwire_from_the_shell

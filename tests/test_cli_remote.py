@@ -20,7 +20,7 @@ from longwire import cli
 from longwire.cli.remote.listen import Local
 from longwire.identity import sign_in_links
 from longwire.process import logs
-from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL
+from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL
 from longwire_client import Webhook
 from longwire_client import models as m
 from tests.delivery.receiver import Receiver

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from longwire import deferred_matching
-from longwire.delivery import compiled_bound, matching
-from longwire.delivery.budgets import InlineAllowance
 from longwire.delivery.cel import stored
-from longwire.delivery.filter_outcomes import FilterOutcomes
+from longwire.delivery.matching import compiled_bound, matching
+from longwire.delivery.matching.budgets import InlineAllowance
+from longwire.delivery.matching.filter_outcomes import FilterOutcomes
 from longwire.ingest.requests import IngestItem, IngestRequest
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_requests
 from longwire.model import SYSTEM
 from longwire.notifications import firing, geofences, templates, triggers
 from longwire.records import EventRecord, digest_record
-from longwire.store import deferrals
 from longwire.store.database import Tx
+from longwire.store.delivery import deferrals
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok, record_of

@@ -17,14 +17,15 @@ import msgspec
 import pytest
 
 from longwire import settings
-from longwire.api import service, tokens
-from longwire.delivery import http_limits
+from longwire.api import service
+from longwire.api.identity import tokens
 from longwire.delivery.cel.expressions import Expression, build_cel_message
+from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.destinations import connections, mqtt_connection, nats
 from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.destinations.parameters import schema_text
-from longwire.delivery.formats import FORMATS
+from longwire.delivery.http import http_limits
 from longwire.fleet import device_types
 from longwire.inbound import mqtt_session
 from longwire.notifications.types import catalogue as notification_types

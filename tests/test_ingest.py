@@ -31,10 +31,12 @@ from longwire.ingest.service import LARGE_RECORDS, Ingest
 from longwire.ingest.storing import store_requests, store_service_events
 from longwire.model import Actor, ServiceEvent
 from longwire.records import EventRecord, digest_record
-from longwire.store import postgres, record_deletion, reporting_devices
-from longwire.store.arrival_numbers import WRITER_BITS, arrival_moment, first_seq
 from longwire.store.database import Tx
-from longwire.store.sqlite import SQLite
+from longwire.store.engines import postgres
+from longwire.store.engines.sqlite import SQLite
+from longwire.store.fleet import reporting_devices
+from longwire.store.records import record_deletion
+from longwire.store.records.arrival_numbers import WRITER_BITS, arrival_moment, first_seq
 from longwire.work.turns import SERVICE, current_caller
 from tests.reports import (
     KINDS,

@@ -10,17 +10,21 @@ import pytest
 import sqlalchemy as sa
 
 from longwire.cli import keys as rotation
-from longwire.delivery import channels, invitations
+from longwire.delivery import channels
+from longwire.delivery.mail import invitations
 from longwire.fleet import downlink_links, registrations
 from longwire.identity import clients, groups, passwords, totp, users
 from longwire.model import ChannelPurpose
 from longwire.process import startup
 from longwire.process.startup import StartupError
 from longwire.seal import Keyring, new_key
-from longwire.store import job_results, receptions, resealing, schema, unknown_devices
-from longwire.store.arrival_numbers import first_seq
+from longwire.store import resealing, schema
 from longwire.store.database import Tx
+from longwire.store.fleet import unknown_devices
+from longwire.store.jobs import job_results
 from longwire.store.pacing import write_and_pause
+from longwire.store.records import receptions
+from longwire.store.records.arrival_numbers import first_seq
 from tests.process import longwire
 from tests.world import Person, World, ok
 

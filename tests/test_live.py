@@ -21,8 +21,8 @@ from longwire.live import activity, hub
 from longwire.live.activity import READINGS_KEPT, Activity, ActivityReader, DeliveryCounts
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
 from longwire.settings import Settings
-from longwire.store import activity as activity_store
 from longwire.store.database import Tx
+from longwire.store.fleet import activity as activity_store
 from tests.browser import Browser
 from tests.delivery.receiver import Receiver
 from tests.listening import Listening

@@ -14,7 +14,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
-from longwire.delivery import engine, replays
+from longwire.delivery.connectors import replays
+from longwire.delivery.engine import engine
 from longwire.fleet import downlink_grants
 from longwire.model import SYSTEM
 from longwire.otel import export

@@ -6,7 +6,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from longwire.store import overviews
+from longwire.store.fleet import overviews
 from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm
 from tests.waiting import eventually

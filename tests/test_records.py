@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwire.api import records as api
+from longwire.api.records import records as api
 from longwire.fleet.decoding import DecodedData
 from longwire.inbound.ingest_requests import (
     ReceivedUplink,
@@ -30,7 +30,7 @@ from longwire.records import (
     parse_record,
     to_members,
 )
-from longwire.store.reporting_devices import NetworkDevice
+from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.web.fields import InputLimits
 
 NOON = 1_772_366_400_000_000

@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.dates import format_date
 from longwire.process import maintenance
-from longwire.store import counters as store_counters
-from longwire.store import pacing, record_deletion
-from longwire.store import partitions as store_partitions
+from longwire.store import pacing
 from longwire.store.database import Tx
+from longwire.store.engines import partitions as store_partitions
+from longwire.store.records import counters as store_counters
+from longwire.store.records import record_deletion
 from tests.reports import (
     KINDS,
     counted,

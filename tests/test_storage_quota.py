@@ -10,9 +10,10 @@ import pytest
 from longwire.clock import SECOND
 from longwire.process import maintenance
 from longwire.storage_quota import Limits, StorageQuota
-from longwire.store import audit, group_storage, record_deletion
 from longwire.store.database import Tx
-from longwire.store.dialects import by_slot
+from longwire.store.engines.dialects import by_slot
+from longwire.store.identity import audit, group_storage
+from longwire.store.records import record_deletion
 from tests.waiting import eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of, refused
 

@@ -38,8 +38,10 @@ from longwire.process.app_config import build_wire_limits
 from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
 from longwire.settings.fixed_limits import FixedLimits
-from longwire.store import cache_epochs, citus, schema
+from longwire.store import schema
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
+from longwire.store.engines import citus
 from longwire.web.errors import encode_problem
 from longwire.web.routing import Route
 from longwire.web.server import build_server

@@ -18,12 +18,12 @@ from prometheus_client.core import Metric
 
 from longwire import cli, settings
 from longwire.clock import Clock
-from longwire.delivery.backlogs import ConnectorBacklog
+from longwire.delivery.engine.backlogs import ConnectorBacklog
 from longwire.identity import bootstrap
 from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.store.backlogs import Backlog, SlotBacklog
 from longwire.store.database import StandbyStatus
+from longwire.store.delivery.backlogs import Backlog, SlotBacklog
 from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from scripts.guide import openapi
 from scripts.guide.interface import update_operations

@@ -20,21 +20,23 @@ import structlog
 
 from longwire import metrics
 from longwire.clock import MINUTE, Moment
-from longwire.delivery import matching
-from longwire.delivery.budgets import TOO_EXPENSIVE, ComputeBudgets, InlineAllowance
-from longwire.delivery.matching import DeferredMatches
+from longwire.delivery.matching import matching
+from longwire.delivery.matching.budgets import TOO_EXPENSIVE, ComputeBudgets, InlineAllowance
+from longwire.delivery.matching.matching import DeferredMatches
 from longwire.errors import LongwireError, Unavailable
 from longwire.ingest.sequencer import Sequencer
 from longwire.model import ChannelPurpose
 from longwire.notifications import rules, triggers
 from longwire.notifications.triggers import DeferredCandidates
-from longwire.store import arrived_records, cache_epochs, connector_minutes, deferrals
-from longwire.store import channels as store_channels
-from longwire.store import deliveries as store_deliveries
-from longwire.store import records as store_records
-from longwire.store.arrived_records import ArrivedRecord
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
-from longwire.store.deferrals import Deferral
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import connector_minutes, deferrals
+from longwire.store.delivery import deliveries as store_deliveries
+from longwire.store.delivery.deferrals import Deferral
+from longwire.store.records import arrived_records
+from longwire.store.records import records as store_records
+from longwire.store.records.arrived_records import ArrivedRecord
 
 INTERVAL_S = 1.0
 SLICE_US = 10_000.0

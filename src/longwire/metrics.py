@@ -14,12 +14,14 @@ from longwire.errors import invalid_field
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
-from longwire.store import arrival_numbers, delivery_history, group_storage
-from longwire.store import connectors as store_connectors
-from longwire.store import counters as store
-from longwire.store import groups as store_groups
-from longwire.store import records as store_records
 from longwire.store.database import Tx
+from longwire.store.delivery import connectors as store_connectors
+from longwire.store.delivery import delivery_history
+from longwire.store.identity import group_storage
+from longwire.store.identity import groups as store_groups
+from longwire.store.records import arrival_numbers
+from longwire.store.records import counters as store
+from longwire.store.records import records as store_records
 
 HOUR_S = HOUR // SECOND
 # A report of so many takes some 50 ms, for which a reader is busy.

@@ -20,7 +20,7 @@ class Actor:
     is_operator: bool = False
     group_id: str | None = None  # of an app client, or of a network's group token
     has_invitations: bool = False  # a user who has not accepted some membership yet
-    owner_id: str | None = None  # as in `store/request_owners.py`, unless it is the actor
+    owner_id: str | None = None  # as in `store/identity/request_owners.py`, unless it is the actor
 
     @property
     def caller(self) -> CallerKey:

@@ -27,8 +27,8 @@ from joserfc.jws import JWSRegistry
 
 from longwire import __version__
 from longwire.clock import SECOND, Clock, Moment
-from longwire.delivery.egress import UNRESTRICTED
-from longwire.delivery.http_client import create_guarded_session
+from longwire.delivery.http.egress import UNRESTRICTED
+from longwire.delivery.http.http_client import create_guarded_session
 from longwire.identity.external_identities import (
     ExternalIdentity,
     Failure,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from longwire.clock import DAY, HOUR, SECOND, Moment
 from longwire.identity import access
 from longwire.model import Actor, ChannelPurpose, Scope
-from longwire.store import overviews as store
 from longwire.store.database import Tx
-from longwire.store.device_search import EXAMINED_MAX
-from longwire.store.device_states import battery_level
-from longwire.store.overviews import ConnectorProblem, GroupDeviceCounts
+from longwire.store.fleet import overviews as store
+from longwire.store.fleet.device_search import EXAMINED_MAX
+from longwire.store.fleet.device_states import battery_level
+from longwire.store.fleet.overviews import ConnectorProblem, GroupDeviceCounts
 
 MAX_AGE: Moment = 5 * SECOND
 BATTERY_LOW_PERCENT = 20

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import LimitReached
-from longwire.store import group_storage
 from longwire.store.database import Database, Tx
-from longwire.store.records import RecordRow
+from longwire.store.identity import group_storage
+from longwire.store.records.records import RecordRow
 
 READ_AGAIN_AFTER: Moment = 10 * SECOND
 # Who has more than this part of a limit is read more often.

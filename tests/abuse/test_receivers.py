@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longwire.delivery import http_limits
+from longwire.delivery.http import http_limits
 from tests.abuse.forwarding import (
     create_connectors,
     delete_connectors,

@@ -18,10 +18,10 @@ import httpx
 import pytest
 
 from longwire import extras
-from longwire.api import exports, parquet
-from longwire.api.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
+from longwire.api.records import exports, parquet
+from longwire.api.records.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
 from longwire.fleet import record_exports
-from longwire.store import record_scans
+from longwire.store.records import record_scans
 from longwire.web.routing import StreamContext, StreamResponse
 from tests.waiting import PATIENCE_S, eventually
 from tests.world import KINDS, Person, World, ok, record_of, refused, walk

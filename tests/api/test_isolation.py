@@ -25,7 +25,7 @@ from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import SYSTEM
-from longwire.store import passkeys
+from longwire.store.identity import passkeys
 from longwire.web.routing import Route
 from tests.browser import Browser
 from tests.waiting import eventually

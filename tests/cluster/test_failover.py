@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from longwire.settings import Settings
-from longwire.store import cache_epochs
+from longwire.store.cache import cache_epochs
 from tests.cluster.pair import Pair
 from tests.faults.ledger import Ledger, wait_for_more
 from tests.process import Service

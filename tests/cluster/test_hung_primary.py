@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from longwire.store import postgres_connections
+from longwire.store.engines import postgres_connections
 from tests.cluster.pair import Pair
 from tests.waiting import eventually
 from tests.world import World, ok, record_of, refused

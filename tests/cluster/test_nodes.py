@@ -12,9 +12,9 @@ import pytest
 
 from longwire.process import maintenance
 from longwire.settings import Settings
-from longwire.store import node_lease
 from longwire.store.database import Database
-from longwire.store.node_lease import LEASE_S
+from longwire.store.engines import node_lease
+from longwire.store.engines.node_lease import LEASE_S
 from tests.delivery.receiver import HANG, Receiver, StubResponse
 from tests.faults.test_delivery_crashes import LOOPBACK, Line
 from tests.process import Service

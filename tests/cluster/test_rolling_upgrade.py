@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 import longwire
-from longwire.store import upgrade
+from longwire.store.engines import upgrade
 from tests.conftest import PostgresServer
 from tests.delivery.receiver import Receiver
 from tests.faults.ledger import Ledger, operator_of, wait_for_more

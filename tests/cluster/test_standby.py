@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from longwire.store import node_lease
 from longwire.store.database import COMMIT_STALLED_S
+from longwire.store.engines import node_lease
 from tests.cluster.pair import Pair
 from tests.waiting import eventually
 from tests.world import World, ok, record_of

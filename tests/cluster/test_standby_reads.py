@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longwire.store.database import NotOnStandby
-from longwire.store.postgres_standbys import WalPosition, _StandbyWork
+from longwire.store.engines.postgres_standbys import WalPosition, _StandbyWork
 from tests.cluster.pair import Pair
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from longwire.api.connectors import type_wire
+from longwire.api.delivery.connectors import type_wire
 from longwire.delivery.destinations import catalogue
 
 SCHEMAS = Path(__file__).parents[2] / "console/src/pages/connectors/schemas.fixture.json"

@@ -34,7 +34,7 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.broker import FLOODING
 from longwire.delivery.destinations.connections import RESPONSE_BYTES_MAX, default_tls_context
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from tests.certificates import write_certificate
 from tests.delivery.brokers import (
     Relay,

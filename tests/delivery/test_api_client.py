@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import uvloop
 
-from longwire.delivery import http_limits, http_responses
-from longwire.delivery.api_client import ApiClient, ApiResponse
 from longwire.delivery.destinations.base import FailureCode, Outcome, Unreachable
-from longwire.delivery.egress import Egress
+from longwire.delivery.http import http_limits, http_responses
+from longwire.delivery.http.api_client import ApiClient, ApiResponse
+from longwire.delivery.http.egress import Egress
 from tests.delivery.receiver import Receiver, StubResponse
 
 LOOPBACK = Egress(["127.0.0.0/8"])

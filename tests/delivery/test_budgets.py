@@ -2,7 +2,7 @@
 
 import pytest
 
-from longwire.delivery.budgets import ComputeBudgets, InlineAllowance
+from longwire.delivery.matching.budgets import ComputeBudgets, InlineAllowance
 from tests.world import AdjustableClock
 
 

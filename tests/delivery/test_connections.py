@@ -17,7 +17,7 @@ from longwire.delivery.destinations.connections import (
     SharedConnection,
     outcome_of_error,
 )
-from longwire.delivery.egress import NOT_RESOLVED, Egress, EgressDenied
+from longwire.delivery.http.egress import NOT_RESOLVED, Egress, EgressDenied
 
 
 class Plain:

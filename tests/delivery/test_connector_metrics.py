@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwire.clock import HOUR
-from longwire.delivery import connector_metrics
-from longwire.delivery.connector_metrics import add_durations, percentile
+from longwire.delivery.connectors import connector_metrics
+from longwire.delivery.connectors.connector_metrics import add_durations, percentile
 from longwire.process import maintenance
-from longwire.store.connector_minutes import SettledAttempts
+from longwire.store.delivery.connector_minutes import SettledAttempts
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused

@@ -5,20 +5,21 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
 
 from longwire.clock import SECOND
 from longwire.dates import format_date
-from longwire.delivery import previews, replays
+from longwire.delivery.connectors import previews, replays
 from longwire.delivery.destinations.base import MASK
-from longwire.delivery.egress import NOT_RESOLVED
+from longwire.delivery.http.egress import NOT_RESOLVED
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
 from longwire.process import maintenance
-from longwire.store import replays as store_replays
 from longwire.store.database import Tx
+from longwire.store.delivery import replays as store_replays
 from longwire.web.request_handler import PREPARED_FOR_CALLER_MAX
 from longwire.work.turns import CallerKey
 from tests.delivery.receiver import Received, Receiver, StubResponse
@@ -99,17 +100,22 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
     root = ada.group("root")
     below = ada.group("below", parent=root)
     beside = ada.group("beside")
-    plain, tracker = ada.device(root, name="plain"), ada.device(root, type="tracker", tags=["sea"])
-    deep, stranger = ada.device(below), ada.device(beside)
+    # From these types nothing is expected: by their records, the devices were silent for long.
+    for name in ("mast", "buoy", "beacon"):
+        kind_of_device = DeviceType(name, name, "{}")
+        world.write(partial(device_types.put_device_type, actor=SYSTEM, device_type=kind_of_device))
+    plain = ada.device(root, name="plain", type="mast")
+    buoy = ada.device(root, type="buoy", tags=["sea"])
+    deep, stranger = ada.device(below, type="mast"), ada.device(beside, type="mast")
     with Receiver() as receiver:
         drafts: dict[str, dict[str, Any]] = {
             "all": {},
             "deep": {"params": {"subgroups": True}},
-            "trackers": {"deviceTypes": ["tracker"]},
+            "buoys": {"deviceTypes": ["buoy"]},
             "plain": {"deviceIds": [plain]},
-            "both": {"deviceIds": [plain, tracker], "deviceTypes": ["tracker"]},
+            "both": {"deviceIds": [plain, buoy], "deviceTypes": ["buoy"]},
             "warm": {"messageFilter": "message.kind == 'data' && message.data.celsius > 30"},
-            "sea": {"messageFilter": "'sea' in message.tags && message.deviceType == 'tracker'"},
+            "sea": {"messageFilter": "'sea' in message.tags && message.deviceType == 'buoy'"},
             "never": {"messageFilter": "false"},
             "disabled": {"enabled": False},
             "leaf": {},
@@ -123,10 +129,10 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
         for kind in KINDS:
             ada.reports(plain, kind, data='{"celsius": 31}')
         ada.reports(plain, timestamp=at(1), data='{"celsius": 30}')
-        ada.reports(tracker, "event", data='{"celsius": 40}')
+        ada.reports(buoy, "event", data='{"celsius": 40}')
         ada.reports(deep, data='{"celsius": 50}')
         ada.reports(stranger, data='{"celsius": 50}')
-        expected = {"all": 6, "deep": 7, "trackers": 1, "plain": 5, "both": 1, "warm": 1}
+        expected = {"all": 6, "deep": 7, "buoys": 1, "plain": 5, "both": 1, "warm": 1}
         expected |= {"sea": 1, "leaf": 1}
         receiver.wait_for(sum(expected.values()))
         for name, connector in made.items():
@@ -140,7 +146,7 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
             "event": 2,
         }
         assert {each.json["deviceId"] for each in found["plain"]} == {plain}
-        assert {each.json["deviceId"] for each in found["trackers"]} == {tracker}
+        assert {each.json["deviceId"] for each in found["buoys"]} == {buoy}
         assert {each.json["deviceId"] for each in found["leaf"]} == {deep}
         assert found["warm"][0].json["data"] == '{"celsius": 31}'
         assert found["sea"][0].json["tags"] == ["sea"]
@@ -154,12 +160,6 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
         change(ada, root, made["all"], messageFilter="message.kind == 'event'")
         ada.reports(plain, timestamp=at(2))
         ada.reports(plain, "event", timestamp=at(2))
-        # Of another type, from which nothing is expected: by its records it was silent for long.
-        world.write(
-            lambda tx: device_types.put_device_type(
-                tx, SYSTEM, DeviceType("beacon", "Beacon", "{}")
-            )
-        )
         ok(ada.put("/device/type", {"deviceId": plain, "groupId": root, "type": "beacon"}))
         change(ada, root, made["all"], messageFilter="", deviceTypes=["beacon"])
         ada.reports(plain, timestamp=at(3))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery import replay_estimates
+from longwire.delivery.connectors import replay_estimates
 from tests.delivery.receiver import Receiver
 from tests.world import KINDS, Person, World, nothing_happens, ok, record_of, refused
 

@@ -10,16 +10,16 @@ import aiohttp
 import pytest
 import uvloop
 
-from longwire.delivery import egress as guard
 from longwire.delivery.destinations.base import Unreachable
 from longwire.delivery.destinations.connections import outcome_of_error
-from longwire.delivery.egress import (
+from longwire.delivery.http import egress as guard
+from longwire.delivery.http.egress import (
     RESOLUTIONS_MAX,
     RESOLUTIONS_PER_CALLER_MAX,
     Egress,
     EgressDenied,
 )
-from longwire.delivery.http_client import build_connector
+from longwire.delivery.http.http_client import build_connector
 from longwire.work.turns import CallerKey, current_caller
 from tests.delivery.receiver import Receiver
 from tests.waiting import PATIENCE_S, eventually

@@ -20,8 +20,8 @@ from nats.aio.client import Client
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from longwire.delivery import egress as guard
-from longwire.delivery.egress import Egress, EgressDenied
+from longwire.delivery.http import egress as guard
+from longwire.delivery.http.egress import Egress, EgressDenied
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 TIMEOUT_S = 30

@@ -16,18 +16,20 @@ import pytest
 
 from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import format_date
-from longwire.delivery import claiming, engine, http_limits, leases, messages, retry_policy, sending
-from longwire.delivery.channel_worker import PROBE_AFTER
-from longwire.delivery.egress import NOT_RESOLVED
+from longwire.delivery.connectors import messages
+from longwire.delivery.engine import claiming, engine, leases, retry_policy, sending
+from longwire.delivery.engine.channel_worker import PROBE_AFTER
+from longwire.delivery.http import http_limits
+from longwire.delivery.http.egress import NOT_RESOLVED
 from longwire.errors import Unavailable
 from longwire.ids import parse_delivery_id
 from longwire.model import Channel
 from longwire.records import EncodedRecord
-from longwire.store import backlogs as store_backlogs
-from longwire.store import channels as store_channels
-from longwire.store import dead_letters, delivery_history
 from longwire.store.database import Cluster, NodeRole, Tx
-from longwire.store.delivery_states import DeliveryState
+from longwire.store.delivery import backlogs as store_backlogs
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import dead_letters, delivery_history
+from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.locks import acquire_lock
 from tests.delivery.receiver import HANG, HANG_UP, Receiver, StubResponse, redirect
 from tests.waiting import PATIENCE_S, eventually

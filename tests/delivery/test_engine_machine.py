@@ -25,29 +25,24 @@ from hypothesis.stateful import (
 
 from longwire import metrics
 from longwire.clock import DAY, SECOND, Clock, Moment
-from longwire.delivery import (
-    delivery_commands,
-    leases,
-    recovery,
-    resends,
-    retry_policy,
-    settlement,
-)
+from longwire.delivery.connectors import delivery_commands
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
-from longwire.delivery.leases import RELEASED, AttemptRecord, LeasedDelivery, Released
+from longwire.delivery.engine import leases, recovery, resends, retry_policy, settlement
+from longwire.delivery.engine.leases import RELEASED, AttemptRecord, LeasedDelivery, Released
 from longwire.errors import Conflict, NotFound
 from longwire.identity import groups, tokens
 from longwire.ids import format_delivery_id
 from longwire.model import SYSTEM, Actor, Channel, ChannelPurpose
 from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
-from longwire.store import backlogs as store_backlogs
-from longwire.store import channels as store_channels
-from longwire.store import dead_letters as store_dead_letters
-from longwire.store import deliveries as store
-from longwire.store import delivery_history, delivery_leases, schema
+from longwire.store import schema
 from longwire.store.database import Database, Tx
-from longwire.store.delivery_states import DeliveryState
+from longwire.store.delivery import backlogs as store_backlogs
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import dead_letters as store_dead_letters
+from longwire.store.delivery import deliveries as store
+from longwire.store.delivery import delivery_history, delivery_leases
+from longwire.store.delivery.delivery_states import DeliveryState
 from tests.state_machines import run_on_database
 from tests.world import ONE_SLOT
 

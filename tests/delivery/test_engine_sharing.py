@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from longwire.clock import Clock
-from longwire.delivery import leases, message_building, previews
-from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.cel import stored
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import invalid_at
+from longwire.delivery.connectors import previews
+from longwire.delivery.engine import leases, message_building
+from longwire.delivery.matching.budgets import ComputeBudgets
 from tests.delivery.receiver import HANG, Receiver
 from tests.delivery.test_engine import Line
 from tests.waiting import PATIENCE_S, eventually

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from longwire.delivery.cel.expressions import EvaluationError, Expression
 from longwire.delivery.cel.guards import Guard
-from longwire.delivery.filter_index import FilterIndex
+from longwire.delivery.matching.filter_index import FilterIndex
 
 PATHS = ("message.kind", "message.data.x", "message.data['y']", "message.tags[0]")
 LITERALS = ("'a'", "'b'", "1", "-2", "1.5", "true", "false", "9007199254740993", "null", "2u")

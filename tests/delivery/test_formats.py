@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from longwire.api.records import KINDS, build_item
+from longwire.api.records.records import KINDS, build_item
 from longwire.delivery.cel.stored import StoredExpression
-from longwire.delivery.formats import FORMATS, FormatError, FormattedMessage, format_record
+from longwire.delivery.connectors.formats import (
+    FORMATS,
+    FormatError,
+    FormattedMessage,
+    format_record,
+)
 from longwire.records import (
     DataRecord,
     EncodedRecord,

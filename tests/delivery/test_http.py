@@ -18,7 +18,6 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
-from longwire.delivery import http_exchange, http_limits
 from longwire.delivery.destinations.base import (
     MASK,
     Delivered,
@@ -30,7 +29,8 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.destinations.http import Basic, Http, HttpParams, parse_retry_after
-from longwire.delivery.egress import NOT_RESOLVED, Egress
+from longwire.delivery.http import http_exchange, http_limits
+from longwire.delivery.http.egress import NOT_RESOLVED, Egress
 from tests.certificates import create_tls_context
 from tests.delivery.receiver import (
     HANG,

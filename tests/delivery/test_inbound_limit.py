@@ -12,7 +12,7 @@ from longwire.delivery.destinations.inbound_limit import InboundLimit, InboundLi
 from longwire.delivery.destinations.kafka import Kafka, KafkaParams
 from longwire.delivery.destinations.mqtt import Mqtt, MqttParams
 from longwire.delivery.destinations.nats import Nats, NatsParams
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from tests.delivery import hostile_brokers
 from tests.delivery.brokers import make_batch, run_story
 from tests.delivery.hostile_brokers import Behaviour, HostileBroker

@@ -7,9 +7,9 @@ from ipaddress import ip_network
 import pytest
 
 from longwire.identity.bootstrap import MEMBER
-from longwire.store import cache_epochs
-from longwire.store import channels as store_channels
-from longwire.store.delivery_states import DeliveryState
+from longwire.store.cache import cache_epochs
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.schema import delivery
 from tests.browser import OWN_PAGE, Browser
 from tests.notifications.standins import MailServer, wait_for_tries

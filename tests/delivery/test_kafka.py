@@ -26,7 +26,7 @@ from longwire.delivery.destinations.broker import FLOODING
 from longwire.delivery.destinations.connections import default_tls_context
 from longwire.delivery.destinations.kafka import Kafka, KafkaParams, sanitize_topic
 from longwire.delivery.destinations.kafka_producer import BATCH_BYTES_MAX
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from tests.certificates import write_certificate
 from tests.delivery.brokers import Relay, a_message, make_batch
 from tests.delivery.kafka_standin import KafkaStandin

@@ -19,7 +19,7 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.destinations.kafka import Kafka, KafkaParams
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from tests.delivery.brokers import KAFKA_JARS, KafkaBroker, make_batch, running
 
 HERE = ("127.0.0.1/32",)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery.attempts import ATTEMPTS_KEPT_MAX
-from longwire.store import backlogs as store_backlogs
-from longwire.store import delivery_leases, delivery_search, schema
+from longwire.delivery.engine.attempts import ATTEMPTS_KEPT_MAX
+from longwire.store import schema
+from longwire.store.delivery import backlogs as store_backlogs
+from longwire.store.delivery import delivery_leases, delivery_search
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import NOON, Person, World, nothing_happens, ok, record_of, refused, walk
@@ -177,8 +178,8 @@ def test_messages_of_all_connectors_are_searched_in_pages(
 def test_many_are_cancelled_or_retried_by_a_filter_in_steps(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwire.delivery.deliveries.MESSAGES_PER_STEP_MAX", 4)
-    monkeypatch.setattr("longwire.delivery.deliveries.CHANGED_MAX", 10)
+    monkeypatch.setattr("longwire.delivery.connectors.deliveries.MESSAGES_PER_STEP_MAX", 4)
+    monkeypatch.setattr("longwire.delivery.connectors.deliveries.CHANGED_MAX", 10)
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)

@@ -26,7 +26,7 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.destinations.mqtt import Mqtt, MqttParams, sanitize_topic_level
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from tests.certificates import write_certificate
 from tests.delivery import brokers
 from tests.delivery.brokers import (

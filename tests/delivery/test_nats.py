@@ -19,7 +19,7 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.destinations.nats import Nats, NatsParams, sanitize_subject_token
-from longwire.delivery.egress import NOT_RESOLVED, Egress
+from longwire.delivery.http.egress import NOT_RESOLVED, Egress
 from tests.certificates import write_certificate
 from tests.delivery import brokers
 from tests.delivery.brokers import Impostor, Relay, give_up, make_batch, run_story, running, trusted

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery import engine, replays
-from longwire.store import arrived_records
+from longwire.delivery.connectors import replays
+from longwire.delivery.engine import engine
 from longwire.store.database import Tx
+from longwire.store.records import arrived_records
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok, record_of

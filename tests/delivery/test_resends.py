@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery import engine, resends
-from longwire.delivery.resends import Resender, ResendTurn
-from longwire.store import dead_letters
-from longwire.store.arrival_numbers import BEFORE_ANY_ARRIVAL
+from longwire.delivery.engine import engine, resends
+from longwire.delivery.engine.resends import Resender, ResendTurn
 from longwire.store.database import Tx
+from longwire.store.delivery import dead_letters
+from longwire.store.records.arrival_numbers import BEFORE_ANY_ARRIVAL
 from tests.delivery.receiver import Receiver
 from tests.delivery.test_engine import ONCE, Line
 from tests.world import World

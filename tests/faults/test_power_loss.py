@@ -25,7 +25,7 @@ import apsw
 import pytest
 
 from longwire.settings import Settings
-from longwire.store import sqlite as engine_module
+from longwire.store.engines import sqlite as engine_module
 from tests.reports import KINDS, devices, post_record, post_records, report
 from tests.world import AdjustableClock, World, copy_data_folder, ok
 

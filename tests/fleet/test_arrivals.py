@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from longwire.fleet import arrivals
-from longwire.store import arrivals as store_arrivals
-from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL
-from longwire.store.arrivals import ArrivalStep, list_step
+from longwire.store.records import arrivals as store_arrivals
+from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL
+from longwire.store.records.arrivals import ArrivalStep, list_step
 from tests.world import World, ok, record_of, refused, walk
 
 Json = dict[str, Any]

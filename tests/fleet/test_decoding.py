@@ -12,9 +12,9 @@ from longwire.fleet import codec_guard, device_types, redecoding
 from longwire.fleet.decoding import merge_decoded
 from longwire.inbound import uplinks
 from longwire.model import SYSTEM, DeviceType
-from longwire.store import record_deletion
-from longwire.store import redecoding as store_redecoding
 from longwire.store.database import Tx
+from longwire.store.fleet import redecoding as store_redecoding
+from longwire.store.records import record_deletion
 from longwire.web import request_handler
 from tests.decoders.codecs import SOIL_PROBE
 from tests.delivery.receiver import Receiver

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longwire.api.device_import import parse_file
+from longwire.api.fleet.device_import import parse_file
 from longwire.web.fields import InputLimits
 from tests.world import Person, World, nothing_happens, ok, refused, walk
 

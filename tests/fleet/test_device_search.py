@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from longwire.model import Device, DeviceFilter, Scope
-from longwire.store import device_search, number_ranges
+from longwire.store.engines import number_ranges
+from longwire.store.fleet import device_search
 from tests import plans
 from tests.world import AdjustableClock, Person, World, ok, refused, walk
 

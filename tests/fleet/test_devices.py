@@ -16,7 +16,7 @@ from longwire.fleet.devices import delete_devices, original_key
 from longwire.model import Actor
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.record_deletion import delete_erased
+from longwire.store.records.record_deletion import delete_erased
 from tests.tracing import traced
 from tests.world import (
     KINDS,

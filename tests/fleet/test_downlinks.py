@@ -12,18 +12,18 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from longwire.delivery import engine
-from longwire.delivery.channel_worker import PROBE_AFTER
-from longwire.delivery.egress import NOT_RESOLVED
+from longwire.delivery.engine import engine
+from longwire.delivery.engine.channel_worker import PROBE_AFTER
+from longwire.delivery.http.egress import NOT_RESOLVED
 from longwire.fleet import device_types, downlink_grants, network_downlinks
 from longwire.fleet.codec_guard import BURST_MS, CODEC_GUARD, MS_PER_S, CodecCaller
 from longwire.fleet.downlinks import QUEUED_MAX
 from longwire.inbound import downlinks as inbound_downlinks
 from longwire.model import SYSTEM
-from longwire.store import channels as store_channels
-from longwire.store import delivery_leases
-from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Tx
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import delivery_leases
+from longwire.store.fleet import downlinks as store_downlinks
 from longwire.store.schema import metadata
 from tests.delivery.receiver import HANG_UP, Received, Receiver, StubResponse
 from tests.waiting import eventually

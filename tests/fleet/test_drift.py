@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from longwire.fleet import configurations
-from longwire.store import device_reports
 from longwire.store.database import Tx
+from longwire.store.fleet import device_reports
 from tests.waiting import eventually
 from tests.world import NOON, Person, World, ok, record_of, refused, walk
 

@@ -16,9 +16,11 @@ from longwire.ingest.storing import store_service_events
 from longwire.model import SequenceCounter
 from longwire.networks.monitoring import SequencedMessage
 from longwire.process import maintenance
-from longwire.store import device_monitors, device_states, reporting_devices, schema
+from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.sqlite import SQLite
+from longwire.store.engines.sqlite import SQLite
+from longwire.store.fleet import device_states, reporting_devices
+from longwire.store.notifications import device_monitors
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import World, ok, record_of

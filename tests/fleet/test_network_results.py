@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery import recovery, settlement
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
@@ -16,17 +15,19 @@ from longwire.delivery.destinations.base import (
     Refused,
     Unreachable,
 )
-from longwire.delivery.leases import AttemptRecord, LeasedDelivery
-from longwire.delivery.recovery import LeaseRecovery
-from longwire.delivery.settlement import ORPHANED, ChannelHandlers, recover_orphans, settle
+from longwire.delivery.engine import recovery, settlement
+from longwire.delivery.engine.leases import AttemptRecord, LeasedDelivery
+from longwire.delivery.engine.recovery import LeaseRecovery
+from longwire.delivery.engine.settlement import ORPHANED, ChannelHandlers, recover_orphans, settle
 from longwire.fleet import downlink_grants, downlink_states, registrations
 from longwire.fleet.network_channels import network_handlers
 from longwire.model import SYSTEM
 from longwire.process import maintenance
-from longwire.store import channels as store_channels
-from longwire.store import delivery_leases, pacing
+from longwire.store import pacing
 from longwire.store.database import Database, Tx
-from longwire.store.sqlite import SQLite
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import delivery_leases
+from longwire.store.engines.sqlite import SQLite
 from tests.world import World, device_in, ok
 
 Json = dict[str, Any]

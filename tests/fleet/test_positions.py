@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longwire.store import number_ranges
+from longwire.store.engines import number_ranges
 from tests.world import Person, World, ok, refused, walk_pages
 
 NOON_S = 1_772_366_400  # 2026-03-01T12:00:00Z

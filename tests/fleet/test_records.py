@@ -13,7 +13,7 @@ import pytest
 from longwire.clock import DAY, HOUR, MILLISECOND, SECOND, Moment
 from longwire.dates import format_date
 from longwire.settings import Settings
-from longwire.store.record_deletion import delete_erased
+from longwire.store.records.record_deletion import delete_erased
 from tests.world import (
     KINDS,
     NOON,

@@ -12,8 +12,8 @@ from longwire.fleet import device_types
 from longwire.model import SYSTEM
 from longwire.process import maintenance
 from longwire.process.maintenance import TraceRetention
-from longwire.store import receptions
 from longwire.store.database import Tx
+from longwire.store.records import receptions
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused

@@ -21,10 +21,10 @@ from longwire.model import Actor, Membership, Role, SignInMethod
 from longwire.process.startup import build_database
 from longwire.quotas import Quotas
 from longwire.settings import Settings
-from longwire.store import cache_epochs
-from longwire.store import groups as store_groups
-from longwire.store import roles as store_roles
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
+from longwire.store.identity import groups as store_groups
+from longwire.store.identity import roles as store_roles
 from tests.store.test_tree import IDS, forests, in_a_trial, paths_of, plant, way_up
 from tests.world import AdjustableClock, World, ok, record_of, refused
 

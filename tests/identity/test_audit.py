@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longwire.store import audit
+from longwire.store.identity import audit
 from tests.world import Person, World, ok, refused, walk
 
 

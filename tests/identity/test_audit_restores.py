@@ -10,15 +10,15 @@ import pytest
 
 from longwire.model import Actor
 from longwire.process import app
-from longwire.store import audit
 from longwire.store.database import Tx
+from longwire.store.identity import audit
 from tests.world import Person, World, ok
 
 SOURCES = Path(app.__file__).parent
 # Who passes on what others give them.
 LOGGERS = {
-    "api/audit.py:entry_wire",
-    "store/audit.py:log",
+    "api/identity/audit.py:entry_wire",
+    "store/identity/audit.py:log",
     "delivery/channel_owners.py:log",
     "identity/clients.py:_log",
 }

@@ -10,8 +10,9 @@ from longwire.delivery.channels import ChannelPolicy, get_or_create_channel
 from longwire.identity import group_deletions
 from longwire.model import ChannelPurpose
 from longwire.process import maintenance
-from longwire.store import record_deletion, schema
+from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.records import record_deletion
 from tests.tracing import traced
 from tests.world import KINDS, World, nothing_happens, ok, refused, walk
 

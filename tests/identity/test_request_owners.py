@@ -2,8 +2,8 @@
 
 from longwire.identity import groups, tokens
 from longwire.model import SYSTEM, Actor
-from longwire.store import credentials, request_owners
 from longwire.store.database import Tx
+from longwire.store.identity import credentials, request_owners
 from tests.world import Person, World, ok
 
 

@@ -11,7 +11,8 @@ from longwire.errors import Unavailable
 from longwire.identity import sessions, tokens
 from longwire.model import SYSTEM
 from longwire.settings import Settings
-from longwire.store import expiry, schema
+from longwire.store import schema
+from longwire.store.records import expiry
 from longwire.store.schema import metadata
 from tests.browser import OWN_PAGE, Browser
 from tests.waiting import PATIENCE_S, eventually

@@ -10,7 +10,9 @@ import httpx
 import pytest
 
 from longwire.identity import sign_in_links
-from longwire.store import expiry, schema, sign_in_codes
+from longwire.store import schema
+from longwire.store.identity import sign_in_codes
+from longwire.store.records import expiry
 from tests.browser import OWN_PAGE, Browser
 from tests.notifications.standins import MailServer
 from tests.waiting import eventually

@@ -21,7 +21,7 @@ from longwire.model import SYSTEM
 from longwire.process.app import OPERATIONS, App
 from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.store import cache_epochs
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
 from tests.certificates import write_certificate

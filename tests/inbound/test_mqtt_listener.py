@@ -36,7 +36,7 @@ from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.store import leases
 from longwire.store.database import Tx
-from longwire.store.reporting_devices import NetworkDevice
+from longwire.store.fleet.reporting_devices import NetworkDevice
 from tests.api.test_health import counters
 from tests.certificates import write_certificate
 from tests.delivery import brokers

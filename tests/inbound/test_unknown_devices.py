@@ -15,8 +15,8 @@ from longwire.inbound.unknown_devices import IDS_MAX, IDS_PER_GROUP_MAX, Unknown
 from longwire.model import SYSTEM, Actor
 from longwire.networks.bodies import describe_body
 from longwire.process import maintenance
-from longwire.store import unknown_devices as store
 from longwire.store.database import Tx
+from longwire.store.fleet import unknown_devices as store
 from tests.api.test_health import counters
 from tests.inbound.test_callbacks import network_of, on_sqlite
 from tests.process import longwire

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from longwire.api import jobs as jobs_api
+from longwire.api.jobs import jobs as jobs_api
 from longwire.clock import SECOND
 from longwire.jobs import exporting, jobs, runner, steps
 from longwire.jobs.results import StepPostponed
 from longwire.process import maintenance
-from longwire.store import job_results
-from longwire.store import jobs as store
+from longwire.store.jobs import job_results
+from longwire.store.jobs import jobs as store
 from tests.jobs.test_jobs import ended, job_of, lease_of, start, succeeded
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, record_of, refused
@@ -27,7 +27,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few rows make several steps and chunks."""
     monkeypatch.setattr(exporting, "STEP_BYTES", 400)
     monkeypatch.setattr(job_results, "CHUNK_BYTES_MAX", 150)
-    monkeypatch.setattr("longwire.api.exports.STEP_ROWS_MAX", 2)
+    monkeypatch.setattr("longwire.api.records.exports.STEP_ROWS_MAX", 2)
 
 
 def export(person: Person, group: str, content: str, **fields: Any) -> Values:

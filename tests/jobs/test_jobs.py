@@ -14,9 +14,9 @@ from longwire.jobs import jobs, message_estimates, messages, redecoding, steps
 from longwire.jobs.results import StepPostponed
 from longwire.model import SYSTEM, DeviceFilter
 from longwire.process import maintenance
-from longwire.store import jobs as store
 from longwire.store import schema, slots
 from longwire.store.database import Tx
+from longwire.store.jobs import jobs as store
 from tests.delivery.receiver import Receiver
 from tests.fleet.test_device_search import report_battery
 from tests.waiting import eventually

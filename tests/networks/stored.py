@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from longwire.api.record_shapes import RecordInput
-from longwire.api.records import KINDS, build_item
+from longwire.api.records.record_shapes import RecordInput
+from longwire.api.records.records import KINDS, build_item
 from longwire.dates import format_date
 from longwire.networks.base import ParsedUplink, Reading
 from longwire.web.type_info import wire_names

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery import api_client
-from longwire.delivery.api_client import RETRYABLE_STATUSES_AND_AUTH, ApiResponse
 from longwire.delivery.destinations.base import Delivered, Refused
+from longwire.delivery.http import api_client
+from longwire.delivery.http.api_client import RETRYABLE_STATUSES_AND_AUTH, ApiResponse
 from longwire.networks import chirpstack, loriot, thingpark, ttn, vendor
 from longwire.networks.base import ApiReply, DownlinkFrame
 from longwire.networks.lorawan import is_eui

@@ -9,7 +9,7 @@ import uvloop
 
 from longwire.clock import SECOND, Moment
 from longwire.delivery.destinations.base import OutboundBatch, Outcome
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.notifications.types.base import (
     NotificationContext,
     NotificationMessage,

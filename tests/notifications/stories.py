@@ -7,9 +7,9 @@ from typing import Any
 
 from longwire.dates import format_date
 from longwire.ids import parse_delivery_id
-from longwire.store import channels as store_channels
 from longwire.store.database import Tx
-from longwire.store.delivery_states import DeliveryState
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.schema import delivery
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from longwire.delivery import smtp
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
@@ -17,8 +16,9 @@ from longwire.delivery.destinations.base import (
     Refused,
     Unreachable,
 )
-from longwire.delivery.email_addresses import parse_domains
-from longwire.delivery.smtp import LOGIN_FAILED, MAIL_NOT_CONFIGURED, MailConfig
+from longwire.delivery.mail import smtp
+from longwire.delivery.mail.email_addresses import parse_domains
+from longwire.delivery.mail.smtp import LOGIN_FAILED, MAIL_NOT_CONFIGURED, MailConfig
 from longwire.notifications.types.base import NotificationMessage, SendingConfig
 from longwire.notifications.types.email import EmailParams, EmailSender
 from tests.certificates import create_tls_context

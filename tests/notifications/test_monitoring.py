@@ -11,8 +11,8 @@ import pytest
 
 from longwire.notifications import monitoring
 from longwire.notifications.rules import Rule, get_rules
-from longwire.store import channels as store_channels
 from longwire.store.database import Tx
+from longwire.store.delivery import channels as store_channels
 from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm, alarmed
 from tests.waiting import eventually

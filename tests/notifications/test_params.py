@@ -10,7 +10,7 @@ from standardwebhooks import Webhook as Verifier
 from longwire.delivery.destinations import parameters
 from longwire.delivery.destinations.base import MASK, Delivered, Refused
 from longwire.delivery.destinations.http import Basic
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.notifications.geofences import Geofence
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import NotificationMessage, Params, SendingConfig

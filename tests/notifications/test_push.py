@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from longwire.clock import SECOND
 from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
-from longwire.delivery.egress import Egress
-from longwire.delivery.leases import SEND_TIMEOUT_S
+from longwire.delivery.engine.leases import SEND_TIMEOUT_S
+from longwire.delivery.http.egress import Egress
 from longwire.notifications import webpush
 from longwire.notifications.types import push
 from longwire.notifications.types.base import (

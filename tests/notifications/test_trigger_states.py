@@ -14,7 +14,7 @@ from longwire.notifications.trigger_states import (
     apply_observation,
     defer_alert,
 )
-from longwire.store.notifications import NotificationState
+from longwire.store.notifications.notifications import NotificationState
 
 SILENT = REASON_POLICIES["deviceSilent"]
 ENTER = REASON_POLICIES["geofenceEnter"]

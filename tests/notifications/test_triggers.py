@@ -7,10 +7,10 @@ import pytest
 from apprise.plugins.telegram import NotifyTelegram
 
 from longwire.delivery.destinations.base import MASK
-from longwire.delivery.smtp import MAIL_NOT_CONFIGURED
+from longwire.delivery.mail.smtp import MAIL_NOT_CONFIGURED
 from longwire.identity.bootstrap import MEMBER, VIEWER
 from longwire.notifications import webpush
-from longwire.store.delivery_states import DeliveryState
+from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.schema import connector, push_token
 from tests.delivery.receiver import Receiver, StubResponse
 from tests.notifications.standins import (

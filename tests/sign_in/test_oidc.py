@@ -16,7 +16,10 @@ from longwire.identity.external_identities import (
     SignInPolicy,
     SignInRefused,
 )
-from longwire.store import cache_epochs, challenges, expiry, schema
+from longwire.store import schema
+from longwire.store.cache import cache_epochs
+from longwire.store.identity import challenges
+from longwire.store.records import expiry
 from tests.conftest import LOOPBACK
 from tests.sign_in.identity_provider import PUBLIC_URL, Browser, IdentityProvider, change_query
 from tests.world import World, nothing_happens, ok

@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from longwire.delivery import matching
+from longwire.delivery.matching import matching
 from longwire.errors import Conflict, NotFound
 from longwire.fleet import decoding
 from longwire.notifications import rules
 from longwire.process import maintenance, startup
-from longwire.store import cache as cache_module
-from longwire.store import cache_epochs, locks, schema
-from longwire.store.cache import (
+from longwire.store import locks, schema
+from longwire.store.cache import cache as cache_module
+from longwire.store.cache import cache_epochs
+from longwire.store.cache.cache import (
     MISSING,
     AuthCache,
     CacheEpochs,

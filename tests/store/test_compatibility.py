@@ -12,8 +12,9 @@ from alembic.runtime.migration import MigrationContext
 from longwire.clock import Clock
 from longwire.process import startup
 from longwire.settings import Settings
-from longwire.store import instance, schema, upgrade
+from longwire.store import instance, schema
 from longwire.store.database import Database, Tx
+from longwire.store.engines import upgrade
 from tests.store import releases
 from tests.store.test_migrations import partitions, release
 

@@ -13,9 +13,12 @@ from longwire.clock import Clock
 from longwire.errors import Conflict, LongwireError, NotFound, TooManyRequests, Unavailable
 from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.store import cache_epochs, counters, instance, workers
+from longwire.store import instance
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
-from longwire.store.workers import QueuedWork, RunJobs, WorkerPool
+from longwire.store.engines import workers
+from longwire.store.engines.workers import QueuedWork, RunJobs, WorkerPool
+from longwire.store.records import counters
 from longwire.work.turns import SERVICE, CallerKey, current_caller
 from tests.waiting import PATIENCE_S, eventually
 

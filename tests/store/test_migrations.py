@@ -24,9 +24,10 @@ from longwire.clock import Clock
 from longwire.process import startup
 from longwire.seal import KEY_BYTES, Keyring
 from longwire.settings import Settings
-from longwire.store import migrations, schema, sqlite, upgrade
+from longwire.store import migrations, schema
 from longwire.store.database import Database, Tx
-from longwire.store.postgres import UPGRADE_LOCK
+from longwire.store.engines import sqlite, upgrade
+from longwire.store.engines.postgres import UPGRADE_LOCK
 from longwire.store.schema.base import NAMING
 from tests.conftest import PostgresServer
 from tests.process import longwire

@@ -16,8 +16,8 @@ import sqlalchemy as sa
 
 from longwire.clock import DAY, SECOND, Moment
 from longwire.process import maintenance
-from longwire.store import partitions
-from longwire.store.arrival_numbers import first_seq
+from longwire.store.engines import partitions
+from longwire.store.records.arrival_numbers import first_seq
 from tests.reports import (
     KINDS,
     counted,

@@ -20,10 +20,11 @@ from longwire.clock import Clock
 from longwire.errors import Unavailable
 from longwire.process import startup
 from longwire.settings import Settings
-from longwire.store import instance, node_lease, postgres
+from longwire.store import instance
 from longwire.store.database import Tx
+from longwire.store.engines import node_lease, postgres
+from longwire.store.engines.postgres import UnsafeServer
 from longwire.store.instance import WRITERS_MAX
-from longwire.store.postgres import UnsafeServer
 from tests.conftest import SHIPPED_LOCK_TIMEOUT, PostgresServer
 from tests.process import longwire
 from tests.waiting import PATIENCE_S, eventually

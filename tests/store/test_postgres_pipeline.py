@@ -6,10 +6,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from longwire.store.binary_arrays import BigintArray, encode_array
 from longwire.store.database import Tx
-from longwire.store.dialects import array_param
-from longwire.store.postgres_pipeline import Prepared, StatementPipeline
+from longwire.store.engines.binary_arrays import BigintArray, encode_array
+from longwire.store.engines.dialects import array_param
+from longwire.store.engines.postgres_pipeline import Prepared, StatementPipeline
 from tests.conftest import PostgresServer
 from tests.world import World
 

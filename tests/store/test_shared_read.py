@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from longwire.store.shared_read import SharedRead
+from longwire.store.engines.shared_read import SharedRead
 from tests.world import World
 
 TICKS = 8  # in which the end of the read gets to its caller

@@ -16,27 +16,22 @@ from longwire.backup import operations
 from longwire.backup.repository import Repository
 from longwire.blobs import FolderStore
 from longwire.clock import Clock
-from longwire.delivery import engine as engine_module
+from longwire.delivery.engine import engine as engine_module
 from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
-from longwire.store import (
+from longwire.store import schema, slots
+from longwire.store.database import Cluster, DialectSql, NodeRole
+from longwire.store.delivery import dead_letters, deliveries, delivery_leases
+from longwire.store.engines import node_lease, slot_count
+from longwire.store.engines.slot_count import COUNTS, SlotsFixed
+from longwire.store.fleet import redecoding, reporting_devices
+from longwire.store.records import (
     arrived_records,
-    dead_letters,
-    deliveries,
-    delivery_leases,
-    node_lease,
     record_deletion,
     record_pages,
     record_scans,
     records,
-    redecoding,
-    reporting_devices,
-    schema,
-    slot_count,
-    slots,
 )
-from longwire.store.database import Cluster, DialectSql, NodeRole
-from longwire.store.slot_count import COUNTS, SlotsFixed
 from tests.conftest import LOOPBACK, PostgresServer
 from tests.delivery.receiver import Receiver, StubResponse
 from tests.process import longwire

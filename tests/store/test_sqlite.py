@@ -19,11 +19,12 @@ from longwire.clock import Clock
 from longwire.errors import Conflict, OutcomeUnknown
 from longwire.process import startup
 from longwire.settings import Settings
-from longwire.store import instance, schema, sqlite, workers
-from longwire.store.bulk import insert_many
+from longwire.store import instance, schema
 from longwire.store.database import Tx
-from longwire.store.sqlite import SQLite
-from longwire.store.workers import IDLE_S
+from longwire.store.engines import sqlite, workers
+from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.sqlite import SQLite
+from longwire.store.engines.workers import IDLE_S
 from tests.faults.full_disk import fill_disk, free_disk, pragma
 from tests.faults.ledger import small_files_only, traced
 from tests.process import Service, longwire

@@ -16,8 +16,9 @@ from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.model import Group, User
 from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.store import groups, schema, users
+from longwire.store import schema
 from longwire.store.database import Database, Tx
+from longwire.store.identity import groups, users
 
 GROUPS = 10
 IDS = [str(1_000 + number) for number in range(GROUPS)]

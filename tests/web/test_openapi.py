@@ -12,11 +12,11 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import longwire.api
-from longwire.api import webhooks
+from longwire.api.delivery import webhooks
 from longwire.api.description import api_info
 from longwire.api.types import Tags
+from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations.base import FailureCode
-from longwire.delivery.formats import FORMATS
 from longwire.identity.bootstrap import PERMISSIONS
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import JobState

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from longwire.clock import DAY, MINUTE
 from longwire.dates import format_date
 from longwire.model import SYSTEM
-from longwire.store import cache as cache_module
 from longwire.store import schema
-from longwire.store.cache import Caches
+from longwire.store.cache import cache as cache_module
+from longwire.store.cache.cache import Caches
 from longwire.store.database import Tx, Work
 from longwire.web import request_handler
 from longwire.web import response_cache as module

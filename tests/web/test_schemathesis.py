@@ -26,8 +26,8 @@ from schemathesis.specs.openapi.checks import (
 
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import Passkey
-from longwire.store import passkeys
 from longwire.store.database import Tx
+from longwire.store.identity import passkeys
 from tests.browser import OWN_PAGE, Browser
 from tests.waiting import PATIENCE_S, eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from longwire.api import webhooks
+from longwire.api.delivery import webhooks
 from longwire.web.openapi import ApiInfo
 from longwire.web.openapi_schemas import FieldText
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from longwire.api.arrivals import (
+from longwire.api.records.arrivals import (
     Arrival,
     FilterText,
     Kinds,

@@ -16,15 +16,17 @@ from msgspec import Meta
 
 from longwire import __version__
 from longwire.clock import SECOND, Clock
-from longwire.delivery.backlogs import list_worst_connectors
-from longwire.delivery.engine import Engine
+from longwire.delivery.engine.backlogs import list_worst_connectors
+from longwire.delivery.engine.engine import Engine
 from longwire.errors import LongwireError, NotAuthenticated
 from longwire.identity.sign_in_links import PAGE_PATH
 from longwire.ingest.service import Ingest
-from longwire.store import backlogs as store_backlogs
-from longwire.store import cache_epochs, instance, unknown_devices
+from longwire.store import instance
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
-from longwire.store.shared_read import SharedRead
+from longwire.store.delivery import backlogs as store_backlogs
+from longwire.store.engines.shared_read import SharedRead
+from longwire.store.fleet import unknown_devices
 from longwire.web import docs_page
 from longwire.web.console_page import ConsolePage
 from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset, build_page_headers

@@ -17,7 +17,7 @@ import msgspec
 from longwire import extras
 from longwire.blobs import BlobError, BlobStore
 from longwire.clock import Moment
-from longwire.store.archive_walk import WalkedRecord
+from longwire.store.archive.archive_walk import WalkedRecord
 
 ROW_GROUP_RECORDS = 1_000
 ROW_GROUP_CHARACTERS = 512 * 1024

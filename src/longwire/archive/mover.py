@@ -28,12 +28,14 @@ from longwire.blobs import BlobStore
 from longwire.clock import DAY, MINUTE, SECOND, Moment
 from longwire.errors import LongwireError, OperatorError
 from longwire.records import KIND_NAMES
-from longwire.store import archive_files, archive_walk, leases, partitions
-from longwire.store.archive_files import ArchiveFile, FileState
-from longwire.store.archive_walk import FIRST_POSITION, WalkedRecord, WalkPosition
-from longwire.store.arrival_numbers import first_seq
+from longwire.store import leases
+from longwire.store.archive import archive_files, archive_walk
+from longwire.store.archive.archive_files import ArchiveFile, FileState
+from longwire.store.archive.archive_walk import FIRST_POSITION, WalkedRecord, WalkPosition
 from longwire.store.database import Database, Tx
-from longwire.store.records import ALL_TIME
+from longwire.store.engines import partitions
+from longwire.store.records.arrival_numbers import first_seq
+from longwire.store.records.records import ALL_TIME
 
 # What arrived later stays in the tables, where it is recognised when it is sent again: a client may
 # repeat what it has kept while it was cut off.

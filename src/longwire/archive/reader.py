@@ -22,9 +22,9 @@ from longwire.archive.mover import drop_files
 from longwire.blobs import BlobError, BlobStore, open_store
 from longwire.clock import Moment
 from longwire.errors import Unavailable
-from longwire.store import archive_files
-from longwire.store.archive_files import ArchiveFile
-from longwire.store.archive_reads import (
+from longwire.store.archive import archive_files
+from longwire.store.archive.archive_files import ArchiveFile
+from longwire.store.archive.archive_reads import (
     ArchivedRange,
     ArchivedRecord,
     ArchiveQuery,
@@ -32,9 +32,9 @@ from longwire.store.archive_reads import (
     RangeQuery,
     RecordKey,
 )
-from longwire.store.archive_walk import WalkedRecord
+from longwire.store.archive.archive_walk import WalkedRecord
 from longwire.store.database import Database, Tx
-from longwire.store.workers import QueuedWork, RunJobs, WorkerPool
+from longwire.store.engines.workers import QueuedWork, RunJobs, WorkerPool
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -24,8 +24,8 @@ from longwire.dates import format_date
 from longwire.process import startup
 from longwire.seal import Keyring
 from longwire.settings import Settings
-from longwire.store import partitions, slot_count, sqlite_backup, upgrade
 from longwire.store.database import Tx
+from longwire.store.engines import partitions, slot_count, sqlite_backup, upgrade
 
 DATABASE_FILE = "longwire.db"
 KEY_FILE = "secret.key"
@@ -228,7 +228,7 @@ def _find_file(manifest: Manifest, name: str) -> StoredFile:
 
 def _import_postgres() -> Any:
     # Imported on demand: the driver is slow to load, and not everybody has it.
-    return extras.load("postgres", "longwire.store.postgres_backup")
+    return extras.load("postgres", "longwire.store.engines.postgres_backup")
 
 
 # --- files ---

@@ -17,7 +17,7 @@ from longwire.cli.base import (
 from longwire.cli.tables import print_table
 from longwire.dates import format_date
 from longwire.settings import Settings
-from longwire.store import archive_files
+from longwire.store.archive import archive_files
 
 MIB = 1024 * 1024
 

@@ -6,7 +6,7 @@ from longwire.cli.base import database_flags, json_flag, run_read
 from longwire.cli.tables import print_table
 from longwire.dates import format_date
 from longwire.settings import Settings
-from longwire.store import audit as store_audit
+from longwire.store.identity import audit as store_audit
 
 
 @click.command("audit")

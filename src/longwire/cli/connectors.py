@@ -8,9 +8,9 @@ from longwire.cli.base import database_flags, json_flag, run_read
 from longwire.cli.tables import print_table
 from longwire.dates import format_optional_date
 from longwire.settings import Settings
-from longwire.store import backlogs as store_backlogs
-from longwire.store import channels as store_channels
 from longwire.store.database import Tx
+from longwire.store.delivery import backlogs as store_backlogs
+from longwire.store.delivery import channels as store_channels
 
 
 @click.command("connectors")

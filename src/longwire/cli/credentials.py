@@ -15,8 +15,8 @@ from longwire.dates import format_date, format_optional_date
 from longwire.identity import tokens
 from longwire.model import SYSTEM
 from longwire.settings import Settings
-from longwire.store import credentials as store_credentials
 from longwire.store.database import Tx
+from longwire.store.identity import credentials as store_credentials
 
 
 @click.group("credentials")

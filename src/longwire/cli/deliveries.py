@@ -13,16 +13,16 @@ from longwire.cli.base import (
 )
 from longwire.cli.tables import print_table
 from longwire.dates import format_date
-from longwire.delivery import delivery_commands
+from longwire.delivery.connectors import delivery_commands
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
 from longwire.process import startup
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
-from longwire.store import channels as store_channels
-from longwire.store import delivery_history
 from longwire.store.database import Tx
-from longwire.store.delivery_states import DeliveryState
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import delivery_history
+from longwire.store.delivery.delivery_states import DeliveryState
 
 STATES = {
     "queued": DeliveryState.QUEUED,

@@ -12,7 +12,7 @@ from longwire.fleet import redecoding
 from longwire.fleet.redecoding import RedecodeSelection
 from longwire.model import SYSTEM, PageRequest
 from longwire.settings import Settings
-from longwire.store import cache_epochs
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 
 RECORDS_PER_BATCH = 500

@@ -16,7 +16,7 @@ from longwire.clock import Clock
 from longwire.process import logs, startup
 from longwire.settings import Settings
 from longwire.settings.declaration import redact_password
-from longwire.store import citus as distribution
+from longwire.store.engines import citus as distribution
 
 
 @click.command("serve")

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Generic, TypeVar
 
 from longwire.clock import Moment
-from longwire.delivery import channels, retry_policy
+from longwire.delivery import channels
 from longwire.delivery.channels import ChannelPolicy
 from longwire.delivery.destinations import parameters
 from longwire.delivery.destinations.base import ParamsBase
-from longwire.delivery.egress import Egress
+from longwire.delivery.engine import retry_policy
+from longwire.delivery.http.egress import Egress
 from longwire.errors import BadInput, FieldError, LongwireError, not_found
 from longwire.identity import access
 from longwire.ids import new_id
@@ -25,12 +26,14 @@ from longwire.model import (
     Page,
     PageRequest,
 )
-from longwire.store import audit, locks, reporting_devices
-from longwire.store import channels as store_channels
-from longwire.store import device_types as store_device_types
-from longwire.store.audit import MaskedText
-from longwire.store.channel_owners import OwnerTable
+from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery.channel_owners import OwnerTable
+from longwire.store.fleet import device_types as store_device_types
+from longwire.store.fleet import reporting_devices
+from longwire.store.identity import audit
+from longwire.store.identity.audit import MaskedText
 from longwire.versions import NewText, next_version, require_version, update_text
 
 _POLICY = ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S)

@@ -12,12 +12,13 @@ import msgspec
 from longwire.clock import Moment
 from longwire.model import SYSTEM, Actor, Channel, ChannelPurpose, ServiceEvent
 from longwire.records import RecordKind
-from longwire.store import channels as store
-from longwire.store import deliveries as store_deliveries
-from longwire.store import delivery_history, locks
+from longwire.store import locks
 from longwire.store.database import Tx
-from longwire.store.deliveries import NewDelivery
-from longwire.store.delivery_states import DeliveryState
+from longwire.store.delivery import channels as store
+from longwire.store.delivery import deliveries as store_deliveries
+from longwire.store.delivery import delivery_history
+from longwire.store.delivery.deliveries import NewDelivery
+from longwire.store.delivery.delivery_states import DeliveryState
 
 # The channel's purpose says what a message is; in the queue each counts as an event.
 

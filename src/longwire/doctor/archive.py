@@ -10,8 +10,8 @@ from longwire.blobs import BlobError, BlobStore, open_store
 from longwire.dates import format_date
 from longwire.doctor.findings import Area, Finding, describe_error
 from longwire.settings import Settings
-from longwire.store import archive_files
-from longwire.store.archive_files import ArchiveFile, FileState
+from longwire.store.archive import archive_files
+from longwire.store.archive.archive_files import ArchiveFile, FileState
 from longwire.store.database import Database
 
 MONTHS_NAMED_MAX = 5

@@ -12,9 +12,9 @@ from longwire.doctor.machine import MIB
 from longwire.errors import OperatorError
 from longwire.process.startup import HOW_TO_INITIALIZE, build_database, has_key
 from longwire.settings import Settings
-from longwire.store import citus, diagnosis
 from longwire.store.database import Database, UnsafeServer
-from longwire.store.upgrade import DatabaseTooNew
+from longwire.store.engines import citus, diagnosis
+from longwire.store.engines.upgrade import DatabaseTooNew
 
 POSTGRES_VERSION_MIN = 14
 # A newer one mends a rare corruption by two checkpoints at once.

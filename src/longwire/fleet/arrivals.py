@@ -8,20 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longwire.clock import Clock, Moment
-from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
 from longwire.delivery.cel.lexer import InvalidExpression
-from longwire.delivery.matching import build_device_context
+from longwire.delivery.matching.budgets import ComputeBudgets
+from longwire.delivery.matching.matching import build_device_context
 from longwire.errors import TooManyRequests, invalid_field
 from longwire.fleet import records
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.records import KIND_NAMES, RecordKind
-from longwire.store import arrivals as store
-from longwire.store import groups as store_groups
-from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL
-from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
+from longwire.store.identity import groups as store_groups
+from longwire.store.records import arrivals as store
+from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL
+from longwire.store.records.arrived_records import ArrivedRecord
 
 GROUPS_MAX = 1_000
 LOOKED_AT_MAX = 5_000

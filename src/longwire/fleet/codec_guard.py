@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from longwire.clock import Clock
 from longwire.decoders.base import CodecFailure
 from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
-from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.errors import TooManyRequests
 from longwire.work.turns import current_caller
 

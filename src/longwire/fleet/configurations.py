@@ -31,14 +31,15 @@ from longwire.fleet.configuration_layers import (
 from longwire.identity import access
 from longwire.model import Actor, ConfigurationPolicy, Device, Page, PageRequest
 from longwire.records import DataRecord
-from longwire.store import audit, cache_epochs
-from longwire.store import configurations as store
-from longwire.store import device_reports as store_reports
-from longwire.store import devices as store_devices
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
-from longwire.store.device_reports import NewReport, Report
-from longwire.store.records import RecordRow
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet import configurations as store
+from longwire.store.fleet import device_reports as store_reports
+from longwire.store.fleet import devices as store_devices
+from longwire.store.fleet.device_reports import NewReport, Report
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.identity import audit
+from longwire.store.records.records import RecordRow
 from longwire.versions import next_version, require_version
 
 # Bounds the work of merging all policies on the path of a device.

@@ -23,8 +23,9 @@ from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord
-from longwire.store import arrived_records, reporting_devices
 from longwire.store.database import Tx
+from longwire.store.fleet import reporting_devices
+from longwire.store.records import arrived_records
 
 PERMISSION = "record.read"
 PAYLOADS_MAX = 100

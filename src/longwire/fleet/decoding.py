@@ -34,9 +34,9 @@ from longwire.fleet.codec_guard import CODEC_GUARD, CodecCaller, CodecRefused
 from longwire.fleet.device_types import LocationPaths, parse_location
 from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
 from longwire.networks.readings import truncate_json
-from longwire.store import device_types as store
-from longwire.store.cache_epochs import PLATFORM
+from longwire.store.cache.cache_epochs import PLATFORM
 from longwire.store.database import Tx
+from longwire.store.fleet import device_types as store
 
 _RESERVED = {DECODED, DECODE_ERROR, DECODE_WARNINGS}
 LATITUDE_MAX, LONGITUDE_MAX = 90, 180

@@ -10,8 +10,8 @@ from longwire.fleet.devices import DeviceDraft, normalize_draft
 from longwire.identity import access
 from longwire.model import Actor, DeviceType
 from longwire.networks.identities import InvalidOriginalId, normalize_network, original_key
-from longwire.store import devices as store
 from longwire.store.database import Tx
+from longwire.store.fleet import devices as store
 
 TAKEN = "taken"
 

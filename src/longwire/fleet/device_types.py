@@ -10,11 +10,12 @@ from longwire.decoders.javascript import JavaScriptDecoder
 from longwire.errors import Conflict, invalid_field, not_found
 from longwire.identity import access
 from longwire.model import Actor, DeviceType, Page, PageRequest
-from longwire.store import audit, cache_epochs
-from longwire.store import device_reports as store_reports
-from longwire.store import device_types as store
-from longwire.store import devices as store_devices
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.fleet import device_reports as store_reports
+from longwire.store.fleet import device_types as store
+from longwire.store.fleet import devices as store_devices
+from longwire.store.identity import audit
 from longwire.versions import next_version, require_version
 
 NAME_CHARACTERS_MAX = 128

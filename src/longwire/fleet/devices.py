@@ -28,13 +28,14 @@ from longwire.networks.identities import (
     normalize_network,
     original_key,
 )
-from longwire.store import audit, device_bin, device_search, reporting_devices
-from longwire.store import devices as store
-from longwire.store.audit import AuditedObject
 from longwire.store.database import Tx
-from longwire.store.device_bin import BinnedDevice
-from longwire.store.device_search import FoundDevices
-from longwire.store.reporting_devices import NetworkDevice
+from longwire.store.fleet import device_bin, device_search, reporting_devices
+from longwire.store.fleet import devices as store
+from longwire.store.fleet.device_bin import BinnedDevice
+from longwire.store.fleet.device_search import FoundDevices
+from longwire.store.fleet.reporting_devices import NetworkDevice
+from longwire.store.identity import audit
+from longwire.store.identity.audit import AuditedObject
 from longwire.versions import next_version, require_version
 
 

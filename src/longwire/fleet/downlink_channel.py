@@ -6,19 +6,6 @@ from functools import partial
 import msgspec
 
 from longwire.clock import Moment
-from longwire.delivery import api_client
-from longwire.delivery.api_client import (
-    RETRYABLE_STATUSES_AND_AUTH,
-    RETRYABLE_WEBHOOK_STATUSES,
-    ApiClient,
-    ApiResponse,
-)
-from longwire.delivery.channel_handlers import (
-    AttemptOutcome,
-    AttemptResult,
-    BuildMessage,
-    SettledChannels,
-)
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.destinations.base import (
     Delivered,
@@ -28,7 +15,20 @@ from longwire.delivery.destinations.base import (
     Refused,
     Sender,
 )
-from longwire.delivery.egress import UNRESTRICTED, Egress
+from longwire.delivery.engine.channel_handlers import (
+    AttemptOutcome,
+    AttemptResult,
+    BuildMessage,
+    SettledChannels,
+)
+from longwire.delivery.http import api_client
+from longwire.delivery.http.api_client import (
+    RETRYABLE_STATUSES_AND_AUTH,
+    RETRYABLE_WEBHOOK_STATUSES,
+    ApiClient,
+    ApiResponse,
+)
+from longwire.delivery.http.egress import UNRESTRICTED, Egress
 from longwire.errors import LongwireError
 from longwire.fleet import downlink_grants, downlink_links, downlink_states
 from longwire.fleet.downlink_apis import DOWNLINK_APIS, DownlinkApi
@@ -46,9 +46,9 @@ from longwire.model import Channel, Downlink
 from longwire.networks import ttn
 from longwire.networks.base import DownlinkFrame
 from longwire.networks.lorawan import is_eui
-from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet import downlinks as store_downlinks
+from longwire.store.fleet.reporting_devices import ReportingDevice
 
 
 class DownlinkHandler:

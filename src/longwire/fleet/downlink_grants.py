@@ -8,11 +8,11 @@ from longwire.errors import NotAllowed, not_found
 from longwire.fleet.downlink_apis import DOWNLINK_APIS
 from longwire.identity import access
 from longwire.model import Actor
-from longwire.store import audit
-from longwire.store import downlink_grants as store
-from longwire.store import groups as store_groups
 from longwire.store.database import Tx
-from longwire.store.downlink_grants import DownlinkGrant
+from longwire.store.fleet import downlink_grants as store
+from longwire.store.fleet.downlink_grants import DownlinkGrant
+from longwire.store.identity import audit
+from longwire.store.identity import groups as store_groups
 
 NETWORKS = tuple(DOWNLINK_APIS)
 

@@ -2,11 +2,11 @@
 
 from longwire.clock import SECOND
 from longwire.delivery.destinations.http import validate_url
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.fleet.downlink_states import lock_device
-from longwire.store import downlinks as store
 from longwire.store.database import Tx
-from longwire.store.downlinks import NetworkLink
+from longwire.store.fleet import downlinks as store
+from longwire.store.fleet.downlinks import NetworkLink
 
 # Several webhooks send several URLs with each uplink, and any of them will do. So the current one
 # is kept for so long, unless it turns out not to work.

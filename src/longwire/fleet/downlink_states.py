@@ -17,11 +17,12 @@ from longwire.model import (
     DownlinkState,
     ServiceEvent,
 )
-from longwire.store import channels as store_channels
-from longwire.store import delivery_history, delivery_search, reporting_devices
-from longwire.store import downlinks as store
 from longwire.store.database import Tx
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import delivery_history, delivery_search
+from longwire.store.fleet import downlinks as store
+from longwire.store.fleet import reporting_devices
+from longwire.store.fleet.reporting_devices import ReportingDevice
 
 # Retried until the downlink expires, which is checked before every attempt. Nothing to resend.
 POLICY = ChannelPolicy(retry_delay_s=30, retries_max=10_000_000, storing_s=0)

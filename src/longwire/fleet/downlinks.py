@@ -35,10 +35,10 @@ from longwire.model import (
 from longwire.networks.base import TTN, VENDOR
 from longwire.networks.lorawan import is_eui
 from longwire.networks.vendor import DOWNLINK_BYTES
-from longwire.store import audit
-from longwire.store import devices as store_devices
-from longwire.store import downlinks as store
 from longwire.store.database import Tx
+from longwire.store.fleet import devices as store_devices
+from longwire.store.fleet import downlinks as store
+from longwire.store.identity import audit
 
 PERMISSION = "device.downlink"
 NETWORKS = (VENDOR, TTN, *DOWNLINK_APIS)

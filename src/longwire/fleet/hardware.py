@@ -11,8 +11,8 @@ from longwire.errors import Conflict, FieldError, invalid_field
 from longwire.fleet import downlink_states, registrations
 from longwire.model import Device
 from longwire.networks.identities import InvalidOriginalId, normalize_identity, original_key
-from longwire.store import device_reports, device_states, devices, downlinks
 from longwire.store.database import Tx
+from longwire.store.fleet import device_reports, device_states, devices, downlinks
 
 
 def unique_key(device: Device) -> tuple[str, str]:

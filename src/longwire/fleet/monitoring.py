@@ -11,9 +11,9 @@ from longwire.clock import MINUTE, Moment
 from longwire.model import Device, SequenceCounter, ServiceEvent
 from longwire.networks import monitoring
 from longwire.networks.monitoring import MonitoredDevice, SequencedMessage
-from longwire.store import device_monitors as store
-from longwire.store import reporting_devices
 from longwire.store.database import Tx
+from longwire.store.fleet import reporting_devices
+from longwire.store.notifications import device_monitors as store
 
 NOTHING_COUNTED = SequenceCounter()
 # Most records are some seconds old when they arrive; those of devices with a shorter interval are

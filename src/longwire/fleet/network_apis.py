@@ -15,7 +15,6 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from longwire.clock import Moment
-from longwire.delivery.channel_handlers import AttemptResult
 from longwire.delivery.destinations.base import (
     Delivered,
     OutboundBatch,
@@ -24,11 +23,12 @@ from longwire.delivery.destinations.base import (
     Refused,
     Unreachable,
 )
+from longwire.delivery.engine.channel_handlers import AttemptResult
 from longwire.errors import LongwireError
 from longwire.ids import format_delivery_id
-from longwire.store import delivery_history
 from longwire.store.database import Database, Tx
-from longwire.store.delivery_leases import ClaimedDelivery
+from longwire.store.delivery import delivery_history
+from longwire.store.delivery.delivery_leases import ClaimedDelivery
 
 REPLY_CHARACTERS_MAX = 200
 DATABASE_UNAVAILABLE = Unreachable("the database is unavailable")

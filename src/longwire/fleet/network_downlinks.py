@@ -23,11 +23,11 @@ from longwire.model import (
 from longwire.networks.base import CHIRPSTACK, THINGPARK, VENDOR, DownlinkUpdate
 from longwire.networks.vendor import requests_downlink
 from longwire.records import DataRecord
-from longwire.store import channels as store_channels
-from longwire.store import delivery_history
-from longwire.store import downlinks as store
 from longwire.store.database import Tx
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import delivery_history
+from longwire.store.fleet import downlinks as store
+from longwire.store.fleet.reporting_devices import ReportingDevice
 
 # The id by which these report a downlink is stored with the response of their API.
 _IDS_IN_RESPONSE = frozenset((CHIRPSTACK, THINGPARK))

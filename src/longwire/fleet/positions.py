@@ -6,12 +6,12 @@ from longwire.clock import Moment
 from longwire.errors import invalid_field
 from longwire.identity import access
 from longwire.model import Actor, PageRequest, PositionFilter
-from longwire.store import device_stays, overviews
-from longwire.store import positions as store
 from longwire.store.database import Tx
-from longwire.store.device_search import EXAMINED_MAX
-from longwire.store.positions import PositionPage
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet import device_stays, overviews
+from longwire.store.fleet import positions as store
+from longwire.store.fleet.device_search import EXAMINED_MAX
+from longwire.store.fleet.positions import PositionPage
+from longwire.store.fleet.reporting_devices import ReportingDevice
 
 STAYS_EXAMINED_MAX = 32
 

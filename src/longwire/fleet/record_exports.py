@@ -14,14 +14,16 @@ from longwire.fleet import arrivals, records
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
-from longwire.store import arrival_horizon, device_stays, schema
-from longwire.store import arrivals as store_arrivals
-from longwire.store import record_scans as store
-from longwire.store.arrival_numbers import first_seq
+from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.record_scans import StayCursor
-from longwire.store.records import ALL_TIME
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet import device_stays
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.records import arrival_horizon
+from longwire.store.records import arrivals as store_arrivals
+from longwire.store.records import record_scans as store
+from longwire.store.records.arrival_numbers import first_seq
+from longwire.store.records.record_scans import StayCursor
+from longwire.store.records.records import ALL_TIME
 
 STEP_RECORDS_MAX = 1_000
 STEP_RECORDS_MIN = 16  # after a large record

@@ -10,19 +10,14 @@ from longwire.fleet import positions
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.records import KIND_NAMES, RecordKind
-from longwire.store import (
-    archive_pages,
-    archive_reads,
-    audit,
-    device_stays,
-    record_deletion,
-    record_pages,
-    reporting_devices,
-)
-from longwire.store import records as store
+from longwire.store.archive import archive_pages, archive_reads
 from longwire.store.database import Tx
-from longwire.store.record_pages import RecordPage
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet import device_stays, reporting_devices
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.identity import audit
+from longwire.store.records import record_deletion, record_pages
+from longwire.store.records import records as store
+from longwire.store.records.record_pages import RecordPage
 
 FOREVER: Moment = 2**63 - 1
 

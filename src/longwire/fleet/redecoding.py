@@ -25,11 +25,12 @@ from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord, encode_record
-from longwire.store import audit, reporting_devices
-from longwire.store import redecoding as store
 from longwire.store.database import Tx
-from longwire.store.redecoding import StoredDataRecord
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet import redecoding as store
+from longwire.store.fleet import reporting_devices
+from longwire.store.fleet.redecoding import StoredDataRecord
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.identity import audit
 
 PERMISSION = "record.create"
 DEVICES_PER_BATCH_MAX = 200

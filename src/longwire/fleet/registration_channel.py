@@ -4,18 +4,6 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from longwire.clock import Moment
-from longwire.delivery import api_client
-from longwire.delivery.api_client import (
-    RETRYABLE_VENDOR_STATUSES,
-    ApiClient,
-    ApiResponse,
-)
-from longwire.delivery.channel_handlers import (
-    AttemptOutcome,
-    AttemptResult,
-    BuildMessage,
-    SettledChannels,
-)
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
@@ -23,7 +11,19 @@ from longwire.delivery.destinations.base import (
     Refused,
     Sender,
 )
-from longwire.delivery.egress import UNRESTRICTED, Egress
+from longwire.delivery.engine.channel_handlers import (
+    AttemptOutcome,
+    AttemptResult,
+    BuildMessage,
+    SettledChannels,
+)
+from longwire.delivery.http import api_client
+from longwire.delivery.http.api_client import (
+    RETRYABLE_VENDOR_STATUSES,
+    ApiClient,
+    ApiResponse,
+)
+from longwire.delivery.http.egress import UNRESTRICTED, Egress
 from longwire.fleet import registrations
 from longwire.fleet.network_apis import (
     NetworkApi,
@@ -36,7 +36,7 @@ from longwire.fleet.registrations import PendingRegistrationRequest
 from longwire.model import Channel
 from longwire.networks import vendor
 from longwire.store.database import Database, Tx
-from longwire.store.registrations import Registration
+from longwire.store.fleet.registrations import Registration
 
 REGISTERED = "the network has taken it"
 ALREADY_REGISTERED = "the network knew the device already"

@@ -20,10 +20,10 @@ from longwire.errors import Conflict
 from longwire.model import SYSTEM, Channel, ChannelPurpose, Device
 from longwire.networks.base import VENDOR
 from longwire.networks.vendor import registration_body
-from longwire.store import registrations as store
-from longwire.store import reporting_devices
 from longwire.store.database import Tx
-from longwire.store.registrations import Registration
+from longwire.store.fleet import registrations as store
+from longwire.store.fleet import reporting_devices
+from longwire.store.fleet.registrations import Registration
 
 # The default retries; then the operator has a month to resend it.
 POLICY = ChannelPolicy(storing_s=30 * 86_400)

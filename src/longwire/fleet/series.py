@@ -16,10 +16,10 @@ from longwire.errors import LongwireError, NotAllowed, NotFound, invalid_field
 from longwire.fleet import records
 from longwire.model import Actor
 from longwire.records import list_json_fields, list_number_fields
-from longwire.store import reporting_devices
 from longwire.store.database import Tx
-from longwire.store.record_scans import ScannedRecord, StayCursor, scan_stay
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet import reporting_devices
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.records.record_scans import ScannedRecord, StayCursor, scan_stay
 
 DEVICES_MAX = 20
 POINTS_MAX = 2_000  # of all devices

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
-from longwire.delivery.deliveries import Message, build_message
-from longwire.delivery.matching import (
+from longwire.delivery.connectors.deliveries import Message, build_message
+from longwire.delivery.matching.matching import (
     Matcher,
     MismatchCode,
     build_device_context,
@@ -22,16 +22,17 @@ from longwire.identity import access
 from longwire.ids import parse_delivery_id, parse_record_id
 from longwire.model import Actor, ChannelPurpose, Connector, Notification
 from longwire.records import KIND_NAMES, DataRecord
-from longwire.store import arrived_records, delivery_history, receptions
-from longwire.store import channels as store_channels
-from longwire.store import connectors as store_connectors
-from longwire.store import groups as store_groups
-from longwire.store.arrival_numbers import arrival_moment
-from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
-from longwire.store.delivery_history import DeliveryDetail
-from longwire.store.notifications import NOTIFICATIONS
-from longwire.store.receptions import Reception
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import connectors as store_connectors
+from longwire.store.delivery import delivery_history
+from longwire.store.delivery.delivery_history import DeliveryDetail
+from longwire.store.identity import groups as store_groups
+from longwire.store.notifications.notifications import NOTIFICATIONS
+from longwire.store.records import arrived_records, receptions
+from longwire.store.records.arrival_numbers import arrival_moment
+from longwire.store.records.arrived_records import ArrivedRecord
+from longwire.store.records.receptions import Reception
 
 GROUPS_SEARCHED_MAX = 10_000
 CONNECTORS_SHOWN_MAX = 200

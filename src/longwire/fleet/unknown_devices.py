@@ -15,12 +15,12 @@ from longwire.fleet.decoding import Codec
 from longwire.identity import access
 from longwire.model import Actor, Page, PageRequest
 from longwire.networks.identities import normalize_network, original_key
-from longwire.store import audit
-from longwire.store import devices as store_devices
-from longwire.store import groups as store_groups
-from longwire.store import unknown_devices as store
 from longwire.store.database import Tx
-from longwire.store.unknown_devices import KeptMessage, UnknownDevice, UnknownReason
+from longwire.store.fleet import devices as store_devices
+from longwire.store.fleet import unknown_devices as store
+from longwire.store.fleet.unknown_devices import KeptMessage, UnknownDevice, UnknownReason
+from longwire.store.identity import audit
+from longwire.store.identity import groups as store_groups
 
 # For each reason; of all groups whose quota is that of one user.
 PER_GROUP_MAX = 200

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from longwire.errors import NotAllowed, not_found
 from longwire.identity.bootstrap import ADMINISTRATOR
 from longwire.model import Actor, Role, Scope, User
-from longwire.store import clients as store_clients
-from longwire.store import credentials as store_credentials
-from longwire.store import groups as store_groups
-from longwire.store import permissions as store_permissions
-from longwire.store import roles as store_roles
 from longwire.store.database import Tx
+from longwire.store.identity import clients as store_clients
+from longwire.store.identity import credentials as store_credentials
+from longwire.store.identity import groups as store_groups
+from longwire.store.identity import permissions as store_permissions
+from longwire.store.identity import roles as store_roles
 
 # What a group token permits, in that group and below.
 NETWORK_PERMISSIONS = frozenset(["record.create"])

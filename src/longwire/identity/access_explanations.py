@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from longwire.errors import invalid_field, not_found
 from longwire.identity import access, users
 from longwire.model import Actor, Role, User
-from longwire.store import groups as store_groups
-from longwire.store import permissions as store_permissions
-from longwire.store import roles as store_roles
-from longwire.store import users as store_users
 from longwire.store.database import Tx
+from longwire.store.identity import groups as store_groups
+from longwire.store.identity import permissions as store_permissions
+from longwire.store.identity import roles as store_roles
+from longwire.store.identity import users as store_users
 
 ROLES_MAX = 20
 ASKABLE_MAX = 5

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from longwire.identity import access
 from longwire.model import Actor, AuditEntry, AuditFilter, Page, PageRequest
-from longwire.store import audit as store
-from longwire.store import clients as store_clients
-from longwire.store import users as store_users
 from longwire.store.database import Tx
+from longwire.store.identity import audit as store
+from longwire.store.identity import clients as store_clients
+from longwire.store.identity import users as store_users
 
 
 def list_page(tx: Tx, actor: Actor, wanted: AuditFilter, request: PageRequest) -> Page[AuditEntry]:

@@ -2,11 +2,13 @@
 
 from longwire.ids import new_id
 from longwire.model import SYSTEM, Permission, Role, User
-from longwire.store import audit, cache_epochs, instance
-from longwire.store import permissions as store_permissions
-from longwire.store import roles as store_roles
-from longwire.store import users as store_users
+from longwire.store import instance
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import permissions as store_permissions
+from longwire.store.identity import roles as store_roles
+from longwire.store.identity import users as store_users
 
 ADMINISTRATOR = "administrator"
 MANAGER = "manager"

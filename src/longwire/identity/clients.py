@@ -8,11 +8,13 @@ from longwire.identity import access, roles, sessions
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, AppClient, Page, PageRequest
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
-from longwire.store import audit, cache_epochs, locks
-from longwire.store import clients as store
-from longwire.store import credentials as store_credentials
-from longwire.store import groups as store_groups
+from longwire.store import locks
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import clients as store
+from longwire.store.identity import credentials as store_credentials
+from longwire.store.identity import groups as store_groups
 from longwire.versions import next_version, require_version
 
 NAME_TAKEN = "is taken by another app client of this group"

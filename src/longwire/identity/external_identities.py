@@ -17,11 +17,13 @@ from longwire.errors import BadInput, NotAuthenticated
 from longwire.identity import access, users
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import SYSTEM, Membership, User
-from longwire.store import audit, cache_epochs, locks, request_owners
-from longwire.store import external_identities as store
-from longwire.store import groups as store_groups
-from longwire.store import users as store_users
+from longwire.store import locks
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import audit, request_owners
+from longwire.store.identity import external_identities as store
+from longwire.store.identity import groups as store_groups
+from longwire.store.identity import users as store_users
 
 log = structlog.get_logger()
 

@@ -8,10 +8,11 @@ from longwire.identity import access, groups
 from longwire.identity.bootstrap import MEMBER
 from longwire.identity.groups import GroupView
 from longwire.model import SYSTEM, Actor, Group
-from longwire.store import audit, cache_epochs
-from longwire.store import group_deletions as store
-from longwire.store import groups as store_groups
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import group_deletions as store
+from longwire.store.identity import groups as store_groups
 
 GROUPS_PER_STEP_MAX = 20
 ROWS_PER_STEP_MAX = 1_000

@@ -26,10 +26,11 @@ from longwire.model import (
     User,
 )
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
-from longwire.store import audit, cache_epochs, request_owners
-from longwire.store import device_reports as store_reports
-from longwire.store import groups as store
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.fleet import device_reports as store_reports
+from longwire.store.identity import audit, request_owners
+from longwire.store.identity import groups as store
 from longwire.versions import NewText, next_version, require_version, update_text
 
 LEVELS_MAX = 16

@@ -12,9 +12,9 @@ from longwire.errors import NotAuthenticated, NotFound
 from longwire.identity import access, groups, sessions, sign_in_methods
 from longwire.model import Actor, Group
 from longwire.seal import UnsealError
-from longwire.store import cache_epochs
-from longwire.store import groups as store_groups
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import groups as store_groups
 
 PAGE = "/console/sign-in#token="
 LIFETIME = DAY

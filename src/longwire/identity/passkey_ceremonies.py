@@ -38,9 +38,10 @@ from longwire.identity.sign_in_methods import SignInChange
 from longwire.ids import new_id
 from longwire.model import Actor, Passkey
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
-from longwire.store import audit, challenges, locks
-from longwire.store import passkeys as store
+from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.identity import audit, challenges
+from longwire.store.identity import passkeys as store
 
 CHALLENGE_LIFETIME_S = 300
 SERVICE_NAME = "longwire"

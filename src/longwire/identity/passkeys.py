@@ -11,9 +11,9 @@ from longwire.errors import not_found
 from longwire.identity import sessions, users
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Actor, Passkey
-from longwire.store import audit
-from longwire.store import passkeys as store
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import passkeys as store
 
 _LOCALHOST = "localhost"
 

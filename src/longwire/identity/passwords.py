@@ -21,10 +21,11 @@ from longwire.identity import sessions
 from longwire.identity.rate_limiter import get_provider, get_site
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Actor, Session
-from longwire.store import audit, locks, sign_in_codes
-from longwire.store import passwords as store
-from longwire.store import users as store_users
+from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.identity import audit, sign_in_codes
+from longwire.store.identity import passwords as store
+from longwire.store.identity import users as store_users
 
 T = TypeVar("T")
 

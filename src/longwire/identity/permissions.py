@@ -6,10 +6,11 @@ from dataclasses import replace
 from longwire.errors import conflicting_field, invalid_field, not_found
 from longwire.identity import access, bootstrap
 from longwire.model import Actor, Page, PageRequest, Permission
-from longwire.store import audit, cache_epochs
-from longwire.store import permissions as store
-from longwire.store import roles as store_roles
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import permissions as store
+from longwire.store.identity import roles as store_roles
 
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9]+)+")
 _ID_CHARACTERS_MAX = 64

@@ -9,12 +9,14 @@ from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Membership, Page, PageRequest, Role
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
-from longwire.store import audit, cache_epochs, locks
-from longwire.store import clients as store_clients
-from longwire.store import groups as store_groups
-from longwire.store import permissions as store_permissions
-from longwire.store import roles as store
+from longwire.store import locks
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import clients as store_clients
+from longwire.store.identity import groups as store_groups
+from longwire.store.identity import permissions as store_permissions
+from longwire.store.identity import roles as store
 from longwire.versions import next_version, require_version
 
 

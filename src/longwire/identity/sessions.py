@@ -13,10 +13,11 @@ from longwire.errors import NotAuthenticated, SessionNotFresh, not_found
 from longwire.identity import access
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Session, SignInMethod
-from longwire.store import audit, cache_epochs
-from longwire.store import sessions as store
-from longwire.store import users as store_users
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import sessions as store
+from longwire.store.identity import users as store_users
 
 SECRET_PREFIX = "lwb"
 # How far `seen_at` may lag behind: a read must not become a write each time.

@@ -11,11 +11,11 @@ from longwire.identity import access, sessions
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.ids import new_secret
 from longwire.model import SYSTEM, Actor, LinkSource, SignInCode, User
-from longwire.store import audit
-from longwire.store import groups as store_groups
-from longwire.store import sign_in_codes as store
-from longwire.store import users as store_users
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import groups as store_groups
+from longwire.store.identity import sign_in_codes as store
+from longwire.store.identity import users as store_users
 
 PAGE_PATH = "/console/sign-in"
 LIFETIME_S = 900

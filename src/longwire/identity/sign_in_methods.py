@@ -7,13 +7,13 @@ from longwire.clock import DAY
 from longwire.errors import not_found
 from longwire.identity import sessions
 from longwire.model import Actor, AuditEntry, LinkSource, User
-from longwire.store import audit
-from longwire.store import external_identities as store_identities
-from longwire.store import passkeys as store_passkeys
-from longwire.store import passwords as store_passwords
-from longwire.store import sign_in_codes as store_codes
-from longwire.store import users as store_users
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import external_identities as store_identities
+from longwire.store.identity import passkeys as store_passkeys
+from longwire.store.identity import passwords as store_passwords
+from longwire.store.identity import sign_in_codes as store_codes
+from longwire.store.identity import users as store_users
 
 CHANGES_MAX = 20
 CHANGES_DAYS = 90

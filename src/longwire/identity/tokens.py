@@ -9,11 +9,12 @@ from longwire.errors import Conflict, NotAuthenticated, not_found
 from longwire.identity import access, sessions, users
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Credential
-from longwire.store import audit, cache_epochs, request_owners
-from longwire.store import credentials as store
-from longwire.store import users as store_users
-from longwire.store.credentials import TokenClient, TokenPeriod
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.identity import audit, request_owners
+from longwire.store.identity import credentials as store
+from longwire.store.identity import users as store_users
+from longwire.store.identity.credentials import TokenClient, TokenPeriod
 
 _UNKNOWN_CLIENT_DIGEST = bytes(32)
 

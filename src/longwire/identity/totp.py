@@ -15,10 +15,11 @@ from longwire.clock import SECOND, Moment
 from longwire.errors import Conflict, NotAuthenticated, TotpRequired, invalid_field
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Actor, User
-from longwire.store import audit, locks
-from longwire.store import passwords as store
+from longwire.store import locks
 from longwire.store.database import Tx
-from longwire.store.passwords import TotpRow
+from longwire.store.identity import audit
+from longwire.store.identity import passwords as store
+from longwire.store.identity.passwords import TotpRow
 
 STEP_S = 30
 DIGITS = 6

@@ -8,10 +8,11 @@ from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Membership, Page, PageRequest, PushToken, User
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
-from longwire.store import audit, locks, request_owners
-from longwire.store import groups as store_groups
-from longwire.store import users as store
+from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.identity import audit, request_owners
+from longwire.store.identity import groups as store_groups
+from longwire.store.identity import users as store
 
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]{1,189}")
 

@@ -45,9 +45,9 @@ from longwire.networks.base import (
 from longwire.networks.bodies import describe_body, parse_body
 from longwire.networks.identities import can_be_original_id, original_key
 from longwire.store.database import Database
-from longwire.store.receptions import Reception
-from longwire.store.reporting_devices import NetworkDevice
-from longwire.store.unknown_devices import UnknownReason
+from longwire.store.fleet.reporting_devices import NetworkDevice
+from longwire.store.fleet.unknown_devices import UnknownReason
+from longwire.store.records.receptions import Reception
 from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.routing import PlainRoute, Request, Response, bearer_token
 from longwire.work.turns import current_caller

@@ -5,12 +5,12 @@ import re
 
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.fleet import downlink_links, network_downlinks
 from longwire.fleet.network_downlinks import MatchState, UplinkInfo
 from longwire.networks.base import ParsedUplink
-from longwire.store import downlinks as store
 from longwire.store.database import Database
+from longwire.store.fleet import downlinks as store
 from longwire.web.routing import Request
 
 # The headers by which The Things Stack sends where to push downlinks, and with which key.

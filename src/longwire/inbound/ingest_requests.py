@@ -22,8 +22,8 @@ from longwire.records import (
     Record,
     digest_content,
 )
-from longwire.store.receptions import Reception
-from longwire.store.reporting_devices import NetworkDevice
+from longwire.store.fleet.reporting_devices import NetworkDevice
+from longwire.store.records.receptions import Reception
 
 # Parses and validates the JSON of a record of this kind.
 ParseRecord = Callable[[str, bytes], IngestItem]

@@ -19,7 +19,7 @@ import structlog
 
 from longwire.clock import SECOND
 from longwire.delivery.destinations.connections import ConnectionFailed, outcome_of_error
-from longwire.delivery.egress import EgressDenied
+from longwire.delivery.http.egress import EgressDenied
 from longwire.errors import (
     BadInput,
     LimitReached,

@@ -24,7 +24,7 @@ from longwire.networks.bodies import describe_body
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
 from longwire.records import KIND_NAMES
 from longwire.spans import Tracer, current_span
-from longwire.store.reporting_devices import NetworkDevice
+from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.web.fields import InputLimits
 from longwire.web.validation import check_size, decode_members
 from longwire.work.turns import current_caller

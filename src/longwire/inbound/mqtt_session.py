@@ -29,7 +29,7 @@ from longwire.delivery.destinations.mqtt_connection import (
     SubscriberOptions,
     open_socket,
 )
-from longwire.delivery.egress import UNRESTRICTED
+from longwire.delivery.http.egress import UNRESTRICTED
 
 # They may all be stored in one commit, for which everybody else waits.
 IN_FLIGHT_BYTES_MAX = 4 * 1024 * 1024

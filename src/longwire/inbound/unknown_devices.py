@@ -21,8 +21,8 @@ from longwire.networks.identities import can_be_original_id, original_key
 from longwire.networks.json_text import clean_text
 from longwire.records import encode_record
 from longwire.store.database import Database
+from longwire.store.fleet.unknown_devices import KeptMessage, UnknownDevice, UnknownReason
 from longwire.store.pacing import write_and_pause
-from longwire.store.unknown_devices import KeptMessage, UnknownDevice, UnknownReason
 
 INTERVAL_S = 2.0
 # Of an interval: ids of one group, and of all. Further ones replace the oldest of their group.

@@ -21,9 +21,9 @@ from longwire.ingest.service import Ingest
 from longwire.model import Actor
 from longwire.networks.base import ParsedUplink
 from longwire.store.database import Database
-from longwire.store.receptions import Reception
-from longwire.store.reporting_devices import NetworkDevice
-from longwire.store.unknown_devices import UnknownReason
+from longwire.store.fleet.reporting_devices import NetworkDevice
+from longwire.store.fleet.unknown_devices import UnknownReason
+from longwire.store.records.receptions import Reception
 from longwire.web.prometheus import PrometheusMetrics
 
 # There may be very many devices: one with a longer configuration is not cached.

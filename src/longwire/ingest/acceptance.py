@@ -17,8 +17,8 @@ from longwire.model import Actor
 from longwire.records import Record, complete_record
 from longwire.storage_quota import StorageQuota
 from longwire.store.database import Tx
-from longwire.store.records import RecordRow
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.records.records import RecordRow
 
 _READ_PERMISSIONS = {"device.read", "record.read"}
 

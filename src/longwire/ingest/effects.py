@@ -4,20 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 
 from longwire.clock import Moment
-from longwire.delivery import matching
+from longwire.delivery.matching import matching
 from longwire.fleet import configurations, monitoring
 from longwire.ingest.requests import IngestRequest, MessageMetadata
 from longwire.model import SYSTEM, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
 from longwire.notifications.triggers import BatteryReading, parse_battery_percent
 from longwire.records import DataRecord, GeolocRecord, RecordKind
-from longwire.store import device_reports as store_reports
-from longwire.store import device_states
 from longwire.store.database import Tx
-from longwire.store.positions import Position, get_position
-from longwire.store.receptions import NewReceptions, Reception
-from longwire.store.records import RecordRow
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet import device_reports as store_reports
+from longwire.store.fleet import device_states
+from longwire.store.fleet.positions import Position, get_position
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.records.receptions import NewReceptions, Reception
+from longwire.store.records.records import RecordRow
 
 _NEVER: Moment = -(2**63)
 _DATA = RecordKind.DATA.value

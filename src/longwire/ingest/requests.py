@@ -9,7 +9,7 @@ from longwire.errors import FieldError, LongwireError, NotFound, Unavailable
 from longwire.model import Actor
 from longwire.records import ArrivalSource, Record
 from longwire.spans import Span
-from longwire.store.receptions import Reception
+from longwire.store.records.receptions import Reception
 
 
 class IngestItem(msgspec.Struct, frozen=True, gc=False):

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from longwire.clock import Moment
-from longwire.store.arrival_numbers import WRITER_BITS
-from longwire.store.records import RecordRow
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.records.arrival_numbers import WRITER_BITS
+from longwire.store.records.records import RecordRow
 
 Publish = Callable[[Sequence[RecordRow], Mapping[str, ReportingDevice]], None]
 

@@ -16,7 +16,7 @@ from functools import partial
 
 import msgspec
 
-from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.errors import Unavailable
 from longwire.ingest.committer import IngestCommitter, Wake
 from longwire.ingest.queue import IngestQueue, RecordBudget

@@ -8,8 +8,8 @@ import msgspec
 
 from longwire import metrics
 from longwire.dates import format_date
-from longwire.delivery import matching
-from longwire.delivery.budgets import ComputeBudgets, InlineAllowance
+from longwire.delivery.matching import matching
+from longwire.delivery.matching.budgets import ComputeBudgets, InlineAllowance
 from longwire.ingest.acceptance import build_rows
 from longwire.ingest.effects import (
     count_by_group,
@@ -27,12 +27,14 @@ from longwire.model import SYSTEM, SequenceCounter, ServiceEvent
 from longwire.notifications import triggers
 from longwire.records import ArrivalSource, EventRecord, digest_record
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
-from longwire.store import arrival_horizon, connector_minutes, receptions, reporting_devices
-from longwire.store import deliveries as store_deliveries
-from longwire.store import records as store
 from longwire.store.database import Tx
-from longwire.store.records import RecordRow
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.delivery import connector_minutes
+from longwire.store.delivery import deliveries as store_deliveries
+from longwire.store.fleet import reporting_devices
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.records import arrival_horizon, receptions
+from longwire.store.records import records as store
+from longwire.store.records.records import RecordRow
 
 
 def store_requests(

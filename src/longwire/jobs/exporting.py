@@ -14,8 +14,9 @@ from longwire.identity import access
 from longwire.jobs.results import JobFailed, StepResult
 from longwire.jobs.tasks import ExportTask, decode_task, permission_of
 from longwire.model import Actor, Job, JobCounts
-from longwire.store import credentials, job_results
 from longwire.store.database import Database, Tx, may_lag
+from longwire.store.identity import credentials
+from longwire.store.jobs import job_results
 
 STEP_BYTES = 1024 * 1024
 # Well within the lease.

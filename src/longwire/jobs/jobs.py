@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from longwire.clock import HOUR, Moment
-from longwire.delivery import connectors
+from longwire.delivery.connectors import connectors
 from longwire.errors import (
     Conflict,
     FieldError,
@@ -50,10 +50,12 @@ from longwire.model import (
     Scope,
 )
 from longwire.quotas import Quotas
-from longwire.store import audit, credentials, job_results, locks, request_owners
-from longwire.store import devices as store_devices
-from longwire.store import jobs as store
+from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.fleet import devices as store_devices
+from longwire.store.identity import audit, credentials, request_owners
+from longwire.store.jobs import job_results
+from longwire.store.jobs import jobs as store
 
 UNDO_HOURS = 24
 RESULT_HOURS = 24

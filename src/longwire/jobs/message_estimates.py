@@ -8,15 +8,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
-from longwire.delivery.replay_estimates import ReplayEstimator, RunForGroup
+from longwire.delivery.connectors.replay_estimates import ReplayEstimator, RunForGroup
 from longwire.identity import access
 from longwire.jobs.messages import require_connector, select_devices
 from longwire.jobs.selection import SAMPLE_MAX, DeviceSelection
 from longwire.jobs.tasks import MessageTask, ReplayTask, ResendTask
 from longwire.model import Actor
-from longwire.store import dead_letters as store_dead_letters
-from longwire.store.arrival_numbers import BEFORE_ANY_ARRIVAL
 from longwire.store.database import Database, Tx
+from longwire.store.delivery import dead_letters as store_dead_letters
+from longwire.store.records.arrival_numbers import BEFORE_ANY_ARRIVAL
 
 DEAD_LETTERS_PER_STEP_MAX = 500
 DEAD_LETTERS_MAX = 10_000

@@ -9,21 +9,22 @@ from collections.abc import Collection
 
 import msgspec
 
-from longwire.delivery import replays
 from longwire.delivery.channels import DispatchContext
-from longwire.delivery.replays import ScanPosition
+from longwire.delivery.connectors import replays
+from longwire.delivery.connectors.replays import ScanPosition
 from longwire.errors import not_found
 from longwire.identity import access
 from longwire.jobs.results import JobFailed, StepPostponed, StepResult
 from longwire.jobs.selection import DeviceSelection, decode_selection
 from longwire.jobs.tasks import READ, MessageTask, ReplayTask, ResendTask
 from longwire.model import Actor, Connector, Job, JobCounts, Scope
-from longwire.store import backlogs as store_backlogs
-from longwire.store import dead_letters as store_dead_letters
-from longwire.store import delivery_search, device_search
-from longwire.store.arrival_numbers import BEFORE_ANY_ARRIVAL
-from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
+from longwire.store.delivery import backlogs as store_backlogs
+from longwire.store.delivery import dead_letters as store_dead_letters
+from longwire.store.delivery import delivery_search
+from longwire.store.delivery.connectors import CONNECTORS
+from longwire.store.fleet import device_search
+from longwire.store.records.arrival_numbers import BEFORE_ANY_ARRIVAL
 
 MESSAGES_PER_STEP_MAX = 200
 

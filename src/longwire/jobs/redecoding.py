@@ -18,8 +18,9 @@ from longwire.jobs.results import JobFailed, StepPostponed, StepResult
 from longwire.jobs.selection import BEGIN, SelectionPosition, decode_selection
 from longwire.jobs.tasks import PERMISSIONS, RedecodeTask, decode_task
 from longwire.model import Actor, ItemOutcome, Job, JobCounts, JobItem, PageRequest
-from longwire.store import credentials, reporting_devices
 from longwire.store.database import Database, Tx
+from longwire.store.fleet import reporting_devices
+from longwire.store.identity import credentials
 
 DEVICES_PER_STEP_MAX = 50
 RECORDS_PER_STEP_MAX = 100

@@ -24,9 +24,9 @@ from longwire.jobs.steps import PreparedStep, StepContext
 from longwire.jobs.tasks import EXPORT, PREPARED
 from longwire.model import Job
 from longwire.spans import FindTraceparent, Tracer, step_span
-from longwire.store import jobs as store
 from longwire.store.database import Database, Tx, Work
-from longwire.store.jobs import PickedJob
+from longwire.store.jobs import jobs as store
+from longwire.store.jobs.jobs import PickedJob
 from longwire.work.turns import CallerKey, current_caller
 
 POLL_INTERVAL_S = 0.5

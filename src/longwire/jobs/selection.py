@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from longwire.model import Device, DeviceFilter, DeviceOrder, Job, PageRequest, Scope
-from longwire.store import device_search, groups
-from longwire.store import devices as store
 from longwire.store.database import Tx
+from longwire.store.fleet import device_search
+from longwire.store.fleet import devices as store
+from longwire.store.identity import groups
 
 # Devices that a step looks at to find some that match.
 EXAMINED_MAX = 1_000

@@ -35,11 +35,11 @@ from longwire.jobs.tasks import (
     decode_task,
 )
 from longwire.model import Actor, Device, DeviceType, ItemOutcome, Job, JobItem, PageRequest
-from longwire.store import device_bin
-from longwire.store import devices as store_devices
-from longwire.store import jobs as store
 from longwire.store.database import Tx
-from longwire.store.device_bin import BinnedDevice
+from longwire.store.fleet import device_bin
+from longwire.store.fleet import devices as store_devices
+from longwire.store.fleet.device_bin import BinnedDevice
+from longwire.store.jobs import jobs as store
 
 DEVICES_PER_STEP_MAX = 50
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from longwire.clock import SECOND, Moment
-from longwire.store import activity as store
-from longwire.store.activity import Change, WatchedConnector
 from longwire.store.database import Database, Tx
-from longwire.store.delivery_states import DeliveryState
+from longwire.store.delivery.delivery_states import DeliveryState
+from longwire.store.fleet import activity as store
+from longwire.store.fleet.activity import Change, WatchedConnector
 
 # A transaction becomes visible some time after the moment that its rows carry.
 OVERLAP: Moment = 3 * SECOND

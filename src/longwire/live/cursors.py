@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from longwire.ids import format_record_id
-from longwire.store.arrival_numbers import WRITER_BITS
+from longwire.store.records.arrival_numbers import WRITER_BITS
 
 RUNS_MAX = 400
 SENT_MAX = 10_000

@@ -33,13 +33,13 @@ from longwire.live.activity import (
     ReportedChange,
 )
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun
-from longwire.store import arrival_horizon
-from longwire.store import arrivals as store
-from longwire.store.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL, first_seq
-from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Database, Tx
-from longwire.store.records import RecordRow
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.records import arrival_horizon
+from longwire.store.records import arrivals as store
+from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL, first_seq
+from longwire.store.records.arrived_records import ArrivedRecord
+from longwire.store.records.records import RecordRow
 from longwire.work.turns import SERVICE, current_caller
 
 POLL_INTERVAL_S = 0.5

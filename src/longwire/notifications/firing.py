@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from longwire.clock import Moment
-from longwire.delivery.budgets import InlineAllowance
+from longwire.delivery.matching.budgets import InlineAllowance
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.notifications.rules import Rule
@@ -20,12 +20,12 @@ from longwire.notifications.templates import DEFAULT_TEXTS
 from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types.base import NotificationContext, NotificationMessage
 from longwire.records import RecordKind
-from longwire.store import channels as store_channels
-from longwire.store import deliveries as store_deliveries
-from longwire.store import notifications as store
-from longwire.store import users as store_users
 from longwire.store.database import Tx
-from longwire.store.deliveries import NewDelivery
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import deliveries as store_deliveries
+from longwire.store.delivery.deliveries import NewDelivery
+from longwire.store.identity import users as store_users
+from longwire.store.notifications import notifications as store
 
 RESOLVED_PREFIX = "Over: "
 NO_RECIPIENTS = "there are no recipients"

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire import extras
-from longwire.delivery.compiled_bound import POLYGON_TEXT_BYTES_MAX, CompiledBound
+from longwire.delivery.matching.compiled_bound import POLYGON_TEXT_BYTES_MAX, CompiledBound
 from longwire.errors import OperatorError
 from longwire.notifications.polygons import PolygonArea, Rings, check_polygon
 

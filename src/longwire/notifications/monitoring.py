@@ -14,8 +14,8 @@ import structlog
 
 from longwire.clock import SECOND, Moment
 from longwire.dates import format_date
-from longwire.delivery.budgets import InlineAllowance
-from longwire.delivery.filter_outcomes import FilterOutcomes
+from longwire.delivery.matching.budgets import InlineAllowance
+from longwire.delivery.matching.filter_outcomes import FilterOutcomes
 from longwire.errors import LongwireError
 from longwire.notifications import trigger_states
 from longwire.notifications.firing import TakeSequenceNumbers
@@ -31,11 +31,11 @@ from longwire.notifications.triggers import (
     apply_trigger_state,
     matches_condition,
 )
-from longwire.store import cache_epochs
-from longwire.store import channels as store_channels
-from longwire.store import notifications as store
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
-from longwire.store.notifications import (
+from longwire.store.delivery import channels as store_channels
+from longwire.store.notifications import notifications as store
+from longwire.store.notifications.notifications import (
     DriftState,
     LastSeen,
     MonitoredConnector,

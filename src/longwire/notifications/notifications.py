@@ -13,7 +13,7 @@ from longwire.delivery.channel_owners import (
     check_devices,
     updated_text,
 )
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.errors import Conflict, FieldError
 from longwire.identity import access
 from longwire.model import Actor, Notification, Page, PageRequest
@@ -28,10 +28,11 @@ from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import Params, SendingConfig
 from longwire.quotas import Quotas
-from longwire.store import channels as store_channels
-from longwire.store import locks, reporting_devices
-from longwire.store import notifications as store
+from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.delivery import channels as store_channels
+from longwire.store.fleet import reporting_devices
+from longwire.store.notifications import notifications as store
 
 TEST = "test"
 

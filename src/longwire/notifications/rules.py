@@ -30,8 +30,8 @@ from longwire.notifications.trigger_states import (
 )
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import NotificationSender, Params
-from longwire.store import notifications as store
 from longwire.store.database import Tx
+from longwire.store.notifications import notifications as store
 
 KIND = OwnerKind(
     ChannelPurpose.NOTIFICATION,

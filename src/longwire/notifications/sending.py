@@ -4,10 +4,10 @@ from functools import partial
 
 import msgspec
 
-from longwire.delivery.channel_handlers import AttemptOutcome, BuildMessage, SettledChannels
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
-from longwire.delivery.egress import Egress
-from longwire.delivery.mail_rules import check_notification_mail
+from longwire.delivery.engine.channel_handlers import AttemptOutcome, BuildMessage, SettledChannels
+from longwire.delivery.http.egress import Egress
+from longwire.delivery.mail.mail_rules import check_notification_mail
 from longwire.identity import groups, users
 from longwire.ids import format_delivery_id
 from longwire.model import SYSTEM, Actor, Channel
@@ -21,11 +21,11 @@ from longwire.notifications.types.base import (
     SendingConfig,
     build_outbound_message,
 )
-from longwire.store import audit
-from longwire.store import notifications as store
-from longwire.store import users as store_users
 from longwire.store.database import Database, Tx
-from longwire.store.delivery_leases import ClaimedDelivery
+from longwire.store.delivery.delivery_leases import ClaimedDelivery
+from longwire.store.identity import audit
+from longwire.store.identity import users as store_users
+from longwire.store.notifications import notifications as store
 
 NOT_A_RECIPIENT = Refused(
     "the notification was updated, and this is no longer a recipient",

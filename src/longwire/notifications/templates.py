@@ -15,7 +15,7 @@ import msgspec
 from longwire.delivery.cel.expressions import EvaluationError, Expression
 from longwire.delivery.cel.lexer import TOKEN, InvalidExpression
 from longwire.delivery.cel.stored import StoredExpression
-from longwire.delivery.formats import to_json_value
+from longwire.delivery.connectors.formats import to_json_value
 
 SUBJECT_TEMPLATE_CHARACTERS_MAX = 1_000
 BODY_TEMPLATE_CHARACTERS_MAX = 8_000

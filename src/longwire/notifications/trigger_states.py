@@ -8,7 +8,7 @@ States never move back: observations older than the last one are ignored.
 import msgspec
 
 from longwire.clock import Moment
-from longwire.store.notifications import NotificationState
+from longwire.store.notifications.notifications import NotificationState
 
 
 class ReasonPolicy(msgspec.Struct, frozen=True):

@@ -14,11 +14,15 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.dates import format_date
-from longwire.delivery.budgets import INLINE_US_PER_GROUP_MAX, TOO_EXPENSIVE, InlineAllowance
 from longwire.delivery.cel.cost import DATA_LEVELS_MAX
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
-from longwire.delivery.filter_outcomes import FilterOutcomes
-from longwire.delivery.matching import US_PER_KIB, build_device_context
+from longwire.delivery.matching.budgets import (
+    INLINE_US_PER_GROUP_MAX,
+    TOO_EXPENSIVE,
+    InlineAllowance,
+)
+from longwire.delivery.matching.filter_outcomes import FilterOutcomes
+from longwire.delivery.matching.matching import US_PER_KIB, build_device_context
 from longwire.model import ChannelPurpose
 from longwire.notifications import trigger_states
 from longwire.notifications.firing import (
@@ -40,13 +44,13 @@ from longwire.notifications.trigger_states import (
     Transition,
 )
 from longwire.records import DataRecord, EventRecord, GeolocRecord, Record, RecordKind
-from longwire.store import notifications as store
-from longwire.store.arrived_records import ArrivedRecord
 from longwire.store.database import Tx
-from longwire.store.deferrals import DeferralRanges
-from longwire.store.notifications import Key, NotificationState
-from longwire.store.records import RecordRow
-from longwire.store.reporting_devices import ReportingDevice
+from longwire.store.delivery.deferrals import DeferralRanges
+from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.notifications import notifications as store
+from longwire.store.notifications.notifications import Key, NotificationState
+from longwire.store.records.arrived_records import ArrivedRecord
+from longwire.store.records.records import RecordRow
 
 COMPILED_INLINE_US = INLINE_US_PER_GROUP_MAX / 4  # charged for what has to be compiled at once
 US_PER_RULE = 5.0  # estimated CPU time: device, schedule, geofence

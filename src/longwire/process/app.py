@@ -15,48 +15,47 @@ from typing import Any
 import structlog
 
 from longwire import __version__
-from longwire.api import (
-    access,
-    arrivals,
-    audit,
-    clients,
-    configurations,
+from longwire.api import metrics, overview
+from longwire.api.delivery import (
     connector_metrics,
     connectors,
-    decoders,
     deliveries,
+    notifications,
+    previews,
+    replays,
+)
+from longwire.api.description import api_info
+from longwire.api.fleet import (
+    configurations,
+    decoders,
     device_import,
     devices,
     downlinks,
-    exports,
+    positions,
+    redecoding,
+    unknown_devices,
+)
+from longwire.api.identity import (
+    access,
+    audit,
+    clients,
     groups,
     invitations,
-    jobs,
-    metrics,
-    notifications,
-    overview,
     passkeys,
-    positions,
-    previews,
-    records,
-    redecoding,
-    replays,
     roles,
-    series,
     sessions,
     tokens,
-    traces,
-    unknown_devices,
     users,
 )
-from longwire.api.description import api_info
-from longwire.api.invitations import InvitationEndpoint
+from longwire.api.identity.invitations import InvitationEndpoint
+from longwire.api.jobs import jobs
 from longwire.api.live import LiveEndpoint
+from longwire.api.records import arrivals, exports, records, series, traces
 from longwire.api.service import ServiceEndpoints
 from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.errors import LongwireError
 from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.identity.rate_limiter import RateLimiter

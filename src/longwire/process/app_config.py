@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from longwire.api.sessions import SignInGuards
-from longwire.delivery import email_addresses
+from longwire.api.identity.sessions import SignInGuards
 from longwire.delivery.destinations import catalogue as destinations
-from longwire.delivery.smtp import MailConfig
+from longwire.delivery.mail import email_addresses
+from longwire.delivery.mail.smtp import MailConfig
 from longwire.fleet.network_apis import NetworkApi, NetworkApis
 from longwire.identity.passkeys import find_relying_party
 from longwire.identity.rate_limiter import (

@@ -7,12 +7,12 @@ from functools import partial
 
 from longwire import extras
 from longwire.api.service import ServiceEndpoints
-from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.channels import DispatchContext
-from longwire.delivery.egress import Egress
-from longwire.delivery.engine import Engine
-from longwire.delivery.invitations import MailHandler
-from longwire.delivery.settlement import DEFAULT_HANDLERS
+from longwire.delivery.engine.engine import Engine
+from longwire.delivery.engine.settlement import DEFAULT_HANDLERS
+from longwire.delivery.http.egress import Egress
+from longwire.delivery.mail.invitations import MailHandler
+from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.fleet import network_channels
 from longwire.fleet.network_apis import NetworkApis, configured_networks
 from longwire.ingest.sequencer import Sequencer

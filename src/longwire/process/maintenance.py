@@ -11,8 +11,8 @@ import structlog
 
 from longwire import metrics
 from longwire.clock import DAY, HOUR, MINUTE, Moment
-from longwire.delivery import connector_metrics
 from longwire.delivery.channels import DispatchContext
+from longwire.delivery.connectors import connector_metrics
 from longwire.errors import LongwireError
 from longwire.fleet import configurations, downlink_states, monitoring, registrations
 from longwire.fleet.records import oldest_kept
@@ -21,29 +21,18 @@ from longwire.identity import group_deletions
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_service_events
 from longwire.records import KIND_NAMES
-from longwire.store import (
-    audit,
-    cache_epochs,
-    channels,
-    connector_minutes,
-    counters,
-    dead_letters,
-    deliveries,
-    device_monitors,
-    device_reports,
-    expiry,
-    instance,
-    jobs,
-    mail_quotas,
-    notifications,
-    partitions,
-    receptions,
-    record_deletion,
-    unknown_devices,
-)
-from longwire.store import downlinks as store_downlinks
+from longwire.store import instance
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
+from longwire.store.delivery import channels, connector_minutes, dead_letters, deliveries
+from longwire.store.engines import partitions
+from longwire.store.fleet import device_reports, unknown_devices
+from longwire.store.fleet import downlinks as store_downlinks
+from longwire.store.identity import audit, mail_quotas
+from longwire.store.jobs import jobs
+from longwire.store.notifications import device_monitors, notifications
 from longwire.store.pacing import get_pause_s, write_and_pause
+from longwire.store.records import counters, expiry, receptions, record_deletion
 
 DATABASE_POLL_INTERVAL_S = 1.0
 EPOCH_POLL_INTERVAL_S = 1.0

@@ -5,16 +5,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from longwire import __version__
-from longwire.api import tokens
-from longwire.api.oidc import OidcEndpoints
-from longwire.api.passkeys import PasskeyEndpoints
-from longwire.api.passwords import PasswordEndpoints
-from longwire.api.session_shapes import ConsoleSettings
-from longwire.api.sessions import SessionEndpoints
-from longwire.api.tokens import TokenEndpoint
-from longwire.delivery import email_addresses
-from longwire.delivery.sign_in_mail import SignInMailer
-from longwire.delivery.smtp import MailConfig
+from longwire.api.identity import tokens
+from longwire.api.identity.oidc import OidcEndpoints
+from longwire.api.identity.passkeys import PasskeyEndpoints
+from longwire.api.identity.passwords import PasswordEndpoints
+from longwire.api.identity.session_shapes import ConsoleSettings
+from longwire.api.identity.sessions import SessionEndpoints
+from longwire.api.identity.tokens import TokenEndpoint
+from longwire.delivery.mail import email_addresses
+from longwire.delivery.mail.sign_in_mail import SignInMailer
+from longwire.delivery.mail.smtp import MailConfig
 from longwire.identity.external_identities import (
     IdentityProvider,
     SignInPolicy,

@@ -24,9 +24,11 @@ from longwire.identity.sign_in_links import LinkPurpose
 from longwire.model import SYSTEM, LinkSource
 from longwire.seal import KEY_BYTES, Keyring, new_key
 from longwire.settings import STANDBY, Settings
-from longwire.store import archive_files, instance, partitions, slot_count, upgrade
+from longwire.store import instance
+from longwire.store.archive import archive_files
 from longwire.store.database import Database, DatabaseContext, Tx
-from longwire.store.sqlite import SQLite
+from longwire.store.engines import partitions, slot_count, upgrade
+from longwire.store.engines.sqlite import SQLite
 
 HOW_TO_INITIALIZE = "Start `longwire serve` once, or run `longwire migrate`."
 
@@ -89,7 +91,7 @@ def build_database(
     context = DatabaseContext(clock, Keyring(*keys))
     if settings.database:
         # Imported on demand: the driver is slow to load.
-        engine: Any = extras.load("postgres", "longwire.store.postgres")
+        engine: Any = extras.load("postgres", "longwire.store.engines.postgres")
         # A command beside the service reads little.
         standbys = "" if is_secondary else settings.database_read_standbys
         database: Database = engine.Postgres(

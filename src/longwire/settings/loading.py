@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from longwire.delivery import email_addresses
+from longwire.delivery.mail import email_addresses
 from longwire.identity import external_identities
 from longwire.notifications import webpush
 from longwire.settings import NOT_SETTINGS, STANDBY, Settings, describe_settings, setting_fields

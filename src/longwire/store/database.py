@@ -21,7 +21,7 @@ from longwire.clock import Clock, Moment
 from longwire.errors import OperatorError
 from longwire.model import LOCAL, Origin
 from longwire.seal import Keyring
-from longwire.store.cache import MISSING, Caches
+from longwire.store.cache.cache import MISSING, Caches
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ import secrets
 import sqlalchemy as sa
 
 from longwire.store import schema
-from longwire.store.arrival_numbers import WRITER_BITS
 from longwire.store.database import Database, DialectSql, NodeRole, Tx
+from longwire.store.records.arrival_numbers import WRITER_BITS
 
 GET_DATABASE_BYTES = DialectSql(
     sqlite="select page_count * page_size from pragma_page_count, pragma_page_size",

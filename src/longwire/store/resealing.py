@@ -12,8 +12,9 @@ import sqlalchemy as sa
 
 from longwire.model import ChannelPurpose
 from longwire.seal import UnsealError
-from longwire.store import instance, schema, unknown_devices
+from longwire.store import instance, schema
 from longwire.store.database import Tx
+from longwire.store.fleet import unknown_devices
 
 # Of a step, which the service waits for; one value may be larger.
 ROWS_PER_STEP = 50

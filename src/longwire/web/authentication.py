@@ -10,7 +10,7 @@ from longwire.identity import sessions, tokens
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.identity.sessions import SessionRules
 from longwire.model import Actor, Origin, Session
-from longwire.store.cache import MISSING
+from longwire.store.cache.cache import MISSING
 from longwire.store.database import Database
 from longwire.web.routing import Request, bearer_token
 from longwire.web.session_cookies import get_session_secret, require_own_site

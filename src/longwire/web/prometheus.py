@@ -16,12 +16,12 @@ from prometheus_client.registry import Collector
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
-from longwire.delivery.backlogs import ConnectorBacklog
+from longwire.delivery.engine.backlogs import ConnectorBacklog
 from longwire.fleet.unknown_devices import MessageCounts
 from longwire.records import KIND_NAMES
-from longwire.store.backlogs import Backlog, SlotBacklog
 from longwire.store.database import Cluster, Database, StandbyStatus
-from longwire.store.unknown_devices import UnknownReason
+from longwire.store.delivery.backlogs import Backlog, SlotBacklog
+from longwire.store.fleet.unknown_devices import UnknownReason
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from longwire.delivery.channels import DispatchContext
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.errors import LongwireError, NotFound
 from longwire.identity import groups
 from longwire.identity.rate_limiter import OperationRateLimiter, RateLimiter, get_site

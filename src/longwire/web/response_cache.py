@@ -15,7 +15,7 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.model import Actor
-from longwire.store.cache import Caches
+from longwire.store.cache.cache import Caches
 from longwire.store.database import Tx
 
 BYTES_MAX = 32 * 1024 * 1024

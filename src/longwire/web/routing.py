@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from longwire.delivery.channels import DispatchContext
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.errors import BadInput, WrongMediaType
 from longwire.ingest.requests import IngestRequest, IngestResult
 from longwire.ingest.sequencer import Sequencer

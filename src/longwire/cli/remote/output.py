@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from longwire.api.csv_cells import format_cell
+from longwire.api.records.csv_cells import format_cell
 from longwire.cli.tables import draw_table
 from longwire.dates import format_date
 from longwire_client import Model

@@ -10,7 +10,7 @@ from typing import Any
 from longwire.delivery.cel.expressions import EvaluationError, Expression, PreparedExpression
 from longwire.delivery.cel.guards import Guard
 from longwire.delivery.cel.lexer import InvalidExpression
-from longwire.delivery.compiled_bound import TOKENS_MAX, CompiledBound
+from longwire.delivery.matching.compiled_bound import TOKENS_MAX, CompiledBound
 
 US_PER_CHARACTER = 6.0  # estimated CPU time to compile
 

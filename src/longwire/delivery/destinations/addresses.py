@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from longwire.delivery.destinations.base import OutboundMessage
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 
 URL_CHARACTERS_MAX = 300
 

@@ -23,7 +23,7 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.broker import BrokerDestination
 from longwire.delivery.destinations.connections import SharedConnection
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 
 DEFAULT_PORTS = {"amqp": 5672, "amqps": 5671}
 # Shorter than the engine's timeout, so that the reason can be given here.

@@ -39,7 +39,7 @@ from longwire.delivery.destinations.connections import (
     outcome_of_error,
 )
 from longwire.delivery.destinations.inbound_limit import InboundLimit
-from longwire.delivery.egress import EgressDenied
+from longwire.delivery.http.egress import EgressDenied
 
 HEARTBEAT_S = 20
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.clock import Moment
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 
 MASK = "********"
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic
 
 from longwire import extras
+from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
@@ -22,7 +23,6 @@ from longwire.delivery.destinations.connections import (
     outcome_of_error,
 )
 from longwire.delivery.destinations.inbound_limit import InboundLimit
-from longwire.delivery.formats import FORMATS
 
 FLOODING = Unreachable(
     "the broker sends, or announces, more than a broker has to",

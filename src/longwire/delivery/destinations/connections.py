@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from longwire.delivery.destinations.base import FailureCode, Refused, Unreachable
 from longwire.delivery.destinations.inbound_limit import InboundLimit
-from longwire.delivery.egress import NOT_RESOLVED, Egress, EgressDenied
+from longwire.delivery.http.egress import NOT_RESOLVED, Egress, EgressDenied
 
 if TYPE_CHECKING:
     import aiohttp
@@ -343,6 +343,6 @@ class HttpClient(Protocol):
 def load_http_client() -> HttpClient:
     """Senders call this when they are built, which is not on the event loop."""
     # Imported on demand: its library is large, and not every service sends anything.
-    client: Any = importlib.import_module("longwire.delivery.http_client")
+    client: Any = importlib.import_module("longwire.delivery.http.http_client")
     loaded: HttpClient = client
     return loaded

@@ -19,6 +19,7 @@ from yarl import URL
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
+from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations.base import (
     MASK,
     Delivered,
@@ -32,10 +33,9 @@ from longwire.delivery.destinations.base import (
     Unreachable,
     invalid_message,
 )
-from longwire.delivery.egress import Egress, EgressDenied, parse_ip_literal
-from longwire.delivery.formats import FORMATS
-from longwire.delivery.http_exchange import HttpConnections
-from longwire.delivery.retry_policy import RETRY_AFTER_MAX_S
+from longwire.delivery.engine.retry_policy import RETRY_AFTER_MAX_S
+from longwire.delivery.http.egress import Egress, EgressDenied, parse_ip_literal
+from longwire.delivery.http.http_exchange import HttpConnections
 
 RETRY_AFTER_CHARACTERS_MAX = 64
 BATCH_MAX = 1_000

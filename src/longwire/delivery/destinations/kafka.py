@@ -22,7 +22,7 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.broker import BrokerDestination
 from longwire.delivery.destinations.connections import SharedConnection, default_tls_context
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 
 DEFAULT_PORTS = {"kafka": 9092}
 BROKERS_MAX = 20

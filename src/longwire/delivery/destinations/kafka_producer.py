@@ -32,7 +32,7 @@ from longwire.delivery.destinations.connections import (
     outcome_of_error,
 )
 from longwire.delivery.destinations.inbound_limit import InboundLimit
-from longwire.delivery.egress import EgressDenied
+from longwire.delivery.http.egress import EgressDenied
 
 REQUEST_TIMEOUT_S = 8
 # Transient errors, such as a leader election, are retried for so long.

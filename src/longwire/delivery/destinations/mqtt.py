@@ -41,7 +41,7 @@ from longwire.delivery.destinations.mqtt_connection import (
     MqttProtocol,
     open_socket,
 )
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 
 IN_FLIGHT_MAX = 20  # the default limit of common brokers
 TOPIC_BYTES_MAX = 65_535  # the protocol's

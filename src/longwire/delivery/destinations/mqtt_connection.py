@@ -23,7 +23,7 @@ from longwire.delivery.destinations.addresses import Address
 from longwire.delivery.destinations.base import FailureCode, Refused
 from longwire.delivery.destinations.connections import ConnectionFailed, default_tls_context
 from longwire.delivery.destinations.inbound_limit import InboundLimit
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 
 DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 AT_LEAST_ONCE = 1  # MQTT's quality of service 1

@@ -40,7 +40,7 @@ from longwire.delivery.destinations.connections import (
     outcome_of_error,
 )
 from longwire.delivery.destinations.inbound_limit import InboundLimit
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 
 DEFAULT_PORTS = {"nats": 4222, "tls": 4222}
 PING_S = 10

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from longwire.delivery.destinations.base import MASK, ParamsBase
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.errors import FieldError
 
 P = TypeVar("P", bound=ParamsBase)

@@ -23,8 +23,8 @@ from longwire.delivery.destinations.base import (
     Refused,
     list_invalid_fields,
 )
-from longwire.delivery.egress import Egress
-from longwire.delivery.smtp import MailConfig
+from longwire.delivery.http.egress import Egress
+from longwire.delivery.mail.smtp import MailConfig
 from longwire.notifications import geofences, schedules, templates
 
 DAY_S = 86_400

@@ -27,7 +27,7 @@ from longwire.delivery.destinations.base import (
     Unreachable,
     list_invalid_fields,
 )
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.errors import LongwireError, TooManyRequests, Unavailable
 from longwire.notifications import templates
 from longwire.notifications.types.base import (
@@ -37,7 +37,7 @@ from longwire.notifications.types.base import (
     SendingConfig,
     decode_notification,
 )
-from longwire.store.workers import QueuedWork, RunJobs, WorkerPool
+from longwire.store.engines.workers import QueuedWork, RunJobs, WorkerPool
 
 # Shorter than the engine's attempt timeout, so that the reason is the specific one.
 TIMEOUT_S = 12.0

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from longwire.delivery.destinations.base import OutboundBatch, Outcome
-from longwire.delivery.egress import Egress
-from longwire.delivery.email_addresses import is_address, is_allowed_address
-from longwire.delivery.smtp import (
+from longwire.delivery.http.egress import Egress
+from longwire.delivery.mail.email_addresses import is_address, is_allowed_address
+from longwire.delivery.mail.smtp import (
     DOMAIN_NOT_ALLOWED,
     MAIL_NOT_CONFIGURED,
     OutboundMail,

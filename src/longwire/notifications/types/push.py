@@ -28,7 +28,7 @@ from longwire.delivery.destinations.http import (
     parse_retry_after,
     validate_url,
 )
-from longwire.delivery.http_limits import RESPONSE_BYTES_MAX
+from longwire.delivery.http.http_limits import RESPONSE_BYTES_MAX
 from longwire.notifications import templates, webpush
 from longwire.notifications.types.base import (
     ListTokens,

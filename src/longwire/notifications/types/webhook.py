@@ -17,7 +17,7 @@ from longwire.delivery.destinations.http import (
     SigningSecret,
     Url,
 )
-from longwire.delivery.egress import Egress
+from longwire.delivery.http.egress import Egress
 from longwire.notifications.types.base import Params, PublicService, SenderContext
 
 

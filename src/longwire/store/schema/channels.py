@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from longwire.store.delivery_states import FAILED, IS_OPEN, LEASED, QUEUED
+from longwire.store.delivery.delivery_states import FAILED, IS_OPEN, LEASED, QUEUED
 from longwire.store.schema.base import (
     SLOT_BY,
     TRANSACTION,

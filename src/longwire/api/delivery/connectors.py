@@ -1,0 +1,585 @@
+"""Operations on connectors and their deliveries."""
+
+from functools import partial
+from typing import Annotated
+
+from msgspec import UNSET, Meta
+
+from longwire.api.delivery.channels import (
+    MISPLACED_IN_CHANNELS,
+    ChannelError,
+    FilterFailing,
+    channel_fields,
+    describe_params,
+    draft_fields,
+    last_error,
+    params_parser,
+)
+from longwire.api.types import (
+    CHANGED_MEANWHILE,
+    ChannelParams,
+    ChannelTypeName,
+    DeviceIds,
+    DeviceTypeNames,
+    GroupId,
+    GroupPage,
+    IfUpdatedAt,
+    RecordKindName,
+    Tags,
+    parse_period,
+)
+from longwire.dates import format_date, format_optional_date
+from longwire.delivery.connectors import connectors
+from longwire.delivery.connectors.formats import FORMATS
+from longwire.delivery.destinations import catalogue
+from longwire.delivery.engine import retry_policy
+from longwire.ids import format_delivery_id
+from longwire.records import KIND_NAMES
+from longwire.store.delivery.delivery_history import DeliveryEvent
+from longwire.store.delivery.delivery_states import DeliveryState
+from longwire.web.fields import (
+    Body,
+    Clearable,
+    Count,
+    DateQuery,
+    DateText,
+    Id,
+    Name,
+    Paged,
+    Query,
+    Reply,
+    Text,
+    parse_clearable,
+    words,
+)
+from longwire.web.page_tokens import paginate_names
+from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+
+EVENTS_DEFAULT = 1_000
+
+ConnectorId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        pattern=r"^[A-Za-z0-9._~-]+$(?!\n)",  # Python's $ would let a line break through
+        examples=["con_vzpeqxr5mxjrq2uy6ct3mlgw"],
+    ),
+]
+ConnectorParams = Annotated[ChannelParams, Meta(examples=['{"url":"https://example.com/hook"}'])]
+ConnectorTypeName = Annotated[ChannelTypeName, Meta(examples=["http"])]
+FormatName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=64,
+        description="How a record is encoded in a message.",
+        examples=["json"],
+    ),
+    words("MessageFormat", FORMATS),
+]
+DeliveryStatus = Annotated[str, words("DeliveryStatus", ("processing", "succeed", "failed"))]
+Filter = Annotated[
+    str,
+    Meta(
+        max_length=4_096,
+        description="CEL over `message`; records for which it is true are forwarded. Empty: all.",
+        examples=["message.kind == 'data' && message.data.temperature > 30"],
+    ),
+]
+
+
+# --- responses ---
+
+
+class ConnectorError(ChannelError):
+    """The last failure."""
+
+
+class RetryPolicy(Reply):
+    """How often a delivery is retried, and the delay between attempts in seconds."""
+
+    retry_delay: int | None = None
+    max_retry: int | None = None
+
+
+class DataFailurePolicy(Reply):
+    """Which dead letters are kept for a resend."""
+
+    storing_duration: int | None = None
+    has_data: bool | None = None
+    start_time: DateText | None = None
+    resending: bool | None = None
+
+
+class Connector(Reply, kw_only=True):
+    """Where a group's records are forwarded to, and which of them."""
+
+    group_id: str
+    id: str
+    name: str | None = None
+    description: str | None = None
+    params: str
+    type: str
+    created_at: DateText
+    updated_at: DateText
+    updated_by: str
+    created_by: str
+    error: ConnectorError | None = None
+    filter_failing: FilterFailing | None = None
+    device_types: list[str] | None = None
+    device_ids: list[str] | None = None
+    enabled: bool | None = None
+    message_filter: str | None = None
+    format: FormatName | None = None
+    data_failure_policy: DataFailurePolicy | None = None
+    retry_policy: RetryPolicy | None = None
+    tags: list[str] | None = None
+
+
+class ConnectorConnection(Reply):
+    """A page of connectors; the interface names the list `test`."""
+
+    test: list[Connector]
+    next_token: str | None = None
+
+
+class ConnectorHealth(Reply, kw_only=True, omit_defaults=False):
+    """How a connector is at the moment."""
+
+    failures: Annotated[
+        Count,
+        Meta(description="Failed attempts in a row, since the last success.", examples=[5]),
+    ]
+    waiting: Annotated[Count, Meta(description="Queued messages, up to 10,000.", examples=[12])]
+    dead_letters: Annotated[
+        Count, Meta(description="Messages kept for a resend, up to 10,000.", examples=[64])
+    ]
+
+
+class ConnectorType(Reply):
+    """A type of destination and its parameters."""
+
+    expected_parameters: str
+    type: str
+    format_available: list[FormatName] | None = None
+    name: str | None = None
+
+
+class ConnectorTypeConnection(Reply):
+    """A page of connector types."""
+
+    items: list[ConnectorType]
+    next_token: str | None = None
+
+
+class ConnectorEvent(Reply):
+    """The status of one delivery."""
+
+    connector_id: str
+    timestamp: DateText | None = None
+    status: DeliveryStatus | None = None
+    id: str | None = None
+    device_id: str | None = None
+    kind: RecordKindName | None = None
+    attempts: Count | None = None
+    message: str | None = None
+
+
+class ConnectorEventStats(Reply, omit_defaults=False):
+    """The number of deliveries of the period, by status."""
+
+    total_still_processing: Count = 0
+    total_succeed: Count = 0
+    total_failed: Count = 0
+
+
+class ConnectorEventConnection(Reply):
+    """A page of deliveries; `stats` count the whole period."""
+
+    items: list[ConnectorEvent]
+    stats: ConnectorEventStats
+    next_token: str | None = None
+
+
+# --- requests ---
+
+
+class RetryPolicyInput(Body):
+    """How often a delivery is retried, and the delay between attempts in seconds."""
+
+    retry_delay: Annotated[int, Meta(ge=1, le=retry_policy.RETRY_DELAY_MAX_S)]
+    max_retry: Annotated[int, Meta(ge=0, le=retry_policy.RETRIES_MAX)]
+
+
+RetryPolicyChange = Annotated[
+    RetryPolicyInput | Annotated[str, Meta(max_length=0)],
+    Meta(
+        description="How to retry; an empty string restores the default.",
+        examples=[{"retryDelay": 60, "maxRetry": 5}],
+    ),
+]
+
+
+class DataFailurePolicyInput(Body):
+    """How many seconds dead letters are kept for a resend."""
+
+    storing_duration: Annotated[int, Meta(ge=0, le=retry_policy.STORING_MAX_S)] | None = None
+
+
+class ConnectorInput(Body, kw_only=True):
+    """A connector to create."""
+
+    group_id: GroupId
+    params: ConnectorParams
+    type: ConnectorTypeName
+    id: ConnectorId | None = None
+    name: Name | None = None
+    description: Text | None = None
+    device_types: DeviceTypeNames | None = None
+    device_ids: DeviceIds | None = None
+    message_filter: Filter | None = None
+    format: FormatName | None = None
+    data_failure_policy: DataFailurePolicyInput | None = None
+    retry_policy: RetryPolicyInput | None = None
+    enabled: bool | None = None
+    tags: Tags | None = None
+
+
+class UpdateConnectorInput(Body, kw_only=True):
+    """Changes to a connector."""
+
+    connector_id: Id
+    group_id: GroupId
+    params: ConnectorParams | None = None
+    name: Clearable[Name] = UNSET
+    description: Clearable[Text] = UNSET
+    type: ConnectorTypeName | None = None
+    device_types: DeviceTypeNames | None = None
+    device_ids: DeviceIds | None = None
+    message_filter: Clearable[Filter] = UNSET
+    data_failure_policy: DataFailurePolicyInput | None = None
+    retry_policy: Clearable[RetryPolicyChange] = UNSET
+    format: FormatName | None = None
+    enabled: bool | None = None
+    tags: Tags | None = None
+    if_updated_at: IfUpdatedAt | None = None
+
+
+class ConnectorQuery(Query):
+    """Which connector, of which group."""
+
+    connector_id: Id
+    group_id: GroupId
+
+
+class ConnectorTypeQuery(Query):
+    """Which connector type."""
+
+    type: ConnectorTypeName
+
+
+class EventsQuery(Paged, kw_only=True):
+    """The deliveries of a connector in a period."""
+
+    connector_id: Id
+    group_id: GroupId
+    begin_date: DateQuery
+    end_date: DateQuery
+    ascending: Annotated[bool, Meta(description="false for the newest first.")] | None = None
+
+
+class ConnectorRef(Body):
+    """Which connector, of which group."""
+
+    connector_id: Id
+    group_id: GroupId
+
+
+# --- conversion ---
+
+# The states of deliveries behind each status of the interface.
+STATUSES = {
+    "processing": frozenset([DeliveryState.QUEUED, DeliveryState.LEASED]),
+    "succeed": frozenset([DeliveryState.SUCCEEDED]),
+    "failed": frozenset([DeliveryState.FAILED, DeliveryState.EXPIRED, DeliveryState.CANCELLED]),
+}
+_STATUS = {state: status for status, states in STATUSES.items() for state in states}
+
+
+def connector_wire(view: connectors.ConnectorView) -> Connector:
+    connector, channel = view.owner, view.owner.channel
+    retry = None
+    if channel.retries_max is not None:
+        retry = RetryPolicy(retry_delay=channel.retry_delay_s, max_retry=channel.retries_max)
+    return Connector(
+        **channel_fields(connector, view.params),
+        error=last_error(channel, ConnectorError),
+        device_ids=list(connector.device_ids),
+        message_filter=connector.message_filter,
+        format=connector.format,
+        data_failure_policy=DataFailurePolicy(
+            storing_duration=channel.storing_s,
+            has_data=view.kept_since is not None,
+            start_time=format_optional_date(view.kept_since),
+            resending=channel.resend_before is not None,
+        ),
+        retry_policy=retry,
+    )
+
+
+def to_event_wire(connector_id: str, event: DeliveryEvent) -> ConnectorEvent:
+    return ConnectorEvent(
+        connector_id=connector_id,
+        timestamp=format_date(event.changed_at),
+        status=_STATUS[event.state],
+        id=format_delivery_id(event.channel_number, event.seq),
+        device_id=event.device_id,
+        kind=KIND_NAMES[event.kind],
+        attempts=event.attempts,
+        message=event.error,
+    )
+
+
+def type_wire(name: str) -> ConnectorType:
+    expected_parameters = describe_params(connectors.KIND, name)
+    destination = catalogue.TYPES[name]
+    return ConnectorType(
+        expected_parameters=expected_parameters,
+        type=name,
+        format_available=list(destination.formats),
+        name=destination.title,
+    )
+
+
+def connector_draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.ConnectorDraft:
+    storing = body.data_failure_policy
+    return connectors.ConnectorDraft(
+        **draft_fields(body),
+        device_ids=body.device_ids,
+        message_filter=parse_clearable(body.message_filter),
+        format=body.format,
+        storing_s=storing.storing_duration if storing else None,
+        retry=_retry_draft(body.retry_policy),
+    )
+
+
+def _retry_draft(given: Clearable[RetryPolicyInput | str]) -> connectors.Retry | None:
+    if given is UNSET:
+        return None
+    if isinstance(given, RetryPolicyInput):
+        return given.retry_delay, given.max_retry
+    return connectors.RETRY_DEFAULT
+
+
+# --- operations ---
+
+
+def get_connector(context: RequestContext, query: ConnectorQuery) -> Connector:
+    """Get a connector.
+
+    Secrets in `params` are masked unless the caller may update it.
+    """
+    return connector_wire(
+        connectors.get_connector(context.tx, context.actor, query.group_id, query.connector_id)
+    )
+
+
+def create_connector(context: RequestContext, body: ConnectorInput) -> Connector:
+    """Create a connector.
+
+    From now on it forwards every record of the group's devices that matches `deviceTypes`,
+    `deviceIds` and `messageFilter`. `id` can be chosen if it is not taken.
+    """
+    return connector_wire(
+        connectors.create_connector(
+            context.tx,
+            context.actor,
+            body.group_id,
+            connector_draft(body),
+            params_parser(context),
+            context.egress,
+            quotas=context.quotas,
+            requested_id=body.id,
+        )
+    )
+
+
+def update_connector(context: RequestContext, body: UpdateConnectorInput) -> Connector:
+    """Update a connector.
+
+    Members left out are unchanged; null removes `name`, `description`, `messageFilter` and
+    `retryPolicy`, of the last two an empty string, too. A mask in
+    `params` keeps the secret. While the connector is disabled, no new deliveries are created, and
+    queued ones are held.
+    """
+    return connector_wire(
+        connectors.update_connector(
+            context.tx,
+            context.actor,
+            body.group_id,
+            body.connector_id,
+            connector_draft(body),
+            params_parser(context),
+            context.egress,
+            quotas=context.quotas,
+        )
+    )
+
+
+def delete_connector(context: RequestContext, query: ConnectorQuery) -> Connector:
+    """Delete a connector.
+
+    Its queued deliveries and its history are deleted as well.
+    """
+    return connector_wire(
+        connectors.delete_connector(context.tx, context.actor, query.group_id, query.connector_id)
+    )
+
+
+def list_connectors(context: RequestContext, query: GroupPage) -> ConnectorConnection:
+    """List the connectors of a group."""
+    page = connectors.list_connectors(
+        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+    )
+    return ConnectorConnection(
+        test=[connector_wire(each) for each in page.items],
+        next_token=context.page_tokens.next_token(query, page),
+    )
+
+
+def get_connector_health(context: RequestContext, query: ConnectorQuery) -> ConnectorHealth:
+    """Get the health of a connector.
+
+    Whether its last attempts failed, and how many messages wait or are kept for a resend.
+    """
+    health = connectors.get_health(context.tx, context.actor, query.group_id, query.connector_id)
+    return ConnectorHealth(
+        failures=health.failures, waiting=health.waiting, dead_letters=health.dead_letters
+    )
+
+
+def get_connector_type(context: RequestContext, query: ConnectorTypeQuery) -> ConnectorType:
+    """Get a connector type.
+
+    `expectedParameters` is a JSON Schema, as text.
+    """
+    return type_wire(query.type)
+
+
+def list_connector_types(context: RequestContext, query: Paged) -> ConnectorTypeConnection:
+    """List the connector types."""
+    page = paginate_names(catalogue.TYPES, context.page_tokens.page_request(query))
+    return ConnectorTypeConnection(
+        items=[type_wire(name) for name in page.items],
+        next_token=context.page_tokens.next_token(query, page),
+    )
+
+
+def list_connector_events(context: RequestContext, query: EventsQuery) -> ConnectorEventConnection:
+    """List the deliveries of a connector.
+
+    One item per message, by the time of its last change. `stats` count the whole period on every
+    page. `id` is sent to the receiver as `webhook-id`.
+    """
+    begin, end = parse_period(query.begin_date, query.end_date)
+    assert begin is not None and end is not None  # both are required
+    if query.limit is None:
+        query.limit = min(EVENTS_DEFAULT, context.limits.page_items_max)
+    history = connectors.list_deliveries(
+        context.tx,
+        context.actor,
+        query.group_id,
+        query.connector_id,
+        begin,
+        end,
+        context.page_tokens.page_request(query),
+        ascending=query.ascending is not False,
+    )
+    totals = {"processing": 0, "succeed": 0, "failed": 0}
+    for state, number in history.counts.items():
+        totals[_STATUS[state]] += number
+    return ConnectorEventConnection(
+        items=[to_event_wire(query.connector_id, each) for each in history.page.items],
+        stats=ConnectorEventStats(
+            total_still_processing=totals["processing"],
+            total_succeed=totals["succeed"],
+            total_failed=totals["failed"],
+        ),
+        next_token=context.page_tokens.next_token(query, history.page),
+    )
+
+
+def resend_dead_letters(context: RequestContext, body: ConnectorRef) -> Connector:
+    """Resend dead letters.
+
+    Every failed message that is still kept is queued again, oldest first, under its old id.
+    Repeating the request while that is in progress changes nothing.
+    """
+    return connector_wire(
+        connectors.resend_failed(context.tx, context.actor, body.group_id, body.connector_id)
+    )
+
+
+_IN_GROUP = "in the group of the connector"
+_FOR_EVERYONE = "the catalogue is the same for everyone"
+
+# Without a filter or a device a connector forwards everything of its group.
+_MISPLACED = {
+    **MISPLACED_IN_CHANNELS,
+    **dict.fromkeys(("subgroups", "template", "topic"), "send it in params"),
+    **dict.fromkeys(("filter", "when"), "send it as messageFilter"),
+    "deviceId": "send a list, deviceIds",
+    "retryDelay": "send it in retryPolicy",
+    "maxRetry": "send it in retryPolicy",
+    "storingDuration": "send it in dataFailurePolicy",
+}
+_route = partial(Route, tag="Connectors", object_rule=_IN_GROUP, not_found_is_bad_request=True)
+
+ROUTES = [
+    _route(
+        "GET",
+        "/connector",
+        get_connector,
+        "connector.read",
+        has_secrets=True,
+    ),
+    _route(
+        "POST",
+        "/connector",
+        create_connector,
+        "connector.write",
+        object_rule="in groupId",
+        misplaced=_MISPLACED,
+    ),
+    _route(
+        "PUT",
+        "/connector",
+        update_connector,
+        "connector.write",
+        conflicts=CHANGED_MEANWHILE,
+        misplaced=_MISPLACED,
+    ),
+    _route("DELETE", "/connector", delete_connector, "connector.write"),
+    _route(
+        "GET",
+        "/connector/connectors",
+        list_connectors,
+        "connector.read",
+        object_rule="in the group",
+        has_secrets=True,
+    ),
+    _route(
+        "GET", "/connector/connectorType", get_connector_type, ANY_TOKEN, object_rule=_FOR_EVERYONE
+    ),
+    _route(
+        "GET",
+        "/connector/connectorTypes",
+        list_connector_types,
+        ANY_TOKEN,
+        object_rule=_FOR_EVERYONE,
+    ),
+    _route("GET", "/connector/health", get_connector_health, "connector.read", is_addition=True),
+    _route("GET", "/connector/connectorEvent", list_connector_events, "connector.read"),
+    _route("POST", "/connector/resendData", resend_dead_letters, "connector.resend"),
+]

@@ -1,0 +1,212 @@
+"""Previews of connectors: what one would send, saved or not."""
+
+from typing import Annotated
+
+from msgspec import Meta, structs
+
+from longwire.api.delivery.connectors import ConnectorParams, ConnectorTypeName, Filter, FormatName
+from longwire.api.types import (
+    DeviceId,
+    DeviceIds,
+    DeviceTypeNames,
+    GroupId,
+    RecordKindName,
+    parse_period,
+)
+from longwire.dates import format_date
+from longwire.delivery.connectors import previews
+from longwire.delivery.connectors.connectors import ConnectorDraft
+from longwire.delivery.connectors.previews import NOT_SENT, PreviewedRecord, WantedRecords
+from longwire.delivery.http.egress import Egress
+from longwire.delivery.matching.matching import Mismatch
+from longwire.errors import invalid_field
+from longwire.fleet.codec_guard import CODEC_THREADS
+from longwire.model import Actor
+from longwire.store.database import Database
+from longwire.web.fields import Body, DateIn, DateText, Id, InputLimits, Reply, words
+from longwire.web.routing import RequestContext, Route
+from longwire.web.validation import decode_text
+
+PREVIEW_DEFAULT = 10
+PREVIEW_MAX = 100
+
+NotSent = Annotated[
+    str,
+    words("NotSent", NOT_SENT),
+    Meta(
+        description="Why it is not forwarded: `device_type`, `device_id`, `filter_false`,"
+        " `filter_failed` (it is neither true nor false), or `invalid_message` (it cannot be"
+        " written in the format). Absent if it is forwarded.",
+        examples=["filter_false"],
+    ),
+]
+
+
+# --- responses ---
+
+
+class PreviewRequest(Reply):
+    """The request that would be sent; secrets are masked."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+class PreviewItem(Reply):
+    """What a connector would do with one stored record."""
+
+    device_id: str
+    kind: RecordKindName
+    timestamp: DateText
+    matches: bool
+    reason: str
+    code: NotSent | None = None
+    missing_field: (
+        Annotated[
+            str,
+            Meta(
+                description="A field that the filter names and the record does not have.",
+                examples=["message.data.temperature"],
+            ),
+        ]
+        | None
+    ) = None
+    request: PreviewRequest | None = None
+    matched_before: (
+        Annotated[
+            bool,
+            Meta(description="Whether the saved connector sends it; in the preview of a draft."),
+        ]
+        | None
+    ) = None
+
+
+class Preview(Reply):
+    """What a connector would do with the latest records, newest first."""
+
+    items: list[PreviewItem]
+
+
+# --- requests ---
+
+
+class PreviewDraft(Body):
+    """The fields of a connector that decide what it sends."""
+
+    type: ConnectorTypeName | None = None
+    params: ConnectorParams | None = None
+    device_types: DeviceTypeNames | None = None
+    device_ids: DeviceIds | None = None
+    message_filter: Filter | None = None
+    format: FormatName | None = None
+
+
+class PreviewInput(Body, kw_only=True):
+    """Which connector or draft, and which of the latest records."""
+
+    group_id: GroupId
+    connector_id: Annotated[Id, Meta(description="Required without a draft.")] | None = None
+    draft: (
+        Annotated[
+            PreviewDraft,
+            Meta(
+                description="Changes to the connector that are not saved; or, without"
+                " `connectorId`, a connector that does not exist yet. Requires `connector.write`."
+            ),
+        ]
+        | None
+    ) = None
+    limit: Annotated[int, Meta(ge=1, le=PREVIEW_MAX)] | None = None
+    device_id: Annotated[DeviceId, Meta(description="Only records of this device.")] | None = None
+    begin_date: (
+        Annotated[DateIn, Meta(description="Only records with a timestamp from here on.")] | None
+    ) = None
+    end_date: (
+        Annotated[DateIn, Meta(description="Only records with an earlier timestamp.")] | None
+    ) = None
+
+
+# --- the operation ---
+
+
+async def build_preview(
+    database: Database, actor: Actor, body: PreviewInput, *, limits: InputLimits, egress: Egress
+) -> list[PreviewedRecord]:
+    """Read the records, then evaluate the connector's expressions with no transaction open."""
+    begin_at, end_at = parse_period(body.begin_date, body.end_date)
+    limit = PREVIEW_DEFAULT if body.limit is None else body.limit
+    wanted = WantedRecords(limit, body.device_id, begin_at, end_at)
+    if body.draft is not None:
+        draft = ConnectorDraft(**structs.asdict(body.draft))
+        inputs = await database.read(
+            lambda tx: previews.load_draft_preview(
+                tx,
+                actor,
+                body.group_id,
+                body.connector_id,
+                draft,
+                wanted,
+                lambda expected, text: decode_text("params", text, expected, limits),
+                egress,
+            )
+        )
+    elif (connector_id := body.connector_id) is not None:
+        inputs = await database.read(
+            lambda tx: previews.load_preview(tx, actor, body.group_id, connector_id, wanted)
+        )
+    else:
+        raise invalid_field("connector_id", "is required without a draft")
+    return await CODEC_THREADS.run(inputs.group_id, previews.build_preview, inputs)
+
+
+def preview_connector(
+    context: RequestContext, body: PreviewInput, found: list[PreviewedRecord]
+) -> Preview:
+    """Preview what a connector would send.
+
+    For the latest records: whether they match, why not, and the request that would be sent. Nothing
+    is sent. With a draft, nothing is saved either, and `matchedBefore` compares it with the saved
+    connector. Records of a device or a period are looked for among the last 5,000.
+    """
+    return Preview(items=[_wire(each) for each in found])
+
+
+def _wire(record: PreviewedRecord) -> PreviewItem:
+    request, not_sent = record.request, record.not_sent
+    return PreviewItem(
+        device_id=record.device_id,
+        kind=record.kind,
+        timestamp=format_date(record.ts),
+        matches=not_sent is None,
+        reason="" if not_sent is None else not_sent.reason,
+        code=None if not_sent is None else not_sent.code,
+        missing_field=not_sent.missing_field if isinstance(not_sent, Mismatch) else None,
+        request=None
+        if request is None
+        else PreviewRequest(
+            method=request.method,
+            url=request.url,
+            headers=dict(request.headers),
+            body=request.body,
+        ),
+        matched_before=record.is_sent_now,
+    )
+
+
+ROUTES = [
+    Route(
+        "POST",
+        "/connector/preview",
+        preview_connector,
+        "connector.read",
+        tag="Connectors",
+        object_rule="in the group of the connector; record.read there as well",
+        not_found_is_bad_request=True,
+        only_reads=True,
+        is_addition=True,
+        prepare_input=build_preview,
+        prepare_settings=("limits", "egress"),
+    )
+]

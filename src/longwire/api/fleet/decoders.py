@@ -1,0 +1,297 @@
+"""Operations on the decoders of device types: read, try a draft, change."""
+
+import asyncio
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from longwire.api.fleet.device_shapes import DeviceTypeName, TypeQuery
+from longwire.api.types import CHANGED_MEANWHILE, DeviceId, GroupId, IfUpdatedAt, parse_version
+from longwire.dates import format_date
+from longwire.decoders.catalogue import KINDS
+from longwire.decoders.javascript import PORT_MAX, SOURCE_BYTES_MAX
+from longwire.errors import BadInput, FieldError, invalid_field
+from longwire.fleet import decoder_previews, device_types
+from longwire.fleet.codec_guard import CODEC_THREADS
+from longwire.fleet.decoder_previews import (
+    PAYLOADS_MAX,
+    DecoderDraft,
+    PreviewedPayload,
+    PreviewPayload,
+)
+from longwire.identity import access
+from longwire.model import Actor
+from longwire.model import DeviceType as DeviceTypeValue
+from longwire.networks.values import parse_hex
+from longwire.store.database import Database
+from longwire.web.fields import Body, DateText, Reply, words
+from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+
+PREVIEW_DEFAULT = 20
+
+Kind = Annotated[
+    str,
+    words("DecoderKind", KINDS),
+    Meta(
+        max_length=64,
+        description="`bits`, `cayenneLpp` or `javascript`.",
+        examples=["javascript"],
+    ),
+]
+Source = Annotated[
+    str,
+    Meta(
+        max_length=SOURCE_BYTES_MAX,
+        description="The bit format or the codec; Cayenne LPP has none.",
+        examples=["function decodeUplink(input) { return {data: {celsius: input.bytes[0]}}; }"],
+    ),
+]
+Location = Annotated[
+    str,
+    Meta(
+        max_length=device_types.LOCATION_CHARACTERS_MAX,
+        description="Names of the decoded latitude and longitude that become a geolocation.",
+        examples=["gps.lat,gps.lng"],
+    ),
+]
+Values = Annotated[
+    dict[str, Any], Meta(description="Decoded values by name.", examples=[{"celsius": 4.5}])
+]
+
+
+class TypeDecoder(Reply, kw_only=True):
+    """The decoder of a device type."""
+
+    type: str
+    decoder: Kind | None = None
+    decoder_source: Source | None = None
+    decoded_location: Location | None = None
+    updated_at: Annotated[DateText, Meta(description="When the type was changed last.")]
+    warnings: (
+        Annotated[list[str], Meta(description="What the codec uses and does not exist here.")]
+        | None
+    ) = None
+
+
+class TypeDecoderChange(Body, kw_only=True):
+    """The new decoder of a device type; without `decoder` it has none."""
+
+    type: DeviceTypeName
+    decoder: Kind | None = None
+    decoder_source: Source | None = None
+    decoded_location: Location | None = None
+    if_updated_at: IfUpdatedAt | None = None
+
+
+class GivenPayload(Body):
+    """A payload to decode."""
+
+    payload: Annotated[
+        str,
+        Meta(
+            min_length=2, max_length=8_192, description="Two hex digits a byte.", examples=["01c2"]
+        ),
+    ]
+    f_port: Annotated[int, Meta(ge=0, le=PORT_MAX, examples=[2])] | None = None
+
+
+class DecoderPreviewInput(Body, kw_only=True):
+    """A draft, and the payloads to try it on."""
+
+    type: DeviceTypeName
+    group_id: GroupId
+    decoder: (
+        Annotated[Kind, Meta(description="Without it, the decoder of the type is tried.")] | None
+    ) = None
+    decoder_source: Source | None = None
+    device_id: (
+        Annotated[DeviceId, Meta(description="Only stored payloads of this device.")] | None
+    ) = None
+    limit: (
+        Annotated[int, Meta(ge=1, le=PAYLOADS_MAX, description="How many stored payloads.")] | None
+    ) = None
+    payloads: (
+        Annotated[
+            list[GivenPayload],
+            Meta(min_length=1, max_length=PAYLOADS_MAX, description="Instead of stored ones."),
+        ]
+        | None
+    ) = None
+
+
+class DecoderPreviewItem(Reply, kw_only=True):
+    """What the draft makes of one payload."""
+
+    payload: Annotated[str, Meta(description="Two hex digits a byte.", examples=["01c2"])]
+    f_port: Annotated[int, Meta(examples=[2])] | None = None
+    timestamp: DateText
+    device_id: str | None = None
+    device_name: str | None = None
+    stored: Annotated[Values, Meta(description="The values that are stored.")] | None = None
+    values: Annotated[Values, Meta(description="The values of the draft.")] | None = None
+    error: (
+        Annotated[
+            str,
+            Meta(
+                description="Why there are none.",
+                examples=["TypeError: cannot read property 'x' of undefined (line 3)"],
+            ),
+        ]
+        | None
+    ) = None
+    milliseconds: Annotated[float, Meta(description="CPU time of the draft.", examples=[0.8])]
+
+
+class DecoderPreview(Reply):
+    """What a draft makes of each payload, newest first."""
+
+    items: list[DecoderPreviewItem]
+
+
+# --- operations ---
+
+
+def get_decoder(context: RequestContext, query: TypeQuery) -> TypeDecoder:
+    """Get the decoder of a device type."""
+    return _decoder_wire(device_types.get_device_type(context.tx, query.type))
+
+
+async def check_decoder(
+    database: Database, actor: Actor, body: TypeDecoderChange
+) -> tuple[str, ...]:
+    """Load the new decoder in a sandbox, with no transaction open; returns its warnings."""
+    access.require_operator(actor, "deviceType.write")
+    if body.decoder is None:
+        return ()
+    return await asyncio.to_thread(
+        device_types.validate_decoder, body.decoder, body.decoder_source or ""
+    )
+
+
+def set_decoder(
+    context: RequestContext, body: TypeDecoderChange, warnings: tuple[str, ...]
+) -> TypeDecoder:
+    """Set the decoder of a device type.
+
+    For all devices of the type, in all groups, from the next payload on; stored values change when
+    they are redecoded. A decoder with an error is refused, with its line.
+    """
+    changed = device_types.change_decoder(
+        context.tx,
+        context.actor,
+        body.type,
+        body.decoder,
+        body.decoder_source or "",
+        body.decoded_location,
+        if_updated_at=parse_version(body.if_updated_at),
+    )
+    return _decoder_wire(changed, warnings)
+
+
+async def build_preview(
+    database: Database, actor: Actor, body: DecoderPreviewInput
+) -> list[PreviewedPayload]:
+    """Read the payloads, then decode them with no transaction open."""
+    given = _given_payloads(body, database.context.clock.now())
+    draft = None if body.decoder is None else DecoderDraft(body.decoder, body.decoder_source or "")
+    if draft is None and body.decoder_source is not None:
+        raise invalid_field("decoder", "is required with decoderSource")
+    limit = PREVIEW_DEFAULT if body.limit is None else body.limit
+    inputs = await database.read(
+        lambda tx: decoder_previews.load_preview(
+            tx, actor, body.group_id, body.type, draft, body.device_id, given, limit
+        )
+    )
+    return await CODEC_THREADS.run(body.group_id, decoder_previews.build_preview, inputs)
+
+
+def preview_decoder(
+    context: RequestContext, body: DecoderPreviewInput, found: list[PreviewedPayload]
+) -> DecoderPreview:
+    """Try a decoder on stored payloads.
+
+    On the latest payloads of the type's devices in the group, looked for among the last 5,000
+    arrivals, or on given ones. Nothing is stored. A preview takes two seconds of decoding at most,
+    and has CPU time of its own for each group; payloads beyond that are not tried.
+    """
+    return DecoderPreview(items=[_item_wire(each) for each in found])
+
+
+def _given_payloads(body: DecoderPreviewInput, now: int) -> list[PreviewPayload] | None:
+    if body.payloads is None:
+        return None
+    contents: list[PreviewPayload] = []
+    field_errors: list[FieldError] = []
+    for index, each in enumerate(body.payloads):
+        try:
+            contents.append(PreviewPayload(parse_hex(each.payload), each.f_port, now))
+        except ValueError:
+            message = "must be hex digits, two for each byte"
+            field_errors.append(FieldError(f"payloads[{index}].payload", message))
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
+    return contents
+
+
+def _decoder_wire(device_type: DeviceTypeValue, warnings: tuple[str, ...] = ()) -> TypeDecoder:
+    return TypeDecoder(
+        type=device_type.name,
+        decoder=device_type.decoder,
+        decoder_source=device_type.decoder_source,
+        decoded_location=device_type.decoded_location,
+        updated_at=format_date(device_type.updated_at),
+        warnings=list(warnings) or None,
+    )
+
+
+def _item_wire(item: PreviewedPayload) -> DecoderPreviewItem:
+    payload = item.payload
+    return DecoderPreviewItem(
+        payload=payload.content.hex(),
+        f_port=payload.port,
+        timestamp=format_date(payload.at),
+        device_id=payload.device_id,
+        device_name=payload.device_name,
+        stored=payload.decoded_values,
+        values=item.values,
+        error=item.error,
+        milliseconds=round(item.cpu_s * 1e3, 3),
+    )
+
+
+_CATALOGUE = "the catalogue is the same for everyone"
+
+ROUTES = [
+    Route(
+        "GET",
+        "/device/type/decoder",
+        get_decoder,
+        ANY_TOKEN,
+        tag="Device types",
+        object_rule=_CATALOGUE,
+        is_addition=True,
+    ),
+    Route(
+        "PUT",
+        "/device/type/decoder",
+        set_decoder,
+        "deviceType.write",
+        tag="Device types",
+        object_rule="operators only",
+        conflicts=CHANGED_MEANWHILE,
+        is_addition=True,
+        prepare_input=check_decoder,
+    ),
+    Route(
+        "POST",
+        "/device/type/preview",
+        preview_decoder,
+        "record.read",
+        tag="Device types",
+        object_rule="in groupId",
+        conflicts="The device type has no decoder, and none is given.",
+        only_reads=True,
+        is_addition=True,
+        prepare_input=build_preview,
+    ),
+]

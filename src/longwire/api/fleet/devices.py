@@ -1,0 +1,396 @@
+"""Operations on devices and device types."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import asdict
+
+from longwire.api.fleet.device_shapes import (
+    BulkChange,
+    BulkDelete,
+    BulkTransfer,
+    Device,
+    DeviceAtVendor,
+    DeviceChange,
+    DeviceConnection,
+    DeviceInput,
+    DeviceQuery,
+    Devices,
+    DevicesAtVendor,
+    DeviceSearch,
+    DevicesInput,
+    DeviceType,
+    DeviceTypeChange,
+    DeviceTypeConnection,
+    FoundDevices,
+    OwnedDeviceQuery,
+    Transfer,
+    TypeQuery,
+    VendorInput,
+    build_device_filter,
+    device_wire,
+    type_wire,
+)
+from longwire.api.types import CHANGED_MEANWHILE, GroupPage, parse_version
+from longwire.fleet import device_types, devices
+from longwire.fleet.registrations import VendorRegistration
+from longwire.model import Device as DeviceValue
+from longwire.model import DeviceOrder
+from longwire.web.fields import Paged
+from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+
+
+def _bulk_result(what: str, items: Sequence[DeviceValue]) -> Devices:
+    return Devices(message=f"{len(items)} {what}.", items=[device_wire(each) for each in items])
+
+
+def _draft(body: DeviceInput) -> devices.DeviceDraft:
+    return devices.DeviceDraft(
+        body.name, body.type, body.original_id, body.network, body.tags or ()
+    )
+
+
+def get_device(context: RequestContext, query: DeviceQuery) -> Device:
+    """Get a device."""
+    return device_wire(
+        devices.get_device(context.tx, context.actor, query.device_id, query.group_id)
+    )
+
+
+def create_device(context: RequestContext, body: DeviceInput) -> Device:
+    """Create a device.
+
+    It gets the default configuration of its type. The original id is unique within its network.
+    """
+    return device_wire(
+        devices.create_device(context.tx, context.actor, body.group_id, _draft(body))
+    )
+
+
+def create_device_at_vendor(context: RequestContext, body: DeviceAtVendor) -> Device:
+    """Create a device and register it at the vendor's network.
+
+    `input.originalId` is `vendor.id`, `input.network` is `vendor`. The status of the registration
+    is in `information`: `pending`, `registered`, or `failed` with the reason.
+    """
+    return device_wire(
+        devices.create_vendor_device(
+            context.tx,
+            context.actor,
+            context.dispatch,
+            body.input.group_id,
+            _draft(body.input),
+            _vendor_draft(body.vendor),
+        )
+    )
+
+
+def create_devices_at_vendor(context: RequestContext, body: DevicesAtVendor) -> Devices:
+    """Create many devices and register them at the vendor's network.
+
+    Each gets the `deviceName` of its registration. All are created, or none; they are registered
+    one by one, and the status of each is in its `information`.
+    """
+    created = devices.create_vendor_devices(
+        context.tx,
+        context.actor,
+        context.dispatch,
+        body.group_id,
+        body.type,
+        body.tags or (),
+        [_vendor_draft(each) for each in body.vendor],
+    )
+    return _bulk_result("created", created)
+
+
+def _vendor_draft(vendor: VendorInput) -> VendorRegistration:
+    return VendorRegistration(**asdict(vendor))
+
+
+def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
+    """Create many devices.
+
+    Each is named after its original id. All are created, or none.
+    """
+    created = devices.create_devices(
+        context.tx,
+        context.actor,
+        body.group_id,
+        body.original_devices_ids,
+        body.type,
+        body.network,
+        body.tags or (),
+    )
+    return _bulk_result("created", created)
+
+
+def update_device(context: RequestContext, body: DeviceChange) -> Device:
+    """Update a device.
+
+    Another `originalId` or `network` is how hardware is replaced: the device keeps its id, records
+    and rules, and the old original id is free. Queued downlinks are cancelled.
+    """
+    return device_wire(
+        devices.update_device(
+            context.tx,
+            context.actor,
+            context.dispatch,
+            body.device_id,
+            body.group_id,
+            name=body.name,
+            configuration=body.configuration,
+            tags=body.tags,
+            network=body.network,
+            original_id=body.original_id,
+            if_updated_at=parse_version(body.if_updated_at),
+        )
+    )
+
+
+def update_devices(context: RequestContext, body: BulkChange) -> Devices:
+    """Update many devices of a group.
+
+    All or none; the error names every device that is not in the group. `type` resets the
+    configuration to the default of that type, unless there is a `configuration`, too.
+    """
+    change = devices.BulkChange(
+        body.add_tags or (), body.remove_tags or (), body.type, body.configuration
+    )
+    updated = devices.update_devices(
+        context.tx, context.actor, body.device_ids, body.group_id, change, context.limits.tags_max
+    )
+    return _bulk_result("updated", updated)
+
+
+def update_device_type(context: RequestContext, body: DeviceTypeChange) -> Device:
+    """Change the type of a device.
+
+    Its configuration is reset to the default of that type.
+    """
+    return device_wire(
+        devices.set_device_type(
+            context.tx,
+            context.actor,
+            body.device_id,
+            body.group_id,
+            body.type,
+            if_updated_at=parse_version(body.if_updated_at),
+        )
+    )
+
+
+def transfer_device(context: RequestContext, body: Transfer) -> Device:
+    """Transfer a device to another group.
+
+    Its existing records stay with the old group; new ones belong to the new group.
+    """
+    return device_wire(
+        devices.transfer_devices(
+            context.tx,
+            context.actor,
+            [body.device_id],
+            body.group_id,
+            body.to_group_id,
+            "device_id",
+        )[0]
+    )
+
+
+def transfer_devices(context: RequestContext, body: BulkTransfer) -> Devices:
+    """Transfer many devices to another group.
+
+    All or none; the error names every device that is not in the group.
+    """
+    moved = devices.transfer_devices(
+        context.tx,
+        context.actor,
+        body.device_ids,
+        body.group_id,
+        body.to_group_id,
+        "device_ids[{}]",
+    )
+    return _bulk_result("transferred", moved)
+
+
+def delete_device(context: RequestContext, query: OwnedDeviceQuery) -> Device:
+    """Delete a device with all its records."""
+    return device_wire(
+        devices.delete_devices(
+            context.tx, context.actor, [query.device_id], query.group_id, "device_id"
+        )[0]
+    )
+
+
+def delete_devices(context: RequestContext, body: BulkDelete) -> Devices:
+    """Delete many devices with all their records.
+
+    All or none; the error names every device that is not in the group.
+    """
+    deleted = devices.delete_devices(
+        context.tx, context.actor, body.device_ids, body.group_id, "device_ids[{}]"
+    )
+    return _bulk_result("deleted", deleted)
+
+
+def list_devices(context: RequestContext, query: GroupPage) -> DeviceConnection:
+    """List the devices of a group.
+
+    Of the group itself, in the order of their creation.
+    """
+    page = devices.list_devices(
+        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+    )
+    return DeviceConnection(
+        items=[device_wire(each) for each in page.items],
+        next_token=context.page_tokens.next_token(query, page),
+    )
+
+
+def search_devices(context: RequestContext, query: DeviceSearch) -> FoundDevices:
+    """Find devices of a group.
+
+    By a text and filters, all of which must fit; sorted by creation, name, last seen or battery.
+    A page can have fewer items than `limit` although there are more. `total` is counted for the
+    first page.
+    """
+    found = devices.search_devices(
+        context.tx,
+        context.actor,
+        query.group_id,
+        build_device_filter(query),
+        DeviceOrder("seen_at" if query.sort == "seenAt" else query.sort, query.ascending),
+        context.page_tokens.page_request(query),
+        subgroups=query.subgroups,
+    )
+    return FoundDevices(
+        items=[device_wire(each) for each in found.items],
+        total=found.total,
+        total_is_more=found.total_is_more,
+        next_token=context.page_tokens.next_token(query, found),
+    )
+
+
+def list_types(context: RequestContext, query: Paged) -> DeviceTypeConnection:
+    """List the device types."""
+    page = device_types.list_device_types(context.tx, context.page_tokens.page_request(query))
+    return DeviceTypeConnection(
+        items=[type_wire(each) for each in page.items],
+        next_token=context.page_tokens.next_token(query, page),
+    )
+
+
+def get_type(context: RequestContext, query: TypeQuery) -> DeviceType:
+    """Get a device type."""
+    return type_wire(device_types.get_device_type(context.tx, query.type))
+
+
+# Names that networks and labels have for what is `originalId` here.
+_ORIGINAL_IDS = ("devEui", "devEUI", "deviceEui", "deviceEUI", "eui", "imei")
+_MISPLACED_AT_CREATION = {
+    **dict.fromkeys(_ORIGINAL_IDS, "send it as originalId"),
+    "deviceType": "send it as type",
+}
+_MISPLACED_IN_BULK = {
+    **dict.fromkeys(_ORIGINAL_IDS, "send a list, originalDevicesIds"),
+    "deviceType": "send it as type",
+}
+_MISPLACED_IN_CHANGE = {
+    **dict.fromkeys(_ORIGINAL_IDS, "send it as originalId"),
+    "deviceType": "PUT /device/type changes the type",
+    "toGroupId": "PUT /device/transfer moves a device",
+}
+_MISPLACED_IN_CHANGES = {
+    "deviceType": "send it as type",
+    "toGroupId": "PUT /devices/transfer moves devices",
+}
+
+_route = partial(Route, tag="Devices", object_rule="in the group of the device")
+_create_route = partial(
+    _route, object_rule="in groupId", conflicts="The original id is taken in its network."
+)
+_type_route = partial(
+    Route, tag="Device types", object_rule="the catalogue is the same for everyone"
+)
+
+ROUTES = [
+    _route("GET", "/device", get_device, "device.read"),
+    _create_route(
+        "POST", "/device", create_device, "device.create", misplaced=_MISPLACED_AT_CREATION
+    ),
+    _route(
+        "PUT",
+        "/device",
+        update_device,
+        "device.update",
+        conflicts=f"{CHANGED_MEANWHILE} Or the original id is taken in its network.",
+        misplaced=_MISPLACED_IN_CHANGE,
+    ),
+    _route(
+        "PUT",
+        "/devices",
+        update_devices,
+        "device.update",
+        object_rule="in groupId",
+        is_addition=True,
+        misplaced=_MISPLACED_IN_CHANGES,
+    ),
+    _route("DELETE", "/device", delete_device, "device.delete"),
+    _create_route(
+        "POST",
+        "/device/vendor",
+        create_device_at_vendor,
+        "device.create",
+        object_rule="in input.groupId",
+    ),
+    _route(
+        "PUT",
+        "/device/transfer",
+        transfer_device,
+        "device.transfer",
+        object_rule="in groupId; device.create in toGroupId",
+    ),
+    _route("PUT", "/device/type", update_device_type, "device.update", conflicts=CHANGED_MEANWHILE),
+    _type_route("GET", "/device/type", get_type, ANY_TOKEN),
+    _type_route("GET", "/device/types", list_types, ANY_TOKEN),
+    _route(
+        "GET",
+        "/devices",
+        search_devices,
+        "device.read",
+        object_rule="in groupId",
+        is_addition=True,
+    ),
+    _create_route(
+        "POST",
+        "/devices",
+        create_devices,
+        "device.create",
+        is_bulk=True,
+        misplaced=_MISPLACED_IN_BULK,
+    ),
+    _create_route(
+        "POST",
+        "/devices/vendor",
+        create_devices_at_vendor,
+        "device.create",
+        is_bulk=True,
+        is_addition=True,
+    ),
+    _route(
+        "POST",
+        "/devices/delete",
+        delete_devices,
+        "device.delete",
+        object_rule="in groupId, for each device",
+        is_bulk=True,
+    ),
+    _route(
+        "PUT",
+        "/devices/transfer",
+        transfer_devices,
+        "device.transfer",
+        object_rule="in groupId, for each device; device.create in toGroupId",
+        is_bulk=True,
+    ),
+    _route("GET", "/group/devices", list_devices, "device.read", object_rule="in the group"),
+]

@@ -1,0 +1,556 @@
+"""Operations that export what their lists show: streamed as CSV or NDJSON, and resumable.
+
+An export is read in small steps, with no transaction open between them, as fast as the client
+takes it. Each step checks the caller and the permission again. Every row has an id; whoever has
+lost the connection continues after the last one they have.
+"""
+
+import asyncio
+import csv
+import io
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import astuple
+
+from longwire import extras
+from longwire.api.delivery.connectors import ConnectorEvent, to_event_wire
+from longwire.api.delivery.deliveries import ConnectorId
+from longwire.api.fleet.device_shapes import (
+    BatteryBelow,
+    Device,
+    DeviceTypeName,
+    Network,
+    SearchText,
+    SeenWithin,
+    build_device_filter,
+    device_wire,
+)
+from longwire.api.identity.audit import AuditEntry, entry_wire
+from longwire.api.records import parquet
+from longwire.api.records.csv_cells import format_cell, format_cells, format_tags
+from longwire.api.types import DeviceId, GroupId, Tag, parse_period
+from longwire.clock import Moment
+from longwire.delivery.connectors import deliveries
+from longwire.errors import BadInput, FieldError, invalid_field
+from longwire.fleet import devices, record_exports, records
+from longwire.fleet.record_exports import ExportedRecords, ExportPosition, RecordSelection
+from longwire.identity import audit
+from longwire.ids import format_record_id, parse_delivery_id, parse_record_id
+from longwire.jobs.exporting import ExportedRows
+from longwire.jobs.tasks import ExportTask
+from longwire.model import Actor, AuditFilter, PageRequest
+from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record
+from longwire.store.database import Tx
+from longwire.store.records.arrival_numbers import first_seq
+from longwire.store.records.records import ALL_TIME
+from longwire.web.fields import DateQuery, Id, Query
+from longwire.web.routing import StreamContext, StreamResponse, StreamRoute
+
+# At once, of each kind of export.
+PER_CALLER_MAX = 4
+OPEN_MAX = 32
+STEP_ROWS_MAX = 500  # of devices, messages and entries of the audit log
+CHUNK_BYTES = 64 * 1024
+
+Format = Annotated[
+    Literal["csv", "ndjson"],
+    Meta(
+        title="ExportFormat",
+        description="CSV with a header, or one JSON object per line.",
+        examples=["csv"],
+    ),
+]
+After = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        description="Continue after the row of this id; for an export that was interrupted.",
+        examples=["rec_19805e2c41a003"],
+    ),
+]
+
+
+class RecordExportQuery(Query, kw_only=True):
+    """Which records, and in which format."""
+
+    group_id: Annotated[GroupId, Meta(description="Records of this group.")] | None = None
+    subgroups: Annotated[
+        bool, Meta(description="Those of the groups below it, too, 1,000 at most.")
+    ] = False
+    device_id: Annotated[DeviceId, Meta(description="Of this device.")] | None = None
+    kind: Annotated[
+        Literal["data", "event", "geoloc", "telemetry"],
+        Meta(title="RecordKind", description="The kind of records.", examples=["data"]),
+    ] = "data"
+    begin_date: DateQuery | None = None
+    end_date: DateQuery | None = None
+    format: Annotated[
+        Literal["csv", "ndjson", "parquet"],
+        Meta(
+            title="RecordExportFormat",
+            description="CSV with a header, one JSON object per line, or a Parquet file, which the "
+            "operator may not have installed.",
+            examples=["csv"],
+        ),
+    ] = "ndjson"
+    after: After | None = None
+
+
+class DeviceExportQuery(Query, kw_only=True):
+    """Which devices, and in which format."""
+
+    group_id: GroupId
+    subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
+    q: SearchText | None = None
+    type: DeviceTypeName | None = None
+    network: Network | None = None
+    tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
+    seen: SeenWithin | None = None
+    battery_below: BatteryBelow | None = None
+    format: Format = "ndjson"
+    after: After | None = None
+
+
+class MessageExportQuery(Query, kw_only=True):
+    """Which messages of connectors, and in which format."""
+
+    group_id: GroupId
+    connector_id: ConnectorId | None = None
+    begin_date: DateQuery | None = None
+    end_date: DateQuery | None = None
+    format: Format = "ndjson"
+    after: After | None = None
+
+
+class AuditExportQuery(Query, kw_only=True):
+    """Which entries of the audit log, and in which format."""
+
+    group_id: GroupId
+    subgroups: Annotated[bool, Meta(description="Include the groups below.")] = False
+    object_id: Annotated[Id, Meta(description="Only changes of this object.")] | None = None
+    actor_id: Annotated[Id, Meta(description="Only changes by this user or app client.")] | None = (
+        None
+    )
+    action: Annotated[Id, Meta(description="Only this action, like `device.update`.")] | None = None
+    request_id: Annotated[Id, Meta(description="Only changes by this request.")] | None = None
+    begin_date: DateQuery | None = None
+    end_date: DateQuery | None = None
+    format: Format = "ndjson"
+    after: After | None = None
+
+
+# --- formats ---
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Some rows as they are sent, and where to continue; None at the end."""
+
+    content: bytes
+    count: int
+    position: Any
+
+
+# From a transaction, the caller as they are now, and a position, None at the begin.
+ReadStep = Callable[[Tx, Actor, Any], Step]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is exported, and how its rows are read."""
+
+    name: str  # of the file
+    format: str
+    columns: Sequence[str]
+    read: ReadStep
+    position_type: Any = tuple[int | str, ...]
+
+    @property
+    def header(self) -> bytes:
+        return encode_csv(iter([self.columns])) if self.format == "csv" else b""
+
+    @property
+    def media_type(self) -> str:
+        return "text/csv; charset=utf-8" if self.format == "csv" else "application/x-ndjson"
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        disposition = f'attachment; filename="{self.name}.{self.format}"'
+        return ((b"content-disposition", disposition.encode()),)
+
+
+def encode_csv(rows: Iterator[Sequence[Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def encode_rows(format_name: str, columns: Sequence[str], rows: Sequence[msgspec.Struct]) -> bytes:
+    if format_name == "ndjson":
+        return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+    members = (msgspec.to_builtins(row) for row in rows)
+    return encode_csv([_format_member(each, name) for name in columns] for each in members)
+
+
+def _format_member(members: dict[str, Any], name: str) -> Any:
+    value = members.get(name)
+    return format_tags(value or ()) if name == "tags" else format_cell(value)
+
+
+def _columns(struct: type[msgspec.Struct], first: str) -> list[str]:
+    """The names of the columns, the id first."""
+    names = [each.encode_name for each in msgspec.structs.fields(struct)]
+    return [first, *(name for name in names if name != first)]
+
+
+# --- streams ---
+
+
+async def _start(context: StreamContext, export: Export) -> StreamResponse:
+    """Read the first step, whose errors are those of the request, and stream the others."""
+    first = await context.database.read(partial(_run, export.read, context.actor, None))
+    return StreamResponse(
+        _stream(context, export.header, first, export.read), export.media_type, export.headers
+    )
+
+
+async def _stream(
+    context: StreamContext, header: bytes, step: Step, read: ReadStep
+) -> AsyncGenerator[bytes, None]:
+    """While a step is sent, the next one is read."""
+    waiting = bytearray(header)
+    following: asyncio.Task[Step] | None = None
+    try:
+        while True:
+            following = None
+            if step.position is not None:
+                following = asyncio.create_task(_read_next(context, read, step.position))
+                # Should nobody wait for it any more, its error is of no interest.
+                following.add_done_callback(lambda task: task.cancelled() or task.exception())
+            waiting += step.content
+            while len(waiting) >= CHUNK_BYTES:
+                yield bytes(waiting[:CHUNK_BYTES])
+                del waiting[:CHUNK_BYTES]
+            if following is None:
+                break
+            step = await following
+        yield bytes(waiting)
+    finally:
+        if following is not None:
+            following.cancel()
+
+
+async def _read_next(context: StreamContext, read: ReadStep, position: Any) -> Step:
+    actor = await context.reauthenticate()
+    return await context.database.read(partial(_run, read, actor, position))
+
+
+def _run(read: ReadStep, actor: Actor, position: Any, tx: Tx) -> Step:
+    return read(tx, actor, position)
+
+
+# --- records ---
+
+_RECORD_COLUMNS = {
+    kind: ["id", *(each.encode_name for each in msgspec.structs.fields(record))]
+    for kind, record in RECORD_TYPES.items()
+}
+
+
+async def export_records(context: StreamContext, query: RecordExportQuery) -> StreamResponse:
+    """Export the records of a group or of a device.
+
+    Of one kind. Those of a group come in order of arrival, and `beginDate` and `endDate` are about
+    their arrival. Those of a device are sorted by timestamp, and the dates are about that; with a
+    `groupId`, those that belong to this group. An interrupted Parquet file cannot be continued.
+    """
+    now = context.database.context.clock.now()
+    selection = _record_selection(query, context.retention_days, now)
+    if query.format == "parquet":
+        return await _start_parquet(context, query.kind, selection)
+    return await _start(context, _build_record_export(query, selection))
+
+
+def _build_record_export(query: RecordExportQuery, selection: RecordSelection) -> Export:
+    def read(tx: Tx, actor: Actor, position: Any) -> Step:
+        found = record_exports.read_step(tx, actor, selection, position)
+        content = _encode_records(query.format, query.kind, found.rows)
+        return Step(content, len(found.rows), found.position)
+
+    return Export(query.kind, query.format, _RECORD_COLUMNS[query.kind], read, ExportPosition)
+
+
+async def _start_parquet(
+    context: StreamContext, kind: str, selection: RecordSelection
+) -> StreamResponse:
+    if not extras.is_installed("parquet"):
+        raise invalid_field("format", f"{extras.explain_missing('parquet')}; use ndjson")
+    first = await context.database.read(partial(_read_records, context.actor, selection, None))
+    return StreamResponse(
+        _stream_parquet(context, kind, selection, first),
+        "application/vnd.apache.parquet",
+        ((b"content-disposition", f'attachment; filename="{kind}.parquet"'.encode()),),
+    )
+
+
+async def _stream_parquet(
+    context: StreamContext, kind: str, selection: RecordSelection, found: ExportedRecords
+) -> AsyncGenerator[bytes, None]:
+    file = await asyncio.to_thread(parquet.RecordFile, kind)
+    while True:
+        for chunk in _split(await asyncio.to_thread(file.add, found.rows)):
+            yield chunk
+        if found.position is None:
+            break
+        actor = await context.reauthenticate()
+        found = await context.database.read(
+            partial(_read_records, actor, selection, found.position)
+        )
+    for chunk in _split(await asyncio.to_thread(file.finish)):
+        yield chunk
+
+
+def _read_records(
+    actor: Actor, selection: RecordSelection, position: ExportPosition | None, tx: Tx
+) -> ExportedRecords:
+    return record_exports.read_step(tx, actor, selection, position)
+
+
+def _split(content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), CHUNK_BYTES):
+        yield content[start : start + CHUNK_BYTES]
+
+
+def _record_selection(
+    query: RecordExportQuery, retention_days: Mapping[str, int], now: Moment
+) -> RecordSelection:
+    if query.group_id is None and query.device_id is None:
+        raise BadInput(
+            field_errors=[
+                FieldError("group_id", "is required, or else deviceId"),
+                FieldError("device_id", "is required, or else groupId"),
+            ]
+        )
+    begin, end = parse_period(query.begin_date, query.end_date)
+    after = None if query.after is None else parse_record_id(query.after)
+    if query.after is not None and after is None:
+        raise invalid_field("after", "is no id of a record")
+    oldest = records.oldest_kept(retention_days.get(query.kind, 0), now)
+    return RecordSelection(
+        query.kind,
+        query.group_id,
+        query.device_id,
+        begin,
+        end,
+        oldest,
+        after,
+        query.subgroups,
+    )
+
+
+def _encode_records(format_name: str, kind: str, rows: Sequence[tuple[int, str]]) -> bytes:
+    if format_name == "ndjson":
+        # The stored JSON, with the id in front of its first member.
+        return "".join(f'{{"id":"rec_{seq:x}",{body[1:]}\n' for seq, body in rows).encode()
+    number = KIND_NAMES.index(kind)
+    return encode_csv(
+        [format_record_id(seq), *format_cells(astuple(parse_record(number, body).record))]
+        for seq, body in rows
+    )
+
+
+# --- devices ---
+
+_DEVICE_COLUMNS = _columns(Device, "deviceId")
+
+
+async def export_devices(context: StreamContext, query: DeviceExportQuery) -> StreamResponse:
+    """Export the devices of a group.
+
+    With the filters of `GET /devices`, by group and in the order of their creation. A CSV file of
+    an export can be imported.
+    """
+    return await _start(context, _build_device_export(query))
+
+
+def _build_device_export(query: DeviceExportQuery) -> Export:
+    wanted = build_device_filter(query)
+    group_id, subgroups = query.group_id, query.subgroups
+
+    def read(tx: Tx, actor: Actor, position: Any) -> Step:
+        if position is None and query.after is not None:
+            position = devices.find_place(tx, actor, group_id, query.after, subgroups=subgroups)
+            if position is None:
+                raise invalid_field("after", "is no device of these groups; start without it")
+        found, following = devices.list_matching(
+            tx, actor, group_id, wanted, position, STEP_ROWS_MAX, subgroups=subgroups
+        )
+        rows = [device_wire(each) for each in found]
+        return Step(encode_rows(query.format, _DEVICE_COLUMNS, rows), len(rows), following)
+
+    return Export("devices", query.format, _DEVICE_COLUMNS, read)
+
+
+# --- messages of connectors ---
+
+_MESSAGE_COLUMNS = _columns(ConnectorEvent, "id")
+
+
+async def export_messages(context: StreamContext, query: MessageExportQuery) -> StreamResponse:
+    """Export the messages of a group's connectors.
+
+    Connector by connector, in the order in which their records arrived; `beginDate` and `endDate`
+    are about that arrival.
+    """
+    return await _start(context, _build_message_export(query))
+
+
+def _build_message_export(query: MessageExportQuery) -> Export:
+    begin, end = parse_period(query.begin_date, query.end_date)
+    first = 0 if begin is None else first_seq(begin)
+    until = ALL_TIME[1] if end is None else first_seq(end)
+    after = None if query.after is None else parse_delivery_id(query.after)
+    if query.after is not None and after is None:
+        raise invalid_field("after", "is no id of a message")
+
+    def read(tx: Tx, actor: Actor, position: Any) -> Step:
+        found, following = deliveries.list_created(
+            tx,
+            actor,
+            query.group_id,
+            query.connector_id,
+            position or after,
+            first,
+            until,
+            STEP_ROWS_MAX,
+        )
+        rows = [to_event_wire(connector_id, event) for connector_id, event in found]
+        return Step(encode_rows(query.format, _MESSAGE_COLUMNS, rows), len(rows), following)
+
+    return Export("messages", query.format, _MESSAGE_COLUMNS, read)
+
+
+# --- audit log ---
+
+_AUDIT_COLUMNS = _columns(AuditEntry, "id")
+
+
+async def export_audit(context: StreamContext, query: AuditExportQuery) -> StreamResponse:
+    """Export the audit log of a group.
+
+    With the filters of its list, newest first.
+    """
+    return await _start(context, _build_audit_export(query))
+
+
+def _build_audit_export(query: AuditExportQuery) -> Export:
+    begin, end = parse_period(query.begin_date, query.end_date)
+    wanted = AuditFilter(
+        query.group_id,
+        query.subgroups,
+        query.object_id,
+        query.actor_id,
+        query.action,
+        begin,
+        end,
+        query.request_id,
+    )
+
+    def read(tx: Tx, actor: Actor, position: Any) -> Step:
+        if position is None and query.after is not None:
+            is_id = query.after.isdecimal() and len(query.after) < 19
+            position = audit.find_key(tx, actor, wanted, int(query.after)) if is_id else None
+            if position is None:
+                raise invalid_field("after", "is no entry of the audit log; start without it")
+        page = audit.list_page(tx, actor, wanted, PageRequest(STEP_ROWS_MAX, position))
+        rows = [entry_wire(each) for each in page.items]
+        return Step(encode_rows(query.format, _AUDIT_COLUMNS, rows), len(rows), page.last_key)
+
+    return Export("audit", query.format, _AUDIT_COLUMNS, read)
+
+
+# --- jobs ---
+
+ExportQuery = RecordExportQuery | DeviceExportQuery | MessageExportQuery | AuditExportQuery
+_QUERIES: Mapping[str, type[ExportQuery]] = {
+    "records": RecordExportQuery,
+    "devices": DeviceExportQuery,
+    "messages": MessageExportQuery,
+    "audit": AuditExportQuery,
+}
+
+
+def decode_export_query(task: ExportTask) -> ExportQuery:
+    return msgspec.json.decode(task.query, type=_QUERIES[task.content])
+
+
+def build_export(query: ExportQuery, retention_days: Mapping[str, int], now: Moment) -> Export:
+    match query:
+        case RecordExportQuery():
+            selection = _record_selection(query, retention_days, now)
+            return _build_record_export(query, selection)
+        case DeviceExportQuery():
+            return _build_device_export(query)
+        case MessageExportQuery():
+            return _build_message_export(query)
+        case AuditExportQuery():
+            return _build_audit_export(query)
+
+
+def read_rows(
+    retention_days: Mapping[str, int], tx: Tx, actor: Actor, task: ExportTask, cursor: str
+) -> ExportedRows:
+    """Some rows of an export that is a job, with the header before the first ones."""
+    export = build_export(decode_export_query(task), retention_days, tx.now)
+    position = msgspec.json.decode(cursor, type=export.position_type | None)
+    step = export.read(tx, actor, position)
+    content = step.content if position is not None else export.header + step.content
+    following = None if step.position is None else msgspec.json.encode(step.position).decode()
+    return ExportedRows(content, step.count, following)
+
+
+CONTENT: Mapping[str, Any] = {
+    "text/csv": {"schema": {"type": "string"}},
+    "application/x-ndjson": {"schema": {"type": "string"}},
+}
+
+
+def _route(path: str, handler: Callable[..., Any], permission: str, **more: Any) -> StreamRoute:
+    return StreamRoute(
+        "GET",
+        path,
+        handler,
+        permission,
+        open_per_caller_max=PER_CALLER_MAX,
+        open_max=OPEN_MAX,
+        is_addition=True,
+        may_lag=True,
+        **{"object_rule": "in the group", "content": CONTENT, **more},
+    )
+
+
+ROUTES = [
+    _route(
+        "/records/export",
+        export_records,
+        "record.read",
+        object_rule="in groupId, or in the groups the device was in when the records were stored",
+        tag="Records",
+        content={**CONTENT, "application/vnd.apache.parquet": {"schema": {"type": "string"}}},
+    ),
+    _route("/devices/export", export_devices, "device.read", tag="Devices"),
+    _route(
+        "/connector/messages/export",
+        export_messages,
+        "connector.read",
+        tag="Connectors",
+        not_found_is_bad_request=True,
+    ),
+    _route("/group/audit/export", export_audit, "audit.read", tag="Audit log"),
+]

@@ -1,0 +1,355 @@
+"""Connectors: create, get, list, update, delete, resend, and the history of their deliveries."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from longwire import extras
+from longwire.clock import Moment
+from longwire.delivery.cel.expressions import Expression
+from longwire.delivery.cel.lexer import InvalidExpression
+from longwire.delivery.channel_owners import (
+    ChannelDraft,
+    DraftRules,
+    OwnerKind,
+    OwnerView,
+    check_device_types,
+    check_devices,
+    updated,
+    updated_unique,
+)
+from longwire.delivery.connectors.formats import FORMATS
+from longwire.delivery.destinations import catalogue
+from longwire.delivery.destinations.base import DestinationParams
+from longwire.delivery.http.egress import Egress
+from longwire.errors import FieldError
+from longwire.identity import access
+from longwire.model import Actor, Channel, ChannelPurpose, Connector, Page, PageRequest
+from longwire.quotas import Quotas
+from longwire.store import locks
+from longwire.store.database import Tx
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import dead_letters as store_dead_letters
+from longwire.store.delivery import delivery_history
+from longwire.store.delivery.connectors import CONNECTORS, sum_settings
+from longwire.store.delivery.delivery_history import DeliveryEvent
+from longwire.store.delivery.delivery_states import DeliveryState
+from longwire.store.fleet import overviews
+from longwire.store.identity import audit
+from longwire.store.identity import groups as store_groups
+
+
+def _audit_policies(channel: Channel) -> audit.Fields:
+    has_retries = channel.retries_max is not None
+    retry = {"retry_delay": channel.retry_delay_s, "max_retry": channel.retries_max}
+    return {
+        "data_failure_policy": {"storing_duration": channel.storing_s},
+        "retry_policy": retry if has_retries else None,
+    }
+
+
+KIND = OwnerKind(
+    ChannelPurpose.CONNECTOR,
+    "con",
+    "connector of this group",
+    Connector,
+    CONNECTORS,
+    catalogue.TYPES,
+    catalogue.get_params_type,
+    _audit_policies,
+)
+
+ParseParams = Callable[[type[DestinationParams], str], DestinationParams]
+Retry = tuple[int | None, int | None]  # delay in seconds, retries at most
+
+RETRY_DEFAULT: Retry = (None, None)
+
+# Messages of one state that are counted for the health of a connector.
+COUNTED_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorDraft(ChannelDraft):
+    """A connector as requested; None leaves a field as it is, or at its default."""
+
+    device_ids: Sequence[str] | None = None
+    message_filter: str | None = None
+    format: str | None = None
+    storing_s: int | None = None
+    retry: Retry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorView(OwnerView[Connector]):
+    kept_since: Moment | None  # the timestamp of the oldest dead letter
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorHealth:
+    """Counts are up to COUNTED_MAX each."""
+
+    failures: int  # attempts in a row, since the last success
+    waiting: int
+    dead_letters: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryHistory:
+    page: Page[DeliveryEvent]
+    counts: dict[DeliveryState, int]  # over the whole period
+
+
+# --- get and list ---
+
+
+def get_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:
+    return _view(tx, actor, KIND.require(tx, actor, "read", group_id, connector_id))
+
+
+def list_connectors(
+    tx: Tx, actor: Actor, group_id: str, request: PageRequest
+) -> Page[ConnectorView]:
+    page = KIND.list_page(tx, actor, group_id, request)
+    return Page([_view(tx, actor, each) for each in page.items], page.last_key)
+
+
+def get_health(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorHealth:
+    connector = KIND.require(tx, actor, "read", group_id, connector_id)
+    number = connector.number
+    return ConnectorHealth(
+        connector.channel.failures,
+        overviews.count_queued(tx, [number], COUNTED_MAX),
+        overviews.count_dead_letters(tx, [number], COUNTED_MAX).get(number, 0),
+    )
+
+
+def list_deliveries(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    connector_id: str,
+    begin: Moment,
+    end: Moment,
+    request: PageRequest,
+    *,
+    ascending: bool,
+) -> DeliveryHistory:
+    """The deliveries of a connector that changed in a period."""
+    connector = KIND.require(tx, actor, "read", group_id, connector_id)
+    page = delivery_history.list_events(
+        tx, connector.number, begin, end, request, ascending=ascending
+    )
+    return DeliveryHistory(page, delivery_history.count_by_state(tx, connector.number, begin, end))
+
+
+def list_source_groups(tx: Tx, connector: Connector) -> frozenset[str]:
+    """The groups whose records a connector forwards."""
+    return _list_source_groups(tx, connector.group_id, connector.subgroups)
+
+
+def list_source_groups_from(tx: Tx, connector: Connector, first: int, most: int) -> list[int]:
+    """Some of their numbers, in order from one on."""
+    if connector.subgroups:
+        return store_groups.list_subtree_from(tx, connector.group_id, first, most)
+    number = int(connector.group_id)
+    return [number] if number >= first else []
+
+
+def _list_source_groups(tx: Tx, group_id: str, subgroups: bool) -> frozenset[str]:
+    return (
+        frozenset(store_groups.list_subtree(tx, group_id)) if subgroups else frozenset([group_id])
+    )
+
+
+def _view(tx: Tx, actor: Actor, connector: Connector) -> ConnectorView:
+    view = KIND.view(tx, actor, connector)
+    kept_since = store_dead_letters.get_oldest_dead_letter_ts(tx, connector.number)
+    return ConnectorView(view.owner, view.params, kept_since)
+
+
+# --- create, update, delete, resend ---
+
+
+def create_connector(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    draft: ConnectorDraft,
+    parse: ParseParams,
+    egress: Egress,
+    *,
+    quotas: Quotas,
+    requested_id: str | None = None,
+) -> ConnectorView:
+    access.authorize(tx, actor, "connector.write", group_id)
+    locks.acquire_lock(tx, "connectors of group", group_id)  # for the limit below
+    rules = _draft_rules(parse, egress)
+    connector = KIND.build(tx, actor, group_id, draft, rules, requested_id=requested_id)
+    quotas.require_room("connectors_per_group_max", CONNECTORS.count_in_group(tx, group_id))
+    connector = KIND.insert(tx, actor, connector)
+    _require_room_for_settings(tx, group_id, quotas)
+    return _view(tx, actor, connector)
+
+
+def update_connector(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    connector_id: str,
+    draft: ConnectorDraft,
+    parse: ParseParams,
+    egress: Egress,
+    *,
+    quotas: Quotas,
+) -> ConnectorView:
+    access.authorize(tx, actor, "connector.write", group_id)
+    sized = (draft.device_ids, draft.device_types, draft.message_filter, draft.params)
+    if any(sized):
+        locks.acquire_lock(tx, "connectors of group", group_id)  # for the limit below
+    rules = _draft_rules(parse, egress)
+    before, connector = KIND.update(tx, actor, group_id, connector_id, draft, rules)
+    if connector.message_filter != before.message_filter:
+        store_channels.reset_filter_outcomes(tx, connector.number)
+        connector = CONNECTORS.get_by_numbers(tx, [connector.number])[connector.number]
+    if _estimate_size(connector) > _estimate_size(before):
+        _require_room_for_settings(tx, group_id, quotas)
+    return _view(tx, actor, connector)
+
+
+def _estimate_size(connector: Connector) -> int:
+    """Whether it grows; how large all are, the database knows."""
+    texts = (
+        *connector.device_ids,
+        *connector.device_types,
+        connector.message_filter or "",
+        connector.channel.sealed_params or "",
+    )
+    return sum(len(each) + 3 for each in texts)  # with quotes and comma
+
+
+def _require_room_for_settings(tx: Tx, group_id: str, quotas: Quotas) -> None:
+    """Of what is stored in this transaction; a process keeps the most of it in memory."""
+    stored = sum_settings(tx, group_id)
+    quotas.require_room("connector_bytes_per_group_max", stored, wanted=0)
+
+
+def try_draft(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    connector_id: str | None,
+    draft: ConnectorDraft,
+    parse: ParseParams,
+    egress: Egress,
+) -> tuple[Connector | None, Connector]:
+    """What a draft would change or create: the saved connector, if there is one, and the new one.
+
+    Nothing is stored.
+    """
+    rules = _draft_rules(parse, egress)
+    if connector_id is not None:
+        return KIND.try_update(tx, actor, group_id, connector_id, draft, rules)
+    access.authorize(tx, actor, "connector.write", group_id)
+    return None, KIND.build(tx, actor, group_id, draft, rules)
+
+
+def delete_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:
+    """Delete a connector, with its undelivered messages."""
+    return _view(tx, actor, KIND.delete(tx, actor, group_id, connector_id))
+
+
+def resend_failed(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:
+    """Start a resend of the dead letters; a second request during a resend changes nothing."""
+    connector = KIND.require(tx, actor, "resend", group_id, connector_id)
+    has_any = store_dead_letters.get_oldest_dead_letter_ts(tx, connector.number) is not None
+    if has_any and store_channels.begin_resend(tx, connector.number):
+        KIND.log(tx, actor, "resend", connector)
+    return _view(tx, actor, CONNECTORS.get_by_numbers(tx, [connector.number])[connector.number])
+
+
+# --- drafts ---
+
+
+def _draft_rules(
+    parse: ParseParams, egress: Egress
+) -> DraftRules[Connector, ConnectorDraft, DestinationParams]:
+    return DraftRules(parse, egress, _check_template, _check_draft, _merge)
+
+
+def _check_draft(
+    tx: Tx, connector: Connector, draft: ConnectorDraft, params: DestinationParams | None
+) -> list[FieldError]:
+    type_name = draft.type or connector.channel.type
+    subgroups = params is not None and params.subgroups
+    return [
+        *_check_installed(draft, type_name),
+        *_check_filter(draft.message_filter),
+        *_check_format(type_name, updated(draft.format, connector.format), params),
+        *check_device_types(tx, draft.device_types),
+        *_check_devices(tx, draft.device_ids, connector.group_id, subgroups),
+    ]
+
+
+def _merge(connector: Connector, draft: ConnectorDraft, params: DestinationParams) -> Connector:
+    channel, message_filter = connector.channel, connector.message_filter
+    if draft.message_filter is not None:
+        message_filter = draft.message_filter.strip() or None
+    delay_s, retries_max = draft.retry or (channel.retry_delay_s, channel.retries_max)
+    return replace(
+        connector,
+        channel=replace(
+            channel,
+            storing_s=updated(draft.storing_s, channel.storing_s),
+            retry_delay_s=delay_s,
+            retries_max=retries_max,
+        ),
+        subgroups=params.subgroups,
+        device_ids=updated_unique(draft.device_ids, connector.device_ids),
+        message_filter=message_filter,
+        format=updated(draft.format, connector.format),
+    )
+
+
+def _check_installed(draft: ConnectorDraft, type_name: str) -> list[FieldError]:
+    """Only with new parameters: what exists may be renamed or disabled in any case."""
+    extra = catalogue.get_extra(type_name) if type_name in catalogue.TYPES else ""
+    if draft.params is None or not extra or extras.is_installed(extra):
+        return []
+    return [FieldError("type", extras.explain_missing(extra))]
+
+
+def _check_template(type_name: str, params: DestinationParams) -> list[FieldError]:
+    if params.template is None:
+        return []
+    return _check_expression("params.template", params.template)
+
+
+def _check_devices(
+    tx: Tx, ids: Sequence[str] | None, group_id: str, subgroups: bool
+) -> list[FieldError]:
+    places = {f"device_ids[{index}]": each for index, each in enumerate(ids or ())}
+    return check_devices(tx, places, _list_source_groups(tx, group_id, subgroups))
+
+
+def _check_filter(message_filter: str | None) -> list[FieldError]:
+    source = (message_filter or "").strip()
+    return _check_expression("message_filter", source, is_filter=True) if source else []
+
+
+def _check_expression(place: str, source: str, *, is_filter: bool = False) -> list[FieldError]:
+    try:
+        Expression(source, is_filter=is_filter)
+    except InvalidExpression as error:
+        return [FieldError(place, str(error))]
+    return []
+
+
+def _check_format(
+    type_name: str, format_name: str, params: DestinationParams | None
+) -> list[FieldError]:
+    destination = catalogue.TYPES.get(type_name)
+    known = destination.formats if destination is not None else FORMATS
+    if format_name not in known:
+        return [FieldError("format", f"is unknown; known are {', '.join(known)}")]
+    if format_name == "custom" and params is not None and params.template is None:
+        return [FieldError("params.template", "is required for the format custom")]
+    return []

@@ -1,0 +1,64 @@
+"""Messages of connectors: a record in the connector's format, for the connector's destination."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from longwire.delivery.cel.stored import StoredExpression
+from longwire.delivery.connectors.formats import FormatError, UnusableTemplate, format_record
+from longwire.delivery.destinations import catalogue
+from longwire.delivery.destinations.base import (
+    Destination,
+    DestinationParams,
+    FailureCode,
+    OutboundMessage,
+    Refused,
+)
+from longwire.delivery.http.egress import Egress
+from longwire.ids import format_delivery_id
+from longwire.model import Connector
+from longwire.records import EncodedRecord
+
+
+def build_destination(
+    connector: Connector, params: DestinationParams, egress: Egress
+) -> Destination:
+    return catalogue.TYPES[connector.channel.type](params, egress)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageBuilder:
+    """Builds the messages of one connector."""
+
+    connector: Connector
+    template: StoredExpression | None
+
+    @classmethod
+    def for_connector(cls, connector: Connector, params: DestinationParams) -> "MessageBuilder":
+        return cls(connector, StoredExpression(params.template) if params.template else None)
+
+    def build(self, seq: int, encoded: EncodedRecord, context: str) -> OutboundMessage | Refused:
+        """The message for a stored record, or why it cannot be built."""
+        message_id = format_delivery_id(self.connector.number, seq)
+        record = encoded.record
+        device = msgspec.json.decode(context)
+        try:
+            formatted = format_record(
+                self.connector.format, self.template, message_id, encoded, device
+            )
+        except FormatError as error:
+            return Refused(
+                f"the message could not be formatted: {error}",
+                is_final=not isinstance(error, UnusableTemplate),
+                code=FailureCode.INVALID_MESSAGE,
+            )
+        return OutboundMessage(
+            message_id,
+            record.kind.label,
+            record.group_id or self.connector.group_id,
+            record.device_id,
+            device["deviceType"],
+            formatted.body,
+            formatted.content_type,
+            formatted.element,
+        )

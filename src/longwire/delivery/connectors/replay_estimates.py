@@ -1,0 +1,206 @@
+"""Estimates of replays: how many records a replay would send. Nothing is sent.
+
+Arrivals are read in bounded steps and the filter is evaluated with no transaction open, within the
+budget of previews. What arrived in the period comes first; if that is too much, the rest is
+estimated from it.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from longwire.clock import HOUR, Moment
+from longwire.delivery.connectors import connectors
+from longwire.delivery.connectors.previews import PREVIEW_BUDGETS
+from longwire.delivery.matching.budgets import ComputeBudgets
+from longwire.delivery.matching.matching import Matcher, get_matcher
+from longwire.errors import TooManyRequests
+from longwire.model import Actor
+from longwire.store.database import Database, Tx
+from longwire.store.delivery import deliveries as store_deliveries
+from longwire.store.records import arrival_numbers, arrivals, arrived_records
+from longwire.store.records.arrived_records import ArrivedRecord
+
+ARRIVALS_MAX = 10_000
+ARRIVALS_PER_STEP_MAX = 500
+# Another step begins only within this time.
+SECONDS_MAX = 1.0
+COUNTED_MAX = 1_000_000
+# A record may be older than its arrival, but hardly newer.
+CLOCK_SKEW = HOUR
+SAMPLE_MAX = 20
+
+# Runs a function that takes CPU time on behalf of a group.
+RunForGroup = Callable[..., Awaitable[list[int]]]
+# Those of some devices whose records are taken.
+SelectDevices = Callable[[Tx, Collection[str]], Collection[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEstimate:
+    """What a replay would find."""
+
+    looked_at: int
+    matches: int  # of those
+    sent_before: int  # of the matches: the connector has had them
+    is_all: bool
+    estimated_matches: int  # of the whole range
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A range of arrivals in a group."""
+
+    group: int
+    after_seq: int
+    until_seq: int
+    is_in_period: bool  # arrived in it, so that what is in it is likely to match
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    group_id: str
+    matcher: Matcher
+    begin_at: Moment
+    end_at: Moment
+    segments: Sequence[_Segment]
+
+
+class ReplayEstimator:
+    """One estimate."""
+
+    def __init__(
+        self, database: Database, run_for_group: RunForGroup, select: SelectDevices | None = None
+    ) -> None:
+        """`select` chooses devices whose records are taken; else those of all are."""
+        self._database = database
+        self._run_for_group = run_for_group
+        self._select = select
+        self.sample: list[int] = []  # the `seq` of some that match
+        self._looked_at = 0
+        self._matches = 0
+        self._sent_before = 0
+
+    async def estimate(
+        self, actor: Actor, group_id: str, connector_id: str, begin_at: Moment, end_at: Moment
+    ) -> ReplayEstimate:
+        plan = await self._database.read(
+            partial(_make_plan, actor, group_id, connector_id, begin_at, end_at)
+        )
+        started = time.monotonic()
+        for index, segment in enumerate(plan.segments):
+            position: int | None = segment.after_seq
+            while position is not None:
+                position = await self._scan(plan, segment, position)
+                is_over = time.monotonic() - started > SECONDS_MAX
+                if position is not None and (is_over or self._looked_at >= ARRIVALS_MAX):
+                    rest = replace(segment, after_seq=position)
+                    return await self._extrapolate([rest, *plan.segments[index + 1 :]])
+        return self._result(rest=0, is_all=True)
+
+    async def _scan(self, plan: _Plan, segment: _Segment, after_seq: int) -> int | None:
+        """Look at some more arrivals; where to go on, None at the end."""
+        found, looked_at, following = await self._database.read(
+            partial(_read_step, plan, segment, after_seq, self._select)
+        )
+        self._looked_at += looked_at
+        matching = await self._run_for_group(plan.group_id, find_matching, plan.matcher, found)
+        if matching:
+            self._matches += len(matching)
+            self.sample += matching[: SAMPLE_MAX - len(self.sample)]
+            self._sent_before += await self._database.read(
+                lambda tx: store_deliveries.count_existing(tx, plan.matcher.number, matching)
+            )
+        return following
+
+    async def _extrapolate(self, segments: Sequence[_Segment]) -> ReplayEstimate:
+        def count(tx: Tx) -> int:
+            total = 0
+            for each in segments:
+                if each.is_in_period and total < COUNTED_MAX:
+                    found, _ = arrived_records.look_ahead(
+                        tx, each.group, each.after_seq, each.until_seq, COUNTED_MAX - total
+                    )
+                    total += found
+            return total
+
+        return self._result(rest=await self._database.read(count), is_all=False)
+
+    def _result(self, *, rest: int, is_all: bool) -> ReplayEstimate:
+        share = self._matches / self._looked_at if self._looked_at else 0.0
+        return ReplayEstimate(
+            self._looked_at,
+            self._matches,
+            self._sent_before,
+            is_all,
+            self._matches + round(share * rest),
+        )
+
+
+def _make_plan(
+    actor: Actor, group_id: str, connector_id: str, begin_at: Moment, end_at: Moment, tx: Tx
+) -> _Plan:
+    connector = connectors.KIND.require(tx, actor, "resend", group_id, connector_id)
+    groups = sorted(int(each) for each in connectors.list_source_groups(tx, connector))
+    return _Plan(
+        connector.group_id,
+        get_matcher(tx, connector),
+        begin_at,
+        end_at,
+        list(_list_segments(groups, begin_at, end_at, tx.now)),
+    )
+
+
+def _list_segments(
+    groups: Sequence[int], begin_at: Moment, end_at: Moment, now: Moment
+) -> Iterator[_Segment]:
+    """All arrivals, those around the period first."""
+    now_seq = arrival_numbers.first_seq(now + 1)
+    first = min(now_seq, arrival_numbers.first_seq(begin_at - CLOCK_SKEW))
+    last = min(now_seq, arrival_numbers.first_seq(end_at + CLOCK_SKEW))
+    ranges = ((first - 1, last), (last - 1, now_seq), (arrival_numbers.BEFORE_ANY_ARRIVAL, first))
+    for number, (after_seq, until_seq) in enumerate(ranges):
+        for group in groups:
+            yield _Segment(group, after_seq, until_seq, is_in_period=number == 0)
+
+
+def _read_step(
+    plan: _Plan, segment: _Segment, after_seq: int, select: SelectDevices | None, tx: Tx
+) -> tuple[list[ArrivedRecord], int, int | None]:
+    """Some records with timestamps in the period, how many arrivals were looked at, what follows.
+
+    The arrivals are bounded, whether or not their timestamps are in the period. Archived records
+    are not replayed, so they are not counted.
+    """
+    tx.archived = None
+    step = arrivals.list_step(
+        tx, [segment.group], after_seq, segment.until_seq, ARRIVALS_PER_STEP_MAX, ascending=True
+    )
+    in_period = [each for each in step.arrivals if plan.begin_at <= each.ts < plan.end_at]
+    found = [
+        record.build()
+        for _, record in arrivals.iterate_records(tx, in_period)
+        if record is not None
+    ]
+    if select is not None and found:
+        selected = select(tx, {each.device.id for each in found})
+        found = [each for each in found if each.device.id in selected]
+    return found, len(step.arrivals), step.covered_to
+
+
+def find_matching(
+    matcher: Matcher, records: Sequence[ArrivedRecord], budgets: ComputeBudgets = PREVIEW_BUDGETS
+) -> list[int]:
+    """The `seq` of those that the connector would send."""
+    matching = []
+    for each in records:
+        if budgets.is_used_up(matcher.group_id):
+            raise TooManyRequests(
+                "The filter of this connector takes too long for an estimate; wait a little.",
+                retry_after_s=10,
+            )
+        with budgets.charging(matcher.group_id):
+            if matcher.matches_record(each.row.encoded.record, each.device):
+                matching.append(each.row.seq)
+    return matching

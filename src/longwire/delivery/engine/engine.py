@@ -1,0 +1,445 @@
+"""The engine: claims deliveries that are due, sends them, and settles the outcomes.
+
+There is one kind of transaction: it settles all attempts since the last one, and claims as many
+deliveries as there is capacity for (`Claimer`). Messages are sent between transactions, with none
+open (`BatchSender`). A claim is a lease with a fencing token. An attempt counts from its claim, so
+that a message which crashes the process is not retried without end.
+
+Each channel has its own worker, with its own queue, window and breaker, so that a destination that
+hangs does not delay the others. A destination that was unreachable a few times in a row gets one
+batch as a probe; its outcome applies to all deliveries that were claimed with it.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping
+
+import structlog
+
+from longwire.delivery.connectors import replays
+from longwire.delivery.engine.channel_turns import CHANNELS_MAX, ChannelTurns
+from longwire.delivery.engine.channel_worker import ChannelWorker
+from longwire.delivery.engine.claiming import Claimer, ClaimRequest, ClaimResult
+from longwire.delivery.engine.leases import LEASE_S, LeasedDelivery
+from longwire.delivery.engine.pending_work import DueChannel, PendingWork, SlotPart
+from longwire.delivery.engine.recovery import LeaseRecovery
+from longwire.delivery.engine.resends import Resender
+from longwire.delivery.engine.sending import STOP_TIMEOUT_S, BatchSender, OnAttempt
+from longwire.delivery.engine.settlement import DEFAULT_HANDLERS, ChannelHandlers
+from longwire.delivery.http.egress import Egress
+from longwire.delivery.matching.budgets import ComputeBudgets
+from longwire.errors import LongwireError
+from longwire.spans import Tracer
+from longwire.store.database import Database
+from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import delivery_leases
+from longwire.work.turns import CallerKey
+
+SCAN_INTERVAL_S = 0.5
+SCANS_PER_FULL_SCAN = 8
+SCAN_DELAY_S = 0.02
+MAINTENANCE_INTERVAL_S = 1.0
+RECOVERY_INTERVAL_S = 5.0
+STALLED_S = 30.0
+ERROR_DELAY_S = 0.5
+
+# Attempts are settled with the next claim, or when there are so many, or after this delay.
+SETTLE_BATCH_SIZE = 256
+SETTLE_DELAY_S = 0.05
+# The delay while ingest, which has priority, is saturated.
+BUSY_SETTLE_DELAY_S = 0.25
+
+CHANNELS_PER_SCAN_MAX = 500
+GROUPS_MAX = 100_000  # of channels that are known by number
+
+log = structlog.get_logger()
+
+
+class Engine:
+    """Sends what is due, for every channel, until it is cancelled."""
+
+    def __init__(
+        self,
+        database: Database,
+        writer: int,
+        egress: Egress,
+        *,
+        handlers: ChannelHandlers = DEFAULT_HANDLERS,
+        in_flight_max: int = 16,
+        attempts_in_flight_max: int = 1_000,
+        budgets: ComputeBudgets | None = None,
+        resend_per_s: int = 100,
+        on_attempt: OnAttempt = lambda kind, outcome, seconds: None,
+        is_busy: Callable[[], bool] = lambda: False,
+        tracer: Tracer | None = None,
+    ) -> None:
+        self._tracer = tracer
+        self._database = database
+        self._writer = writer
+        self._in_flight_max = in_flight_max
+        self._is_busy = is_busy
+        self._work = PendingWork(ChannelTurns(CHANNELS_MAX[database.engine_name]))
+        self._sender = BatchSender(
+            database,
+            self._work,
+            in_flight_max=in_flight_max,
+            attempts_in_flight_max=attempts_in_flight_max,
+            budgets=budgets
+            or ComputeBudgets(database.context.clock, ms_per_s=1_000, burst_ms=60_000),
+            on_attempt=on_attempt,
+            is_busy=is_busy,
+            tracer=tracer,
+        )
+        self._claimer = Claimer(
+            database, writer, egress, handlers, in_flight_max, lambda: self._sender.is_stopping
+        )
+        self._resender = Resender(database, resend_per_s)
+        self._recovery = LeaseRecovery(database, writer, handlers, in_flight_max)
+        self._workers: dict[int, ChannelWorker] = {}
+        self._callers: dict[int, CallerKey] = {}  # of channels, also of those without a worker here
+        self._scan_cursors: dict[int, int] = {}  # by slot
+        self._scans = 0
+        self._last_scan = time.monotonic()
+        self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
+        self._last_progress = time.monotonic()
+        self._last_transaction = 0.0
+
+    # --- for other modules ---
+
+    @property
+    def is_progressing(self) -> bool:
+        """For the health of the service."""
+        return time.monotonic() - self._last_progress < STALLED_S
+
+    def wake(self, numbers: Collection[int], slot: int | None = None) -> None:
+        """Deliveries for these channels were enqueued, in a slot if that is known."""
+        due = self._work.due
+        if self._database.slots == 1:
+            due.update((number, 0) for number in numbers)
+        elif slot is None:
+            # A scan finds out where; one for all who wake meanwhile.
+            soon = time.monotonic() - SCAN_INTERVAL_S + SCAN_DELAY_S
+            self._last_scan = min(self._last_scan, soon)
+        else:
+            # What belongs to another process is found there.
+            due.update((each, slot) for each in numbers if slot in self._list_own_slots(each))
+        self._work.is_added.set()
+
+    def wake_threadsafe(self, numbers: Collection[int]) -> None:
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has just been closed
+                loop.call_soon_threadsafe(self.wake, numbers)
+
+    async def run(self) -> None:
+        """Run until cancelled; then finish what is in flight, and release the rest."""
+        self._loop = asyncio.get_running_loop()
+        self._sender.is_stopping = False
+        self._note_progress()
+        if self._database.engine_name == "sqlite":
+            await self._run_safely(self._take_over)
+        maintenance = asyncio.create_task(self._run_maintenance())
+        main = asyncio.create_task(self._run_main())
+        try:
+            # Not cancelled inside of a transaction: it would still be committed, and its claims
+            # would be leased to nobody.
+            done, _ = await asyncio.wait({maintenance, main}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            self._sender.is_stopping = True
+            self._loop = None
+            self._work.is_added.set()
+            maintenance.cancel()
+            await asyncio.wait({maintenance, main}, timeout=STOP_TIMEOUT_S)
+            main.cancel()  # in case it hangs
+            await self._stop()
+
+    # --- the main loop ---
+
+    async def _run_main(self) -> None:
+        while not self._sender.is_stopping:
+            await self._run_once()
+
+    async def _run_once(self) -> None:
+        """Wait until there is work, and do it."""
+        timeout_s = self._last_scan + SCAN_INTERVAL_S - time.monotonic()
+        if self._work.attempts:
+            timeout_s = min(timeout_s, SETTLE_DELAY_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._work.is_added.wait()
+        # Also under load: retries become due without a wake-up.
+        if time.monotonic() - self._last_scan >= SCAN_INTERVAL_S:
+            if not await self._run_safely(self._scan):
+                return
+            self._last_scan = time.monotonic()
+            self._sender.note_response(list(self._workers.values()))
+        self._work.is_added.clear()
+        if not self._needs_transaction() or await self._run_safely(self._run_transaction):
+            self._note_progress()
+
+    def _note_progress(self) -> None:
+        self._last_progress = time.monotonic()
+        self._sender.note_response(list(self._workers.values()))
+
+    def _needs_transaction(self) -> bool:
+        """Whether anything can be claimed, or enough is unsettled, or for long enough.
+
+        A transaction costs about the same for one delivery as for a hundred, and delays ingest.
+        """
+        work = self._work
+        for number, slot in list(work.due):
+            worker = self._workers.get(number)
+            if worker is not None and worker.is_full:
+                worker.more_in.add(slot)
+                work.due.discard((number, slot))
+        if work.due or work.throttled or len(work.attempts) >= SETTLE_BATCH_SIZE:
+            return True
+        if any(worker.wants_claim for worker in self._workers.values()):
+            return True
+        delay_s = BUSY_SETTLE_DELAY_S if self._is_busy() else SETTLE_DELAY_S
+        return bool(work.attempts) and time.monotonic() - self._last_transaction >= delay_s
+
+    async def _run_safely(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Run a step; returns whether it succeeded. Errors are followed by a short delay."""
+        try:
+            await step()
+        except LongwireError:
+            await asyncio.sleep(ERROR_DELAY_S)  # the database is unavailable
+            return False
+        except Exception:
+            log.exception("delivery engine step failed")
+            await asyncio.sleep(ERROR_DELAY_S)
+            return False
+        return True
+
+    async def _stop(self) -> None:
+        """Wait for what is in flight, up to a limit; release the rest."""
+        for worker in self._workers.values():
+            self._sender.release_pending(worker)
+        await self._sender.finish()
+        self._work.due.clear()
+        await self._run_safely(self._run_transaction)
+        await self._sender.close_all(self._workers.values())
+        self._workers.clear()  # the supervisor may run the engine again
+
+    # --- which channels have something due ---
+
+    async def _scan(self) -> None:
+        """Find channels with something due, and workers whose channel was changed."""
+        slots, cursors, open_numbers = (
+            self._list_scanned_slots(),
+            self._scan_cursors,
+            [*self._workers],
+        )
+        due, versions = await self._database.read(
+            lambda tx: (
+                {
+                    slot: delivery_leases.list_due_channels(
+                        tx, slot, CHANNELS_PER_SCAN_MAX, cursors.get(slot, 0)
+                    )
+                    for slot in slots
+                },
+                store_channels.get_versions(tx, open_numbers),
+            )
+        )
+        self._check_workers(open_numbers, versions)
+        for worker in self._workers.values():
+            self._sender.release_expiring(worker)
+        for slot, numbers in due.items():
+            self._work.due.update((number, slot) for number in numbers)
+            self._scan_cursors[slot] = numbers[-1] if len(numbers) == CHANNELS_PER_SCAN_MAX else 0
+
+    def _check_workers(self, numbers: Collection[int], versions: Mapping[int, int]) -> None:
+        """Drop workers whose channel was changed, or belongs to another process now."""
+        for number in numbers:
+            worker = self._workers.get(number)
+            if worker is None:
+                continue
+            is_changed = versions.get(number) != worker.channel.version
+            # One process probes. Not dropped after the attempt: a transaction may be claiming.
+            total = 1 if worker.is_probing else self._in_flight_max
+            if is_changed or not self._database.cluster.get_share(number, total):
+                self._drop_worker(number)
+            else:
+                worker.more_in.intersection_update(self._list_own_slots(number))
+
+    def _list_scanned_slots(self) -> Collection[int]:
+        """Mostly our own; now and then all, since one process probes a channel for all others."""
+        self._scans += 1
+        cluster, slots = self._database.cluster, self._database.slots
+        # With fewer attempts than processes, the slots of each channel are divided differently.
+        is_alike = len(cluster.delivering) <= self._in_flight_max
+        if is_alike and self._scans % SCANS_PER_FULL_SCAN:
+            return cluster.list_slots(0, self._in_flight_max, slots)
+        return range(slots)
+
+    def _list_own_slots(self, number: int) -> Collection[int]:
+        """The slots in which this process sends the messages of a channel."""
+        worker = self._workers.get(number)
+        total = 1 if worker is not None and worker.is_probing else self._in_flight_max
+        return self._database.cluster.list_slots(number, total, self._database.slots)
+
+    # --- the transaction ---
+
+    async def _run_transaction(self) -> None:
+        """One transaction for each slot that has anything to settle or to claim."""
+        self._last_transaction = time.monotonic()
+        attempts, due = self._work.take_turn(
+            self._list_claiming(), self._get_caller, takes_all=self._sender.is_stopping
+        )
+        throttled = self._work.take_throttled()
+        if not (attempts or due or throttled):
+            return
+        parts = self._work.divide(attempts, due)
+        try:
+            while parts:
+                part = parts.pop()
+                shares = Counter([number for each in parts for number in each.channels])
+                await self._run_part(part, shares, throttled)
+                throttled = set()
+        finally:
+            for part in parts:
+                self._work.restore(part)
+
+    async def _run_part(
+        self, part: SlotPart, shares: Mapping[int, int], throttled: Collection[int]
+    ) -> None:
+        """`shares` are the other parts in which channels may have something due."""
+        request = self._build_request(part, shares, throttled)
+        attempts = part.attempts
+        began = time.monotonic()
+        try:
+            result = await self._database.write(
+                lambda tx: self._claimer.settle_and_claim(tx, attempts, request)
+            )
+        except LongwireError:
+            self._work.restore(part)
+            raise
+        except Exception:
+            # If one handler fails each time, the other channels must not wait for it for ever.
+            log.exception("settling failed; settling without handlers")
+            self._work.restore(part)
+            await self._database.write(
+                lambda tx: self._claimer.settle(tx, attempts, DEFAULT_HANDLERS)
+            )
+            self._work.discard_first(len(attempts))
+            return
+        except BaseException:
+            self._work.restore(part)
+            raise
+        self._apply(result, request, began + LEASE_S)
+        self._note_progress()
+
+    def _list_claiming(self) -> set[DueChannel]:
+        return {
+            (number, slot)
+            for number, worker in self._workers.items()
+            if worker.wants_claim
+            for slot in worker.more_in
+        }
+
+    def _get_caller(self, number: int) -> CallerKey:
+        """In whose turn a channel is claimed for; alone, if it was never looked up."""
+        worker = self._workers.get(number)
+        if worker is not None:
+            return worker.caller
+        return self._callers.get(number) or CallerKey.alone(f"channel {number}")
+
+    def _build_request(
+        self, part: SlotPart, shares: Mapping[int, int], throttled: Collection[int]
+    ) -> ClaimRequest:
+        relevant = {
+            number: worker
+            for number, worker in self._workers.items()
+            if number in part.channels or worker.pending
+        }
+        return ClaimRequest(
+            slot=part.slot,
+            token=delivery_leases.new_token(self._writer),
+            channels=part.channels,
+            open_versions={n: worker.channel.version for n, worker in relevant.items()},
+            capacities={
+                n: -(-worker.capacity // (1 + shares.get(n, 0))) for n, worker in relevant.items()
+            },
+            throttled=throttled,
+        )
+
+    def _apply(
+        self, result: ClaimResult, request: ClaimRequest, expires_at_monotonic: float
+    ) -> None:
+        token, slot = request.token, request.slot
+        for number in result.stale:
+            self._drop_worker(number)
+        self._workers |= result.opened
+        if len(self._callers) > GROUPS_MAX:
+            self._callers.clear()
+        self._callers |= result.callers
+        for number, claimed in result.claimed.items():
+            worker = self._workers[number]
+            leased = [
+                LeasedDelivery(
+                    worker.channel, each, token, result.expires_at, expires_at_monotonic, slot
+                )
+                for each in claimed
+            ]
+            worker.add_claimed(slot, leased, result.requested[number])
+            self._sender.start_batches(worker)
+
+    def _drop_worker(self, number: int) -> None:
+        """The channel was changed or deleted; release what is not in flight."""
+        worker = self._workers.pop(number, None)
+        if worker is None:
+            return
+        worker.is_stale = True
+        self._work.due.update((number, each.slot) for each in worker.pending)
+        self._work.due.update((number, slot) for slot in (*worker.more_in, 0))
+        self._sender.release_pending(worker)
+        if not worker.in_flight:
+            self._sender.close(worker)
+
+    # --- maintenance ---
+
+    async def _run_maintenance(self) -> None:
+        """Until cancelled. Resends and replays take their time, and nothing waits for that."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._repeat(self._advance_resends))
+            tasks.create_task(self._repeat(self._advance_replays))
+            tasks.create_task(self._run_recovery())
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Each second; at once if it took longer, as it pauses by itself."""
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(max(0.0, began + MAINTENANCE_INTERVAL_S - time.monotonic()))
+            began = time.monotonic()
+            await self._run_safely(step)
+
+    async def _run_recovery(self) -> None:
+        last_recovery = time.monotonic()
+        while True:
+            await asyncio.sleep(MAINTENANCE_INTERVAL_S)
+            await self._run_safely(self._recovery.recover_from_dead_nodes)
+            if time.monotonic() - last_recovery >= RECOVERY_INTERVAL_S:
+                last_recovery = time.monotonic()
+                await self._run_safely(self._recovery.recover)
+
+    async def _take_over(self) -> None:
+        """Take over every lease of an embedded database, which has no other process.
+
+        But for attempts that an earlier run of this engine could not settle; their outcome is
+        known. If they cannot be settled now either, leases are recovered when they expire.
+        """
+        attempts = list(self._work.attempts)
+        await self._database.write(lambda tx: self._claimer.settle(tx, attempts))
+        self._work.discard_first(len(attempts))
+        await self._recovery.recover_all()
+
+    async def _advance_replays(self) -> None:
+        await replays.advance_replays(self._database, self._writer, self.wake, self._tracer)
+
+    async def _advance_resends(self) -> None:
+        await self._resender.advance(self.wake)

@@ -1,0 +1,346 @@
+"""Sends claimed deliveries in batches, with no transaction open.
+
+What is scarce is shared: attempts in flight by the owners (`AttemptSlots`), and the CPU time of
+templates by the groups (`BatchBuilder`). While ingest is saturated, few batches start. Whoever has
+to wait keeps its deliveries as long as their leases allow.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+
+import structlog
+
+from longwire.clock import Moment
+from longwire.delivery.destinations.base import (
+    OUTCOME_NAMES,
+    FailureCode,
+    OutboundBatch,
+    OutboundMessage,
+    Outcome,
+    Unreachable,
+)
+from longwire.delivery.engine.attempt_slots import AttemptSlots
+from longwire.delivery.engine.attempt_spans import end_attempt, start_attempt
+from longwire.delivery.engine.channel_worker import ChannelWorker
+from longwire.delivery.engine.leases import (
+    RELEASED,
+    SEND_TIMEOUT_S,
+    LeasedDelivery,
+    Released,
+    has_lease_left,
+)
+from longwire.delivery.engine.message_building import BatchBuilder
+from longwire.delivery.engine.pending_work import PendingWork
+from longwire.delivery.engine.settlement import STOPPED
+from longwire.delivery.matching.budgets import ComputeBudgets
+from longwire.ids import new_id
+from longwire.spans import Tracer
+from longwire.store.database import Database
+from longwire.work.turns import current_caller
+
+STOP_TIMEOUT_S = 10.0
+
+# Ingest has priority: while it is saturated, so many batches start per second.
+BUSY_BATCHES_PER_S = 500
+BUSY_BURST_S = 0.05
+# While anything is in flight, the lateness of the event loop is measured so often.
+LATENESS_INTERVAL_S = 0.02
+
+# With several processes: what is sent while the database does not respond cannot be settled, and
+# another process sends it again. So nothing is started once it has not responded for so long.
+UNRESPONSIVE_MAX_S = 1.0
+THROTTLE_DELAY_S = 0.25
+THROTTLE_REPORT_INTERVAL_S = 60.0
+
+TIMED_OUT = Unreachable(f"did not answer within {SEND_TIMEOUT_S:.0f} s", code=FailureCode.TIMED_OUT)
+SEND_FAILED = Unreachable(
+    "could not be sent because of an internal error", code=FailureCode.INTERNAL_ERROR
+)
+
+log = structlog.get_logger()
+
+OnAttempt = Callable[[str, str, float], None]  # (type of the channel, outcome, seconds)
+
+
+class BatchSender:
+    """Starts the batches of all workers when it is their turn; outcomes are added to `work`."""
+
+    def __init__(
+        self,
+        database: Database,
+        work: PendingWork,
+        *,
+        in_flight_max: int,
+        attempts_in_flight_max: int,
+        budgets: ComputeBudgets,
+        on_attempt: OnAttempt,
+        is_busy: Callable[[], bool],
+        tracer: Tracer | None,
+    ) -> None:
+        self.is_stopping = False
+        self._last_response = time.monotonic()  # of the database
+        self._is_held_back = False
+        self._database = database
+        self._work = work
+        self._in_flight_max = in_flight_max
+        self._slots = AttemptSlots[ChannelWorker](attempts_in_flight_max)
+        self._builder = BatchBuilder(database, budgets, work)
+        self._on_attempt = on_attempt
+        self._is_busy = is_busy
+        self._tracer = tracer
+        self._sending: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._throttled: set[ChannelWorker] = set()
+        self._throttle_timer: asyncio.TimerHandle | None = None
+        self._deferred: deque[ChannelWorker] = deque()
+        self._next_start = 0.0
+        self._resume_timer: asyncio.TimerHandle | None = None
+        self._lateness_timer: asyncio.TimerHandle | None = None
+
+    # --- for the engine ---
+
+    def start_batches(self, worker: ChannelWorker) -> None:
+        """Send what a worker has claimed, now or when it is its turn."""
+        while self._can_start(worker) and self._start_batch(worker):
+            pass
+
+    @property
+    def can_settle(self) -> bool:
+        """Whether outcomes can be settled, as far as is known, or nobody else would send again."""
+        return (
+            len(self._database.cluster.delivering) < 2
+            or time.monotonic() - self._last_response < UNRESPONSIVE_MAX_S
+        )
+
+    def note_response(self, workers: Collection[ChannelWorker]) -> None:
+        """The database has responded, or was not needed: go on with what was held back."""
+        self._last_response = time.monotonic()
+        if self._is_held_back:
+            self._is_held_back = False
+            for worker in workers:
+                self.start_batches(worker)
+
+    def release_pending(self, worker: ChannelWorker) -> None:
+        self._work.add_attempts(worker.pending, RELEASED)
+        worker.pending.clear()
+
+    def release_expiring(self, worker: ChannelWorker) -> None:
+        """Release what has waited for its turn until its lease does not suffice any more."""
+        while worker.pending and not has_lease_left(self._database, worker.pending[0]):
+            self._work.release_for_later([worker.pending.popleft()])
+
+    def close(self, worker: ChannelWorker) -> None:
+        task = asyncio.create_task(worker.sender.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def finish(self) -> None:
+        """Wait for what is in flight, up to a limit; cancel the rest."""
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=STOP_TIMEOUT_S)
+        for task in list(self._sending):
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
+
+    async def close_all(self, workers: Collection[ChannelWorker]) -> None:
+        for worker in workers:
+            self.close(worker)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        self._deferred.clear()
+        self._throttled.clear()
+        self._slots.clear_waiting()
+
+    # --- whose turn it is ---
+
+    def _can_start(self, worker: ChannelWorker) -> bool:
+        total = 1 if worker.is_probing else self._in_flight_max
+        in_flight_max = self._database.cluster.get_share(worker.channel.number, total)
+        if not worker.pending or worker.in_flight >= in_flight_max or self.is_stopping:
+            return False
+        if not self.can_settle:
+            self._is_held_back = True
+            return False
+        return True
+
+    def _start_batch(self, worker: ChannelWorker) -> bool:
+        """Start one batch; returns False if the worker has to wait, and will be resumed."""
+        caller = worker.caller
+        if not self._builder.has_budget(worker):
+            self._throttle(worker)
+            return False
+        if not self._slots.take(caller):
+            self._slots.wait(caller, worker)
+            return False
+        if not self._take_send_slot():
+            self._slots.release(caller)
+            self._defer(worker)
+            return False
+        batch = worker.take_batch()
+        if not has_lease_left(self._database, batch[0]):
+            self._slots.release(caller)
+            self._work.release_for_later(batch)
+            return True
+        worker.in_flight += 1
+        if self._lateness_timer is None:
+            self._measure_lateness()
+        task = asyncio.create_task(self._send(worker, batch))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+        return True
+
+    def _start_waiting(self) -> None:
+        """Give free slots to those who wait, one each time it is their turn."""
+        while (worker := self._slots.pop_next()) is not None:
+            if not worker.is_stale and self._can_start(worker):
+                is_started = self._start_batch(worker)
+                if is_started and self._can_start(worker):
+                    self._slots.wait(worker.caller, worker)
+
+    def _measure_lateness(self) -> None:
+        """Adapt the number of slots to how late the event loop is, as long as any is used."""
+        loop = asyncio.get_running_loop()
+        due = time.monotonic() + LATENESS_INTERVAL_S
+
+        def measure() -> None:
+            if not self._is_busy():  # else ingest is what makes it late, and starts are limited
+                self._slots.adapt(time.monotonic() - due)
+            try:
+                self._start_waiting()  # which does not start another timer
+            finally:
+                self._lateness_timer = None
+                if self._sending:
+                    self._measure_lateness()
+
+        self._lateness_timer = loop.call_later(LATENESS_INTERVAL_S, measure)
+
+    def _take_send_slot(self) -> bool:
+        """Whether another batch may start now; rate limited while ingest is saturated."""
+        if not self._is_busy():
+            return True
+        now = time.monotonic()
+        start = max(self._next_start, now - BUSY_BURST_S)
+        if start > now:
+            return False
+        self._next_start = start + 1 / BUSY_BATCHES_PER_S
+        return True
+
+    def _defer(self, worker: ChannelWorker) -> None:
+        """Start later, in turn with all workers that are deferred."""
+        if worker not in self._deferred:
+            self._deferred.append(worker)
+        if self._resume_timer is None:
+            self._resume_timer = asyncio.get_running_loop().call_later(
+                1 / BUSY_BATCHES_PER_S, self._resume_deferred
+            )
+
+    def _resume_deferred(self) -> None:
+        self._resume_timer = None
+        for _ in range(len(self._deferred)):
+            worker = self._deferred.popleft()
+            if not worker.is_stale:
+                self.start_batches(worker)
+            if self._deferred and self._deferred[-1] is worker:
+                return  # no slot is left; the next worker is first then
+
+    def _throttle(self, worker: ChannelWorker) -> None:
+        """Resume when the group's budget has been refilled; its owner is notified."""
+        self._throttled.add(worker)
+        now = time.monotonic()
+        if worker.throttled_at is None or now - worker.throttled_at > THROTTLE_REPORT_INTERVAL_S:
+            worker.throttled_at = now
+            self._work.add_throttled(worker.channel.number)
+        if self._throttle_timer is None:
+            self._throttle_timer = asyncio.get_running_loop().call_later(
+                THROTTLE_DELAY_S, self._resume_throttled
+            )
+
+    def _resume_throttled(self) -> None:
+        self._throttle_timer = None
+        throttled, self._throttled = self._throttled, set()
+        for worker in throttled:
+            if not worker.is_stale:
+                self.start_batches(worker)
+
+    # --- one batch ---
+
+    async def _send(self, worker: ChannelWorker, batch: list[LeasedDelivery]) -> None:
+        current_caller.set(worker.caller)
+        was_probe = worker.is_probing
+        leased, messages = batch, list[OutboundMessage]()
+        outcome: Outcome | Released = RELEASED
+        at, began = 0, time.monotonic()
+        duration_ms = 0
+        try:
+            leased, messages = await self._builder.build(worker, batch)
+            outcome = STOPPED
+            at, began = self._database.context.clock.now(), time.monotonic()
+            if messages and self._tracer is None:
+                outcome = await self._send_messages(worker, messages, at)
+            elif messages:
+                outcome = await self._send_traced(worker, leased, messages, at)
+        finally:
+            worker.in_flight -= 1
+            self._slots.release(worker.caller)
+            duration_ms = int((time.monotonic() - began) * 1_000)
+            self._work.add_attempts(leased, outcome, at, duration_ms)
+        is_down = isinstance(outcome, Unreachable) and not outcome.is_final
+        if messages and was_probe and worker.is_probing and is_down:
+            # The probe failed: so would the others.
+            self._work.add_attempts(worker.pending, outcome, at, duration_ms)
+            worker.pending.clear()
+        if worker.is_stale:
+            if not worker.in_flight:
+                self.close(worker)
+        elif not self._slots.has_waiting:
+            self.start_batches(worker)
+        elif self._can_start(worker):
+            self._slots.wait(worker.caller, worker)
+        self._start_waiting()
+
+    async def _send_traced(
+        self,
+        worker: ChannelWorker,
+        leased: Sequence[LeasedDelivery],
+        messages: Sequence[OutboundMessage],
+        at: Moment,
+    ) -> Outcome:
+        assert self._tracer is not None
+        span = start_attempt(self._tracer, worker.channel, leased)
+        if span is None:
+            return await self._send_messages(worker, messages, at)
+        outcome: Outcome = STOPPED
+        try:
+            outcome = await self._send_messages(worker, messages, at, span.traceparent)
+        finally:
+            end_attempt(span, outcome)
+        return outcome
+
+    async def _send_messages(
+        self,
+        worker: ChannelWorker,
+        messages: Sequence[OutboundMessage],
+        at: Moment,
+        traceparent: str = "",
+    ) -> Outcome:
+        began = time.monotonic()
+        batch_id = new_id("bat") if worker.sender.batch_max > 1 else messages[0].id
+        batch = OutboundBatch(batch_id, messages, at, traceparent)
+        outcome: Outcome
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                outcome = await worker.sender.send(batch)
+        except TimeoutError:
+            outcome = TIMED_OUT
+        except Exception:
+            log.exception("destination failed", channel=worker.channel.id)
+            outcome = SEND_FAILED
+        worker.adjust_window(outcome)
+        try:
+            self._on_attempt(
+                worker.channel.type, OUTCOME_NAMES[type(outcome)], time.monotonic() - began
+            )
+        except Exception:  # a metric that cannot be written must not repeat a delivery
+            log.exception("attempt not counted", channel=worker.channel.id)
+        return outcome

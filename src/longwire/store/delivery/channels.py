@@ -1,0 +1,417 @@
+"""Channels: everything that leaves the service does so through one."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import SYSTEM, Channel, ChannelPurpose
+from longwire.store import schema
+from longwire.store.cache.cache_epochs import bump_config_epoch
+from longwire.store.database import Tx
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array, on_postgres
+from longwire.store.locks import acquire_lock
+
+_table = schema.channel
+IS_THERE = _table.c.deleted_at.is_(None)
+# What ingest caches; channels of other purposes concern only the engine.
+CACHED_PURPOSES = (ChannelPurpose.CONNECTOR, ChannelPurpose.NOTIFICATION)
+
+GET_VERSIONS = dialect_sql(
+    """
+select number, version
+from channel
+where number {listed}
+    and is_enabled
+    and deleted_at is null
+""",
+    listed=in_array("numbers"),
+)
+
+GET_NUMBERS = dialect_sql(
+    """
+select id, number
+from channel
+where id {listed}
+    and purpose = :purpose
+    and deleted_at is null
+""",
+    listed=in_array("ids"),
+)
+
+LIST_CONNECTOR_HEALTH = dialect_sql(
+    f"""
+select number, id, type, failures
+from channel
+where number {{listed}}
+    and purpose = '{ChannelPurpose.CONNECTOR}'
+    and deleted_at is null
+""",
+    listed=in_array("numbers"),
+)
+
+LIST_FAILING = dialect_sql(
+    """
+select number
+from channel
+where number {listed}
+    and failures > 0
+""",
+    listed=in_array("numbers"),
+)
+
+RESET_FAILURES = """
+update channel
+set failures = 0,
+    failing_since = null
+where number = :number
+    and failures > 0
+"""
+
+# Of about the last hundred evaluations: where there are more, both are halved.
+FILTER_EVALUATIONS_MAX = 200
+COUNT_FILTER_OUTCOMES = f"""
+update channel
+set filter_evaluated = (filter_evaluated + :evaluated)
+        / case when filter_evaluated + :evaluated > {FILTER_EVALUATIONS_MAX} then 2 else 1 end,
+    filter_failed = (filter_failed + :failed)
+        / case when filter_evaluated + :evaluated > {FILTER_EVALUATIONS_MAX} then 2 else 1 end,
+    filter_failing_since =
+        case when (filter_failed + :failed) * 2 > filter_evaluated + :evaluated
+            then coalesce(filter_failing_since, :now)
+        end,
+    error_at = case when :failed > 0 then :now else error_at end,
+    error_message = case when :failed > 0 then :error else error_message end
+where number = :number
+returning filter_failed
+"""
+
+RECORD_ERROR = """
+update channel
+set error_at = :now,
+    error_message = :error
+where number = :number
+"""
+
+# Hides a channel and frees its id.
+_MARK_DELETED = """
+update channel
+set id = 'deleted:' || number,
+    deleted_at = :now,
+    version = version + 1,
+    is_enabled = false,
+    resend_before = null
+where deleted_at is null"""
+MARK_DELETED = f"""{_MARK_DELETED}
+    and number = :number
+"""
+MARK_GROUP_DELETED = f"""{_MARK_DELETED}
+    and group_id = :home
+"""
+
+LIST_RESENDS = """
+select number, resend_before
+from channel
+where resend_before is not null
+    and deleted_at is null
+order by number
+"""
+
+LOCK_RESENDS = dialect_sql(
+    """
+select number, resend_before
+from channel
+where number {listed}
+    and resend_before is not null
+    and deleted_at is null
+order by number {locked}
+""",
+    listed=in_array("numbers"),
+    locked=on_postgres("for update skip locked"),
+)
+
+END_RESEND = """
+update channel
+set resend_before = null
+where number = :number
+"""
+
+
+# --- create, update, delete ---
+
+
+def get_by_purpose(tx: Tx, purpose: ChannelPurpose, channel_id: str) -> Channel | None:
+    row = tx.row(
+        sa.select(_table).where(_table.c.id == channel_id, _table.c.purpose == purpose, IS_THERE)
+    )
+    return to_channel(row) if row else None
+
+
+def get_numbers(tx: Tx, purpose: ChannelPurpose, ids: Collection[str]) -> dict[str, int]:
+    """The numbers of channels, by their ids."""
+    if not ids:
+        return {}
+    values = {"ids": array_param(tx, ids), "purpose": purpose.value}
+    return dict(tx.fetch_raw(GET_NUMBERS, values))
+
+
+def id_exists(tx: Tx, channel_id: str) -> bool:
+    """Whether a channel has this id, in any group."""
+    return tx.row(sa.select(_table.c.number).where(_table.c.id == channel_id)) is not None
+
+
+def insert(tx: Tx, channel: Channel) -> Channel:
+    """Insert a channel; returns it with its number."""
+    tx.execute(sa.insert(_table), _row(channel))
+    row = tx.rows(sa.select(_table).where(_table.c.id == channel.id))[0]
+    return to_channel(row)
+
+
+def save(tx: Tx, channel: Channel) -> None:
+    """Update a channel, under a new version; its health is not changed."""
+    values = _row(channel) | {"version": _table.c.version + 1}
+    for name in _HEALTH:
+        del values[name]
+    _update(tx, channel.number, values)
+
+
+def mark_deleted(tx: Tx, channel: Channel) -> None:
+    """Hide it and free its id; its deliveries are deleted in small steps."""
+    tx.execute_raw(MARK_DELETED, {"number": channel.number, "now": tx.now})
+
+
+def mark_group_deleted(tx: Tx, group_id: str) -> int:
+    """The same for every channel of a group; how many there were."""
+    values = {"home": schema.group_number(group_id), "now": tx.now}
+    return tx.execute_raw(MARK_GROUP_DELETED, values)
+
+
+def list_deleted(tx: Tx) -> list[int]:
+    """Numbers of deleted channels, whose deliveries are deleted first."""
+    return [
+        row[0]
+        for row in tx.rows(sa.select(_table.c.number).where(_table.c.deleted_at.is_not(None)))
+    ]
+
+
+def delete(tx: Tx, number: int) -> None:
+    """Delete the row of a deleted channel, with all that points to it."""
+    for table in (schema.replay, schema.connector, schema.notification):
+        tx.execute(sa.delete(table).where(table.c.channel_number == number))
+    tx.execute(sa.delete(_table).where(_table.c.number == number))
+
+
+def _update(tx: Tx, number: int, values: dict[str, Any]) -> None:
+    tx.execute(sa.update(_table).where(_table.c.number == number).values(values))
+
+
+# --- for the engine ---
+
+
+def get_by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, Channel]:
+    if not numbers:
+        return {}
+    statement = sa.select(_table).where(_table.c.number.in_(numbers), IS_THERE)
+    return {row.number: to_channel(row) for row in tx.rows(statement)}
+
+
+def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
+    """The versions of those that are enabled."""
+    return dict(tx.fetch_raw(GET_VERSIONS, {"numbers": array_param(tx, numbers)}))
+
+
+def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
+    """Count failed attempts, and keep the last error and when the first one failed."""
+    # The release before counts without this moment.
+    began_at = sa.func.coalesce(_table.c.failing_since, _table.c.error_at, tx.now)
+    values = {
+        "error_at": tx.now,
+        "error_message": message,
+        "failures": _table.c.failures + failures,
+        "failing_since": sa.case((_table.c.failures == 0, tx.now), else_=began_at),
+    }
+    _update(tx, number, values)
+
+
+class FilterCounts(NamedTuple):
+    """How often a filter was evaluated, how often it had no value, and why the last time."""
+
+    evaluated: int
+    failed: int
+    reason: str
+
+
+def count_filter_outcomes(tx: Tx, number: int, counts: FilterCounts) -> bool:
+    """Count them; whether the filter had no value for some of the last records."""
+    values = {
+        "number": number,
+        "now": tx.now,
+        "evaluated": counts.evaluated,
+        "failed": counts.failed,
+        "error": describe_filter_error(counts.reason),
+    }
+    rows = tx.fetch_raw(COUNT_FILTER_OUTCOMES, values)
+    return any(row[0] for row in rows)
+
+
+def reset_filter_outcomes(tx: Tx, number: int) -> None:
+    """The filter is another one."""
+    _update(tx, number, {"filter_evaluated": 0, "filter_failed": 0, "filter_failing_since": None})
+
+
+def record_filter_errors(tx: Tx, errors: Mapping[int, str]) -> None:
+    """Keep why filters could not be evaluated, by channel; the message did not match."""
+    texts = {number: describe_filter_error(reason) for number, reason in errors.items()}
+    record_errors(tx, texts)
+
+
+def describe_filter_error(reason: str) -> str:
+    return f"the filter could not be evaluated: {reason}"
+
+
+def record_errors(tx: Tx, errors: Mapping[int, str]) -> None:
+    for number in sorted(errors):
+        values = {"number": number, "now": tx.now, "error": errors[number]}
+        tx.execute_raw(RECORD_ERROR, values)
+
+
+def list_failing(tx: Tx, numbers: Collection[int]) -> set[int]:
+    """Those of these channels whose last attempts have failed."""
+    if not numbers:
+        return set()
+    rows = tx.fetch_raw(LIST_FAILING, {"numbers": array_param(tx, numbers)})
+    return {row[0] for row in rows}
+
+
+def reset_failures(tx: Tx, number: int) -> None:
+    """The last attempt succeeded."""
+    tx.execute_raw(RESET_FAILURES, {"number": number})
+
+
+def lock_to_disable(tx: Tx, channels: Sequence[Channel]) -> None:
+    """Wait for updates in progress, which would enable them again.
+
+    For all at once, in order of number, and before any row of a channel is locked: an update takes
+    the lock, the epoch and the row in this order too.
+    """
+    for channel in channels:
+        acquire_lock(tx, "channel", channel.id)
+    for channel in channels:
+        if channel.purpose in CACHED_PURPOSES:
+            bump_config_epoch(tx, channel.group_id)
+
+
+def disable(tx: Tx, channel: Channel) -> bool:
+    """Disable a locked channel because its destination is gone; False if it was changed before."""
+    return bool(
+        tx.execute(
+            sa.update(_table)
+            .where(
+                _table.c.number == channel.number,
+                _table.c.version == channel.version,
+                _table.c.is_enabled,
+            )
+            .values(
+                is_enabled=False,
+                version=_table.c.version + 1,
+                updated_at=tx.now,
+                updated_by=SYSTEM.id,
+            )
+        )
+    )
+
+
+# --- resends ---
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """A running resend of the dead letters that failed before a moment."""
+
+    number: int
+    before: Moment
+
+
+def begin_resend(tx: Tx, number: int) -> bool:
+    """Start a resend; False if one is running."""
+    return bool(
+        tx.execute(
+            sa.update(_table)
+            .where(_table.c.number == number, _table.c.resend_before.is_(None))
+            .values(resend_before=tx.now)
+        )
+    )
+
+
+def list_resends(tx: Tx) -> list[Resend]:
+    """All that are running."""
+    return [Resend(*row) for row in tx.fetch_raw(LIST_RESENDS, {})]
+
+
+def lock_resends(tx: Tx, numbers: Collection[int]) -> set[Resend]:
+    """Those of these channels that are running, and that no other process has locked."""
+    rows = tx.fetch_raw(LOCK_RESENDS, {"numbers": array_param(tx, numbers)})
+    return {Resend(*row) for row in rows}
+
+
+def end_resend(tx: Tx, number: int) -> None:
+    tx.execute_raw(END_RESEND, {"number": number})
+
+
+# --- for the operator ---
+
+
+def list_all(tx: Tx) -> list[Channel]:
+    statement = sa.select(_table).where(IS_THERE).order_by(_table.c.number)
+    return [to_channel(row) for row in tx.rows(statement)]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorFailures:
+    number: int
+    id: str
+    type: str
+    failures: int
+
+
+def list_connector_health(tx: Tx, numbers: Collection[int]) -> list[ConnectorFailures]:
+    """How those of these channels are that are connectors."""
+    rows = tx.fetch_raw(LIST_CONNECTOR_HEALTH, {"numbers": array_param(tx, numbers)})
+    return [ConnectorFailures(*row) for row in rows]
+
+
+def list_names(tx: Tx) -> dict[int, str | None]:
+    """The names of connectors and notifications, by the numbers of their channels."""
+    return {
+        row.channel_number: row.name
+        for table in (schema.connector, schema.notification)
+        for row in tx.rows(sa.select(table.c.channel_number, table.c.name))
+    }
+
+
+# --- rows to values and back ---
+
+_FIELDS = tuple(field.name for field in fields(Channel))
+# What a change by a user leaves as it is.
+_HEALTH = (
+    "error_at",
+    "error_message",
+    "failures",
+    "failing_since",
+    "filter_evaluated",
+    "filter_failed",
+    "filter_failing_since",
+    "resend_before",
+)
+
+
+def _row(channel: Channel) -> dict[str, Any]:
+    return {name: getattr(channel, name) for name in _FIELDS if name != "number"}
+
+
+def to_channel(row: sa.Row[Any]) -> Channel:
+    mapping = row._mapping
+    values = {name: mapping[name] for name in _FIELDS}
+    return Channel(**values | {"purpose": ChannelPurpose(row.purpose)})

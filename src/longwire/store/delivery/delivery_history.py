@@ -1,0 +1,255 @@
+"""What became of deliveries: their states, their attempts, and how many there were."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Page, PageRequest
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.delivery.delivery_states import IS_OPEN, LEASED, DeliveryState
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.paging import page
+
+_table = schema.delivery
+_MANY = in_array("seqs")
+
+COUNT_BY_STATE = """
+select state, count(*)
+from delivery
+where channel_number = :channel
+    and changed_at >= :begin
+    and changed_at < :until
+group by state
+"""
+
+COUNT_UNFINISHED = dialect_sql(
+    f"""
+select (created_at - :begin) / :span, count(*)
+from delivery {{by_open}}
+where channel_number = :channel
+    and {IS_OPEN}
+    and first_end is null
+    and created_at >= :begin
+    and created_at < :until
+group by 1
+""",
+    by_open=using_index("ix_delivery_open"),
+)
+
+# In the order of an index: without one, PostgreSQL reads all deliveries until it finds some.
+IS_ACTIVE = """
+select 1
+from delivery
+where channel_number = :channel
+    and changed_at >= :begin
+    and created_at >= :begin
+    and created_at < :until
+order by changed_at
+limit 1
+"""
+
+LIST_OF_ARRIVAL = dialect_sql(
+    """
+select
+    channel_number, seq, device_id, kind, state, generation, attempts, created_at, changed_at,
+    due_at, error, ts, body, attempt_log, cause
+from delivery
+where channel_number {listed}
+    and seq = :seq
+""",
+    listed=in_array("numbers"),
+)
+
+LIST_PRESENT = dialect_sql(
+    """
+select seq
+from delivery
+where channel_number = :channel
+    and seq {which}
+""",
+    which=_MANY,
+)
+
+LIST_LEASED = dialect_sql(
+    f"""
+select seq
+from delivery
+where channel_number = :channel
+    and seq {{which}}
+    and {LEASED}
+""",
+    which=_MANY,
+)
+
+LIST_DEVICE_IDS = dialect_sql(
+    """
+select seq, device_id
+from delivery
+where channel_number = :channel
+    and seq {which}
+""",
+    which=_MANY,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryEvent:
+    """The state of one delivery, and when it last changed."""
+
+    channel_number: int
+    seq: int
+    device_id: str
+    kind: int
+    state: DeliveryState
+    generation: int
+    attempts: int
+    created_at: Moment
+    changed_at: Moment
+    due_at: Moment
+    error: str | None
+
+
+EVENT_COLUMNS = [
+    _table.c[name]
+    for name in (
+        "channel_number",
+        "seq",
+        "device_id",
+        "kind",
+        "state",
+        "generation",
+        "attempts",
+        "created_at",
+        "changed_at",
+        "due_at",
+        "error",
+    )
+]
+
+
+def to_event(row: sa.Row[Any]) -> DeliveryEvent:
+    return DeliveryEvent(**{**row._mapping, "state": DeliveryState(row.state)})
+
+
+def list_events(
+    tx: Tx, number: int, begin: Moment, end: Moment, request: PageRequest, *, ascending: bool
+) -> Page[DeliveryEvent]:
+    statement = sa.select(*EVENT_COLUMNS).where(
+        _table.c.channel_number == number,
+        _table.c.changed_at >= begin,
+        _table.c.changed_at < end,
+    )
+    key = [_table.c.changed_at, _table.c.seq]
+    return page(tx, statement, key, request, to_event, ascending=ascending)
+
+
+def count_by_state(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[DeliveryState, int]:
+    """How many deliveries last changed in a period, by state."""
+    rows = tx.fetch_raw(COUNT_BY_STATE, {"channel": number, "begin": begin, "until": end})
+    return {DeliveryState(row[0]): row[1] for row in rows}
+
+
+def count_unfinished(
+    tx: Tx, numbers: Collection[int], begin: Moment, end: Moment, span: Moment
+) -> list[tuple[int, int]]:
+    """(span, how many) deliveries created in a period that were never final."""
+    found: Counter[int] = Counter()
+    for number in numbers:
+        values = {"channel": number, "begin": begin, "until": end, "span": span}
+        for index, count in tx.fetch_raw(COUNT_UNFINISHED, values):
+            found[int(index)] += count
+    return list(found.items())
+
+
+def list_active_channels(tx: Tx, numbers: Iterable[int], begin: Moment, end: Moment) -> list[int]:
+    """Those of the channels with a delivery created in a period."""
+    period = {"begin": begin, "until": end}
+    return [each for each in numbers if tx.fetch_raw(IS_ACTIVE, {"channel": each, **period})]
+
+
+def list_latest(
+    tx: Tx, states: Collection[DeliveryState], limit: int, number: int | None = None
+) -> list[DeliveryEvent]:
+    """The newest changes first; of one channel, or of all."""
+    numbers = [number]
+    if number is None:
+        numbers = [row.number for row in tx.rows(sa.select(schema.channel.c.number))]
+    newest_first = (_table.c.changed_at.desc(), _table.c.seq.desc())
+    events: list[DeliveryEvent] = []
+    for each in numbers:  # one by one, since only the changes of a channel have an index
+        statement = sa.select(*EVENT_COLUMNS).where(
+            _table.c.channel_number == each, _table.c.state.in_(states)
+        )
+        rows = tx.rows(statement.order_by(*newest_first).limit(limit))
+        events += [to_event(row) for row in rows]
+    return sorted(events, key=lambda event: (-event.changed_at, -event.seq))[:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryDetail:
+    """A delivery with its attempts, and with its record while that is kept."""
+
+    event: DeliveryEvent
+    ts: Moment
+    body: str | None
+    attempt_log: str | None
+    cause: int | None
+
+
+_DETAIL = [*EVENT_COLUMNS, *(_table.c[each] for each in ("ts", "body", "attempt_log", "cause"))]
+
+
+def get_detail(tx: Tx, number: int, seq: int) -> DeliveryDetail | None:
+    statement = sa.select(*_DETAIL).where(_table.c.channel_number == number, _table.c.seq == seq)
+    row = tx.row(statement)
+    return _to_detail(tuple(row)) if row else None
+
+
+def list_of_arrival(tx: Tx, numbers: Collection[int], seq: int) -> dict[int, DeliveryDetail]:
+    """The deliveries of a record through some channels, by channel."""
+    values = {"numbers": array_param(tx, numbers), "seq": seq}
+    return {row[0]: _to_detail(row) for row in tx.fetch_raw(LIST_OF_ARRIVAL, values)}
+
+
+def _to_detail(row: tuple[Any, ...]) -> DeliveryDetail:
+    event = DeliveryEvent(*row[: len(EVENT_COLUMNS)])
+    return DeliveryDetail(
+        replace(event, state=DeliveryState(event.state)), *row[len(EVENT_COLUMNS) :]
+    )
+
+
+def list_present(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
+    """Those of the deliveries that exist."""
+    values = {"channel": number, "seqs": array_param(tx, seqs)}
+    return {row[0] for row in tx.fetch_raw(LIST_PRESENT, values)}
+
+
+def list_leased(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
+    """Those of the deliveries that are in flight."""
+    values = {"channel": number, "seqs": array_param(tx, seqs)}
+    return {row[0] for row in tx.fetch_raw(LIST_LEASED, values)}
+
+
+def list_device_ids(tx: Tx, number: int, seqs: Collection[int]) -> dict[int, str]:
+    """The ids of the devices of deliveries, as far as these exist."""
+    values = {"channel": number, "seqs": array_param(tx, seqs)}
+    return dict(tx.fetch_raw(LIST_DEVICE_IDS, values))
+
+
+def list_caused(tx: Tx, seq: int, limit: int) -> list[DeliveryDetail]:
+    """The deliveries of notifications that an arrival caused."""
+    statement = sa.select(*_DETAIL).where(_table.c.cause == seq, _table.c.cause.is_not(None))
+    order = (_table.c.channel_number, _table.c.seq)
+    return [_to_detail(tuple(row)) for row in tx.rows(statement.order_by(*order).limit(limit))]
+
+
+def get(tx: Tx, number: int, seq: int) -> DeliveryEvent | None:
+    row = tx.row(
+        sa.select(*EVENT_COLUMNS).where(_table.c.channel_number == number, _table.c.seq == seq)
+    )
+    return to_event(row) if row else None

@@ -1,0 +1,142 @@
+"""Many rows in one statement, on either engine.
+
+A statement per row would cost a round trip on PostgreSQL and, on SQLite, hand the interpreter lock
+back and forth for every row while the event loop wants it too.
+"""
+
+import functools
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.errors import Unavailable
+from longwire.store import schema, slots
+from longwire.store.database import Tx
+from longwire.store.engines.binary_arrays import encode_array
+
+# Not every size, so that prepared statements serve again and again; but never far from the next.
+_SIZES = (
+    *range(1, 16),
+    *range(16, 64, 4),
+    *range(64, 128, 8),
+    *range(128, 512, 32),
+    *range(512, 1025, 64),
+)
+_SIZE_MAX = _SIZES[-1]
+# Of a table, in a clause about conflicts.
+KEY = "{key}"
+
+
+def insert_many(
+    tx: Tx,
+    table: sa.Table,
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[Any, ...]],
+    then: str = "",
+    *,
+    is_repeatable: bool = False,
+) -> int:
+    """Insert rows of plain values (no type is converted); how many were inserted or changed.
+
+    `{key}` in `then` stands for the columns of the key. Where there are slots, rows get theirs.
+
+    `is_repeatable` says that repeating a row changes nothing, because of `then`; a statement may
+    then be padded with its last row: one that is a little too long costs less than several.
+    """
+    if not rows:
+        return 0
+    if tx.is_postgres:
+        is_slotted = tx.slots > 1 and _has_slot(table)
+        stored = (*columns, "slot") if is_slotted else columns
+        sql, types = _unnested(table, stored, then, tx.connection.dialect)
+        arrays = list(map(encode_array, types, zip(*rows, strict=True)))
+        if is_slotted:
+            arrays.append(encode_array("SMALLINT", _list_slots(tx, table, columns, rows)))
+        return tx.insert_raw(sql, arrays)
+    changed = 0
+    start = 0
+    while start < len(rows):
+        left = len(rows) - start
+        if is_repeatable:
+            size = _SIZE_MAX if left >= _SIZE_MAX else _SIZES[bisect_left(_SIZES, left)]
+        else:
+            size = _SIZES[bisect_right(_SIZES, left) - 1]
+        some = rows[start : start + size]
+        flat = list(chain.from_iterable(some))
+        if len(some) < size:
+            flat += list(some[-1]) * (size - len(some))
+        changed += tx.driver.execute(_listed(table, columns, size, then), flat).rowcount
+        start += size
+    return changed
+
+
+def insert_new(
+    tx: Tx, table: sa.Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Insert rows under sequence numbers that were just taken; none is ever dropped silently.
+
+    Should another process have used one of the numbers, everything is rolled back. PostgreSQL
+    retries, and a retry takes other numbers.
+    """
+    if tx.is_postgres:
+        insert_many(tx, table, columns, rows)
+        return
+    stored = insert_many(tx, table, columns, rows, "on conflict do nothing", is_repeatable=True)
+    if stored != len(rows):
+        raise Unavailable(f"A sequence number of {table.name} is in use; nothing was changed.")
+
+
+def _list_slots(
+    tx: Tx, table: sa.Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> list[int]:
+    """The slot of each row."""
+    found_by = table.info[schema.SLOT_BY]
+    if found_by == schema.TRANSACTION:
+        return [tx.slot] * len(rows)
+    index = columns.index(found_by)
+    if found_by == "device_id":
+        return [slots.get_slot_by_id(tx, row[index]) for row in rows]
+    return [slots.get_slot_by_number(tx, row[index]) for row in rows]
+
+
+@functools.cache
+def _listed(table: sa.Table, columns: tuple[str, ...], size: int, then: str) -> str:
+    row = f"({', '.join('?' * len(columns))})"
+    names, values = ", ".join(columns), ", ".join([row] * size)
+    then = then.replace(KEY, _list_key(table))
+    # What fails fails the work, and with it all that it did. Else SQLite would copy each page that
+    # it changes, in case that it had to undo this statement alone.
+    return f"insert or fail into {table.name} ({names}) values {values} {then}"
+
+
+@functools.cache
+def _unnested(
+    table: sa.Table, columns: tuple[str, ...], then: str, dialect: sa.Dialect
+) -> tuple[str, tuple[str, ...]]:
+    """The statement, and the types of its parameters, which are arrays."""
+    types = tuple(_get_type(table, name, dialect) for name in columns)
+    then = then.replace(KEY, _list_key(table, has_slot=_has_slot(table)))
+    if _has_slot(table) and "do nothing" in then:
+        # Citus counts the rows that it was given, unless it is asked for those that are new.
+        then += " returning slot"
+    arrays = ", ".join(f"${number}::{each}[]" for number, each in enumerate(types, 1))
+    sql = f"insert into {table.name} ({', '.join(columns)}) select * from unnest({arrays}) {then}"
+    return sql, types
+
+
+def _list_key(table: sa.Table, *, has_slot: bool = False) -> str:
+    columns = [column.name for column in table.primary_key.columns]
+    return f"({', '.join([*columns, 'slot'] if has_slot else columns)})"
+
+
+def _get_type(table: sa.Table, name: str, dialect: sa.Dialect) -> str:
+    if name not in table.c:  # the slot, which the tables of PostgreSQL alone have
+        return "SMALLINT"
+    return table.c[name].type.compile(dialect).partition(" COLLATE")[0]
+
+
+def _has_slot(table: sa.Table) -> bool:
+    return schema.SLOT_BY in table.info and "slot" not in table.c

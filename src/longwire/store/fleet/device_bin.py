@@ -1,0 +1,158 @@
+"""The bin: devices that a job has deleted, until they are restored or erased.
+
+A device in the bin has no row among the devices, so that it is unreachable by anything that looks
+for it there, and so are its records. Its rows are kept as they were; its number, by which its
+records are found, is never used by another.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.model import Device
+from longwire.store import schema, slots
+from longwire.store.database import DialectSql, Tx
+from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array, in_unlocked
+from longwire.store.fleet import device_stays, devices, unknown_devices
+
+_table = schema.binned_device
+_device = schema.device
+
+_OF_JOB = """
+    select number
+    from binned_device
+    where job_id = :job
+    limit :most
+"""
+_OF_GROUP = """
+    select number
+    from binned_device
+    where group_id = :home
+    limit :most
+"""
+TAKE_OF_JOB = dialect_sql(
+    """
+delete from binned_device
+where number {some}
+returning number
+""",
+    some=in_unlocked(DialectSql(_OF_JOB, _OF_JOB)),
+)
+TAKE_OF_GROUP = dialect_sql(
+    """
+delete from binned_device
+where number {some}
+returning number
+""",
+    some=in_unlocked(DialectSql(_OF_GROUP, _OF_GROUP)),
+)
+DELETE = dialect_sql(
+    """
+delete from binned_device
+where id {listed}
+""",
+    listed=in_array("ids"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedDevice:
+    """A deleted device; what its uniqueness depends on, and its rows."""
+
+    number: int
+    id: str
+    group_id: str
+    type: str
+    network: str
+    original_key: str
+    snapshot: dict[str, dict[str, Any]]
+
+
+def insert(tx: Tx, binned: Sequence[Device], job_id: str) -> None:
+    """Put devices of one group, which are locked, into the bin."""
+    numbers = [device.number for device in binned]
+    snapshots: dict[int, dict[str, Any]] = {
+        row.number: {_device.name: dict(row._mapping)}
+        for row in tx.rows(sa.select(_device).where(_device.c.number.in_(numbers)))
+    }
+    for table in devices.DEVICE_TABLES:
+        statement = sa.select(table).where(table.c.device_number.in_(numbers))
+        for row in tx.rows(statement):
+            snapshots[row.device_number][table.name] = dict(row._mapping)
+        tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
+    insert_many(
+        tx,
+        _table,
+        ("number", "id", "group_id", "job_id", "snapshot"),
+        [
+            (
+                device.number,
+                device.id,
+                schema.group_number(device.group_id),
+                job_id,
+                json.dumps(snapshots[device.number]),
+            )
+            for device in binned
+        ],
+    )
+    # These are not restored: nobody knows whether the downlinks still apply.
+    devices.delete_dependents(tx, numbers)
+    tx.execute(sa.delete(_device).where(_device.c.number.in_(numbers)))
+    devices.adjust_count(tx, binned[0].group_id, -len(binned))
+    tx.touched_devices.update(numbers)
+
+
+def lock_many(tx: Tx, device_ids: Sequence[str]) -> dict[str, BinnedDevice]:
+    """Those of the devices that are in the bin, by id; nobody erases them meanwhile."""
+    statement = sa.select(_table).where(_table.c.id.in_(device_ids)).order_by(_table.c.number)
+    return {row.id: _binned(row) for row in tx.rows(statement.with_for_update())}
+
+
+def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
+    """Restore devices of one group whose original ids are free; returns their ids."""
+    rows = [{**each.snapshot[_device.name], "joined_at": tx.now} for each in restored]
+    slots.insert(tx, _device, rows)
+    for table in devices.DEVICE_TABLES:
+        rows = [each.snapshot[table.name] for each in restored if table.name in each.snapshot]
+        if rows:
+            slots.insert(tx, table, rows)
+    ids = [each.id for each in restored]
+    tx.execute_raw(DELETE, {"ids": array_param(tx, ids)})
+    unknown_devices.delete_of_devices(tx, [each.number for each in restored])
+    devices.adjust_count(tx, restored[0].group_id, len(restored))
+    tx.touched_devices.update(each.number for each in restored)
+    return ids
+
+
+def erase_some_of_job(tx: Tx, job_id: str, most: int) -> int:
+    """Erase some of the devices that a job has deleted, with their records; how many."""
+    return _erase(tx, tx.fetch_raw(TAKE_OF_JOB, {"job": job_id, "most": most}))
+
+
+def erase_some_of_group(tx: Tx, group_id: str, most: int) -> int:
+    """Erase some devices of a group that is deleted; how many."""
+    home = schema.group_number(group_id)
+    return _erase(tx, tx.fetch_raw(TAKE_OF_GROUP, {"home": home, "most": most}))
+
+
+def _erase(tx: Tx, taken: Collection[tuple[Any, ...]]) -> int:
+    device_stays.erase_all_stays(tx, [number for (number,) in taken])
+    return len(taken)
+
+
+def _binned(row: sa.Row[Any]) -> BinnedDevice:
+    snapshot = json.loads(row.snapshot)
+    device = snapshot[_device.name]
+    return BinnedDevice(
+        row.number,
+        row.id,
+        row.group_id,
+        device["type"],
+        device["network"],
+        device["original_key"],
+        snapshot,
+    )

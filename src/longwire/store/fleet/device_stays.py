@@ -1,0 +1,94 @@
+"""The stays of a device: the groups it is or was in. Records belong to the stay they arrived in."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.model import Device, Stay
+from longwire.store import schema, slots
+from longwire.store.database import DialectSql, Tx
+from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.dialects import by_slot
+from longwire.store.fleet import device_reports
+from longwire.store.fleet.reporting_devices import ReportingDevice
+
+_table = schema.device
+_stay = schema.device_stay
+
+# In one slot, so that Citus passes it on to one shard as it is, with the list.
+TAKE_STAYS = by_slot(
+    DialectSql(
+        """
+delete from device_stay
+where (device_number, stay) in (
+    select json_extract(value, '$[0]'), json_extract(value, '$[1]')
+    from json_each(:stays)
+)
+returning device_number, stay, group_id
+""",
+        """
+delete from device_stay s
+using unnest(cast(:devices as bigint[]), cast(:stays as integer[])) gone (device_number, stay)
+where s.device_number = gone.device_number
+    and s.stay = gone.stay
+    and s.slot = :slot
+returning s.device_number, s.stay, s.group_id
+""",
+    )
+)
+
+
+def begin_new_stay(tx: Tx, device: ReportingDevice) -> None:
+    """Start a new stay in the same group, so that the records of the last one can be erased."""
+    tx.execute(
+        sa.update(_table).where(_table.c.number == device.number).values(stay=device.stay + 1)
+    )
+    begin_stays(tx, [device], device.group_id)
+
+
+def list_stays(tx: Tx, device: ReportingDevice | Device) -> list[Stay]:
+    """The groups a device is or was in, as far as there may be records of that time."""
+    statement = sa.select(_stay).where(_stay.c.device_number == device.number)
+    return [Stay(row.stay, row.group_id) for row in tx.rows(statement.order_by(_stay.c.stay))]
+
+
+def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
+    """Hide the records of some stays at once; maintenance deletes them."""
+    tx.touched_devices.update(device_number for device_number, _ in gone)
+    if tx.is_postgres:
+        taken = _take_by_slot(tx, gone)
+    else:
+        taken = tx.fetch_raw(TAKE_STAYS, {"stays": json.dumps(gone)})
+    insert_many(tx, schema.erasure, ("device_number", "stay", "group_id"), taken)
+
+
+def _take_by_slot(tx: Tx, gone: Sequence[tuple[int, int]]) -> list[tuple[Any, ...]]:
+    parts: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for device_number, stay in gone:
+        parts[slots.get_slot_by_number(tx, device_number)].append((device_number, stay))
+    taken = []
+    for slot, some in sorted(parts.items()):
+        devices, stays = map(list, zip(*some, strict=True))
+        taken += tx.fetch_raw(TAKE_STAYS, {"slot": slot, "devices": devices, "stays": stays})
+    return taken
+
+
+def erase_all_stays(tx: Tx, numbers: Sequence[int]) -> None:
+    """The same for all stays of some devices."""
+    statement = sa.select(_stay.c.device_number, _stay.c.stay)
+    stays = tx.rows(statement.where(_stay.c.device_number.in_(numbers)))
+    erase_stays(tx, [(row.device_number, row.stay) for row in stays])
+
+
+def begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: str) -> None:
+    tx.touched_devices.update(device.number for device in devices)
+    device_reports.delete(tx, [device.number for device in devices])
+    insert_many(
+        tx,
+        _stay,
+        ("device_number", "stay", "group_id"),
+        [(device.number, device.stay + 1, schema.group_number(group_id)) for device in devices],
+    )

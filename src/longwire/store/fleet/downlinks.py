@@ -1,0 +1,447 @@
+"""Downlinks, their states, and the network links that take them.
+
+A downlink is locked before it is changed: a network may report its outcome at the moment at which
+it expires or somebody cancels it.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Downlink, DownlinkState, Page, PageRequest
+from longwire.records import DataRecord, parse_data_record
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.delivery.delivery_states import DeliveryState
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array, on_postgres
+from longwire.store.paging import page
+
+_table = schema.downlink
+_device = schema.device
+_link = schema.network_link
+_NAMES = tuple(field.name for field in fields(Downlink))
+_COLUMNS = [_table.c[name] for name in _NAMES]
+_SELECT = sa.select(*_COLUMNS)
+
+LIST_EXPIRIES = """
+select expires_at
+from downlink
+where device_number = :number
+    and expires_at >= :begin
+    and expires_at < :end_at
+"""
+
+HAS_EXPIRED = """
+select 1
+from downlink
+where state = 'queued'
+    and expires_at <= :now
+limit 1
+"""
+
+HAS_QUEUED_OR_ANSWERED = """
+select 1
+from downlink w
+join device d on d.number = w.device_number
+where d.id = :device
+    and (w.state = 'queued' or w.reference = :reference)
+limit 1
+"""
+
+HAS_REFERENCE = """
+select 1
+from downlink
+where device_number = :number
+    and (id = :reference or reference = :reference)
+limit 1
+"""
+
+HAS_ANSWERED = """
+select 1
+from downlink
+where device_number = :number
+    and reference is not null
+limit 1
+"""
+
+HAS_UNACKNOWLEDGED = """
+select 1
+from downlink
+where device_number = :number
+    and state = 'sent'
+    and is_confirmed
+    and created_at <= :at
+    and expires_at > :at
+limit 1
+"""
+
+LIST_DATA_BETWEEN = """
+select body
+from record_data
+where device_number = :number
+    and stay = :stay
+    and ts > :after
+    and ts <= :until
+order by ts desc
+limit :most
+"""
+
+IS_IN_FLIGHT = f"""
+select 1
+from downlink w
+join delivery d
+    on d.seq = w.seq
+    and d.channel_number = :channel
+    and d.state = {DeliveryState.LEASED:d}
+where w.device_number = :number
+    and w.state = 'queued'
+limit 1
+"""
+
+_LOCK = on_postgres("""
+order by id
+for update""")
+
+LOCK_MANY = dialect_sql(
+    f"""
+select {", ".join(_NAMES)}
+from downlink
+where id {{listed}}{{lock}}
+""",
+    listed=in_array("ids"),
+    lock=_LOCK,
+)
+
+LOCK_BY_DELIVERIES = dialect_sql(
+    f"""
+select {", ".join(_NAMES)}
+from downlink
+where device_number {{devices}}
+    and seq {{deliveries}}{{lock}}
+""",
+    devices=in_array("numbers"),
+    deliveries=in_array("seqs"),
+    lock=_LOCK,
+)
+
+UPDATE_STATES = dialect_sql(
+    """
+update downlink
+set state = :state,
+    detail = :detail,
+    reference = :reference,
+    updated_at = :now
+where id {listed}
+""",
+    listed=in_array("ids"),
+)
+
+GET_LINK = """
+select l.url, l.sealed_key, l.updated_at
+from network_link l
+join device d on d.number = l.device_number
+where d.id = :device
+"""
+
+SAVE_LINK = """
+insert into network_link (device_number, url, sealed_key, updated_at)
+values (:number, :url, :key, :now)
+on conflict (device_number) do update
+set url = excluded.url,
+    sealed_key = excluded.sealed_key,
+    updated_at = excluded.updated_at
+"""
+
+DELETE_LINK = """
+delete from network_link
+where url = :url
+    and device_number = (select number from device where id = :device)
+"""
+
+ENDED = ("sent", "acknowledged", "failed", "expired", "cancelled")
+
+
+def insert(tx: Tx, downlink: Downlink) -> None:
+    tx.execute(sa.insert(_table), {name: getattr(downlink, name) for name in _NAMES})
+
+
+def list_page(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[Downlink]:
+    """The downlinks of a device that a group requested, newest first."""
+    statement = _SELECT.where(_table.c.device_number == number, _table.c.group_id == group_id)
+    key = [_table.c.created_at, _table.c.id]
+    return page(tx, statement, key, request, _downlink, ascending=False)
+
+
+def count_queued(tx: Tx, number: int, group_id: str) -> int:
+    """How many downlinks that a group requested are queued for a device."""
+    statement = sa.select(sa.func.count()).where(
+        _table.c.device_number == number,
+        _table.c.group_id == group_id,
+        _table.c.state == "queued",
+    )
+    return int(tx.rows(statement)[0][0])
+
+
+def list_expiries(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment]:
+    """The expiries of downlinks of a device in a period."""
+    values = {"number": number, "begin": begin, "end_at": end}
+    return {row[0] for row in tx.fetch_raw(LIST_EXPIRIES, values)}
+
+
+# --- locked for a change ---
+
+
+def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
+    return _one(tx, number, _table.c.id == downlink_id)
+
+
+def lock_many(tx: Tx, downlink_ids: Collection[str]) -> dict[str, Downlink]:
+    """Downlinks of any device, by their ids."""
+    rows = tx.fetch_raw(LOCK_MANY, {"ids": array_param(tx, downlink_ids)})
+    return {each.id: each for each in map(_from_raw, rows)}
+
+
+def lock_by_deliveries(
+    tx: Tx, deliveries: Collection[tuple[int, int]]
+) -> dict[tuple[int, int], Downlink]:
+    """The downlinks that deliveries send, by device number and sequence number."""
+    if not deliveries:
+        return {}
+    values = {
+        "numbers": array_param(tx, {number for number, _ in deliveries}),
+        "seqs": array_param(tx, {seq for _, seq in deliveries}),
+    }
+    found = map(_from_raw, tx.fetch_raw(LOCK_BY_DELIVERIES, values))
+    return {(each.device_number, each.seq): each for each in found if each.seq is not None}
+
+
+def get_by_reference(tx: Tx, number: int, name: str) -> Downlink | None:
+    """The downlink of an id of ours or of the network's."""
+    return _one(tx, number, sa.or_(_table.c.id == name, _table.c.reference == name))
+
+
+def _one(tx: Tx, number: int, condition: sa.ColumnElement[bool]) -> Downlink | None:
+    row = tx.row(_SELECT.where(_table.c.device_number == number, condition).with_for_update())
+    return _downlink(row) if row else None
+
+
+def lock_queued_or_answered(tx: Tx, number: int, reference: str) -> list[Downlink]:
+    """What is queued for a device, and what was sent in response to this uplink; oldest first.
+
+    A concurrent request for the same uplink waits here, and finds it answered.
+    """
+    statement = (
+        _SELECT.where(
+            _table.c.device_number == number,
+            sa.or_(_table.c.state == "queued", _table.c.reference == reference),
+        )
+        .order_by(_table.c.created_at, _table.c.id)
+        .with_for_update()
+    )
+    return [_downlink(row) for row in tx.rows(statement)]
+
+
+def lock_answered(tx: Tx, number: int, most: int) -> list[Downlink]:
+    """What a device was last sent in response to its uplinks, newest first."""
+    statement = (
+        _SELECT.where(_table.c.device_number == number, _table.c.reference.is_not(None))
+        .order_by(_table.c.created_at.desc(), _table.c.id.desc())
+        .limit(most)
+        .with_for_update()
+    )
+    return [_downlink(row) for row in tx.rows(statement)]
+
+
+def lock_unacknowledged(tx: Tx, number: int, at: Moment) -> list[Downlink]:
+    """Up to two of the confirmed downlinks that a device may acknowledge at a moment."""
+    statement = (
+        _SELECT.where(
+            _table.c.device_number == number,
+            _table.c.state == "sent",
+            _table.c.is_confirmed,
+            _table.c.created_at <= at,
+            _table.c.expires_at > at,
+        )
+        .order_by(_table.c.created_at, _table.c.id)
+        .limit(2)
+        .with_for_update()
+    )
+    return [_downlink(row) for row in tx.rows(statement)]
+
+
+def lock_open(tx: Tx, number: int, most: int) -> list[Downlink]:
+    """Downlinks of a device that are queued, or that it has yet to acknowledge; oldest first."""
+    is_awaited = sa.and_(
+        _table.c.state == "sent", _table.c.is_confirmed, _table.c.expires_at > tx.now
+    )
+    statement = (
+        _SELECT.where(
+            _table.c.device_number == number, sa.or_(_table.c.state == "queued", is_awaited)
+        )
+        .order_by(_table.c.created_at, _table.c.id)
+        .limit(most)
+        .with_for_update()
+    )
+    return [_downlink(row) for row in tx.rows(statement)]
+
+
+class ExpiredDownlink(msgspec.Struct, frozen=True):
+    """A downlink that expired before it was sent."""
+
+    downlink_id: str
+    device_id: str
+    network: str
+
+
+def list_expired(tx: Tx, most: int) -> list[ExpiredDownlink]:
+    """Expired downlinks, not locked: their devices are locked first."""
+    statement = (
+        sa.select(_table.c.id, _device.c.id, _device.c.network)
+        .join(_device, _device.c.number == _table.c.device_number)
+        .where(_table.c.state == "queued", _table.c.expires_at <= tx.now)
+        .order_by(_table.c.expires_at, _table.c.id)
+        .limit(most)
+    )
+    return [ExpiredDownlink(*tuple(row)) for row in tx.rows(statement)]
+
+
+def has_expired(tx: Tx) -> bool:
+    return bool(tx.fetch_raw(HAS_EXPIRED, {"now": tx.now}))
+
+
+def update_states(tx: Tx, changed: Iterable[Downlink]) -> None:
+    """Update the states, with one statement for all that are alike."""
+    alike: dict[tuple[DownlinkState, str | None, str | None], list[str]] = defaultdict(list)
+    for each in changed:
+        alike[each.state, each.detail, each.reference].append(each.id)
+    for (state, detail, reference), ids in alike.items():
+        values = {"state": state, "detail": detail, "reference": reference, "now": tx.now}
+        tx.execute_raw(UPDATE_STATES, {**values, "ids": array_param(tx, ids)})
+
+
+# --- checks without a lock ---
+
+
+def has_queued_or_answered(tx: Tx, device_id: str, reference: str) -> bool:
+    """Whether anything is queued for a device, or was sent in response to this uplink."""
+    values = {"device": device_id, "reference": reference}
+    return bool(tx.fetch_raw(HAS_QUEUED_OR_ANSWERED, values))
+
+
+def has_reference(tx: Tx, number: int, names: Sequence[str]) -> bool:
+    """Whether any of these is the id or reference of a downlink of a device."""
+    return any(tx.fetch_raw(HAS_REFERENCE, {"number": number, "reference": each}) for each in names)
+
+
+def has_answered(tx: Tx, number: int) -> bool:
+    """Whether any uplink of a device was answered with a downlink."""
+    return bool(tx.fetch_raw(HAS_ANSWERED, {"number": number}))
+
+
+def has_unacknowledged(tx: Tx, number: int, at: Moment) -> bool:
+    """Whether a device may acknowledge a confirmed downlink at a moment."""
+    return bool(tx.fetch_raw(HAS_UNACKNOWLEDGED, {"number": number, "at": at}))
+
+
+def list_data_between(
+    tx: Tx, number: int, stay: int, after: Moment, until: Moment, most: int
+) -> list[DataRecord]:
+    """The last data records of a device after one moment and up to another."""
+    values = {"number": number, "stay": stay, "after": after, "until": until, "most": most}
+    return [parse_data_record(row[0]) for row in tx.fetch_raw(LIST_DATA_BETWEEN, values)]
+
+
+def is_in_flight(tx: Tx, number: int, channel_number: int) -> bool:
+    """Whether a downlink of this device is being sent to its network."""
+    return bool(tx.fetch_raw(IS_IN_FLIGHT, {"number": number, "channel": channel_number}))
+
+
+class PendingDownlink(msgspec.Struct, frozen=True):
+    """A downlink with what is needed to send it to its network."""
+
+    downlink: Downlink
+    original_id: str
+    is_at_home: bool  # whether its device is still in the group that asked for it
+    url: str | None
+    sealed_key: str | None
+
+
+def get_pending(tx: Tx, device_id: str, downlink_id: str) -> PendingDownlink | None:
+    statement = (
+        sa.select(
+            *_COLUMNS,
+            _device.c.original_id,
+            (_device.c.group_id == _table.c.group_id).label("is_at_home"),
+            _link.c.url,
+            _link.c.sealed_key,
+        )
+        .join(_device, _device.c.number == _table.c.device_number)
+        .outerjoin(_link, _link.c.device_number == _table.c.device_number)
+        .where(_table.c.id == downlink_id, _device.c.id == device_id)
+    )
+    row = tx.row(statement)
+    if row is None:
+        return None
+    return PendingDownlink(_downlink(row), row.original_id, row.is_at_home, row.url, row.sealed_key)
+
+
+# --- links ---
+
+
+class NetworkLink(msgspec.Struct, frozen=True):
+    """Where a network accepts downlinks to a device."""
+
+    url: str
+    sealed_key: str
+    updated_at: Moment = 0
+
+
+def get_link(tx: Tx, device_id: str) -> NetworkLink | None:
+    rows = tx.fetch_raw(GET_LINK, {"device": device_id})
+    return NetworkLink(*rows[0]) if rows else None
+
+
+def save_link(tx: Tx, number: int, link: NetworkLink) -> None:
+    values = {"number": number, "url": link.url, "key": link.sealed_key, "now": tx.now}
+    tx.execute_raw(SAVE_LINK, values)
+
+
+def delete_link(tx: Tx, device_id: str, url: str) -> None:
+    """Stop sending downlinks of a device there."""
+    tx.execute_raw(DELETE_LINK, {"url": url, "device": device_id})
+
+
+def delete_links(tx: Tx, number: int) -> None:
+    """Wait for the next link of a network."""
+    tx.execute(sa.delete(_link).where(_link.c.device_number == number))
+
+
+# --- retention ---
+
+
+def prune(tx: Tx, before: Moment, most: int) -> int:
+    """Delete what ended before a moment; how many."""
+    some = (
+        sa.select(_table.c.id)
+        .where(_table.c.state.in_(ENDED), _table.c.expires_at < before)
+        .where(_table.c.updated_at < before)
+        .limit(most)
+    )
+    return tx.execute(sa.delete(_table).where(_table.c.id.in_(some)))
+
+
+def _downlink(row: sa.Row[Any]) -> Downlink:
+    return Downlink(**{name: row._mapping[name] for name in _NAMES})
+
+
+def _from_raw(row: tuple[Any, ...]) -> Downlink:
+    """The same of a row of the driver, which knows no types of ours."""
+    values = dict(zip(_NAMES, row, strict=True))
+    values["group_id"] = str(values["group_id"])
+    values["is_confirmed"] = bool(values["is_confirmed"])
+    return Downlink(**values)

@@ -1,0 +1,313 @@
+"""Unknown devices: ids in messages that no device has which the sender may report for.
+
+There is a row for each id, with its last message, sealed. Each group has so many at most, and so
+have all groups of one user together, whatever is sent.
+"""
+
+import enum
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Page, PageRequest, Scope
+from longwire.seal import UnsealError
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.identity.scopes import within
+from longwire.store.paging import page
+
+_table = schema.unknown_device
+_COLUMNS = (
+    *("group_id", "network", "original_key", "original_id", "quota_user_id"),
+    *("reason", "detail", "first_at", "last_at", "messages", "sealed"),
+)
+
+# What several processes have counted adds up.
+_ADD = f"""
+on conflict {KEY} do update
+set original_id = excluded.original_id,
+    reason = excluded.reason,
+    detail = excluded.detail,
+    last_at = excluded.last_at,
+    messages = unknown_device.messages + excluded.messages,
+    sealed = excluded.sealed
+"""
+
+LIST_QUOTA_USERS = dialect_sql(
+    """
+select id, quota_user_id
+from device_group
+where id {listed}
+    and deleted_at is null
+""",
+    listed=in_array("homes"),
+)
+
+# Of each reason, half of the rows are those that were seen last, and half those that were seen most
+# often: a flood of random ids replaces neither itself nor what reports again and again.
+DELETE_EXCESS_OF_GROUP = """
+delete from unknown_device
+where group_id = :home
+    and (network, original_key) in (
+        select network, original_key
+        from (
+            select
+                network,
+                original_key,
+                row_number() over (partition by reason order by last_at desc) as by_time,
+                row_number() over (
+                    partition by reason order by messages desc, last_at desc
+                ) as by_messages
+            from unknown_device
+            where group_id = :home
+        ) ranked
+        where by_time > :half
+            and by_messages > :half
+    )
+"""
+
+DELETE_EXCESS_OF_USER = """
+delete from unknown_device
+where (group_id, network, original_key) in (
+    select group_id, network, original_key
+    from unknown_device
+    where quota_user_id = :user
+    order by last_at desc
+    limit :most offset :kept
+)
+"""
+
+DELETE_OF_DEVICES = dialect_sql(
+    """
+delete from unknown_device
+where (network, original_key) in (
+    select network, original_key
+    from device
+    where number {listed}
+)
+""",
+    listed=in_array("numbers"),
+)
+
+# Written at the same moment as the device was created.
+DELETE_CREATED = """
+delete from unknown_device
+where last_at > :since
+    and reason = 'unknown'
+    and exists (
+        select 1
+        from device d
+        where d.network = unknown_device.network
+            and d.original_key = unknown_device.original_key
+    )
+"""
+
+DELETE_OLD = """
+delete from unknown_device
+where (group_id, network, original_key) in (
+    select group_id, network, original_key
+    from unknown_device
+    where last_at < :before
+    order by last_at
+    limit :most
+)
+"""
+
+COUNT_BY_REASON = """
+select reason, count(*)
+from (
+    select reason
+    from unknown_device
+    limit :most
+) u
+group by reason
+"""
+
+
+class UnknownReason(enum.StrEnum):
+    """Why a message with the token of a group became no record, or one without values."""
+
+    UNKNOWN = "unknown"  # there is no such device
+    MALFORMED = "malformed"  # no device can have such an id
+    OTHER_GROUP = "other_group"  # the token does not reach the group of the device
+    REJECTED = "rejected"  # the device is known, and the message invalid
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMessage:
+    """The last message about an unknown device."""
+
+    received_at: Moment
+    payload: str  # for people: truncated
+    content: bytes | None  # what becomes its records once there is the device; None if too large
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownDevice:
+    """An id in messages with the token of a group, which is none of its devices.
+
+    Or that of one of its devices, with messages that are invalid.
+    """
+
+    group_id: str
+    network: str  # empty for records that an app client has posted
+    original_key: str
+    original_id: str  # as it was sent last
+    reason: UnknownReason
+    detail: str | None
+    first_at: Moment
+    last_at: Moment
+    messages: int
+    kept: KeptMessage | None
+
+
+class _Content(msgspec.Struct, frozen=True, array_like=True):
+    """What is sealed."""
+
+    received_at: Moment
+    payload: str
+    content: bytes | None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Content).decode
+
+
+# --- write ---
+
+
+def list_quota_users(tx: Tx, group_ids: Collection[str]) -> dict[str, str]:
+    """Whose quota groups count for, by their ids; without those that are deleted."""
+    homes = [schema.group_number(each) for each in group_ids]
+    rows = tx.fetch_raw(LIST_QUOTA_USERS, {"homes": array_param(tx, homes)})
+    return {str(number): user_id for number, user_id in rows}
+
+
+def add(tx: Tx, found: Sequence[UnknownDevice], quota_users: Mapping[str, str]) -> None:
+    """Add what was seen to the rows of the same ids."""
+    rows = [_row(tx, each, quota_users[each.group_id]) for each in found]
+    insert_many(tx, _table, _COLUMNS, sorted(rows, key=lambda row: row[:3]), _ADD)
+
+
+def _row(tx: Tx, found: UnknownDevice, quota_user_id: str) -> tuple[Any, ...]:
+    home = schema.group_number(found.group_id)
+    sealed = None
+    if found.kept is not None:
+        content = _Content(found.kept.received_at, found.kept.payload, found.kept.content)
+        purpose = get_purpose(home, found.network, found.original_key)
+        sealed = tx.keyring.seal_bytes(_encode(content), purpose)
+    return (
+        *(home, found.network, found.original_key, found.original_id, quota_user_id),
+        *(found.reason.value, found.detail, found.first_at, found.last_at, found.messages, sealed),
+    )
+
+
+def get_purpose(group_number: int, network: str, original_key: str) -> str:
+    """What the message in a row is sealed for."""
+    return f"unknown_device|{group_number}|{network}|{original_key}"
+
+
+def delete_excess(
+    tx: Tx, quota_users: Mapping[str, str], *, per_reason_max: int, per_user_max: int
+) -> None:
+    """Delete what groups, and the users whose quotas they count for, have too many of."""
+    for group_id in sorted(quota_users):
+        values = {"home": schema.group_number(group_id), "half": per_reason_max // 2}
+        tx.execute_raw(DELETE_EXCESS_OF_GROUP, values)
+    for user_id in sorted(set(quota_users.values())):
+        tx.execute_raw(
+            DELETE_EXCESS_OF_USER, {"user": user_id, "kept": per_user_max, "most": per_user_max}
+        )
+
+
+def delete_of_devices(tx: Tx, numbers: Collection[int]) -> None:
+    """Delete the rows of ids that devices have: these were created, moved or are to be deleted."""
+    tx.execute_raw(DELETE_OF_DEVICES, {"numbers": array_param(tx, numbers)})
+
+
+def delete_created(tx: Tx, since: Moment) -> int:
+    """Delete those changed since a moment that have a device by now; how many."""
+    return tx.execute_raw(DELETE_CREATED, {"since": since})
+
+
+def prune(tx: Tx, before: Moment, limit: int) -> int:
+    """Delete some that were last seen before a moment; how many."""
+    return tx.execute_raw(DELETE_OLD, {"before": before, "most": limit})
+
+
+def delete(
+    tx: Tx, scope: Scope, *, network: str | None = None, original_key: str | None = None
+) -> int:
+    """Delete those of the groups in a scope, perhaps of one network or id only; how many."""
+    statement = sa.delete(_table).where(within(_table.c.group_id, scope))
+    if network is not None:
+        statement = statement.where(_table.c.network == network)
+    if original_key is not None:
+        statement = statement.where(_table.c.original_key == original_key)
+    return tx.execute(statement)
+
+
+# --- read ---
+
+
+def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[UnknownDevice]:
+    """The newest ids first; what changes with each message does not move them."""
+    key = [_table.c.first_at, _table.c.group_id, _table.c.network, _table.c.original_key]
+    statement = sa.select(_table).where(within(_table.c.group_id, scope))
+    return page(tx, statement, key, request, lambda row: _device(tx, row), ascending=False)
+
+
+def find_kept(
+    tx: Tx, group_ids: Collection[str], network: str, original_key: str
+) -> UnknownDevice | None:
+    """That of an id whose message came last, in some groups."""
+    row = tx.row(
+        sa.select(_table)
+        .where(
+            _table.c.group_id.in_(group_ids),
+            _table.c.network == network,
+            _table.c.original_key == original_key,
+        )
+        .order_by(_table.c.last_at.desc())
+        .limit(1)
+    )
+    return None if row is None else _device(tx, row)
+
+
+def count_by_reason(tx: Tx, most: int) -> Counter[UnknownReason]:
+    """All of the service, counted up to `most`."""
+    rows = tx.fetch_raw(COUNT_BY_REASON, {"most": most})
+    return Counter({UnknownReason(reason): count for reason, count in rows})
+
+
+def _device(tx: Tx, row: sa.Row[Any]) -> UnknownDevice:
+    return UnknownDevice(
+        row.group_id,
+        row.network,
+        row.original_key,
+        row.original_id,
+        UnknownReason(row.reason),
+        row.detail,
+        row.first_at,
+        row.last_at,
+        row.messages,
+        _unseal(tx, row),
+    )
+
+
+def _unseal(tx: Tx, row: sa.Row[Any]) -> KeptMessage | None:
+    if row.sealed is None:
+        return None
+    purpose = get_purpose(int(row.group_id), row.network, row.original_key)
+    try:
+        found = _decode(tx.keyring.unseal_bytes(bytes(row.sealed), purpose))
+    except UnsealError:
+        return None
+    return KeptMessage(found.received_at, found.payload, found.content)

@@ -1,0 +1,374 @@
+"""The audit log: one row for every change, in the transaction of the change."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Actor, AuditEntry, AuditFilter, Page, PageRequest, Scope
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.engines.bulk import insert_many
+from longwire.store.identity.scopes import reaches, within
+
+# What a row keeps of the fields before and after, in bytes of JSON.
+CHANGES_BYTES_MAX = 16 * 1024
+# A page reads no more rows than this, however few of them match.
+SCAN_BATCH = 500
+SCAN_MAX = 2_000
+CHUNK_MIN = 2
+_AT_MAX = 2**62
+
+_COLUMNS = (
+    "at",
+    "actor_kind",
+    "actor_id",
+    "action",
+    "object_id",
+    "object_name",
+    "group_id",
+    "address",
+    "request_id",
+    "detail",
+    "changes",
+    "issued_by",
+)
+_SELECTED = ", ".join(f"a.{name}" for name in ("id", *_COLUMNS))
+
+# By id, which is their order, so that no index by time is needed.
+PRUNE = """
+delete from audit
+where id in (
+    select id
+    from (
+        select id, at
+        from audit
+        order by id
+        limit :most
+    ) oldest
+    where at < :before
+)
+"""
+
+_NEWEST_OF_GROUP = """
+    where a.group_id = {group}
+        and a.at >= :begin
+        and (a.at, a.id) < (:at, :id)
+    order by a.at desc, a.id desc
+    limit {most}"""
+
+LIST_OF_GROUP = f"""
+select {_SELECTED}
+from audit a
+{_NEWEST_OF_GROUP.format(group=":home", most=":most")}
+"""
+
+# An object may have been in several groups: the last column says whether this one is meant.
+LIST_OF_OBJECT = f"""
+select {_SELECTED}, p.depth
+from audit a
+left join group_path p
+    on p.ancestor_id = :home
+    and p.group_id = a.group_id
+where a.object_id = :object
+    and a.at >= :begin
+    and (a.at, a.id) < (:at, :id)
+order by a.at desc, a.id desc
+limit :most
+"""
+
+# The newest row of each group of a tree, the newest of them first. Beyond `most` groups no other
+# group has one of the next `most` rows.
+LIST_NEWEST_OF_GROUPS = f"""
+select {_SELECTED}
+from (
+    select (
+        select a.id
+        from audit a
+        {_NEWEST_OF_GROUP.format(group="p.group_id", most="1")}
+    ) as id
+    from group_path p
+    where p.ancestor_id = :home
+) newest
+join audit a on a.id = newest.id
+order by a.at desc, a.id desc
+limit :most
+"""
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedText:
+    """A text with secrets: compared as it is, logged as it is shown."""
+
+    text: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedObject:
+    """What was changed: its id, its name, and its fields before and after.
+
+    Without fields before it was created, without fields after it was deleted.
+    """
+
+    id: str
+    name: str | None = None
+    before: Fields | None = None
+    after: Fields | None = None
+
+
+def log(
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    object_id: str,
+    *,
+    group_id: str | None = None,
+    detail: str = "",
+    name: str | None = None,
+    before: Fields | None = None,
+    after: Fields | None = None,
+) -> None:
+    """Log that `actor` did `action` to `object_id`. Never pass a secret unless it is masked."""
+    changed = AuditedObject(object_id, name, before, after)
+    log_many(tx, actor, action, [changed], group_id=group_id, detail=detail)
+
+
+def log_many(
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    objects: Iterable[AuditedObject],
+    *,
+    group_id: str | None = None,
+    detail: str = "",
+) -> None:
+    """The same for many objects of a group."""
+    group = None if group_id is None else schema.group_number(group_id)
+    insert_many(
+        tx,
+        schema.audit,
+        _COLUMNS,
+        [
+            (
+                tx.now,
+                actor.kind,
+                actor.id,
+                action,
+                each.id,
+                each.name,
+                group,
+                tx.origin.address,
+                tx.origin.request_id,
+                detail,
+                encode_changes(each.before, each.after),
+                tx.origin.issued_by,
+            )
+            for each in objects
+        ],
+    )
+
+
+def encode_changes(before: Fields | None, after: Fields | None) -> str | None:
+    """The fields that differ, as JSON; those that are too large are only named."""
+    names = list((before if after is None else after) or ())
+    if before is not None and after is not None:
+        names = [name for name in names if before.get(name) != after[name]]
+    sides = {side: fields for side, fields in (("before", before), ("after", after)) if fields}
+    shown = {
+        name: {side: _encode_value(fields.get(name)) for side, fields in sides.items()}
+        for name in names
+    }
+    sizes = {name: sum(map(len, values.values())) + 2 * len(name) for name, values in shown.items()}
+    omitted: list[str] = []
+    while sum(sizes.values()) > CHANGES_BYTES_MAX:
+        largest = max(sizes, key=lambda name: sizes[name])
+        del sizes[largest], shown[largest]
+        omitted.append(largest)
+    if not shown and not omitted:
+        return None
+    changes: dict[str, Any] = {
+        side: {name: msgspec.Raw(values[side]) for name, values in shown.items()} for side in sides
+    }
+    return _encode(changes | ({"omitted": sorted(omitted)} if omitted else {})).decode()
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _encode_value(value: Any) -> bytes:
+    return _encode(value.shown if isinstance(value, MaskedText) else value)
+
+
+# --- read ---
+
+
+def list_page(tx: Tx, scope: Scope, wanted: AuditFilter, request: PageRequest) -> Page[AuditEntry]:
+    """The entries of a group, perhaps with those of the groups below; newest first.
+
+    There may be more behind a page that is short, or empty: it ends where it has read enough.
+    """
+    if not reaches(scope, wanted.group_id):
+        return Page([])
+    end = _AT_MAX if wanted.end is None else wanted.end
+    after: tuple[int | str, ...] = request.after or (end, 0)
+    most = SCAN_BATCH if wanted.is_selective else min(request.limit + 1, SCAN_BATCH)
+    found: list[AuditEntry] = []
+    for _ in range(0, SCAN_MAX, most):
+        rows = _read_batch(tx, wanted, after, most)
+        for entry in rows:
+            if len(found) == request.limit:
+                return Page(found, after)
+            after = (entry.at, entry.id)
+            if _matches(entry, wanted):
+                found.append(entry)
+        if len(rows) < most:
+            return Page(found)
+    return Page(found, after)
+
+
+def find_key(tx: Tx, scope: Scope, entry_id: int) -> tuple[Moment, int] | None:
+    """The key of an entry in the order of the list."""
+    table = schema.audit
+    statement = sa.select(table.c.at).where(table.c.id == entry_id)
+    row = tx.row(statement.where(within(table.c.group_id, scope)))
+    return None if row is None else (row.at, entry_id)
+
+
+def _read_batch(
+    tx: Tx, wanted: AuditFilter, after: tuple[int | str, ...], most: int
+) -> list[AuditEntry]:
+    """The next rows, whoever made them; of an object also those of other groups, without id."""
+    at, last = after
+    values = {
+        "home": schema.group_number(wanted.group_id),
+        "begin": 0 if wanted.begin is None else wanted.begin,
+        "at": at,
+        "id": last,
+        "most": most,
+    }
+    if wanted.object_id is not None:
+        rows = tx.fetch_raw(LIST_OF_OBJECT, {**values, "object": wanted.object_id})
+        return [_entry(*row[:-1], depth=row[-1]) for row in rows]
+    if not wanted.subgroups:
+        return [_entry(*row) for row in tx.fetch_raw(LIST_OF_GROUP, values)]
+    newest = [_entry(*row) for row in tx.fetch_raw(LIST_NEWEST_OF_GROUPS, values)]
+    groups = [_walk_group(tx, each, values) for each in newest]
+    return list(islice(merge(*groups, key=_key, reverse=True), most))
+
+
+def _walk_group(tx: Tx, newest: AuditEntry, values: Mapping[str, Any]) -> Iterator[AuditEntry]:
+    """The entries of a group from its newest on, read as they are needed: at first few."""
+    yield newest
+    entry, most, found = newest, CHUNK_MIN, CHUNK_MIN
+    while found == most:
+        most = min(most * 4, SCAN_BATCH)
+        place = {"home": schema.group_number(entry.group_id or ""), "at": entry.at, "id": entry.id}
+        rows = tx.fetch_raw(LIST_OF_GROUP, {**values, **place, "most": most})
+        for row in rows:
+            entry = _entry(*row)
+            yield entry
+        found = len(rows)
+
+
+def _key(entry: AuditEntry) -> tuple[Moment, int]:
+    return entry.at, entry.id
+
+
+def _matches(entry: AuditEntry, wanted: AuditFilter) -> bool:
+    if wanted.object_id is not None and (
+        entry.depth is None or (entry.depth > 0 and not wanted.subgroups)
+    ):
+        return False
+    return (
+        wanted.actor_id in (None, entry.actor_id)
+        and wanted.action in (None, entry.action)
+        and wanted.request_id in (None, entry.request_id)
+    )
+
+
+def _entry(
+    id_: int,
+    at: Moment,
+    actor_kind: str,
+    actor_id: str,
+    action: str,
+    object_id: str,
+    object_name: str | None,
+    group_number: int | None,
+    address: str,
+    request_id: str,
+    detail: str,
+    changes: str | None,
+    issued_by: str | None,
+    *,
+    depth: int | None = None,
+) -> AuditEntry:
+    return AuditEntry(
+        id=id_,
+        at=at,
+        actor_kind=actor_kind,
+        actor_id=actor_id,
+        action=action,
+        object_id=object_id,
+        object_name=object_name,
+        group_id=None if group_number is None else str(group_number),
+        address=address,
+        request_id=request_id,
+        detail=detail,
+        changes=changes,
+        issued_by=issued_by,
+        depth=depth,
+    )
+
+
+def list_latest_of_object(
+    tx: Tx,
+    object_id: str,
+    actions: Collection[str],
+    excluded_details: Collection[str],
+    *,
+    since: Moment,
+    limit: int,
+) -> list[AuditEntry]:
+    """The newest entries of some actions on an object, in whatever group."""
+    table = schema.audit
+    statement = (
+        sa.select(table.c.id, *(table.c[name] for name in _COLUMNS))
+        .where(
+            table.c.object_id == object_id,
+            table.c.at >= since,
+            table.c.action.in_(actions),
+            table.c.detail.not_in(excluded_details),
+        )
+        .order_by(table.c.at.desc(), table.c.id.desc())
+        .limit(limit)
+    )
+    return [_entry(*tuple[Any, ...](row)) for row in tx.rows(statement)]
+
+
+def list_latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict[str, object]]:
+    """The newest rows first, for the operator."""
+    table = schema.audit
+    columns = [each for each in table.c if each.name not in ("object_name", "changes")]
+    statement = sa.select(*columns).order_by(table.c.id.desc()).limit(limit)
+    if group_id is not None:
+        statement = (
+            sa.select(*columns)
+            .where(table.c.group_id == group_id)
+            .order_by(table.c.at.desc(), table.c.id.desc())
+            .limit(limit)
+        )
+    return [dict(row._mapping) for row in tx.rows(statement)]
+
+
+def prune(tx: Tx, before: Moment, most: int) -> int:
+    """Delete some of the rows before a moment, the oldest first; how many."""
+    return tx.execute_raw(PRUNE, {"before": before, "most": most})

@@ -1,0 +1,587 @@
+"""Groups, the tree they form, and their members."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Actor, Group, Membership, Page, PageRequest, Scope, User
+from longwire.store import schema
+from longwire.store.cache.cache_epochs import bump_config_epoch
+from longwire.store.database import Tx
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.identity.scopes import belongs, reaches, topmost, within
+from longwire.store.identity.users import to_user
+from longwire.store.paging import page
+from longwire.store.search_text import search_text
+
+_table = schema.group
+_path = schema.group_path
+_member = schema.member
+
+# In the order of the fields of `Group`, so that a row becomes one without looking names up.
+_COLUMNS = [
+    _table.c[name]
+    for name in (
+        "id",
+        "owner_id",
+        "sealed_token",
+        "administrator_role_id",
+        "default_role_id",
+        "created_at",
+        "updated_at",
+        "created_by",
+        "updated_by",
+        "name",
+        "description",
+        "parent_id",
+        "tags",
+        "device_count",
+        "connector_count",
+        "notification_count",
+        "deletion_at",
+    )
+]
+# Statements built once, because building one takes longer than running it.
+_SELECT = sa.select(*_COLUMNS)
+_IS_GROUP = _table.c.id == sa.bindparam("group_id")
+_LOCK = sa.select(_table.c.id).where(_IS_GROUP).with_for_update(key_share=True)
+_SAVE = sa.update(_table).where(_IS_GROUP)
+_NAMES = [column.name for column in _COLUMNS]
+_TAGS = _NAMES.index("tags")
+_GROUP_IDS = [_NAMES.index("id"), _NAMES.index("parent_id")]
+_BY_ID = f"select {', '.join(_NAMES)} from {_table.name} where id = :group_id"
+LIST_SUBTREE_FROM = """
+select group_id
+from group_path
+where ancestor_id = :ancestor
+    and group_id >= :first
+order by group_id
+limit :most
+"""
+
+# These run for every caller and group whenever permissions have changed.
+GET_PATH = """
+select ancestor_id
+from group_path
+where group_id = :group_id
+order by depth
+"""
+LIST_PATHS = dialect_sql(
+    """
+select group_id, ancestor_id
+from group_path
+where group_id {listed}
+order by group_id, depth
+""",
+    listed=in_array("group_ids"),
+)
+WAS_MOVED_BELOW = """
+select 1
+from group_path top
+join group_path p
+    on p.group_id = top.group_id
+    and p.depth < top.depth
+join device_group g
+    on g.id = p.ancestor_id
+where top.ancestor_id = :ancestor
+    and top.group_id = :group_id
+    and g.moved_at > :since
+limit 1
+"""
+GET_ID_BY_TOKEN = """
+select id
+from device_group
+where token_digest = :digest
+"""
+GET_DEFAULT_ROLE_ID = """
+select default_role_id
+from device_group
+where id = :group_id
+"""
+LIST_MEMBERSHIPS = """
+select group_id, role_id
+from member
+where user_id = :user_id
+limit :most
+"""
+LIST_MEMBERSHIPS_IN = dialect_sql(
+    """
+select group_id, role_id
+from member
+where user_id = :user_id
+    and group_id {listed}
+""",
+    listed=in_array("group_ids"),
+)
+LIST_ROLE_IDS = """
+select distinct role_id
+from member
+where user_id = :user_id
+"""
+# SQLite takes tables in the order of a cross join. Otherwise it reads all groups of somebody for
+# each of their groups.
+LIST_ROLE_PAIRS = """
+select distinct below.role_id, above.role_id
+from member below
+cross join group_path path
+cross join member above
+where below.user_id = :user_id
+    and path.group_id = below.group_id
+    and path.depth > 0
+    and above.group_id = path.ancestor_id
+    and above.user_id = :user_id
+    and above.role_id <> below.role_id
+"""
+FIND_WITH_PERMISSIONS = dialect_sql(
+    """
+select below.group_id
+from member below
+where below.user_id = :user_id
+    and below.role_id {in_roles}
+    and (
+        select count(distinct held.permission_id)
+        from group_path path
+        cross join member above
+        cross join role_permission held
+        where path.group_id = below.group_id
+            and above.group_id = path.ancestor_id
+            and above.user_id = :user_id
+            and held.role_id = above.role_id
+            and held.permission_id {in_permissions}
+    ) = :permission_count
+limit 1
+""",
+    in_roles=in_array("role_ids"),
+    in_permissions=in_array("permissions"),
+)
+
+
+def get(tx: Tx, scope: Scope, group_id: str) -> Group | None:
+    if not reaches(scope, group_id):
+        return None
+    rows = tx.fetch_raw(_BY_ID, {"group_id": schema.group_number(group_id)})
+    return _group_of_driver(rows[0]) if rows else None
+
+
+def list_page(
+    tx: Tx, belonging: Actor, scope: Scope | None, below: str | None, request: PageRequest
+) -> Page[Group]:
+    """The groups somebody belongs to; within a scope when another one asks; at or below a group."""
+    statement = _SELECT.where(belongs(_table.c.id, belonging))
+    if scope is not None:
+        statement = statement.where(within(_table.c.id, scope))
+    if below is not None:
+        subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == below)
+        statement = statement.where(_table.c.id.in_(subtree))
+    return page(tx, statement, [_table.c.id], request, _group)
+
+
+def list_tree(
+    tx: Tx, scope: Scope, parent_id: str | None, q: str | None, request: PageRequest
+) -> Page[Group]:
+    """The groups below a parent, else the topmost ones of the scope, by name.
+
+    With a text, all groups of the scope, or below the parent, that have it in their name.
+    """
+    statement = sa.select(*_COLUMNS, _table.c.name_key).where(_table.c.deleted_at.is_(None))
+    if q is not None:
+        find = sa.func.strpos if tx.is_postgres else sa.func.instr
+        matches = find(_table.c.name_key, search_text(q)) > 0
+        statement = statement.where(sa.or_(matches, _table.c.id == q), within(_table.c.id, scope))
+        if parent_id is not None:
+            below = sa.select(_path.c.group_id).where(
+                _path.c.ancestor_id == parent_id, _path.c.depth > 0
+            )
+            statement = statement.where(_table.c.id.in_(below))
+    elif parent_id is not None:
+        statement = statement.where(_table.c.parent_id == parent_id)
+    else:
+        statement = statement.where(topmost(_table.c.id, _table.c.parent_id, scope))
+    key = [_table.c.name_key, _table.c.id]
+    return page(tx, statement, key, request, lambda row: _group(list(row)[: len(_COLUMNS)]))
+
+
+def count_children(tx: Tx, group_ids: Sequence[str]) -> dict[str, int]:
+    """How many groups are directly below each of some groups."""
+    statement = (
+        sa.select(_table.c.parent_id, sa.func.count().label("children"))
+        .where(_table.c.parent_id.in_(group_ids))
+        .group_by(_table.c.parent_id)
+    )
+    return {row.parent_id: row.children for row in tx.rows(statement)}
+
+
+def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
+    """Insert a group, which counts for the quota of its owner."""
+    tx.execute(
+        sa.insert(_table),
+        {
+            "id": group.id,
+            "quota_user_id": group.owner_id,
+            "token_digest": token_digest,
+            "sealed_token": group.sealed_token,
+            "administrator_role_id": group.administrator_role_id,
+            "created_at": group.created_at,
+            "created_by": group.created_by,
+            **_changeable(group),
+        },
+    )
+    _attach(tx, group.id, group.parent_id)
+
+
+def count_for_quota(tx: Tx, user_id: str) -> int:
+    """How many groups count for the quota of a user."""
+    return tx.count(_table.c.quota_user_id == user_id)
+
+
+def lock(tx: Tx, group_id: str) -> None:
+    """Keep others from changing the row until the commit, so that what is read now stays true."""
+    tx.rows(_LOCK, {"group_id": group_id})
+
+
+def save(tx: Tx, group: Group) -> None:
+    """Keep a changed group; `move` is for another parent."""
+    tx.execute(_SAVE, {"group_id": group.id, **_changeable(group)})
+
+
+def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
+    """Move a subtree below another parent, or make it a root."""
+    bump_config_epoch(tx, group_id)  # it inherits the connectors of other groups now
+    subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
+    above = sa.select(_path.c.ancestor_id).where(
+        _path.c.group_id == group_id, _path.c.ancestor_id != group_id
+    )
+    tx.execute(
+        sa.delete(_path).where(
+            _path.c.group_id.in_(subtree.scalar_subquery()),
+            _path.c.ancestor_id.in_(above.scalar_subquery()),
+        )
+    )
+    moved = {"parent_id": parent_id, "moved_at": tx.now}
+    tx.execute(sa.update(_table).where(_table.c.id == group_id).values(moved))
+    if parent_id is not None:
+        up, down = _path.alias("up"), _path.alias("down")
+        pairs = (
+            sa.select(up.c.ancestor_id, down.c.group_id, up.c.depth + down.c.depth + 1)
+            .select_from(up.join(down, sa.true()))
+            .where(up.c.group_id == parent_id, down.c.ancestor_id == group_id)
+        )
+        tx.execute(sa.insert(_path).from_select(["ancestor_id", "group_id", "depth"], pairs))
+
+
+def get_path(tx: Tx, group_id: str) -> tuple[str, ...]:
+    """The group and all above it, nearest first; empty when there is no such group."""
+    rows = tx.fetch_raw(GET_PATH, {"group_id": schema.group_number(group_id)})
+    return tuple(str(row[0]) for row in rows)
+
+
+def was_moved_below(tx: Tx, ancestor_id: str, group_id: str, since: Moment) -> bool:
+    """Whether a group came below another one only after a moment."""
+    values = {
+        "ancestor": schema.group_number(ancestor_id),
+        "group_id": schema.group_number(group_id),
+        "since": since,
+    }
+    return bool(tx.fetch_raw(WAS_MOVED_BELOW, values))
+
+
+def list_paths(tx: Tx, group_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The paths of many groups."""
+    paths: dict[str, list[str]] = {each: [] for each in group_ids}
+    numbers = array_param(tx, [schema.group_number(each) for each in paths])
+    for number, ancestor in tx.fetch_raw(LIST_PATHS, {"group_ids": numbers}):
+        paths[str(number)].append(str(ancestor))
+    return {group_id: tuple(path) for group_id, path in paths.items()}
+
+
+def update_token(tx: Tx, group_id: str, digest: bytes, sealed: str) -> None:
+    """Keep another network token instead of the one there was."""
+    changed = {"token_digest": digest, "sealed_token": sealed}
+    tx.execute(sa.update(_table).where(_table.c.id == group_id).values(changed))
+
+
+def get_id_by_token(tx: Tx, digest: bytes) -> str | None:
+    """The group whose network token has this digest."""
+    rows = tx.fetch_raw(GET_ID_BY_TOKEN, {"digest": digest})
+    return str(rows[0][0]) if rows else None
+
+
+def list_reached(tx: Tx, scope: Scope, limit: int) -> list[str]:
+    """The groups that a scope reaches."""
+    statement = sa.select(_table.c.id).where(within(_table.c.id, scope)).limit(limit)
+    return list(tx.connection.scalars(statement))
+
+
+def list_subtree(tx: Tx, group_id: str) -> list[str]:
+    """The group and all below it."""
+    statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
+    return list(tx.connection.scalars(statement))
+
+
+def list_subtree_from(tx: Tx, group_id: str, first: int, most: int) -> list[int]:
+    """The numbers of the group and those below it, some of them in order from one on."""
+    values = {"ancestor": schema.group_number(group_id), "first": first, "most": most}
+    return [row[0] for row in tx.fetch_raw(LIST_SUBTREE_FROM, values)]
+
+
+def count_below(tx: Tx, group_id: str) -> int:
+    return tx.count(_path.c.ancestor_id == group_id, _path.c.group_id != group_id)
+
+
+def get_height(tx: Tx, group_id: str) -> int:
+    """How many levels lie below the group."""
+    row = tx.row(sa.select(sa.func.max(_path.c.depth)).where(_path.c.ancestor_id == group_id))
+    return int(row[0]) if row and row[0] is not None else 0
+
+
+def are_within(tx: Tx, group_ids: Iterable[str], ancestor_id: str) -> bool:
+    """Whether all the groups lie at or below one."""
+    wanted = set(group_ids)
+    statement = sa.select(_path.c.group_id).where(
+        _path.c.ancestor_id == ancestor_id, _path.c.group_id.in_(wanted)
+    )
+    return {row[0] for row in tx.rows(statement)} == wanted
+
+
+# --- members ---
+
+
+def list_memberships(tx: Tx, user_id: str, most: int) -> dict[str, str]:
+    """Where a person belongs: some or all groups, with the role in each."""
+    rows = tx.fetch_raw(LIST_MEMBERSHIPS, {"user_id": user_id, "most": most})
+    return {str(number): role_id for number, role_id in rows}
+
+
+def list_memberships_in(tx: Tx, user_id: str, group_ids: Iterable[str]) -> dict[str, str]:
+    """Those of these groups that a person belongs to, with the role in each."""
+    numbers = array_param(tx, [schema.group_number(each) for each in group_ids])
+    values = {"user_id": user_id, "group_ids": numbers}
+    rows = tx.fetch_raw(LIST_MEMBERSHIPS_IN, values, is_planned_by_values=True)
+    return {str(number): role_id for number, role_id in rows}
+
+
+def list_role_ids(tx: Tx, user_id: str) -> list[str]:
+    """The roles that a person has, in whatever group."""
+    return [row[0] for row in tx.fetch_raw(LIST_ROLE_IDS, {"user_id": user_id})]
+
+
+def list_role_pairs(tx: Tx, user_id: str) -> list[tuple[Any, ...]]:
+    """The different roles that a person has in a group and in one above it."""
+    return tx.fetch_raw(LIST_ROLE_PAIRS, {"user_id": user_id}, is_planned_by_values=True)
+
+
+def find_with_permissions(
+    tx: Tx, user_id: str, role_ids: Collection[str], permissions: Collection[str]
+) -> str | None:
+    """A group where a person has one of these roles, and all of these permissions on its path."""
+    values = {
+        "user_id": user_id,
+        "role_ids": array_param(tx, role_ids),
+        "permissions": array_param(tx, permissions),
+        "permission_count": len(permissions),
+    }
+    rows = tx.fetch_raw(FIND_WITH_PERMISSIONS, values, is_planned_by_values=True)
+    return str(rows[0][0]) if rows else None
+
+
+def owns_any(tx: Tx, user_id: str) -> bool:
+    """Whether a user owns some group."""
+    statement = sa.select(_table.c.id).where(_table.c.owner_id == user_id).limit(1)
+    return tx.row(statement) is not None
+
+
+def get_default_role_id(tx: Tx, group_id: str) -> str | None:
+    rows = tx.fetch_raw(GET_DEFAULT_ROLE_ID, {"group_id": schema.group_number(group_id)})
+    return rows[0][0] if rows else None
+
+
+def get_member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership | None:
+    row = tx.row(
+        sa.select(_member).where(
+            _member.c.group_id == group_id,
+            _member.c.user_id == user_id,
+            within(_member.c.group_id, scope),
+        )
+    )
+    return _membership(row) if row else None
+
+
+def get_shared_membership(tx: Tx, scope: Scope, user_id: str) -> Membership | None:
+    """A membership of a user in a group within the scope: one that they accepted, if there is."""
+    statement = (
+        sa.select(_member)
+        .where(_member.c.user_id == user_id, within(_member.c.group_id, scope))
+        .order_by(_member.c.accepted_at.is_(None), _member.c.created_at)
+        .limit(1)
+    )
+    row = tx.row(statement)
+    return _membership(row) if row else None
+
+
+def list_invitations(tx: Tx, user_id: str, group_ids: Iterable[str]) -> list[Membership]:
+    """The memberships in these groups that a user has not accepted."""
+    statement = sa.select(_member).where(
+        _member.c.user_id == user_id,
+        _member.c.accepted_at.is_(None),
+        _member.c.group_id.in_(list(group_ids)),
+    )
+    return [_membership(row) for row in tx.rows(statement)]
+
+
+def is_accepted_member(tx: Tx, user_id: str, group_ids: Iterable[str]) -> bool:
+    """Whether a user is a member of one of these groups and has accepted that."""
+    statement = sa.select(_member.c.user_id).where(
+        _member.c.user_id == user_id,
+        _member.c.accepted_at.is_not(None),
+        _member.c.group_id.in_(list(group_ids)),
+    )
+    return tx.row(statement.limit(1)) is not None
+
+
+def accept_invitation(tx: Tx, membership: Membership) -> None:
+    tx.execute(
+        sa.update(_member)
+        .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
+        .values(accepted_at=tx.now)
+    )
+
+
+def list_members(
+    tx: Tx, scope: Scope, group_id: str, request: PageRequest
+) -> Page[tuple[User, Membership]]:
+    user = schema.user
+    statement = (
+        sa.select(user, _member)
+        .join(_member, _member.c.user_id == user.c.id)
+        .where(_member.c.group_id == group_id, within(_member.c.group_id, scope))
+    )
+    return page(
+        tx, statement, [_member.c.created_at, _member.c.user_id], request, _user_and_membership
+    )
+
+
+def list_holders(tx: Tx, scope: Scope, group_id: str, permission: str, most: int) -> list[User]:
+    """Members who have accepted and whose role in the group has a permission; the oldest first."""
+    user, held = schema.user, schema.role_permission
+    statement = (
+        sa.select(user)
+        .join(_member, _member.c.user_id == user.c.id)
+        .join(held, held.c.role_id == _member.c.role_id)
+        .where(
+            _member.c.group_id == group_id,
+            within(_member.c.group_id, scope),
+            _member.c.accepted_at.is_not(None),
+            held.c.permission_id == permission,
+        )
+        .order_by(_member.c.created_at, _member.c.user_id)
+        .limit(most)
+    )
+    return [to_user(row) for row in tx.rows(statement)]
+
+
+def count_members(tx: Tx, group_id: str) -> int:
+    return tx.count(_member.c.group_id == group_id)
+
+
+def insert_member(tx: Tx, membership: Membership) -> None:
+    tx.execute(
+        sa.insert(_member),
+        {
+            "group_id": membership.group_id,
+            "user_id": membership.user_id,
+            "role_id": membership.role_id,
+            "created_at": membership.created_at,
+            "updated_at": membership.updated_at,
+            "accepted_at": membership.accepted_at,
+            "invited_as": membership.invited_as,
+        },
+    )
+
+
+def update_member_role(tx: Tx, membership: Membership) -> None:
+    tx.execute(
+        sa.update(_member)
+        .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
+        .values(role_id=membership.role_id, updated_at=membership.updated_at)
+    )
+
+
+def delete_member(tx: Tx, group_id: str, user_id: str) -> None:
+    tx.execute(
+        sa.delete(_member).where(_member.c.group_id == group_id, _member.c.user_id == user_id)
+    )
+
+
+def count_members_with_role(tx: Tx, role_id: str, *, group_id: str | None = None) -> int:
+    """How many members hold a role, in one group or in all."""
+    statement = sa.select(sa.func.count()).select_from(_member).where(_member.c.role_id == role_id)
+    if group_id is not None:
+        statement = statement.where(_member.c.group_id == group_id)
+    return int(tx.rows(statement)[0][0])
+
+
+# --- rows to values and back ---
+
+
+def _attach(tx: Tx, group_id: str, parent_id: str | None) -> None:
+    """Write the path of a new group: itself, and everything above its parent."""
+    rows = [{"ancestor_id": group_id, "group_id": group_id, "depth": 0}]
+    if parent_id is not None:
+        rows += [
+            {"ancestor_id": ancestor, "group_id": group_id, "depth": depth}
+            for depth, ancestor in enumerate(get_path(tx, parent_id), start=1)
+        ]
+    tx.execute(sa.insert(_path), rows)
+
+
+def _changeable(group: Group) -> dict[str, Any]:
+    return {
+        "parent_id": group.parent_id,
+        "owner_id": group.owner_id,
+        "name": group.name,
+        "name_key": search_text(group.name or ""),
+        "description": group.description,
+        "tags": json.dumps(group.tags, ensure_ascii=False),
+        "default_role_id": group.default_role_id,
+        "updated_at": group.updated_at,
+        "updated_by": group.updated_by,
+        "deletion_at": group.deletion_at,
+    }
+
+
+def _group(row: Sequence[Any]) -> Group:
+    values: list[Any] = list(row)
+    values[_TAGS] = _tags(values[_TAGS])
+    return Group(*values)
+
+
+def _group_of_driver(row: tuple[Any, ...]) -> Group:
+    values = list(row)
+    for place in _GROUP_IDS:
+        if values[place] is not None:
+            values[place] = str(values[place])
+    return _group(values)
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text)) if text != "[]" else ()
+
+
+def _user_and_membership(row: sa.Row[Any]) -> tuple[User, Membership]:
+    return to_user(row), _membership(row)
+
+
+def _membership(row: sa.Row[Any]) -> Membership:
+    values = row._mapping
+    return Membership(
+        values[_member.c.group_id],
+        values[_member.c.user_id],
+        values[_member.c.role_id],
+        values[_member.c.created_at],
+        values[_member.c.updated_at],
+        values[_member.c.accepted_at],
+        values[_member.c.invited_as],
+    )

@@ -1,0 +1,4 @@
+"""Rows of jobs, their leases and results.
+
+What a job does is decided by `longwire.jobs`.
+"""

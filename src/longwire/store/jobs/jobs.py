@@ -1,0 +1,438 @@
+"""Jobs, their leases, and the results for single devices."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import (
+    ItemOutcome,
+    Job,
+    JobCounts,
+    JobItem,
+    JobState,
+    Origin,
+    Page,
+    PageRequest,
+    Scope,
+)
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array, on_postgres
+from longwire.store.fleet import device_bin
+from longwire.store.identity.scopes import within
+from longwire.store.jobs import job_results
+from longwire.store.paging import page
+
+_table = schema.job
+_item = schema.job_item
+_COUNTS = ("done", "changed", "skipped", "failed")
+_IS_OPEN = _table.c.state.in_(["waiting", "running"])
+
+NEXT_OWNER = """
+select min(owner_id)
+from job
+where owner_id > :after
+    and state in ('waiting', 'running')
+"""
+
+# The oldest first; the rest of a long queue waits.
+LIST_OPEN = """
+select id, kind, group_id, updated_at, lease_until, fence
+from job
+where owner_id = :owner
+    and state in ('waiting', 'running')
+order by created_at
+limit :most
+"""
+
+LEASE = """
+update job
+set fence = fence + 1,
+    lease_until = :until
+where id = :id
+    and state in ('waiting', 'running')
+    and lease_until <= :now
+returning fence
+"""
+
+TOUCH = """
+update job
+set updated_at = :now
+where id = :id
+    and fence = :fence
+    and state in ('waiting', 'running')
+"""
+
+RENEW = """
+update job
+set lease_until = :until
+where id = :id
+    and fence = :fence
+    and state in ('waiting', 'running')
+"""
+
+LIST_FENCES = dialect_sql(
+    """
+select id, fence
+from job
+where id {listed}
+    and state in ('waiting', 'running')
+""",
+    listed=in_array("ids"),
+)
+
+RELEASE_ALL = """
+update job
+set lease_until = 0
+where state in ('waiting', 'running')
+    and lease_until > 0
+"""
+
+LAST_ITEM = """
+select max(number)
+from job_item
+where job_id = :job
+"""
+
+MARK_UNDONE = dialect_sql(
+    """
+update job_item
+set outcome = 'undone'
+where job_id = :job
+    and number {listed}
+""",
+    listed=in_array("numbers"),
+)
+
+# Items without a use: of jobs that ended long ago, or that nothing can be undone of any more.
+LIST_ENDED = """
+select id
+from job
+where ended_at < :before
+order by ended_at
+limit 1
+"""
+
+# Not while an undo is under way. Locked: of two processes one cleans up after a job.
+LOCK_PAST_UNDO = dialect_sql(
+    """
+select j.id
+from job j
+where j.undo_until <= :now
+    and not exists (
+        select 1
+        from job u
+        where u.id = j.undone_by
+            and u.state in ('waiting', 'running')
+    )
+order by j.undo_until
+limit 1
+{lock}
+""",
+    lock=on_postgres("for update of j skip locked"),
+)
+
+LIST_OF_GROUP = """
+select id
+from job
+where group_id = :home
+limit 1
+"""
+
+DELETE_ITEMS = """
+delete from job_item
+where job_id = :job
+    and number in (
+        select number
+        from job_item
+        where job_id = :job
+        order by number
+        limit :most
+    )
+"""
+
+DELETE_CHANGED_ITEMS = """
+delete from job_item
+where job_id = :job
+    and number in (
+        select number
+        from job_item
+        where job_id = :job
+            and outcome in ('changed', 'undone')
+        limit :most
+    )
+"""
+
+BEFORE_ANY_OWNER = ""
+JOBS_PER_OWNER_MAX = 1_000
+DEVICES_PER_STEP_MAX = 200  # to erase
+CHUNKS_PER_STEP_MAX = 16  # to delete, of a megabyte each
+
+
+class PickedJob(NamedTuple):
+    """A job to run next, and its fencing token if this process has leased it."""
+
+    id: str
+    kind: str
+    fence: int
+    is_mine: bool
+
+
+# --- jobs ---
+
+
+def insert(tx: Tx, job: Job) -> None:
+    values = _values(job)
+    tx.execute(sa.insert(_table), {**values, "lease_until": 0})
+
+
+def get(tx: Tx, scope: Scope, job_id: str) -> Job | None:
+    row = tx.row(sa.select(_table).where(_table.c.id == job_id, within(_table.c.group_id, scope)))
+    return _job(row) if row else None
+
+
+def lock(tx: Tx, scope: Scope, job_id: str) -> Job | None:
+    """The same, after a step that is being committed."""
+    statement = sa.select(_table).where(_table.c.id == job_id, within(_table.c.group_id, scope))
+    row = tx.row(statement.with_for_update())
+    return _job(row) if row else None
+
+
+def list_page(
+    tx: Tx, scope: Scope, group_id: str, state: JobState | None, request: PageRequest
+) -> Page[Job]:
+    """The jobs of a group, newest first."""
+    statement = sa.select(_table).where(
+        _table.c.group_id == group_id, within(_table.c.group_id, scope)
+    )
+    if state is not None:
+        statement = statement.where(_table.c.state == state)
+    key = [_table.c.created_at, _table.c.id]
+    return page(tx, statement, key, request, _job, ascending=False)
+
+
+def count_open(tx: Tx, group_id: str) -> int:
+    return tx.count(_table.c.group_id == group_id, _IS_OPEN)
+
+
+def save(tx: Tx, job: Job, *, lease_until: Moment | None = None) -> None:
+    """Update what changes while a job runs; and prolong its lease."""
+    values = _values(job)
+    for name in ("id", "fence", "created_at"):
+        del values[name]
+    values["updated_at"] = tx.now
+    if lease_until is not None:
+        values["lease_until"] = lease_until
+    tx.execute(sa.update(_table).where(_table.c.id == job.id).values(**values))
+
+
+# --- leases ---
+
+
+def list_owners(tx: Tx, after: str, most: int) -> list[str]:
+    """Users with open jobs, after one of them."""
+    found: list[str] = []
+    while len(found) < most:
+        owner = tx.fetch_raw(NEXT_OWNER, {"after": after})[0][0]
+        if owner is None:
+            break
+        found.append(owner)
+        after = owner
+    return found
+
+
+def pick_next(
+    tx: Tx,
+    owner_id: str,
+    running_max: int,
+    mine: Mapping[str, int],
+    can_run: Callable[[str, str], bool],
+) -> PickedJob | None:
+    """The job of a user whose last step is longest ago; None if there is none to run.
+
+    Of each group only the oldest run, `running_max` of them. `mine` has the fencing tokens of the
+    leases that this process holds; `can_run` says by id and kind whether it could run a job now.
+    """
+    by_group: Counter[int] = Counter()
+    runnable = []
+    values = {"owner": owner_id, "most": JOBS_PER_OWNER_MAX}
+    for job_id, kind, group, updated_at, lease_until, fence in tx.fetch_raw(LIST_OPEN, values):
+        by_group[group] += 1
+        is_mine = mine.get(job_id) == fence
+        is_free = is_mine or lease_until <= tx.now
+        if by_group[group] <= running_max and is_free and can_run(job_id, kind):
+            runnable.append((updated_at, PickedJob(job_id, kind, fence, is_mine)))
+    return min(runnable)[1] if runnable else None
+
+
+def lease(tx: Tx, job_id: str, until: Moment) -> int | None:
+    """Lease a job; its fencing token, or None if it is leased by another process or has ended."""
+    rows = tx.fetch_raw(LEASE, {"id": job_id, "until": until, "now": tx.now})
+    return rows[0][0] if rows else None
+
+
+def get_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
+    """The job as it is now; None if it has ended, or is leased by another process."""
+    row = tx.row(_select_leased(job_id, fence))
+    return _job(row) if row else None
+
+
+def _select_leased(job_id: str, fence: int) -> sa.Select[Any]:
+    return sa.select(_table).where(_table.c.id == job_id, _table.c.fence == fence, _IS_OPEN)
+
+
+def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
+    """The same, locked."""
+    row = tx.row(_select_leased(job_id, fence).with_for_update())
+    return _job(row) if row else None
+
+
+def touch(tx: Tx, job_id: str, fence: int) -> bool:
+    """It had its turn; whether it is still open, and leased by this process."""
+    return tx.execute_raw(TOUCH, {"id": job_id, "fence": fence, "now": tx.now}) == 1
+
+
+def renew(tx: Tx, leases: Mapping[str, int], until: Moment) -> None:
+    """Set when leases end, as far as this process still holds them."""
+    for job_id, fence in leases.items():
+        tx.execute_raw(RENEW, {"id": job_id, "fence": fence, "until": until})
+
+
+def list_lost(tx: Tx, leases: Mapping[str, int]) -> list[str]:
+    """Those of the jobs that have ended, or that another process has leased."""
+    fences = dict(tx.fetch_raw(LIST_FENCES, {"ids": array_param(tx, leases)}))
+    return [job_id for job_id, fence in leases.items() if fences.get(job_id) != fence]
+
+
+def release(tx: Tx, leases: Mapping[str, int]) -> None:
+    """Release leases, so that another process can go on at once."""
+    renew(tx, leases, until=0)
+
+
+def release_all(tx: Tx) -> None:
+    """On an embedded database, where no other process can hold a lease."""
+    tx.execute_raw(RELEASE_ALL, {})
+
+
+# --- items ---
+
+
+def insert_items(tx: Tx, job_id: str, items: Sequence[JobItem]) -> None:
+    if not items:
+        return
+    last = tx.fetch_raw(LAST_ITEM, {"job": job_id})[0][0] or 0
+    insert_many(
+        tx,
+        _item,
+        ("job_id", "number", "object_id", "outcome", "code", "old_values", "new_digest"),
+        [
+            (
+                job_id,
+                number,
+                each.object_id,
+                each.outcome.value,
+                each.code,
+                each.old_values,
+                each.new_digest,
+            )
+            for number, each in enumerate(items, last + 1)
+        ],
+    )
+
+
+def list_items(
+    tx: Tx, job_id: str, outcome: ItemOutcome | None, request: PageRequest
+) -> Page[JobItem]:
+    statement = sa.select(_item).where(_item.c.job_id == job_id)
+    if outcome is not None:
+        statement = statement.where(_item.c.outcome == outcome)
+    return page(tx, statement, [_item.c.number], request, _to_item)
+
+
+def mark_undone(tx: Tx, job_id: str, numbers: Sequence[int]) -> None:
+    if numbers:
+        tx.execute_raw(MARK_UNDONE, {"job": job_id, "numbers": array_param(tx, numbers)})
+
+
+# --- deletion ---
+
+
+def prune(tx: Tx, before: Moment, most: int) -> int:
+    """Delete some items and files without a use, or a job that ended before a moment.
+
+    How many rows.
+    """
+    deleted = job_results.prune(tx, CHUNKS_PER_STEP_MAX)
+    if deleted:
+        return deleted
+    rows = tx.fetch_raw(LOCK_PAST_UNDO, {"now": tx.now})
+    if rows:
+        (job_id,) = rows[0]
+        erased = device_bin.erase_some_of_job(tx, job_id, min(most, DEVICES_PER_STEP_MAX))
+        if erased:
+            return erased
+        deleted = tx.execute_raw(DELETE_CHANGED_ITEMS, {"job": job_id, "most": most})
+        if deleted < most:
+            tx.execute(sa.update(_table).where(_table.c.id == job_id).values(undo_until=None))
+        return deleted + 1
+    rows = tx.fetch_raw(LIST_ENDED, {"before": before})
+    return _delete_some(tx, rows[0][0], most) if rows else 0
+
+
+def delete_some_of_group(tx: Tx, group_id: str, most: int) -> int:
+    """Delete some rows of the jobs of a deleted group; how many."""
+    rows = tx.fetch_raw(LIST_OF_GROUP, {"home": schema.group_number(group_id)})
+    return _delete_some(tx, rows[0][0], most) if rows else 0
+
+
+def _delete_some(tx: Tx, job_id: str, most: int) -> int:
+    deleted = job_results.delete_some(tx, job_id, CHUNKS_PER_STEP_MAX)
+    if deleted:
+        return deleted
+    deleted = tx.execute_raw(DELETE_ITEMS, {"job": job_id, "most": most})
+    if deleted < most:
+        deleted += tx.execute(sa.delete(_table).where(_table.c.id == job_id))
+    return deleted
+
+
+# --- rows to values and back ---
+
+
+def _values(job: Job) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        name: getattr(job, name) for name in Job.__slots__ if name not in ("origin", "counts")
+    }
+    values["state"] = job.state.value
+    origin = job.origin
+    values |= {
+        "address": origin.address,
+        "request_id": origin.request_id,
+        "issued_by": origin.issued_by,
+    }
+    return values | {name: getattr(job.counts, name) for name in _COUNTS}
+
+
+def _job(row: sa.Row[Any]) -> Job:
+    values = dict(row._mapping)
+    del values["lease_until"]
+    return Job(
+        **{name: value for name, value in values.items() if name in _PLAIN},
+        origin=Origin(row.address, row.request_id, row.issued_by),
+        counts=JobCounts(row.done, row.changed, row.skipped, row.failed),
+        state=JobState(row.state),
+    )
+
+
+_PLAIN = set(Job.__slots__) - {"origin", "counts", "state"}
+
+
+def _to_item(row: sa.Row[Any]) -> JobItem:
+    return replace(
+        JobItem(row.object_id, ItemOutcome(row.outcome), row.code, row.old_values, row.new_digest),
+        number=row.number,
+    )

@@ -1,0 +1,243 @@
+"""Monitored devices: when each is checked next, and which are silent."""
+
+from collections.abc import Sequence
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.store import schema
+from longwire.store.database import DialectSql, Tx
+from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+
+_table = schema.device_watch
+
+LIST_DUE = """
+select d.id
+from device_watch w
+join device d on d.number = w.device_number
+where w.due_at <= :now
+order by w.due_at
+limit :most
+"""
+
+_NEXT_SILENT = """
+    select device_number, silent_at
+    from device_watch
+    where silent_at is not null
+        and device_number > :after
+    order by device_number
+    limit :most
+"""
+
+# The limits keep PostgreSQL from reading the states of all devices, once a second.
+LIST_RECOVERED = DialectSql(
+    f"""
+select d.id
+from ({_NEXT_SILENT}) w
+join device_state s on s.device_number = w.device_number and s.seen_at > w.silent_at
+join device d on d.number = w.device_number
+""",
+    f"""
+with silent as materialized (
+    select w.device_number, w.silent_at, d.id
+    from ({_NEXT_SILENT}) w
+    cross join lateral (
+        select d.id
+        from device d
+        where d.number = w.device_number
+        limit 1
+    ) d
+)
+select w.id
+from silent w
+cross join lateral (
+    select s.device_number
+    from device_state s
+    where s.device_number = w.device_number
+        and s.slot = :slot
+        and s.seen_at > w.silent_at
+    limit 1
+) s
+""",
+)
+
+COUNT_NEXT_SILENT = f"""
+select max(device_number), count(*)
+from ({_NEXT_SILENT}) w
+"""
+
+
+LIST_STATES = dialect_sql(
+    """
+select device_number, nullif(seen_at, :never), silent_at
+from device_state
+where device_number {listed}
+""",
+    listed=in_array("numbers"),
+)
+
+
+LIST_NEVER_SEEN = dialect_sql(
+    """
+select device_number
+from device_state
+where device_number {listed}
+    and seen_at = :never
+""",
+    listed=in_array("numbers"),
+)
+
+ADVANCE = dialect_sql(
+    """
+update device_watch
+set due_at = :now
+where device_number {listed}
+    and due_at > :now
+""",
+    listed=in_array("numbers"),
+)
+
+
+def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
+    """Set when devices are checked next."""
+    insert_many(
+        tx,
+        _table,
+        ("device_number", "due_at"),
+        sorted(due),
+        "on conflict (device_number) do update set due_at = excluded.due_at",
+        is_repeatable=True,
+    )
+
+
+def advance_if_never_seen(tx: Tx, device_numbers: Sequence[int]) -> None:
+    """Check those of the devices now that are monitored, and were never seen before."""
+    values = {"numbers": array_param(tx, device_numbers), "never": schema.NEVER_SEEN}
+    numbers = [row[0] for row in tx.fetch_raw(LIST_NEVER_SEEN, values)]
+    if numbers:
+        tx.execute_raw(ADVANCE, {"numbers": array_param(tx, sorted(numbers)), "now": tx.now})
+
+
+def clear(tx: Tx, device_numbers: Sequence[int]) -> None:
+    tx.execute(
+        sa.update(_table)
+        .where(_table.c.device_number.in_(device_numbers))
+        .values(silent_at=None, due_at=None)
+    )
+    state = schema.device_state
+    tx.execute(
+        sa.update(state)
+        .where(state.c.device_number.in_(device_numbers), state.c.silent_at.is_not(None))
+        .values(silent_at=None)
+    )
+
+
+def list_silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
+    """Those of the devices that are silent."""
+    statement = sa.select(_table.c.device_number).where(
+        _table.c.device_number.in_(device_numbers), _table.c.silent_at.is_not(None)
+    )
+    return frozenset(row[0] for row in tx.rows(statement))
+
+
+def list_due(tx: Tx, now: Moment, most: int) -> list[str]:
+    """The ids of devices whose check is due."""
+    return [row[0] for row in tx.fetch_raw(LIST_DUE, {"now": now, "most": most})]
+
+
+def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
+    """Of the next silent devices, those seen after they became silent.
+
+    And the number to continue after; None at the end.
+    """
+    values = {"after": after, "most": most}
+    recovered = [
+        row[0]
+        for slot in range(tx.slots)
+        for row in tx.fetch_raw(LIST_RECOVERED, {**values, "slot": slot})
+    ]
+    last, count = tx.fetch_raw(COUNT_NEXT_SILENT, values)[0]
+    return recovered, last if count == most else None
+
+
+class DeviceMonitor(msgspec.Struct, frozen=True):
+    """A monitored device."""
+
+    device_number: int
+    device_id: str
+    configuration: str
+    seen_at: Moment | None
+    state_silent_at: Moment | None  # the next one, as the state of the device has it
+    silent_at: Moment | None
+
+
+class CheckedDevice(msgspec.Struct, frozen=True):
+    """What a check of a monitored device found."""
+
+    device_number: int
+    group_number: int
+    silent_at: Moment | None
+    due_at: Moment | None
+    is_changed: bool  # whether the state of the device has something else
+
+
+def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
+    """Lock the monitors of devices, except those locked by others.
+
+    Lock the devices first: everybody takes the two in this order.
+    """
+    statement = (
+        sa.select(
+            _table.c.device_number,
+            schema.device.c.id,
+            schema.device.c.configuration,
+            _table.c.silent_at,
+        )
+        .join(schema.device, schema.device.c.number == _table.c.device_number)
+        .where(schema.device.c.id.in_(device_ids))
+        .order_by(_table.c.device_number)
+        .with_for_update(of=_table, skip_locked=True)
+    )
+    locked = [tuple(row) for row in tx.rows(statement)]
+    if not locked:
+        return []
+    # Apart, because the states may be on another server than the locks.
+    numbers = array_param(tx, [number for number, *_ in locked])
+    rows = tx.fetch_raw(LIST_STATES, {"numbers": numbers, "never": schema.NEVER_SEEN})
+    states = {number: (seen_at, silent_at) for number, seen_at, silent_at in rows}
+    unknown = (None, None)
+    return [
+        DeviceMonitor(number, device_id, configuration, *states.get(number, unknown), silent_at)
+        for number, device_id, configuration, silent_at in locked
+    ]
+
+
+def save(tx: Tx, checked: Sequence[CheckedDevice]) -> None:
+    """Store what a check found: two statements for a batch of devices."""
+    insert_many(
+        tx,
+        _table,
+        ("device_number", "silent_at", "due_at"),
+        [(each.device_number, each.silent_at, each.due_at) for each in checked],
+        "on conflict (device_number) do update"
+        " set silent_at = excluded.silent_at, due_at = excluded.due_at",
+        is_repeatable=True,
+    )
+    insert_many(
+        tx,
+        schema.device_state,
+        ("group_id", "device_number", "silent_at"),
+        [
+            (each.group_number, each.device_number, each.silent_at)
+            for each in checked
+            if each.is_changed
+        ],
+        f"on conflict {KEY} do update set silent_at = excluded.silent_at",
+        is_repeatable=True,
+    )
+
+
+def delete(tx: Tx, device_numbers: Sequence[int]) -> None:
+    tx.execute(sa.delete(_table).where(_table.c.device_number.in_(device_numbers)))

@@ -1,0 +1,424 @@
+"""Notifications, and their state for each device or connector."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import SYSTEM, Notification
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.delivery.channel_owners import OwnerTable
+from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array, on_postgres
+from longwire.store.fleet.reporting_devices import count_next
+
+ALL = 2**62  # a limit that is none
+
+_channel = schema.channel
+_state = schema.notification_state
+
+NOTIFICATIONS = OwnerTable(
+    Notification,
+    schema.notification,
+    schema.group.c.notification_count,
+    fields_read=("device_types", "device_id", "reason", "schedule"),
+    channel_fields_read=("is_enabled", "type", "sealed_params"),
+)
+
+_COLUMNS = (
+    "notification_number",
+    "subject",
+    "raised_at",
+    "is_notified",
+    "as_of",
+    "fired_at",
+    "held_back",
+)
+_STATE_COLUMNS = ", ".join(f"s.{name}" for name in _COLUMNS)
+_UPDATE_STATE = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
+
+LIST_GROUPS_WITH_REASONS = dialect_sql(
+    """
+select distinct c.group_id
+from notification n
+join channel c on c.number = n.channel_number
+where n.reason {listed}
+    and c.is_enabled
+    and c.deleted_at is null
+""",
+    listed=in_array("reasons"),
+)
+
+SUM_PARAMS = """
+select coalesce(sum(length(c.sealed_params)), 0)
+from channel c
+join notification n on n.channel_number = c.number
+where c.group_id = :home
+    and c.deleted_at is null
+"""
+
+SET_FIRED = """
+update notification
+set fired_at = :now
+where channel_number = :number
+    and (fired_at is null or fired_at < :now)
+"""
+
+SET_SENT = """
+update notification
+set sent_at = :now
+where channel_number = :number
+    and (sent_at is null or sent_at < :now)
+"""
+
+LOCK_STATES = dialect_sql(
+    f"""
+select {_STATE_COLUMNS}
+from notification_state s
+where s.notification_number {{numbers}}
+    and s.subject {{subjects}}
+{{lock}}
+""",
+    numbers=in_array("numbers"),
+    subjects=in_array("subjects"),
+    lock=on_postgres("order by s.notification_number, s.subject for update"),
+)
+
+DELETE_STATES = """
+delete from notification_state
+where notification_number = :number
+    and subject in (
+        select subject
+        from notification_state
+        where notification_number = :number
+        limit :most
+    )
+returning subject
+"""
+
+_SEEN_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at end"
+_SELECT_LAST_SEEN = f"""
+select d.number, d.id, d.name, d.type, d.tags, {_SEEN_AT}, {_STATE_COLUMNS}
+from device d
+join device_state t
+    on t.group_id = d.group_id
+    and t.device_number = d.number
+left join notification_state s
+    on s.subject = d.number
+    and s.notification_number = :notification
+where d.group_id = :home"""
+
+LIST_LAST_SEEN = dialect_sql(
+    f"""{_SELECT_LAST_SEEN}
+    and d.number {{listed}}
+order by d.number
+""",
+    listed=in_array("numbers"),
+)
+
+LIST_SILENCE_CHANGES = f"""{_SELECT_LAST_SEEN}
+    and d.number > :after
+    and d.number <= :last
+    and case when {_SEEN_AT} <= :before
+        then s.raised_at is null or not s.is_notified
+        else s.raised_at is not null
+    end
+"""
+
+_SELECT_DRIFT = f"""
+select d.number, d.id, d.name, d.type, d.tags, d.drifted_at, {_STATE_COLUMNS}
+from device d"""
+_STATE_OF_DEVICE = """
+left join notification_state s
+    on s.subject = d.number
+    and s.notification_number = :notification"""
+
+LIST_DRIFT = dialect_sql(
+    f"""{_SELECT_DRIFT}{_STATE_OF_DEVICE}
+where d.group_id = :home
+    and d.number {{listed}}
+order by d.number
+""",
+    listed=in_array("numbers"),
+)
+
+LIST_DRIFTING = f"""{_SELECT_DRIFT}{_STATE_OF_DEVICE}
+where d.group_id = :home
+    and d.drifted_at is not null
+    and d.number > :after
+order by d.number
+limit :most
+"""
+
+LIST_DRIFT_ENDS = f"""{_SELECT_DRIFT}
+join notification_state s on s.subject = d.number
+where s.notification_number = :notification
+    and s.raised_at is not null
+    and d.group_id = :home
+    and d.drifted_at is null
+limit :most
+"""
+
+_SELECT_HEALTH = f"""
+select
+    c.number, c.id, connector.name, c.type, c.failures, c.error_message, c.is_enabled,
+    {_STATE_COLUMNS}
+from channel c
+join connector on connector.channel_number = c.number
+left join notification_state s
+    on s.subject = -c.number
+    and s.notification_number = :notification
+where c.group_id = :home
+    and (c.is_enabled or c.updated_by = :system)
+    and c.deleted_at is null"""
+
+LIST_CONNECTOR_HEALTH = f"""{_SELECT_HEALTH}
+order by c.number
+"""
+
+LIST_SOME_CONNECTOR_HEALTH = dialect_sql(
+    f"""{_SELECT_HEALTH}
+    and c.number {{listed}}
+order by c.number
+""",
+    listed=in_array("numbers"),
+)
+
+
+# --- for triggers ---
+
+
+def sum_params(tx: Tx, group_id: str) -> int:
+    """How large the parameters of all notifications of a group are, disabled ones as well."""
+    return int(tx.fetch_raw(SUM_PARAMS, {"home": schema.group_number(group_id)})[0][0])
+
+
+def list_enabled(tx: Tx, group_id: str) -> list[Notification]:
+    """The enabled notifications of a group."""
+    return NOTIFICATIONS.list_where(tx, _channel.c.group_id == group_id, _channel.c.is_enabled)
+
+
+def list_groups_with_reasons(tx: Tx, reasons: Collection[str]) -> list[str]:
+    """The groups that have an enabled notification with one of these reasons."""
+    rows = tx.fetch_raw(LIST_GROUPS_WITH_REASONS, {"reasons": array_param(tx, reasons)})
+    return [str(row[0]) for row in rows]
+
+
+def set_fired(tx: Tx, numbers: Collection[int]) -> None:
+    """Set the time of firing; in order, so that processes do not deadlock."""
+    for number in sorted(numbers):
+        tx.execute_raw(SET_FIRED, {"now": tx.now, "number": number})
+
+
+def set_sent(tx: Tx, number: int) -> None:
+    """Set the time of the last successful delivery."""
+    tx.execute_raw(SET_SENT, {"now": tx.now, "number": number})
+
+
+# --- state ---
+
+Key = tuple[int, int]  # the number of a notification, and its subject
+
+
+class NotificationState(msgspec.Struct, frozen=True):
+    """The state of a notification for one subject."""
+
+    raised_at: Moment | None = None  # since when it holds; None while it does not
+    is_notified: bool = False  # whether a notification of that was sent
+    as_of: Moment | None = None  # of the newest input; None if there was none
+    fired_at: Moment | None = None
+    held_back: int = 0  # since then
+
+
+def connector_subject(number: int) -> int:
+    """A connector as a subject; a device is one by its number."""
+    return -number
+
+
+def lock_states(tx: Tx, keys: Collection[Key]) -> dict[Key, NotificationState]:
+    """Lock the states of these and return them; SQLite has one writer, which needs no lock."""
+    if tx.is_postgres:
+        # What is not there cannot be locked.
+        blank = [(*key, False, 0) for key in sorted(keys)]
+        columns = ("notification_number", "subject", "is_notified", "held_back")
+        insert_many(tx, _state, columns, blank, "on conflict do nothing")
+    values = {
+        "numbers": array_param(tx, {key[0] for key in keys}),
+        "subjects": array_param(tx, {key[1] for key in keys}),
+    }
+    found = {(row[0], row[1]): _state_of(row) for row in tx.fetch_raw(LOCK_STATES, values)}
+    return {key: found.get(key, NotificationState()) for key in keys}
+
+
+def save_states(tx: Tx, changed: Mapping[Key, NotificationState]) -> None:
+    """Write states that were locked."""
+    insert_many(
+        tx,
+        _state,
+        _COLUMNS,
+        [
+            (*key, state.raised_at, state.is_notified, state.as_of, state.fired_at, state.held_back)
+            for key, state in sorted(changed.items(), key=lambda item: item[0])
+        ],
+        f"on conflict (notification_number, subject) do update set {_UPDATE_STATE}",
+        is_repeatable=True,
+    )
+
+
+def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
+    """Delete the states of a notification, all or at most so many; how many."""
+    limit = ALL if most is None else most
+    return len(tx.fetch_raw(DELETE_STATES, {"number": number, "most": limit}))
+
+
+def delete_subject_states(tx: Tx, subjects: Sequence[int]) -> None:
+    """Delete what all notifications hold of these subjects."""
+    tx.execute(sa.delete(_state).where(_state.c.subject.in_(subjects)))
+
+
+def _state_of(row: Sequence[Any]) -> NotificationState:
+    """The state of a row; a blank one where there was none to join."""
+    return NotificationState(row[2], bool(row[3]), row[4], row[5], row[6] or 0)
+
+
+# --- for monitoring ---
+
+
+class LastSeen(msgspec.Struct, frozen=True):
+    """When a device was last seen, and the state of a notification for it."""
+
+    number: int
+    id: str
+    name: str
+    type: str
+    tags: str  # JSON
+    at: Moment  # its creation, if it was never seen
+    state: NotificationState
+
+
+def list_last_seen(tx: Tx, number: int, group_id: str, only: Collection[int]) -> list[LastSeen]:
+    """Devices of a group by their numbers."""
+    values = {
+        "notification": number,
+        "home": schema.group_number(group_id),
+        "numbers": array_param(tx, only),
+    }
+    return [_last_seen(row) for row in tx.fetch_raw(LIST_LAST_SEEN, values)]
+
+
+def list_silence_changes(
+    tx: Tx, number: int, group_id: str, before: Moment, after: int, most: int
+) -> tuple[list[LastSeen], int | None, int]:
+    """Of the next devices of a group those whose silence may have changed.
+
+    They were not seen since `before`, or were seen again. Also where to continue, and how many
+    devices were checked.
+    """
+    home = schema.group_number(group_id)
+    last, checked = count_next(tx, home, after, most)
+    if not checked:
+        return [], None, 0
+    values = {
+        "notification": number,
+        "home": home,
+        "after": after,
+        "last": last,
+        "before": before,
+    }
+    found = [_last_seen(row) for row in tx.fetch_raw(LIST_SILENCE_CHANGES, values)]
+    return found, last if checked == most else None, checked
+
+
+class DriftState(msgspec.Struct, frozen=True):
+    """Since when a device drifts, and the state of a notification for it."""
+
+    number: int
+    id: str
+    name: str
+    type: str
+    tags: str  # JSON
+    drifted_at: Moment | None
+    state: NotificationState
+
+
+def list_drift(tx: Tx, number: int, group_id: str, only: Collection[int]) -> list[DriftState]:
+    """Devices of a group by their numbers."""
+    values = {
+        "notification": number,
+        "home": schema.group_number(group_id),
+        "numbers": array_param(tx, only),
+    }
+    return [_drift_state(row) for row in tx.fetch_raw(LIST_DRIFT, values)]
+
+
+def list_drift_changes(
+    tx: Tx, number: int, group_id: str, after: int, most: int
+) -> tuple[list[DriftState], int | None, int]:
+    """The next devices of a group that drift, and at first those that do not any more.
+
+    Also where to continue, and how many devices were checked.
+    """
+    values = {
+        "notification": number,
+        "home": schema.group_number(group_id),
+        "after": after,
+        "most": most,
+    }
+    rows = tx.fetch_raw(LIST_DRIFTING, values)
+    ended = tx.fetch_raw(LIST_DRIFT_ENDS, values) if after == 0 else []
+    found = [_drift_state(row) for row in (*ended, *rows)]
+    return found, rows[-1][0] if len(rows) == most else None, len(found)
+
+
+def _drift_state(row: Sequence[Any]) -> DriftState:
+    number, device_id, name, type_name, tags, drifted_at, *state = row
+    return DriftState(number, device_id, name, type_name, tags, drifted_at, _state_of(state))
+
+
+def _last_seen(row: Sequence[Any]) -> LastSeen:
+    number, device_id, name, type_name, tags, at, *state = row
+    return LastSeen(number, device_id, name, type_name, tags, at, _state_of(state))
+
+
+class MonitoredConnector(msgspec.Struct, frozen=True):
+    """The health of a connector, and the state of a notification for it."""
+
+    number: int
+    id: str
+    name: str | None
+    type: str
+    failures: int
+    error: str | None
+    is_enabled: bool
+    state: NotificationState
+
+
+def list_connector_health(
+    tx: Tx, number: int, group_id: str, only: Collection[int] | None = None
+) -> list[MonitoredConnector]:
+    """The connectors of a group, or of them only those with these numbers.
+
+    Without those that somebody has disabled, but with those that the service has disabled because
+    their destination is gone.
+    """
+    values: dict[str, Any] = {
+        "notification": number,
+        "home": schema.group_number(group_id),
+        "system": SYSTEM.id,
+    }
+    if only is None:
+        rows = tx.fetch_raw(LIST_CONNECTOR_HEALTH, values)
+    else:
+        values["numbers"] = array_param(tx, only)
+        rows = tx.fetch_raw(LIST_SOME_CONNECTOR_HEALTH, values)
+    return [_connector_health(row) for row in rows]
+
+
+def _connector_health(row: Sequence[Any]) -> MonitoredConnector:
+    number, connector_id, name, type_name, failures, error, is_enabled, *state = row
+    return MonitoredConnector(
+        number, connector_id, name, type_name, failures, error, bool(is_enabled), _state_of(state)
+    )

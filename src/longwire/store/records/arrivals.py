@@ -1,0 +1,416 @@
+"""The ledger of arrivals, read in order: the records of some groups, whatever device sent them.
+
+The key of the ledger begins with the group, so the arrivals of several groups are merged. A step
+reads a bounded number of entries, however many groups and arrivals there are.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+from longwire.records import KIND_NAMES
+from longwire.store import slots
+from longwire.store.archive import archive_reads
+from longwire.store.database import DialectSql, Tx
+from longwire.store.engines.dialects import array_param, by_slot, dialect_sql, in_array, listed_in
+from longwire.store.records.arrival_numbers import WRITER_BITS
+from longwire.store.records.arrived_records import (
+    ARRIVAL_COLUMNS,
+    ARRIVED_DEVICE_COLUMNS,
+    ArrivedRecord,
+    build_arrived,
+)
+
+# Bodies that are read before their size is known; a record can be as large as a request.
+BODIES_AT_ONCE_MAX = 100
+SEQS_MAX = 100_000
+# A step that covers less than this share of its entries reads more of a group, so often.
+EXTENDED_SHARE = 8
+EXTENSIONS_MAX = 4
+
+_OF_GROUP = """
+    from arrival b
+    where b.group_id = g.id
+        and b.slot = :slot
+        and b.seq > :after
+        and b.seq < :before
+    order by b.seq {order}
+    limit {most}"""
+
+
+def _in_both_orders(template: DialectSql) -> dict[bool, DialectSql]:
+    """The statement by whether it is ascending; `ORDER` stands for the order."""
+    return {
+        is_ascending: by_slot(DialectSql(*(each.replace("ORDER", order) for each in template)))
+        for is_ascending, order in ((True, "asc"), (False, "desc"))
+    }
+
+
+# The groups whose next arrivals come first: the next `most` arrivals are in these.
+LIST_NEXT_GROUPS = _in_both_orders(
+    dialect_sql(
+        f"""
+select n.id, n.next_seq
+from (
+    select g.id, (
+        select b.seq
+        {_OF_GROUP.format(order="ORDER", most="1")}
+    ) as next_seq
+    from {{listed}}
+) n
+where n.next_seq is not null
+order by n.next_seq ORDER
+limit :most
+""",
+        listed=listed_in("groups", "g", "id"),
+    )
+)
+
+LIST_OF_GROUPS = _in_both_orders(
+    dialect_sql(
+        f"""
+select {ARRIVAL_COLUMNS}
+from {{listed}}
+{{rows}}
+order by a.seq ORDER
+""",
+        listed=listed_in("groups", "g", "id"),
+        rows=DialectSql(
+            f"""join arrival a
+    on a.group_id = g.id
+    and a.seq in (
+        select b.seq
+        {_OF_GROUP.format(order="ORDER", most=":per_group")}
+    )""",
+            f"""cross join lateral (
+    select *
+    {_OF_GROUP.format(order="ORDER", most=":per_group")}
+) a""",
+        ),
+    )
+)
+
+LIST_SEQS = dialect_sql(
+    """
+select a.group_id, a.seq
+from arrival a
+where a.group_id {listed}
+    and a.seq > :after
+    and (a.seq & :writers) <> :but
+limit :most
+""",
+    listed=in_array("groups"),
+)
+
+LIST_AT = f"""
+select {ARRIVAL_COLUMNS}
+from unnest(cast(:groups as bigint[]), cast(:seqs as bigint[])) w (group_id, seq)
+cross join lateral (
+    select *
+    from arrival b
+    where b.group_id = w.group_id
+        and b.slot = :slot
+        and b.seq = w.seq
+    limit 1
+) a
+"""
+
+# Records and their devices, whose names and tags only show while they are in the group or below.
+# SQLite joins in this order because of the cross joins. The limit keeps PostgreSQL from turning
+# this into a join that reads all records.
+_JOIN_DEVICE = """cross join device d
+left join group_path p
+    on p.ancestor_id = a.group_id
+    and p.group_id = d.group_id"""
+_OF_ARRIVAL = """s.device_number = a.device_number
+        and s.stay = a.stay
+        and r.device_number = a.device_number
+        and r.stay = a.stay
+        and s.slot = :slot
+        and r.slot = s.slot
+        and r.ts = a.ts
+        and r.seq = a.seq"""
+
+# The same as `ARRIVED_DEVICE_COLUMNS`.
+_NAMED_DEVICE_COLUMNS = """d.id, d.stay as now_stay,
+    case when p.depth is null then '' else d.name end as name,
+    d.type,
+    case when p.depth is null then '[]' else d.tags end as tags"""
+
+_LIST_RECORDS = DialectSql(
+    f"""
+select a.seq, {ARRIVED_DEVICE_COLUMNS}, r.body
+from json_each(:seqs) w
+cross join arrival a
+cross join device_stay s
+cross join record_{{kind}} r
+{_JOIN_DEVICE}
+where a.group_id = :home
+    and a.seq = w.value
+    and {_OF_ARRIVAL}
+    and d.number = a.device_number
+""",
+    f"""
+with sent as materialized (
+    select a.device_number, a.stay, a.ts, a.seq, {_NAMED_DEVICE_COLUMNS}
+    from unnest(
+        cast(:groups as bigint[]), cast(:devices as bigint[]), cast(:stays as integer[]),
+        cast(:moments as bigint[]), cast(:seqs as bigint[])
+    ) a (group_id, device_number, stay, ts, seq)
+    {_JOIN_DEVICE}
+    where d.number = a.device_number
+)
+select a.seq, a.id, a.now_stay, a.name, a.type, a.tags, r.body
+from sent a
+cross join lateral (
+    select r.body
+    from device_stay s
+    cross join record_{{kind}} r
+    where {_OF_ARRIVAL}
+    limit 1
+) r
+""",
+)
+
+LIST_RECORDS = {
+    kind: by_slot(DialectSql(*(each.format(kind=kind) for each in _LIST_RECORDS)))
+    for kind in KIND_NAMES
+}
+
+
+# The device of a record that is not in the tables.
+GET_DEVICE = f"""
+select {ARRIVED_DEVICE_COLUMNS}
+from device_stay s
+cross join device d
+left join group_path p
+    on p.ancestor_id = :home
+    and p.group_id = d.group_id
+where s.device_number = :device
+    and s.stay = :stay
+    and d.number = s.device_number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An entry of the ledger; the record itself is not read yet, and may be deleted."""
+
+    row: tuple[Any, ...]  # with the columns `ARRIVAL_COLUMNS`
+
+    @property
+    def seq(self) -> int:
+        return int(self.row[1])
+
+    @property
+    def kind(self) -> int:
+        return int(self.row[2])
+
+    @property
+    def stay(self) -> int:
+        return int(self.row[4])
+
+    @property
+    def device_number(self) -> int:
+        return int(self.row[5])
+
+    @property
+    def ts(self) -> int:
+        return int(self.row[6])
+
+
+_SEQ_OF = attrgetter("seq")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalStep:
+    """Entries in order. Between the begin of the step and `covered_to` there are no others."""
+
+    arrivals: list[Arrival]
+    covered_to: int | None  # None when there are no more
+
+
+@dataclass(slots=True)
+class _Merge:
+    """Entries of several groups, and how far each was read."""
+
+    ascending: bool
+    arrivals: list[Arrival] = field(default_factory=list)
+    # The last entry of each group that may have more behind it; None: of groups that are not read.
+    ends: dict[int | None, int] = field(default_factory=dict)
+
+    def read(self, tx: Tx, groups: Sequence[int], values: Mapping[str, Any], most: int) -> None:
+        """Read the next entries of some groups, of each no more than this."""
+        listed = {**values, "groups": array_param(tx, groups), "per_group": most}
+        counts: Counter[int] = Counter()
+        for group in groups:
+            self.ends.pop(group, None)
+        for row in self._order(_fetch(tx, LIST_OF_GROUPS[self.ascending], listed), tx):
+            counts[row[0]] += 1
+            if counts[row[0]] > most:
+                continue  # each slot has so many, and these are not the first of all
+            each = Arrival(row)
+            self.arrivals.append(each)
+            if counts[row[0]] == most:
+                self.ends[row[0]] = each.seq
+
+    def _order(self, rows: list[tuple[Any, ...]], tx: Tx) -> list[tuple[Any, ...]]:
+        """As they are in each slot, over all of them; `seq` is the second column."""
+        if tx.slots > 1:
+            rows.sort(key=lambda row: row[1], reverse=not self.ascending)
+        return rows
+
+    def list_next_groups(
+        self, tx: Tx, groups: Sequence[int], values: Mapping[str, Any], most: int
+    ) -> list[tuple[int, int]]:
+        """The groups whose next arrivals come first, with these."""
+        listed = {**values, "groups": array_param(tx, groups)}
+        first: dict[int, int] = {}
+        for group, seq in self._order(_fetch(tx, LIST_NEXT_GROUPS[self.ascending], listed), tx):
+            first.setdefault(group, seq)
+        return list(islice(first.items(), most))
+
+    @property
+    def nearest(self) -> tuple[int | None, int] | None:
+        """The group that was read least far, and to where; None if all were to their ends."""
+        choose = min if self.ascending else max
+        return choose(self.ends.items(), key=lambda each: each[1], default=None)
+
+    @property
+    def covered(self) -> list[Arrival]:
+        """In order, those behind which no other can come."""
+        found = sorted(self.arrivals, key=lambda each: each.seq, reverse=not self.ascending)
+        if self.nearest is None:
+            return found
+        _, end = self.nearest
+        return [each for each in found if (each.seq <= end if self.ascending else each.seq >= end)]
+
+
+def _fetch(tx: Tx, sql: str | DialectSql, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of every slot: which of them an arrival is in is not known by its group."""
+    return [row for slot in range(tx.slots) for row in tx.fetch_raw(sql, {**values, "slot": slot})]
+
+
+def list_step(
+    tx: Tx, groups: Sequence[int], after: int, before: int, most: int, *, ascending: bool
+) -> ArrivalStep:
+    """The next entries of some groups between two others, at most `most` of them."""
+    values = {"after": after, "before": before, "most": most}
+    merge = _Merge(ascending)
+    if len(groups) > 1:
+        found = merge.list_next_groups(tx, groups, values, most)
+        groups = [number for number, _ in found]
+        if len(found) == most:
+            merge.ends[None] = found[-1][1]  # the other groups have nothing before it
+    if not groups:
+        return ArrivalStep([], None)
+    merge.read(tx, groups, values, max(1, most // len(groups)))
+    covered = merge.covered
+    for _ in range(EXTENSIONS_MAX):
+        # Few groups may have most of the arrivals, and the others stand still.
+        if merge.nearest is None or len(covered) >= most // EXTENDED_SHARE:
+            break
+        group, end = merge.nearest
+        if group is None:
+            break
+        beyond = {"after": end} if ascending else {"before": end}
+        merge.read(tx, [group], {**values, **beyond}, most)
+        covered = merge.covered
+    if len(covered) > most:
+        return ArrivalStep(covered[:most], covered[most - 1].seq)
+    return ArrivalStep(covered, None if merge.nearest is None else merge.nearest[1])
+
+
+def list_seqs(tx: Tx, groups: Sequence[int], after: int, but: int = -1) -> list[tuple[int, int]]:
+    """Group and number of what arrived in the last seconds, in no order.
+
+    Without what the process with the number `but` has stored.
+    """
+    values = {
+        "groups": array_param(tx, groups),
+        "after": after,
+        "writers": (1 << WRITER_BITS) - 1,
+        "but": but,
+        "most": SEQS_MAX,
+    }
+    return [(group, seq) for group, seq in tx.fetch_raw(LIST_SEQS, values)]
+
+
+def list_at(tx: Tx, keys: Sequence[tuple[int, int]]) -> list[Arrival]:
+    """The entries with these groups and numbers, in the order of their numbers; PostgreSQL only."""
+    values = {
+        "groups": array_param(tx, [group for group, _ in keys]),
+        "seqs": array_param(tx, [seq for _, seq in keys]),
+    }
+    return sorted((Arrival(row) for row in _fetch(tx, LIST_AT, values)), key=_SEQ_OF)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecord:
+    """The record of an entry: what is known of its device, and its JSON."""
+
+    arrival: Arrival
+    device: tuple[Any, ...]  # with the columns `ARRIVED_DEVICE_COLUMNS`
+    body: str
+
+    def build(self) -> ArrivedRecord:
+        return build_arrived((*self.arrival.row, *self.device), b"", self.body)
+
+
+def iterate_records(
+    tx: Tx, arrivals: Sequence[Arrival]
+) -> Iterator[tuple[Arrival, FoundRecord | None]]:
+    """The entries with their records, None for a deleted one; read a hundred at a time."""
+    waiting = iter(arrivals)
+    while some := list(islice(waiting, BODIES_AT_ONCE_MAX)):
+        found = _read_records(tx, some)
+        for each in some:
+            row = found.get(each.seq)
+            yield each, None if row is None else FoundRecord(each, row[:-1], row[-1])
+
+
+def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, ...]]:
+    """Device and JSON by the number of the arrival; by slot, or on SQLite by group."""
+    parts: dict[tuple[int, int], list[Arrival]] = defaultdict(list)
+    for each in arrivals:
+        part = slots.get_slot_by_number(tx, each.device_number) if tx.is_postgres else each.row[0]
+        parts[each.kind, part].append(each)
+    found: dict[int, tuple[Any, ...]] = {}
+    for (kind, part), some in parts.items():
+        values: dict[str, Any] = {"home": part}
+        if tx.is_postgres:
+            values = {
+                "slot": part,
+                "groups": array_param(tx, [each.row[0] for each in some]),
+                "devices": array_param(tx, [each.device_number for each in some]),
+                "stays": array_param(tx, [each.stay for each in some]),
+                "moments": array_param(tx, [each.ts for each in some]),
+            }
+        values["seqs"] = array_param(tx, [each.seq for each in some])
+        rows = tx.fetch_raw(LIST_RECORDS[KIND_NAMES[kind]], values)
+        found |= {row[0]: row[1:] for row in rows}
+    if tx.archived is not None:
+        missing = [each for each in arrivals if each.seq not in found]
+        for kind in sorted({each.kind for each in missing}):
+            of_kind = [each for each in missing if each.kind == kind]
+            found |= _read_archived(tx, KIND_NAMES[kind], of_kind)
+    return found
+
+
+def _read_archived(tx: Tx, kind: str, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, ...]]:
+    """The same for what is in the archive."""
+    devices: dict[int, tuple[Any, ...]] = {}
+    for each in arrivals:
+        values = {"home": each.row[0], "device": each.device_number, "stay": each.stay}
+        for row in tx.fetch_raw(GET_DEVICE, values):
+            devices[each.seq] = row
+    keys = [
+        (each.device_number, each.stay, each.ts, each.seq)
+        for each in arrivals
+        if each.seq in devices
+    ]
+    found = archive_reads.find_records(tx, kind, keys)
+    return {seq: (*devices[seq], record.body) for seq, record in found.items()}

@@ -1,0 +1,308 @@
+"""Records as they arrived: found by group and order of arrival, with their devices.
+
+Of replays, previews, traces and live streams. What is in the archive is read from there.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.records import KIND_NAMES, parse_record
+from longwire.store import slots
+from longwire.store.archive import archive_reads
+from longwire.store.archive.archive_reads import RecordKey
+from longwire.store.database import Tx
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.fleet.reporting_devices import ReportingDevice, get_reporting
+from longwire.store.records.records import EARLIER_STAYS_MAX, RecordRow, for_each_kind
+
+# Arrivals among which records of a device or a period are looked for, newest first.
+WANTED_AMONG_MAX = 5_000
+
+# A device that has left the group belongs to another tenant: its new name must not be shown.
+ARRIVAL_COLUMNS = "a.group_id, a.seq, a.kind, a.source, a.stay, a.device_number, a.ts"
+ARRIVED_DEVICE_COLUMNS = """d.id, d.stay,
+    case when p.depth is null then '' else d.name end,
+    d.type,
+    case when p.depth is null then '[]' else d.tags end"""
+JOIN_ARRIVED_DEVICE = """
+left join device d
+    on d.number = a.device_number
+left join group_path p
+    on p.ancestor_id = a.group_id
+    and p.group_id = d.group_id"""
+# Where some of these columns are.
+_SEQ, _KIND, _TS, _DEVICE_ID = 1, 2, 6, 7
+
+_SELECT_ARRIVED = f"""
+select {ARRIVAL_COLUMNS}, {ARRIVED_DEVICE_COLUMNS}
+from arrival a {JOIN_ARRIVED_DEVICE}
+"""
+
+LIST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+    and a.seq > :after
+    and a.seq < :until
+    and a.ts >= :begin
+    and a.ts < :end_ts
+order by a.seq
+limit :most
+"""
+
+LOOK_AHEAD = """
+select count(*), max(ahead.seq)
+from (
+    select a.seq
+    from arrival a
+    where a.group_id = :home
+        and a.seq > :after
+        and a.seq < :until
+    order by a.seq
+    limit :most
+) ahead
+"""
+
+LIST_LATEST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+order by a.seq desc
+limit :most
+"""
+
+GET_ARRIVAL = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+    and a.seq = :seq
+"""
+
+FIND_GROUP = dialect_sql(
+    """
+select group_id
+from arrival
+where group_id {groups}
+    and seq = :seq
+limit 1
+""",
+    groups=in_array("groups"),
+)
+
+LIST_GROUPS_OF_DEVICE = f"""
+select group_id, max(stay)
+from device_stay
+where device_number = :device
+group by group_id
+order by 2 desc
+limit {EARLIER_STAYS_MAX}
+"""
+
+# The stay is gone when the records of it were erased, and they are hidden until they are deleted.
+GET_ARRIVED = for_each_kind(
+    """
+select r.digest, r.body
+from device_stay s
+cross join {table} r
+where s.device_number = :device
+    and s.stay = :stay
+    and s.slot = :slot
+    and r.device_number = s.device_number
+    and r.stay = s.stay
+    and r.slot = s.slot
+    and r.ts = :ts
+    and r.seq = :seq
+"""
+)
+
+# For PostgreSQL: of some arrivals in one statement.
+LIST_ARRIVED = for_each_kind(
+    """
+select r.seq, r.digest, r.body
+from unnest(
+    cast(:devices as bigint[]),
+    cast(:stays as integer[]),
+    cast(:times as bigint[]),
+    cast(:seqs as bigint[])
+) as k (device_number, stay, ts, seq)
+cross join lateral (
+    select a.seq, a.digest, a.body
+    from device_stay s
+    cross join {table} a
+    where s.device_number = k.device_number
+        and s.stay = k.stay
+        and s.slot = :slot
+        and a.device_number = k.device_number
+        and a.stay = k.stay
+        and a.slot = :slot
+        and a.ts = k.ts
+        and a.seq = k.seq
+    limit 1
+) r
+"""
+)
+# Bodies are read until there are enough of them, so many at a time.
+READ_TOGETHER = 25
+
+
+class ArrivedRecord(msgspec.Struct, frozen=True):
+    """A stored record, with its device as it is today."""
+
+    row: RecordRow
+    device: ReportingDevice
+
+
+def list_arrivals(
+    tx: Tx, group_number: int, after_seq: int, until_seq: int, begin: Moment, end: Moment, most: int
+) -> list[ArrivedRecord | int]:
+    """Records that arrived in a group between two arrivals, with timestamps in a period.
+
+    In order of arrival. For a record that was deleted meanwhile, only its `seq`. Arrivals between
+    the two are read until there are enough in the period: see `look_ahead`.
+    """
+    rows = tx.fetch_raw(
+        LIST_ARRIVALS,
+        {
+            "home": group_number,
+            "after": after_seq,
+            "until": until_seq,
+            "begin": begin,
+            "end_ts": end,
+            "most": most,
+        },
+    )
+    found = _read_stored(tx, rows)
+    return [found.get(row[_SEQ], row[_SEQ]) for row in rows]
+
+
+def look_ahead(
+    tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int
+) -> tuple[int, int]:
+    """How many arrivals there are between two, at most so many, and the last of these."""
+    values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
+    count, last_seq = tx.fetch_raw(LOOK_AHEAD, values)[0]
+    return count, after_seq if last_seq is None else last_seq
+
+
+def list_latest(
+    tx: Tx,
+    group_numbers: Sequence[int],
+    most: int,
+    characters_max: int,
+    *,
+    is_wanted: Callable[[str, Moment], bool] | None = None,
+) -> list[ArrivedRecord]:
+    """The last records that arrived in some groups, newest first; fewer if they are large.
+
+    If only some devices and timestamps are wanted, they are looked for among the last arrivals.
+    """
+    found: list[tuple[Any, ...]] = []
+    looked_at_max = most if is_wanted is None else WANTED_AMONG_MAX
+    for number in group_numbers:
+        found += tx.fetch_raw(LIST_LATEST_ARRIVALS, {"home": number, "most": looked_at_max})
+    found.sort(key=lambda row: row[_SEQ], reverse=True)
+    if is_wanted is not None:
+        found = [row for row in found[:looked_at_max] if is_wanted(row[_DEVICE_ID], row[_TS])]
+    latest: list[ArrivedRecord] = []
+    size = 0
+    for record in _read_arrived(tx, found[:most], characters_max):
+        latest.append(record)
+        size += len(record.row.encoded.body)
+        if size > characters_max:
+            break
+    return latest
+
+
+def _read_arrived(
+    tx: Tx, rows: Sequence[tuple[Any, ...]], characters_max: int
+) -> list[ArrivedRecord]:
+    """The records of some arrivals; of large ones only the first, a little more than is wanted."""
+    found: dict[int, ArrivedRecord] = {}
+    missing: dict[int, list[tuple[Any, ...]]] = {}
+    size = 0
+    for start in range(0, len(rows), READ_TOGETHER):
+        some = rows[start : start + READ_TOGETHER]
+        stored = _read_stored(tx, some)
+        found |= stored
+        for row in some:
+            if row[_SEQ] not in stored and row[_DEVICE_ID] is not None:
+                missing.setdefault(row[_KIND], []).append(row)
+        size += sum(len(record.row.encoded.body) for record in stored.values())
+        if size > characters_max:
+            break
+    # Once for each kind: see `archive_reads`.
+    for kind, some in sorted(missing.items()):
+        keys = [_record_key(row) for row in some]
+        archived = archive_reads.find_existing(tx, KIND_NAMES[kind], keys)
+        for row in some:
+            each = archived.get(row[_SEQ])
+            if each is not None:
+                found[row[_SEQ]] = build_arrived(row, each.digest, each.body)
+    return [found[row[_SEQ]] for row in rows if row[_SEQ] in found]
+
+
+def find_of_device(tx: Tx, device_id: str, seq: int) -> ArrivedRecord | None:
+    """The record of an arrival in any of the groups that its device is or was in."""
+    device = get_reporting(tx, [device_id]).get(device_id)
+    if device is None:
+        return None
+    groups = tx.fetch_raw(LIST_GROUPS_OF_DEVICE, {"device": device.number})
+    found = (find_in_group(tx, group, seq) for group, _ in groups)
+    return next(filter(None, found), None)
+
+
+def find_group(tx: Tx, group_ids: Sequence[str], seq: int) -> int | None:
+    """The number of that one of some groups in which an arrival was."""
+    numbers = array_param(tx, [int(each) for each in group_ids])
+    found = tx.fetch_raw(FIND_GROUP, {"groups": numbers, "seq": seq})
+    return found[0][0] if found else None
+
+
+def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
+    """The record of an arrival, if its device and the record still exist.
+
+    The group of its device is the one in which it arrived.
+    """
+    found = tx.fetch_raw(GET_ARRIVAL, {"home": group_number, "seq": seq})
+    return next(iter(_read_arrived(tx, found, 0)), None)
+
+
+def _record_key(row: tuple[Any, ...]) -> RecordKey:
+    _, seq, _, _, then, number, ts, *_ = row
+    return number, then, ts, seq
+
+
+def _read_stored(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> dict[int, ArrivedRecord]:
+    """The records of some arrivals, by their numbers; not those that are in the archive."""
+    by_seq = {row[_SEQ]: row for row in rows if row[_DEVICE_ID] is not None}
+    if tx.is_postgres:
+        found = _list_bodies(tx, list(by_seq.values()))
+    else:
+        found = [body for row in by_seq.values() for body in _get_body(tx, row)]
+    return {seq: build_arrived(by_seq[seq], digest, body) for seq, digest, body in found}
+
+
+def _list_bodies(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    parts: dict[tuple[int, int], list[RecordKey]] = defaultdict(list)
+    for row in rows:
+        key = _record_key(row)
+        parts[row[_KIND], slots.get_slot_by_number(tx, key[0])].append(key)
+    found: list[tuple[Any, ...]] = []
+    for (kind, slot), keys in parts.items():
+        devices, stays, times, seqs = map(list, zip(*keys, strict=True))
+        values = {"slot": slot, "devices": devices, "stays": stays, "times": times, "seqs": seqs}
+        found += tx.fetch_raw(LIST_ARRIVED[KIND_NAMES[kind]], values)
+    return found
+
+
+def _get_body(tx: Tx, row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    number, stay, ts, seq = _record_key(row)
+    values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
+    return [(seq, *each) for each in tx.fetch_raw(GET_ARRIVED[KIND_NAMES[row[_KIND]]], values)]
+
+
+def build_arrived(row: tuple[Any, ...], digest: bytes, body: str) -> ArrivedRecord:
+    """From the columns of an arrival and of its record."""
+    group, seq, kind, source, then, number, ts, device_id, stay, name, type_name, tags = row
+    return ArrivedRecord(
+        RecordRow(kind, group, number, then, ts, digest, seq, parse_record(kind, body), source),
+        ReportingDevice(device_id, number, group, stay, name, type_name, str(group), tags),
+    )

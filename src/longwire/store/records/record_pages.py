@@ -1,0 +1,217 @@
+"""Pages of a device's records, by timestamp.
+
+A hot path, so this uses the driver directly.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.model import PageRequest
+from longwire.store import slots
+from longwire.store.database import DialectSql, Tx
+from longwire.store.engines.dialects import by_slot
+from longwire.store.records.records import ALL_TIME
+
+# A record can be nearly as large as a request. The size of a page of more than a hundred is checked
+# first, that of others afterwards, and the page ends early rather than exhaust the memory.
+ITEMS_UNCHECKED_MAX = 100
+PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
+
+_PAGE = """
+from {table}
+where device_number = :device
+    and stay = :stay
+    and slot = :slot
+    and ts >= :begin
+    and ts < :end{beyond}"""
+
+_LIST_SIZES = f"""
+select length(body){_PAGE}
+order by {{order}}
+limit :most
+"""
+
+_LIST_PAGE = f"""
+select body, ts, seq{_PAGE}
+order by {{order}}
+limit :most
+"""
+
+# SQLite takes `body` from the row that has the largest or smallest `ts`.
+_JOIN_PAGE = f"""
+select group_concat(body), group_concat(ts), group_concat(seq), body, {{last}}
+from (
+    select body, ts, seq{_PAGE}
+    order by {{order_by_key}}
+    limit :most
+)
+"""
+
+
+class RecordPage(msgspec.Struct, frozen=True):
+    """A page of records as a JSON array without its brackets."""
+
+    device_number: int
+    text: str
+    oldest: Moment | None  # of those in it and of the next one
+    last_key: tuple[int, int] | None = None
+
+
+def list_page(
+    tx: Tx,
+    kind: str,
+    device_number: int,
+    stays: Sequence[int],
+    begin: Moment | None,
+    end: Moment | None,
+    request: PageRequest,
+    *,
+    ascending: bool,
+) -> RecordPage:
+    """Bodies by timestamp, ties in order of arrival; the other way round when not ascending."""
+    wanted = [
+        _PageQuery(
+            kind,
+            device_number,
+            stay,
+            ALL_TIME[0] if begin is None else begin,
+            ALL_TIME[1] if end is None else end,
+            request.limit,
+            request.after,
+            ascending,
+        )
+        for stay in stays
+    ]
+    if request.limit <= ITEMS_UNCHECKED_MAX:
+        unchecked = _read_page(tx, wanted, device_number, request.limit, ascending=ascending)
+        if len(unchecked.text) <= PAGE_CHARACTERS_MAX:
+            return unchecked
+    limit = min(each.count_that_fit(tx) for each in wanted)
+    wanted = [msgspec.structs.replace(each, limit=limit) for each in wanted]
+    return _read_page(tx, wanted, device_number, limit, ascending=ascending)
+
+
+def _read_page(
+    tx: Tx, wanted: Sequence["_PageQuery"], device_number: int, limit: int, *, ascending: bool
+) -> RecordPage:
+    if len(wanted) == 1 and not tx.is_postgres:
+        joined = _joined_page(tx, wanted[0])
+        if joined is not None:
+            return joined
+    found = [row for each in wanted for row in each.rows(tx)]
+    if len(wanted) > 1:
+        found.sort(key=lambda row: (row[1], row[2]), reverse=not ascending)
+    if not found:
+        return RecordPage(device_number, "", None)
+    text = ",".join(row[0] for row in found[:limit])
+    oldest = min(found[0][1], found[-1][1])
+    if len(found) <= limit:
+        return RecordPage(device_number, text, oldest)
+    last = found[limit - 1]
+    return RecordPage(device_number, text, oldest, (last[1], last[2]))
+
+
+@functools.cache
+def _page_sql(template: str, kind: str, ascending: bool, has_predecessor: bool) -> DialectSql:
+    # The first half lets the key find the place, the second leaves out what was seen.
+    beyond = "\n    and ts {0}= :ts\n    and (ts {0} :ts or seq {0} :seq)"
+    statement = template.format(
+        table=f"record_{kind}",
+        beyond=beyond.format(">" if ascending else "<") if has_predecessor else "",
+        order="ts, seq" if ascending else "ts desc, seq desc",
+        order_by_key="ts" if ascending else "ts desc",
+        last="max(ts)" if ascending else "min(ts)",
+    )
+    return by_slot(statement)
+
+
+class _PageQuery(msgspec.Struct, frozen=True):
+    """Which records of one stay, in which order, and after which."""
+
+    kind: str
+    device_number: int
+    stay: int
+    begin: Moment
+    end: Moment
+    limit: int
+    after: tuple[int | str, ...] | None
+    ascending: bool
+
+    def count_that_fit(self, tx: Tx) -> int:
+        """How many of the records fit into a page; at least one."""
+        size = 0
+        for index, (length,) in enumerate(tx.fetch_raw(self._sql(_LIST_SIZES), self._values(tx))):
+            size += length
+            if size > PAGE_CHARACTERS_MAX:
+                return max(1, index)
+        return self.limit
+
+    def rows(self, tx: Tx) -> list[tuple[Any, ...]]:
+        """(body, ts, seq) of one more than wanted."""
+        return tx.fetch_raw(self._sql(_LIST_PAGE), self._values(tx))
+
+    def joined(self, tx: Tx) -> tuple[str | None, str | None, str | None, str | None]:
+        """The bodies, instants and seqs of one more than wanted, joined, and the last body."""
+        bodies, instants, seqs, body, _ = tx.fetch_raw(self._sql(_JOIN_PAGE), self._values(tx))[0]
+        return bodies, instants, seqs, body
+
+    def _sql(self, template: str) -> DialectSql:
+        return _page_sql(template, self.kind, self.ascending, self.after is not None)
+
+    def _values(self, tx: Tx) -> dict[str, Any]:
+        values: dict[str, Any] = {
+            "device": self.device_number,
+            "slot": slots.get_slot_by_number(tx, self.device_number),
+            "stay": self.stay,
+            "begin": self.begin,
+            "end": self.end,
+            "most": self.limit + 1,
+        }
+        if self.after is not None:
+            values["ts"], values["seq"] = self.after
+        return values
+
+
+def _joined_page(tx: Tx, wanted: _PageQuery) -> RecordPage | None:
+    """A page that SQLite concatenates, when no two of its records share a timestamp; else None.
+
+    One row is fetched instead of a hundred, each of which would release and take the interpreter
+    lock: a quarter of the CPU time of a page. The order of records of one timestamp is not known
+    here.
+    """
+    bodies, instants, seqs, last_body = wanted.joined(tx)
+    if bodies is None or instants is None or seqs is None or last_body is None:
+        return RecordPage(wanted.device_number, "", None)
+    at = instants.split(",")
+    if len(set(at)) != len(at):
+        return None
+    oldest = min(int(at[0]), int(at[-1]))
+    if len(at) <= wanted.limit:
+        return RecordPage(wanted.device_number, bodies, oldest)
+    # The last one only shows that there is another page.
+    key = (int(at[-2]), int(seqs.split(",")[-2]))
+    return RecordPage(wanted.device_number, bodies[: -len(last_body) - 1], oldest, key)
+
+
+def list_page_rows(
+    tx: Tx,
+    kind: str,
+    device_number: int,
+    stays: Sequence[int],
+    period: tuple[Moment, Moment],
+    request: PageRequest,
+    *,
+    ascending: bool,
+) -> tuple[list[tuple[str, Moment, int]], int]:
+    """(body, ts, seq) in no order of one more than a page has, and how many fit into it."""
+    limit, after = request.limit, request.after
+    wanted = [
+        _PageQuery(kind, device_number, stay, *period, limit, after, ascending) for stay in stays
+    ]
+    limit = min(each.count_that_fit(tx) for each in wanted)
+    fitting = [msgspec.structs.replace(each, limit=limit) for each in wanted]
+    return [(body, ts, seq) for each in fitting for body, ts, seq in each.rows(tx)], limit

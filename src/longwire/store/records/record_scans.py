@@ -1,0 +1,281 @@
+"""Reads many records in bounded steps, each by the key of its table."""
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.records import KIND_NAMES
+from longwire.store import slots
+from longwire.store.archive import archive_reads
+from longwire.store.archive.archive_files import archivable_before
+from longwire.store.archive.archive_reads import ArchivedRange, RecordKey
+from longwire.store.database import DialectSql, Tx
+from longwire.store.engines.dialects import by_slot
+
+# A larger body is read on its own, so that a step of a thousand records stays small.
+LARGE_CHARACTERS = 16_384
+# Of the arrivals of a group: each may be large.
+ARCHIVED_AT_ONCE_MAX = 50
+
+_FROM_STAY = """
+from record_{kind}
+where device_number = :device
+    and stay = :stay
+    and slot = :slot"""
+
+_LIST_STAY = f"""
+select ts, digest, seq,
+    case when length(body) <= {LARGE_CHARACTERS} then body end{_FROM_STAY}
+    and ts >= :ts
+    and ts < :end
+    and (ts > :ts or digest > :digest)
+order by ts, digest
+limit :most
+"""
+
+_GET_BODY = f"""
+select body{_FROM_STAY}
+    and ts = :ts
+    and digest = :digest
+"""
+
+# How far the next arrivals of a group reach, whatever their kinds.
+FIND_WINDOW = """
+select max(seq)
+from (
+    select seq
+    from arrival
+    where group_id = :home
+        and seq > :after
+        and seq < :until
+    order by seq
+    limit :most
+) w
+"""
+
+# The stay is gone when the records of it were erased, and they are hidden until they are deleted.
+# Each arrival leads to one record by its key. SQLite joins in this order because of the cross
+# joins; with `a.ts` as it is, without the plus, it would read all of a stay that has not expired,
+# for each of them. PostgreSQL might read a whole table for a few rows if it knows little of it.
+_ARRIVED = """
+select a.seq, case when length(r.body) <= :large then r.body end
+from arrival a
+cross join device_stay s
+cross join {record} r
+where a.group_id = :home
+    and a.seq > :after
+    and a.seq <= :last
+    and a.kind = :kind
+    and +a.ts >= :oldest
+    and s.device_number = a.device_number
+    and s.stay = a.stay
+    and s.slot = a.slot{is_its_record}
+order by a.seq
+"""
+# The same without the records.
+LIST_ARRIVED_KEYS = by_slot(
+    """
+select a.device_number, a.stay, a.ts, a.seq
+from arrival a
+cross join device_stay s
+where a.group_id = :home
+    and a.seq > :after
+    and a.seq <= :last
+    and a.kind = :kind
+    and +a.ts >= :oldest
+    and s.device_number = a.device_number
+    and s.stay = a.stay
+    and s.slot = a.slot
+"""
+)
+_OF_ARRIVAL = """
+    and r.device_number = a.device_number
+    and r.stay = a.stay
+    and r.slot = a.slot
+    and r.ts = a.ts
+    and r.seq = a.seq"""
+_LATERAL = f"""lateral (
+    select r.body
+    from record_{{kind}} r
+    where true{_OF_ARRIVAL.replace("    and", "        and")}
+    limit 1
+)"""
+
+# Where a record is, by its arrival.
+FIND_ARRIVAL = """
+select device_number, kind, stay, ts
+from arrival
+where group_id = :home
+    and seq = :seq
+"""
+
+_FIND_DIGEST = f"""
+select digest{_FROM_STAY}
+    and ts = :ts
+    and seq = :seq
+"""
+
+LIST_ARRIVED = {
+    kind: by_slot(
+        DialectSql(
+            _ARRIVED.format(record=f"record_{kind}", is_its_record=_OF_ARRIVAL),
+            _ARRIVED.format(record=_LATERAL.format(kind=kind), is_its_record=""),
+        )
+    )
+    for kind in KIND_NAMES
+}
+FIND_DIGEST = {kind: by_slot(_FIND_DIGEST.format(kind=kind)) for kind in KIND_NAMES}
+LIST_STAY = {kind: by_slot(_LIST_STAY.format(kind=kind)) for kind in KIND_NAMES}
+GET_BODY = {kind: by_slot(_GET_BODY.format(kind=kind)) for kind in KIND_NAMES}
+
+
+class StayCursor(msgspec.Struct, frozen=True):
+    """Where to continue in a stay: behind the record of this key, which need not exist."""
+
+    ts: Moment
+    digest: bytes = b""
+
+
+# Timestamp, digest, seq and JSON of a record as it is stored; the JSON is empty if it was deleted
+# meanwhile.
+ScannedRecord = tuple[Moment, bytes, int, str]
+
+
+class StayScan(msgspec.Struct, frozen=True):
+    """Some records of a stay in the order of their key, and where to continue."""
+
+    items: list[ScannedRecord]
+    has_large: bool
+    cursor: StayCursor | None  # None at the end
+
+
+def scan_stay(
+    tx: Tx, kind: str, device_number: int, stay: int, cursor: StayCursor, end: Moment, most: int
+) -> StayScan:
+    """The next records of a stay before a moment; fewer when one of them is large."""
+    scan = scan_table(tx, kind, device_number, stay, cursor, end, most)
+    if tx.archived is None:
+        return scan
+    after = (cursor.ts, cursor.digest)
+    found = archive_reads.find_range(
+        tx, kind, device_number, [stay], cursor.ts, end, most, after=after
+    )
+    return scan if found is None else _merge_scans(scan, found)
+
+
+def _merge_scans(scan: StayScan, archived: ArchivedRange) -> StayScan:
+    """As far as both reach; of a record that is in both, the one that arrived first."""
+    merged = {(ts, digest): (ts, digest, seq, body) for ts, digest, seq, body in scan.items}
+    stored = {(ts, seq) for ts, _, seq, body in scan.items if body}
+    for each in archived.records:
+        if (each.ts, each.seq) in stored:
+            continue  # decoded again, it may be another one than in its file
+        known = merged.get((each.ts, each.digest))
+        if known is None or not known[3] or each.seq < known[2]:
+            merged[each.ts, each.digest] = (each.ts, each.digest, each.seq, each.body)
+    ends = [] if scan.cursor is None else [scan.cursor]
+    if not archived.is_complete:
+        ends.append(StayCursor(archived.last_ts, archive_reads.DIGEST_AFTER_ALL))
+    end = min(ends, key=lambda cursor: (cursor.ts, cursor.digest), default=None)
+    items = [merged[key] for key in sorted(merged) if end is None or key <= (end.ts, end.digest)]
+    is_large = sum(len(body) for *_, body in items) > len(items) * LARGE_CHARACTERS
+    return StayScan(items, scan.has_large or is_large, end)
+
+
+def scan_table(
+    tx: Tx, kind: str, device_number: int, stay: int, cursor: StayCursor, end: Moment, most: int
+) -> StayScan:
+    """The same without what is in the archive."""
+    key = slots.key_of(tx, device_number)
+    values: dict[str, Any] = {**key, "stay": stay, "end": end, "most": most}
+    rows = tx.fetch_raw(LIST_STAY[kind], {**values, "ts": cursor.ts, "digest": cursor.digest})
+    for index, (ts, digest, seq, body) in enumerate(rows):
+        if body is None:
+            found = tx.fetch_raw(GET_BODY[kind], {**values, "ts": ts, "digest": digest})
+            large = (ts, digest, seq, found[0][0] if found else "")
+            return StayScan([*rows[:index], large], True, StayCursor(ts, digest))
+    last = StayCursor(rows[-1][0], rows[-1][1]) if len(rows) == most else None
+    return StayScan(rows, False, last)
+
+
+class ArrivalScan(msgspec.Struct, frozen=True):
+    """(seq, body) of some records of a group in order of arrival, and how far they reach."""
+
+    rows: list[tuple[int, str]]
+    has_large: bool
+    last_seq: int | None  # None at the end
+
+
+def scan_arrivals(
+    tx: Tx,
+    group_number: int,
+    kind: str,
+    after_seq: int,
+    until_seq: int,
+    oldest: Moment,
+    most: int,
+) -> ArrivalScan:
+    """The records of a kind among the next arrivals of a group; fewer when one is large."""
+    values: dict[str, Any] = {"home": group_number, "after": after_seq}
+    window = {**values, "until": until_seq, "most": most}
+    last = tx.fetch_raw(FIND_WINDOW, window)[0][0]
+    if last is None:
+        return ArrivalScan([], False, None)
+    values |= {"kind": KIND_NAMES.index(kind), "oldest": oldest, "last": last}
+    rows = tx.fetch_raw(LIST_ARRIVED[kind], {**values, "large": LARGE_CHARACTERS})
+    for index, (seq, body) in enumerate(rows):
+        if body is None:
+            alone = {**values, "after": seq - 1, "last": seq, "large": 2**31 - 1}
+            found = tx.fetch_raw(LIST_ARRIVED[kind], alone)
+            rows, last = rows[:index] + found, seq
+            return _add_archived(tx, kind, {**values, "last": last}, ArrivalScan(rows, True, last))
+    return _add_archived(tx, kind, values, ArrivalScan(rows, False, last))
+
+
+def _add_archived(tx: Tx, kind: str, values: dict[str, Any], scan: ArrivalScan) -> ArrivalScan:
+    """With those of the arrivals whose records are in the archive; it may end earlier."""
+    if tx.archived is None:
+        return scan
+    known = {seq for seq, _ in scan.rows}
+    horizon = archivable_before(tx.now)
+    listed = tx.fetch_raw(LIST_ARRIVED_KEYS, values)
+    keys = sorted(
+        (key for key in listed if key[3] not in known and key[2] < horizon),
+        key=lambda key: key[3],
+    )
+    rows, last, is_cut = scan.rows, scan.last_seq, len(keys) > ARCHIVED_AT_ONCE_MAX
+    if is_cut:
+        keys = keys[:ARCHIVED_AT_ONCE_MAX]
+        last = keys[-1][3]
+        rows = [row for row in rows if row[0] <= last]
+    found = archive_reads.find_records(tx, kind, keys)
+    if found:
+        rows = sorted([*rows, *((each.seq, each.body) for each in found.values())])
+    return ArrivalScan(rows, scan.has_large or is_cut, last)
+
+
+def find_stay_cursor(
+    tx: Tx, kind: str, device_number: int, group_numbers: Collection[int], seq: int
+) -> tuple[int, StayCursor] | None:
+    """The stay and the key of a record that arrived for a device in one of some groups."""
+    for group_number in group_numbers:
+        arrivals = tx.fetch_raw(FIND_ARRIVAL, {"home": group_number, "seq": seq})
+        for number, kind_number, stay, ts in arrivals:
+            if (number, KIND_NAMES[kind_number]) == (device_number, kind):
+                # Without the record, the others of its instant come again.
+                digest = _find_digest(tx, kind, (number, stay, ts, seq))
+                return stay, StayCursor(ts, digest or b"")
+    return None
+
+
+def _find_digest(tx: Tx, kind: str, key: RecordKey) -> bytes | None:
+    """That of a record in the tables or in the archive."""
+    number, stay, ts, seq = key
+    values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
+    found = tx.fetch_raw(FIND_DIGEST[kind], values)
+    if found:
+        return bytes(found[0][0])
+    archived = archive_reads.find_record(tx, kind, key)
+    return None if archived is None else archived.digest

@@ -73,40 +73,6 @@ def test_a_clock_that_is_set_back_neither_fills_nor_empties_a_bucket() -> None:
     assert count_allowed(limiter, "ada", 5) == 1
 
 
-def test_the_least_recently_used_key_is_evicted_first() -> None:
-    limiter = RateLimiter(ManualClock(), burst=1, per_minute=1, keys_max=2)
-    limiter.consume("ada")
-    limiter.consume("bob")
-    limiter.consume("ada")
-    limiter.consume("carol")
-    assert [limiter.get_retry_after_s(key) > 0 for key in ("ada", "bob", "carol")] == [
-        True,
-        False,
-        True,
-    ]
-
-
-@pytest.mark.slow
-@given(
-    burst=st.integers(1, 40),
-    per_minute=st.integers(1, 600),
-    pauses=st.lists(st.integers(0, 2 * MINUTE), min_size=1, max_size=60),
-)
-def test_the_rate_is_never_exceeded_in_any_interval(
-    burst: int, per_minute: int, pauses: list[Moment]
-) -> None:
-    clock = ManualClock()
-    limiter = RateLimiter(clock, burst=burst, per_minute=per_minute)
-    taken: list[Moment] = []
-    for pause in pauses:
-        clock.moment += pause
-        taken += [clock.moment] * count_allowed(limiter, "ada", burst + 1)
-    for first in range(len(taken)):
-        for last in range(first, len(taken)):
-            span = taken[last] - taken[first]
-            assert last - first + 1 <= burst + span * per_minute / MINUTE + 1e-6
-
-
 @given(
     burst=st.integers(1, 40),
     per_minute=st.integers(1, 600),

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
-from longwire.clock import SECOND, Clock, Moment
+from longwire.clock import Clock
 from longwire.errors import NotAuthenticated, TooManyRequests, TotpRequired
+from longwire.work.budgets import RefillingBudgets
 from longwire.work.turns import CallerKey
 
 # How many callers' worth of requests in a minute an owner has.
@@ -23,10 +24,7 @@ NETWORKS_CACHED_MAX = 10_000  # one is looked up for each request
 
 
 class RateLimiter:
-    """A token bucket per key: `burst` at once, `per_minute` on average; divided by `nodes`.
-
-    The least recently used keys are evicted; by then their bucket is nearly always full again.
-    """
+    """A token bucket per key: `burst` at once, `per_minute` on average; divided by `nodes`."""
 
     def __init__(
         self,
@@ -38,20 +36,9 @@ class RateLimiter:
         nodes: Callable[[], int] = lambda: 1,
     ):
         """`nodes` is how many processes share the limit; each gets a part of the requests."""
-        self._clock = clock
-        self._burst_of_all = burst
-        self._per_moment_of_all = per_minute / (60 * SECOND)
-        self._nodes = nodes
-        self._keys_max = keys_max
-        self._buckets: OrderedDict[Hashable, tuple[float, Moment]] = OrderedDict()
-
-    @property
-    def _burst(self) -> float:
-        return max(1.0, self._burst_of_all / max(1, self._nodes()))
-
-    @property
-    def _per_moment(self) -> float:
-        return self._per_moment_of_all / max(1, self._nodes())
+        self._budgets: RefillingBudgets[Hashable] = RefillingBudgets(
+            clock, burst=burst, per_s=per_minute / 60, keys_max=keys_max, nodes=nodes
+        )
 
     def acquire(self, key: Hashable) -> None:
         """Consume one token, or raise TooManyRequests."""
@@ -62,32 +49,19 @@ class RateLimiter:
 
     def get_retry_after_s(self, key: Hashable) -> int:
         """Seconds until a token is available; 0 if one is."""
-        lacking = 1 - self._level(key)
-        return 0 if lacking <= 0 else max(1, math.ceil(lacking / self._per_moment / SECOND))
+        return math.ceil(self._budgets.get_wait_s(key, 1))
 
     def consume(self, key: Hashable) -> None:
         """Consume one token, if there is one."""
-        self._set(key, max(0.0, self._level(key) - 1))
+        self._budgets.use(key, 1, debt_max=0)
 
     def give_back(self, key: Hashable) -> None:
         """Undo `consume`."""
-        self._set(key, min(self._burst, self._level(key) + 1))
+        self._budgets.use(key, -1)
 
     def refill(self, key: Hashable) -> None:
         """Forget what was consumed."""
-        self._buckets.pop(key, None)
-
-    def _set(self, key: Hashable, level: float) -> None:
-        self._buckets[key] = (level, self._clock.now())
-        self._buckets.move_to_end(key)
-        if len(self._buckets) > self._keys_max:
-            self._buckets.popitem(last=False)
-
-    def _level(self, key: Hashable) -> float:
-        burst = self._burst
-        level, since = self._buckets.get(key, (burst, 0))
-        passed = max(0, self._clock.now() - since)
-        return min(burst, level + passed * self._per_moment)
+        self._budgets.refill(key)
 
 
 class AttemptLimiter:

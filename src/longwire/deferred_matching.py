@@ -7,7 +7,6 @@ is stored together with the end of the deferral, so that a crash leaves nothing 
 """
 
 import asyncio
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -16,14 +15,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
-import structlog
 
 from longwire import metrics
 from longwire.clock import MINUTE, Moment
 from longwire.delivery.matching import matching
 from longwire.delivery.matching.budgets import TOO_EXPENSIVE, ComputeBudgets, InlineAllowance
 from longwire.delivery.matching.matching import DeferredMatches
-from longwire.errors import LongwireError, Unavailable
 from longwire.ingest.sequencer import Sequencer
 from longwire.model import ChannelPurpose
 from longwire.notifications import rules, triggers
@@ -37,6 +34,7 @@ from longwire.store.delivery.deferrals import Deferral
 from longwire.store.records import arrived_records
 from longwire.store.records import records as store_records
 from longwire.store.records.arrived_records import ArrivedRecord
+from longwire.work.stepper import DoneStep, Stepper
 
 INTERVAL_S = 1.0
 SLICE_US = 10_000.0
@@ -51,8 +49,6 @@ REASON = (
     f"{TOO_EXPENSIVE}: the expressions of this group use more CPU time than a group may; records "
     "are matched later, and none is left out"
 )
-
-log = structlog.get_logger()
 
 Found = DeferredMatches | DeferredCandidates
 
@@ -118,74 +114,44 @@ class DeferredMatching:
         self._budgets = budgets
         self._wake = wake
         self._clock = database.context.clock
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._notified = asyncio.Event()
+        self._thread: ThreadPoolExecutor | None = None  # while it runs
         self._runs: dict[str, _Run] = {}
-        self._failed: set[str] = set()  # groups, until the others are done
         self._reported: dict[str, Moment] = {}
-        self._after = deferrals.BEFORE_ANY_OWNER
+        self._stepper: Stepper[str] = Stepper(
+            "deferred matching",
+            self._list_owners,
+            self._run_slice,
+            before_any=str(deferrals.BEFORE_ANY_OWNER),
+            owners_max=OWNERS_PER_ROUND_MAX,
+            interval_s=INTERVAL_S,
+        )
 
     def notify(self) -> None:
         """Something was deferred and is committed; from any thread."""
-        if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed; the next start goes on
-                self._loop.call_soon_threadsafe(self._notified.set)
+        self._stepper.wakeup.notify()
 
     async def run(self) -> None:
         """Until cancelled; what another process has deferred is found within a second."""
-        self._loop = asyncio.get_running_loop()
         self._runs.clear()
-        with ThreadPoolExecutor(1, thread_name_prefix="evaluate") as pool:
-            while True:
-                await self._wait_for_notification()
-                self._failed.clear()
-                # The database is unavailable: the next round retries.
-                with contextlib.suppress(LongwireError):
-                    await self._run_rounds(pool)
+        with ThreadPoolExecutor(1, thread_name_prefix="evaluate") as self._thread:
+            await self._stepper.run()
 
-    async def _wait_for_notification(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(INTERVAL_S):
-                await self._notified.wait()
-        self._notified.clear()
+    async def _list_owners(self, after: str, most: int) -> list[str]:
+        return await self._database.read(lambda tx: deferrals.list_owners(tx, int(after), most))
 
-    async def _run_rounds(self, pool: ThreadPoolExecutor) -> None:
-        while await self._run_round(pool):
-            pass
-
-    async def _run_round(self, pool: ThreadPoolExecutor) -> bool:
-        """A slice for each group; whether anything was evaluated."""
-        most = OWNERS_PER_ROUND_MAX
-        owners = await self._database.read(lambda tx: deferrals.list_owners(tx, self._after, most))
-        self._after = int(owners[-1]) if len(owners) == most else deferrals.BEFORE_ANY_OWNER
-        is_busy = len(owners) == most
-        for owner in owners:
-            if self._budgets.is_used_up(owner):
-                await self._report(owner)
-                continue
-            try:
-                is_busy |= owner not in self._failed and await self._run_slice(owner, pool)
-            except Unavailable:
-                raise
-            except Exception:
-                # The others' records are matched in any case.
-                log.exception("deferred matching failed", group=owner)
-                self._runs.pop(owner, None)
-                self._failed.add(owner)
-        return is_busy
-
-    async def _run_slice(self, owner: str, pool: ThreadPoolExecutor) -> bool:
-        """Evaluate for one group; whether there was anything."""
-        run = self._runs.get(owner) or await self._begin(owner)
+    async def _run_slice(self, owner: str) -> DoneStep | None:
+        """Evaluate for one group, unless its budget is used up."""
+        if self._budgets.is_used_up(owner):
+            await self._report(owner)
+            return None
+        run = self._runs.pop(owner, None) or await self._begin(owner)  # if this fails: loaded again
         if run is None:
-            return False
+            return None
         loop = asyncio.get_running_loop()
-        took_s = await loop.run_in_executor(pool, run.advance, self._budgets)
-        if run.is_due:
-            await self._commit(run)
-        # Never more than half of a processor, which requests need as well.
-        await asyncio.sleep(took_s)
-        return True
+        took_s = await loop.run_in_executor(self._thread, run.advance, self._budgets)
+        if not run.is_due or await self._commit(run):
+            self._runs[owner] = run
+        return DoneStep(took_s)
 
     async def _begin(self, owner: str) -> _Run | None:
         """Lease the next deferral of a group and load its records."""
@@ -196,20 +162,19 @@ class DeferredMatching:
         deferral = await call(lease)
         if deferral is None:
             return None
-        run = self._runs[owner] = await self._database.read(partial(_load, deferral=deferral))
-        return run
+        return await self._database.read(partial(_load, deferral=deferral))
 
-    async def _commit(self, run: _Run) -> None:
-        owner = run.deferral.owner_id
+    async def _commit(self, run: _Run) -> bool:
+        """Whether it goes on."""
         until = 0 if run.is_exhausted else self._clock.now() + LEASED_FOR
-        del self._runs[owner]  # if this fails, it is loaded again
         store = partial(_store, run=run, until=until, sequencer=self._sequencer)
         stored = await self._database.write(store)
         if stored.woken:
             self._wake(stored.woken)
-        if stored.deferral is not None and not run.is_exhausted:
-            run.restart(stored.deferral)
-            self._runs[owner] = run
+        if stored.deferral is None or run.is_exhausted:
+            return False
+        run.restart(stored.deferral)
+        return True
 
     async def _report(self, owner: str) -> None:
         """Show the owner why records are matched late."""

@@ -27,6 +27,7 @@ from longwire.spans import FindTraceparent, Tracer, step_span
 from longwire.store.database import Database, Tx, Work
 from longwire.store.jobs import jobs as store
 from longwire.store.jobs.jobs import PickedJob
+from longwire.work.stepper import DoneStep, Stepper
 from longwire.work.turns import CallerKey, current_caller
 
 POLL_INTERVAL_S = 0.5
@@ -68,32 +69,24 @@ class JobRunner:
         self._failures: Counter[str] = Counter()
         # Under the leases that we hold: a step that was prepared under another one is dropped.
         self._preparing: dict[str, asyncio.Task[PreparedStep | None]] = {}
-        self._prepared = asyncio.Event()
         self._renew_at = 0.0
-        self._after = store.BEFORE_ANY_OWNER
+        self._stepper: Stepper[str] = Stepper(
+            "step of a job",
+            self._list_owners,
+            self._run_step,
+            before_any=store.BEFORE_ANY_OWNER,
+            owners_max=OWNERS_PER_ROUND_MAX,
+            interval_s=POLL_INTERVAL_S,
+        )
 
     async def run(self) -> None:
         """Until cancelled."""
         if self._database.engine_name == "sqlite":
             await self._database.write(store.release_all)
         try:
-            while True:
-                await self._run_rounds()
-                await self._wait()
+            await self._stepper.run()
         finally:
             await self._stop()
-
-    async def _run_rounds(self) -> None:
-        """As long as there is anything to do, and the database is available."""
-        with contextlib.suppress(LongwireError):
-            while await self._run_round():
-                pass
-
-    async def _wait(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(POLL_INTERVAL_S):
-                await self._prepared.wait()
-        self._prepared.clear()
 
     async def _stop(self) -> None:
         """Release the leases, so that another process goes on at once."""
@@ -106,41 +99,35 @@ class JobRunner:
             with contextlib.suppress(LongwireError):
                 await self._database.write(partial(store.release, leases=leases))
 
-    async def _run_round(self) -> bool:
-        """A step for each user with open jobs; whether there was any."""
+    async def _list_owners(self, after: str, most: int) -> list[str]:
+        """Users with open jobs."""
         await self._renew_leases()
-        most = OWNERS_PER_ROUND_MAX
-        owners = await self._database.read(lambda tx: store.list_owners(tx, self._after, most))
-        self._after = owners[-1] if len(owners) == most else store.BEFORE_ANY_OWNER
-        is_busy = len(owners) == most
-        for owner in owners:
-            token = current_caller.set(CallerKey(owner, JOBS))
-            try:
-                is_busy |= await self._run_step(owner)
-            finally:
-                current_caller.reset(token)
-            await self._renew_leases()
-        return is_busy
+        return await self._database.read(lambda tx: store.list_owners(tx, after, most))
 
-    async def _run_step(self, owner: str) -> bool:
-        """One step for a user; whether there may be another one at once."""
-        picked = await self._database.read(
-            lambda tx: store.pick_next(tx, owner, self._running_max, self._leases, self._can_run)
-        )
-        fence = await self._lease(picked) if picked is not None else None
-        if picked is None or fence is None:
-            return False
-        prepared: asyncio.Task[PreparedStep | None] | None = None
-        if picked.kind in PREPARED:
-            prepared = self._preparing.pop(picked.id, None)
-            if prepared is None:
-                self._start_preparing(picked.id, fence)
-                return False
-        began_at = time.monotonic()
-        is_busy = await self._advance(picked, fence, prepared)
-        # Never more than half of the time, which requests need as well.
-        await asyncio.sleep(time.monotonic() - began_at)
-        return is_busy
+    async def _run_step(self, owner: str) -> DoneStep | None:
+        """One step for a user."""
+        await self._renew_leases()
+        token = current_caller.set(CallerKey(owner, JOBS))
+        try:
+            picked = await self._database.read(
+                lambda tx: store.pick_next(
+                    tx, owner, self._running_max, self._leases, self._can_run
+                )
+            )
+            fence = await self._lease(picked) if picked is not None else None
+            if picked is None or fence is None:
+                return None
+            prepared: asyncio.Task[PreparedStep | None] | None = None
+            if picked.kind in PREPARED:
+                prepared = self._preparing.pop(picked.id, None)
+                if prepared is None:
+                    self._start_preparing(picked.id, fence)
+                    return None
+            began_at = time.monotonic()
+            is_busy = await self._advance(picked, fence, prepared)
+            return DoneStep(time.monotonic() - began_at, is_busy)
+        finally:
+            current_caller.reset(token)
 
     def _can_run(self, job_id: str, kind: str) -> bool:
         """Neither while its step is prepared, nor while too many of others are."""
@@ -182,7 +169,7 @@ class JobRunner:
         self._preparing[job_id] = task
 
     def _on_prepared(self, task: "asyncio.Task[PreparedStep | None]") -> None:
-        self._prepared.set()
+        self._stepper.wakeup.notify()
         if not task.cancelled():
             task.exception()  # retrieved even if the step is dropped
 

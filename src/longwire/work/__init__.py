@@ -1,5 +1,5 @@
-"""Who may do work now, and how much may wait: fairness, in one place.
+"""Who may do work now, and how much: fairness and the pace of background work, in one place.
 
-Owns the two-level turns (`turns`), a queue of them for threads (`fair_queue`) and limits that leave
-something to those who have little (`budgets`). Knows no noun and waits for nothing but the queue.
+Owns the two-level turns (`turns`), a queue of them for threads (`fair_queue`), budgets (`budgets`)
+and the steps of background work (`stepper`). Knows no noun and no database.
 """

@@ -1,0 +1,80 @@
+"""Tables of measurements: what they are called by, what is declared, and current values."""
+
+import sqlalchemy as sa
+
+from longwire.store.schema.base import (
+    SLOT_BY,
+    GroupNumber,
+    KeyText,
+    metadata,
+    moment,
+    serial_key,
+)
+from longwire.store.schema.devices import device_type
+
+# In place of a group: what is declared for all.
+ALL_GROUPS = "0"
+# In place of the number of a key: what a record had beyond the measurements that are kept.
+LEFT_OUT = 0
+
+measurement_key = sa.Table(
+    "measurement_key",
+    metadata,
+    # Where in the records of a kind a value is, as a number: it is in every row with a value, and
+    # stays the same whatever the measurement is called. Never deleted.
+    serial_key("number"),
+    sa.Column("kind", sa.SmallInteger, nullable=False),
+    sa.Column("path", KeyText, nullable=False),  # a JSON Pointer
+    # What it is called unless somebody has declared it.
+    sa.Column("name", KeyText, nullable=False, index=True),
+    sa.UniqueConstraint("kind", "path"),
+    sqlite_autoincrement=True,
+)
+
+declared_measurements = sa.Table(
+    "declared_measurements",
+    metadata,
+    # The declared measurements of a device type: for all, or for a group and those below it. No
+    # reference to the group, since 0 is none; they are deleted with it.
+    sa.Column("group_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("type", sa.Text, sa.ForeignKey(device_type.c.name), primary_key=True),
+    sa.Column("measurements", sa.Text, nullable=False),  # JSON
+    moment("updated_at"),
+    sa.Column("updated_by", sa.Text, nullable=False),
+    # Answers: which groups have declared some of this type?
+    sa.Index("ix_declared_measurements_type", "type"),
+)
+
+found_measurement = sa.Table(
+    "found_measurement",
+    metadata,
+    # Numbers that were found in the records of a group's devices of a type; a bounded number.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("type", sa.Text, primary_key=True),
+    sa.Column("key_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+current_value = sa.Table(
+    "current_value",
+    metadata,
+    # The newest value of each measurement of a device since it is in its group. By group and
+    # measurement, because lists of devices show and sort by one measurement of all devices.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("key_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    # Of its record: the timestamp, or the arrival if that was earlier; and the order of arrival.
+    # Null if there was no valid value yet.
+    moment("ts", required=False),
+    sa.Column("seq", sa.BigInteger),
+    # One of them: a word is a value of a state only.
+    sa.Column("number", sa.Double),
+    sa.Column("text", sa.Text),
+    # How many values were invalid, and when the last one was.
+    sa.Column("invalid", sa.BigInteger, nullable=False, server_default="0"),
+    moment("invalid_at", required=False),
+    # Answers: what are the values of this device?
+    sa.Index("ix_current_value_device_number", "device_number"),
+    sqlite_with_rowid=False,
+    info={SLOT_BY: "device_number", "postgresql_with": {"fillfactor": 80}},
+)

@@ -14,6 +14,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import longwire.api
 from longwire.api.delivery import webhooks
 from longwire.api.description import api_info
+from longwire.api.services import Context
 from longwire.api.types import Tags
 from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations.base import FailureCode
@@ -27,7 +28,7 @@ from longwire.settings import Settings
 from longwire.web import openapi
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY
 from longwire.web.fields import Body, Id, InputLimits
-from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, RequestContext, Route
+from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, Route
 from longwire.web.type_info import wire_names
 from scripts.guide import openapi as golden
 from tests.delivery.receiver import Received, Receiver
@@ -734,7 +735,7 @@ class Outer(Body):
     others: list[Inner] | None = None
 
 
-def change_nothing(call: RequestContext, body: Outer) -> Annotated[list[Id], "nothing"]:
+def change_nothing(call: Context, body: Outer) -> Annotated[list[Id], "nothing"]:
     """Change nothing."""
     return []
 

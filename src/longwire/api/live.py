@@ -15,6 +15,7 @@ from longwire.api.records.arrivals import (
     RecordId,
     encode_arrival,
 )
+from longwire.api.services import StreamContext
 from longwire.api.types import DeviceId, GroupId
 from longwire.dates import format_date
 from longwire.errors import BadInput, LongwireError
@@ -28,7 +29,7 @@ from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.web.errors import get_code
 from longwire.web.fields import Count, DateText, Query, Reply
-from longwire.web.routing import StreamContext, StreamResponse, StreamRoute
+from longwire.web.routing import StreamResponse, StreamRoute
 
 MEDIA_TYPE = "text/event-stream"
 LISTENERS_PER_CALLER_MAX = 8
@@ -199,7 +200,9 @@ class _LiveStream:
         """What the caller may see now."""
         self._generation = self._auth_cache.generation
         self._scope = await self._context.database.read(
-            lambda tx: arrivals.open_scope(tx, actor, self._selection, self._context.retention_days)
+            lambda tx: arrivals.open_scope(
+                tx, actor, self._selection, self._context.services.retention_days
+            )
         )
         return self._scope
 

@@ -7,10 +7,11 @@ import msgspec
 from msgspec import Meta
 
 from longwire import metrics
+from longwire.api.services import Context
 from longwire.api.types import GroupId, parse_period
 from longwire.dates import LATEST, format_date
 from longwire.web.fields import Count, DateQuery, DateText, Query, Reply
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 
 class Totals(Reply):
@@ -66,7 +67,7 @@ class MetricsQuery(Query):
     subgroups: Annotated[bool, Meta(description="Include the groups below.")] | None = None
 
 
-def get_metrics(context: RequestContext, query: MetricsQuery) -> GroupMetrics:
+def get_metrics(context: Context, query: MetricsQuery) -> GroupMetrics:
     """Get the metrics of a group.
 
     Counted on arrival, in the same transaction; deleting does not lower a counter. The items cover
@@ -82,7 +83,7 @@ def get_metrics(context: RequestContext, query: MetricsQuery) -> GroupMetrics:
         end,
         query.time_span or metrics.SPAN_DEFAULT_S,
         subgroups=query.subgroups is True,
-        retention_days=context.retention_days.get("metrics", 0),
+        retention_days=context.services.retention_days.get("metrics", 0),
     )
     return GroupMetrics(
         group_id=report.group_id,

@@ -5,12 +5,13 @@ from typing import Annotated
 from msgspec import Meta
 
 from longwire import overview
+from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.dates import format_date, format_optional_date
 from longwire.overview import AttentionItem, AttentionKind
 from longwire.overview import Overview as OverviewValue
 from longwire.web.fields import Count, DateText, Query, Reply, words
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 _KIND_NAMES = {
     AttentionKind.CONNECTOR_FAILING: "connectorFailing",
@@ -155,7 +156,7 @@ class GroupOverview(Reply, kw_only=True):
     ) = None
 
 
-def get_overview(context: RequestContext, query: OverviewQuery) -> GroupOverview:
+def get_overview(context: Context, query: OverviewQuery) -> GroupOverview:
     """Get the overview of a group.
 
     How many devices and connectors there are, and what needs attention. Counted every five

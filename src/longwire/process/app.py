@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -52,6 +53,7 @@ from longwire.api.jobs import jobs
 from longwire.api.live import LiveEndpoint
 from longwire.api.records import arrivals, exports, records, series, traces
 from longwire.api.service import ServiceEndpoints
+from longwire.api.services import Services
 from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
@@ -197,12 +199,19 @@ class App:
         ]
         self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
         service_endpoints.set_openapi_builder(self.build_openapi)
-        self._request_handler = RequestHandler(
-            database,
+        self._services = _build_services(settings, stack)
+        self._request_handler = self._build_request_handler(limits, rate_limiter, tracer)
+
+    def _build_request_handler(
+        self, limits: InputLimits, rate_limiter: RateLimiter | None, tracer: Tracer | None
+    ) -> RequestHandler[Services]:
+        return RequestHandler(
+            self.database,
             self._ingest,
             self.routes,
-            _build_handler_settings(settings, stack, limits, rate_limiter),
-            prometheus,
+            self._services,
+            _build_handler_settings(self._settings, limits, rate_limiter),
+            self._prometheus,
             self._sign_in.authenticator,
             tracer,
         )
@@ -346,9 +355,8 @@ class App:
 
     def reload(self, settings: Settings) -> None:
         """Apply the settings that can change in a running process."""
-        self._request_handler.reload(
-            quotas=build_quotas(settings), logs_requests=settings.log_level == "debug"
-        )
+        self._services = replace(self._services, quotas=build_quotas(settings))
+        self._request_handler.reload(self._services, logs_requests=settings.log_level == "debug")
         self._job_runner.export_bytes_max = settings.fixed.export_bytes_per_owner_max
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
@@ -455,11 +463,21 @@ def _build_storage_quota(settings: Settings) -> StorageQuota:
     )
 
 
+def _build_services(settings: Settings, stack: DeliveryStack) -> Services:
+    return Services(
+        retention_days=get_retention_days(settings),
+        egress=stack.egress,
+        writer=stack.writer,
+        dispatch=stack.dispatch,
+        sending_config=stack.sending_config,
+        quotas=build_quotas(settings),
+        group_deletion_grace_hours=settings.group_deletion_grace_hours,
+        sequencer=stack.sequencer,
+    )
+
+
 def _build_handler_settings(
-    settings: Settings,
-    stack: DeliveryStack,
-    limits: InputLimits,
-    rate_limiter: RateLimiter | None,
+    settings: Settings, limits: InputLimits, rate_limiter: RateLimiter | None
 ) -> RequestHandlerSettings:
     return RequestHandlerSettings(
         limits,
@@ -467,15 +485,7 @@ def _build_handler_settings(
         bool(settings.tls_cert),
         settings.log_level == "debug",
         rate_limiter,
-        get_retention_days(settings),
-        stack.egress,
-        stack.writer,
-        dispatch=stack.dispatch,
-        sequencer=stack.sequencer,
-        sending_config=stack.sending_config,
-        quotas=build_quotas(settings),
         request_bytes_max=settings.request_bytes_max,
-        group_deletion_grace_hours=settings.group_deletion_grace_hours,
         base_path=startup.get_base_path(settings),
         cors_origins=parse_origins(settings.cors_origins),
         compresses=settings.compression,

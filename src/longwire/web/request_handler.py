@@ -9,25 +9,20 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
 
-from longwire.delivery.channels import DispatchContext
-from longwire.delivery.http.egress import Egress
 from longwire.errors import LongwireError, NotFound
 from longwire.identity import groups
 from longwire.identity.rate_limiter import OperationRateLimiter, RateLimiter, get_site
 from longwire.ingest.requests import IngestRequest, IngestResult, OnResult, StaleDevice
-from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.service import Ingest
 from longwire.model import Actor, Origin
-from longwire.notifications.types.base import SendingConfig
-from longwire.quotas import Quotas
 from longwire.spans import Tracer, current_span
 from longwire.store.database import Database, Tx, may_lag
 from longwire.web import errors, ignored
@@ -54,6 +49,7 @@ from longwire.web.routing import (
     Route,
     StreamContext,
     StreamRoute,
+    V,
     require_json,
     require_media_type,
     routes_by_path,
@@ -84,21 +80,13 @@ class RequestHandlerSettings:
     has_tls: bool = False
     logs_requests: bool = False
     caller_rate_limiter: RateLimiter | None = None
-    retention_days: Mapping[str, int] = field(default_factory=dict)
-    egress: Egress = field(default_factory=Egress)
-    writer: int = 0
-    dispatch: DispatchContext = field(kw_only=True)
-    sequencer: Sequencer = field(kw_only=True)
-    sending_config: SendingConfig = field(default_factory=SendingConfig)
-    quotas: Quotas = field(default_factory=Quotas)
     request_bytes_max: int = 128 * 1024 * 1024
-    group_deletion_grace_hours: int = 72
     base_path: str = ""  # of the public URL
     cors_origins: frozenset[str] = frozenset()
     compresses: bool = True
 
 
-class RequestHandler:
+class RequestHandler(Generic[V]):
     """The ASGI application for HTTP requests."""
 
     def __init__(
@@ -106,6 +94,7 @@ class RequestHandler:
         database: Database,
         ingest: Ingest,
         routes: Sequence[Route | PlainRoute],
+        services: V,
         settings: RequestHandlerSettings,
         metrics: PrometheusMetrics,
         authenticator: Authenticator,
@@ -135,6 +124,7 @@ class RequestHandler:
             for route in routes
             if isinstance(route, Route) and route.per_minute_max
         }
+        self._services = services
         self._settings = settings
         self._limits = settings.limits
         self._preparing: WeakValueDictionary[tuple[str, str | CallerKey], asyncio.Semaphore] = (
@@ -181,9 +171,10 @@ class RequestHandler:
         """Have the streams end, so that a stop need not wait for their clients."""
         self._stopping.set()
 
-    def reload(self, *, quotas: Quotas, logs_requests: bool) -> None:
+    def reload(self, services: V, *, logs_requests: bool) -> None:
         """Change what can change while requests are handled."""
-        self._settings = replace(self._settings, quotas=quotas, logs_requests=logs_requests)
+        self._services = services
+        self._settings = replace(self._settings, logs_requests=logs_requests)
 
     # --- the fast path (see web/http_protocol.py) ---
 
@@ -385,7 +376,9 @@ class RequestHandler:
             route.needs_preparing is None or route.needs_preparing(*inputs)
         ):
             async with self._preparing_turn(actor.caller, route):
-                more = {name: getattr(self._settings, name) for name in route.prepare_settings}
+                more = {name: getattr(self._services, name) for name in route.prepare_settings}
+                if route.takes_limits:
+                    more["limits"] = self._limits
                 if route.takes_origin:
                     more["origin"] = caller.build_origin(request)
                 inputs.append(await route.prepare_input(self._database, actor, *inputs, **more))
@@ -411,9 +404,9 @@ class RequestHandler:
             self._database,
             request,
             actor,
+            self._services,
             PageTokens(keyring, actor, route.operation_id, items_default),
             self._limits,
-            self._settings.retention_days,
             partial(self._reauthenticate, request),
             self._stopping,
         )
@@ -488,7 +481,7 @@ class RequestHandler:
         caller: Caller,
         inputs: Sequence[Any],
     ) -> Response:
-        settings, actor = self._settings, caller.actor
+        actor, services = caller.actor, self._services
         keyring, items_default = self._database.context.keyring, self._limits.page_items_default
         page_tokens = PageTokens(keyring, actor, route.operation_id, items_default)
 
@@ -499,16 +492,9 @@ class RequestHandler:
             context = RequestContext(
                 tx,
                 actor,
+                services,
                 page_tokens,
-                settings.retention_days,
                 self._limits,
-                settings.egress,
-                settings.writer,
-                settings.dispatch,
-                settings.sending_config,
-                settings.quotas,
-                settings.group_deletion_grace_hours,
-                settings.sequencer,
                 (actor, route.path, request.query_string),
                 self._response_cache,
                 session=caller.session,

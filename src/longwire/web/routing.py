@@ -11,18 +11,13 @@ import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from ipaddress import ip_address
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from longwire.delivery.channels import DispatchContext
-from longwire.delivery.http.egress import Egress
 from longwire.errors import BadInput, WrongMediaType
 from longwire.ingest.requests import IngestRequest, IngestResult
-from longwire.ingest.sequencer import Sequencer
 from longwire.model import Actor, Session
-from longwire.notifications.types.base import SendingConfig
-from longwire.quotas import Quotas
 from longwire.spans import Span
 from longwire.store.database import Database, Tx
 from longwire.web.errors import FieldLocations
@@ -32,6 +27,7 @@ from longwire.web.response_cache import CachedResponse, CacheKey, ResponseCache
 from longwire.web.type_info import wire_names
 
 S = TypeVar("S", bound=msgspec.Struct)
+V = TypeVar("V")
 
 ANY_TOKEN = "any valid token"
 OWN = "oneself"
@@ -46,24 +42,16 @@ _JSON = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(Generic[V]):
     """What a handler gets besides its input: an authenticated actor and an open transaction."""
 
     tx: Tx
     actor: Actor
+    services: V  # of the application; nothing here looks into them
     page_tokens: PageTokens
-    retention_days: Mapping[str, int]  # by record kind, and for metrics; 0 for ever
     limits: InputLimits
-    egress: Egress
-    writer: int  # the id of this process among those that write the database
-    dispatch: DispatchContext
-    sending_config: SendingConfig
-    quotas: Quotas
-    group_deletion_grace_hours: int
-    sequencer: Sequencer
     cache_key: CacheKey
     response_cache: ResponseCache
-    _: KW_ONLY
     session: Session | None = None  # of a caller who has signed in
 
 
@@ -178,7 +166,8 @@ class Route:
     # Runs before the transaction is opened; its result is passed to the handler.
     prepare_input: Callable[..., Awaitable[Any]] | None = None
     needs_preparing: Callable[..., bool] | None = None  # by its inputs; without it, always
-    prepare_settings: tuple[str, ...] = ()  # of the request handler that it takes by name
+    prepare_settings: tuple[str, ...] = ()  # of the services that it takes by name
+    takes_limits: bool = False
     takes_origin: bool = False  # it is called with `origin`, for the audit log
     # Members that people send here although they belong elsewhere, and where. No member of the
     # objects that the path returns: they may be sent back as they were read.
@@ -229,15 +218,15 @@ def _first_subclass(base: type[S], annotations: Sequence[Any]) -> type[S] | None
 
 
 @dataclass(frozen=True, slots=True)
-class StreamContext:
+class StreamContext(Generic[V]):
     """What the handler of a stream gets besides its query; no transaction is open."""
 
     database: Database
     request: Request
     actor: Actor
+    services: V
     page_tokens: PageTokens
     limits: InputLimits
-    retention_days: Mapping[str, int]
     # The caller as they are now; raises NotAuthenticated when a token or session has ended.
     reauthenticate: Callable[[], Awaitable[Actor]]
     stopping: asyncio.Event  # set before the process stops: end within a second

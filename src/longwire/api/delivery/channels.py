@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import parse_version
 from longwire.dates import format_date, format_optional_date
 from longwire.delivery.channel_owners import OwnerKind
@@ -13,7 +14,6 @@ from longwire.delivery.destinations import parameters
 from longwire.errors import not_found
 from longwire.model import Channel, ChannelOwner
 from longwire.web.fields import Body, Count, DateText, Reply, parse_removable
-from longwire.web.routing import RequestContext
 from longwire.web.validation import decode_text
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -125,7 +125,7 @@ def describe_params(kind: OwnerKind[Any, Any], type_name: str) -> str:
     return parameters.schema_text(kind.get_params_type(type_name))
 
 
-def params_parser(context: RequestContext) -> Callable[[type[S], str], S]:
+def params_parser(context: Context) -> Callable[[type[S], str], S]:
     """How to decode the `params` of a channel, with errors that name its members."""
 
     def parse(expected: type[S], text: str) -> S:

@@ -5,13 +5,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import GroupId, parse_period
 from longwire.dates import LATEST, format_date
 from longwire.delivery.connectors import connector_metrics
 from longwire.delivery.connectors.connector_metrics import percentile
 from longwire.store.delivery.connector_minutes import ConnectorSpan
 from longwire.web.fields import Count, DateQuery, DateText, Id, Query, Reply
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 
 class AttemptDurations(Reply, omit_defaults=False):
@@ -94,9 +95,7 @@ def _durations(span: ConnectorSpan) -> AttemptDurations | msgspec.UnsetType:
     )
 
 
-def get_connector_metrics(
-    context: RequestContext, query: ConnectorMetricsQuery
-) -> ConnectorMetrics:
+def get_connector_metrics(context: Context, query: ConnectorMetricsQuery) -> ConnectorMetrics:
     """Get the metrics of connectors over time.
 
     Of one connector, or of all connectors of a group together; in whole minutes, or in whole hours

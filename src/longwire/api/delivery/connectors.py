@@ -15,6 +15,7 @@ from longwire.api.delivery.channels import (
     last_error,
     params_parser,
 )
+from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
     ChannelParams,
@@ -53,7 +54,7 @@ from longwire.web.fields import (
     words,
 )
 from longwire.web.page_tokens import paginate_names
-from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+from longwire.web.routing import ANY_TOKEN, Route
 
 EVENTS_DEFAULT = 1_000
 
@@ -375,7 +376,7 @@ def _retry_draft(given: Clearable[RetryPolicyInput | str]) -> connectors.Retry |
 # --- operations ---
 
 
-def get_connector(context: RequestContext, query: ConnectorQuery) -> Connector:
+def get_connector(context: Context, query: ConnectorQuery) -> Connector:
     """Get a connector.
 
     Secrets in `params` are masked unless the caller may update it.
@@ -385,7 +386,7 @@ def get_connector(context: RequestContext, query: ConnectorQuery) -> Connector:
     )
 
 
-def create_connector(context: RequestContext, body: ConnectorInput) -> Connector:
+def create_connector(context: Context, body: ConnectorInput) -> Connector:
     """Create a connector.
 
     From now on it forwards every record of the group's devices that matches `deviceTypes`,
@@ -398,14 +399,14 @@ def create_connector(context: RequestContext, body: ConnectorInput) -> Connector
             body.group_id,
             connector_draft(body),
             params_parser(context),
-            context.egress,
-            quotas=context.quotas,
+            context.services.egress,
+            quotas=context.services.quotas,
             requested_id=body.id,
         )
     )
 
 
-def update_connector(context: RequestContext, body: UpdateConnectorInput) -> Connector:
+def update_connector(context: Context, body: UpdateConnectorInput) -> Connector:
     """Update a connector.
 
     Members left out are unchanged; null removes `name`, `description`, `messageFilter` and
@@ -421,13 +422,13 @@ def update_connector(context: RequestContext, body: UpdateConnectorInput) -> Con
             body.connector_id,
             connector_draft(body),
             params_parser(context),
-            context.egress,
-            quotas=context.quotas,
+            context.services.egress,
+            quotas=context.services.quotas,
         )
     )
 
 
-def delete_connector(context: RequestContext, query: ConnectorQuery) -> Connector:
+def delete_connector(context: Context, query: ConnectorQuery) -> Connector:
     """Delete a connector.
 
     Its queued deliveries and its history are deleted as well.
@@ -437,7 +438,7 @@ def delete_connector(context: RequestContext, query: ConnectorQuery) -> Connecto
     )
 
 
-def list_connectors(context: RequestContext, query: GroupPage) -> ConnectorConnection:
+def list_connectors(context: Context, query: GroupPage) -> ConnectorConnection:
     """List the connectors of a group."""
     page = connectors.list_connectors(
         context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
@@ -448,7 +449,7 @@ def list_connectors(context: RequestContext, query: GroupPage) -> ConnectorConne
     )
 
 
-def get_connector_health(context: RequestContext, query: ConnectorQuery) -> ConnectorHealth:
+def get_connector_health(context: Context, query: ConnectorQuery) -> ConnectorHealth:
     """Get the health of a connector.
 
     Whether its last attempts failed, and how many messages wait or are kept for a resend.
@@ -459,7 +460,7 @@ def get_connector_health(context: RequestContext, query: ConnectorQuery) -> Conn
     )
 
 
-def get_connector_type(context: RequestContext, query: ConnectorTypeQuery) -> ConnectorType:
+def get_connector_type(context: Context, query: ConnectorTypeQuery) -> ConnectorType:
     """Get a connector type.
 
     `expectedParameters` is a JSON Schema, as text.
@@ -467,7 +468,7 @@ def get_connector_type(context: RequestContext, query: ConnectorTypeQuery) -> Co
     return type_wire(query.type)
 
 
-def list_connector_types(context: RequestContext, query: Paged) -> ConnectorTypeConnection:
+def list_connector_types(context: Context, query: Paged) -> ConnectorTypeConnection:
     """List the connector types."""
     page = paginate_names(catalogue.TYPES, context.page_tokens.page_request(query))
     return ConnectorTypeConnection(
@@ -476,7 +477,7 @@ def list_connector_types(context: RequestContext, query: Paged) -> ConnectorType
     )
 
 
-def list_connector_events(context: RequestContext, query: EventsQuery) -> ConnectorEventConnection:
+def list_connector_events(context: Context, query: EventsQuery) -> ConnectorEventConnection:
     """List the deliveries of a connector.
 
     One item per message, by the time of its last change. `stats` count the whole period on every
@@ -510,7 +511,7 @@ def list_connector_events(context: RequestContext, query: EventsQuery) -> Connec
     )
 
 
-def resend_dead_letters(context: RequestContext, body: ConnectorRef) -> Connector:
+def resend_dead_letters(context: Context, body: ConnectorRef) -> Connector:
     """Resend dead letters.
 
     Every failed message that is still kept is queued again, oldest first, under its old id.

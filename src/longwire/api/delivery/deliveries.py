@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.api.delivery.connectors import STATUSES, ConnectorEvent, DeliveryStatus, to_event_wire
+from longwire.api.services import Context
 from longwire.api.types import DeviceId, GroupId, GroupPage, RecordKindName, parse_period
 from longwire.clock import Moment
 from longwire.dates import format_date
@@ -36,7 +37,7 @@ from longwire.web.fields import (
     limited_by,
     words,
 )
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 MessageId = Annotated[
     str,
@@ -323,7 +324,7 @@ def _build_selection(
 # --- operations ---
 
 
-def list_messages(context: RequestContext, query: MessagesQuery) -> MessageConnection:
+def list_messages(context: Context, query: MessagesQuery) -> MessageConnection:
     """List the messages of the connectors of a group.
 
     Over all of its connectors, by the time of their last change, newest first.
@@ -348,7 +349,7 @@ def list_messages(context: RequestContext, query: MessagesQuery) -> MessageConne
     )
 
 
-def get_message(context: RequestContext, query: MessageQuery) -> Message:
+def get_message(context: Context, query: MessageQuery) -> Message:
     """Get a message with its attempts.
 
     What a receiver answered in the body of its response is not stored.
@@ -375,19 +376,19 @@ async def apply_cancel(
 
 
 def retry_messages(
-    context: RequestContext, body: RetryMessagesInput, result: ChangedMessages
+    context: Context, body: RetryMessagesInput, result: ChangedMessages
 ) -> MessagesChanged:
     """Retry messages now.
 
     Those that wait for their next attempt, and those that failed and are still kept for a resend.
     By ids, up to 1,000; or by a filter, up to 10,000 in one request.
     """
-    context.dispatch.wake(context.tx, result.channels)
+    context.services.dispatch.wake(context.tx, result.channels)
     return _changed(result)
 
 
 def cancel_messages(
-    context: RequestContext, body: CancelMessagesInput, result: ChangedMessages
+    context: Context, body: CancelMessagesInput, result: ChangedMessages
 ) -> MessagesChanged:
     """Cancel messages.
 

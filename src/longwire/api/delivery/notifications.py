@@ -15,6 +15,7 @@ from longwire.api.delivery.channels import (
     last_error,
     params_parser,
 )
+from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
     ChannelParams,
@@ -43,7 +44,7 @@ from longwire.web.fields import (
     parse_clearable,
 )
 from longwire.web.page_tokens import paginate_names
-from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+from longwire.web.routing import ANY_TOKEN, Route
 from longwire.web.validation import decode_text
 
 TESTS_PER_MINUTE_MAX = 5  # per caller: each test is sent to every recipient
@@ -240,7 +241,7 @@ def type_wire(name: str, config: SendingConfig) -> NotificationType:
 
 
 def _draft(
-    context: RequestContext, body: NotificationInput | UpdateNotificationInput
+    context: Context, body: NotificationInput | UpdateNotificationInput
 ) -> notifications.NotificationDraft:
     return notifications.NotificationDraft(
         **draft_fields(body),
@@ -250,7 +251,7 @@ def _draft(
     )
 
 
-def _schedule_text(context: RequestContext, given: Clearable[Schedule | str]) -> str | None:
+def _schedule_text(context: Context, given: Clearable[Schedule | str]) -> str | None:
     """The stored form; empty to remove it."""
     if given is UNSET:
         return None
@@ -264,7 +265,7 @@ def _schedule_text(context: RequestContext, given: Clearable[Schedule | str]) ->
 # --- operations ---
 
 
-def get_notification(context: RequestContext, query: NotificationQuery) -> Notification:
+def get_notification(context: Context, query: NotificationQuery) -> Notification:
     """Get a notification.
 
     Secrets in `params` are masked unless the caller may update it.
@@ -276,7 +277,7 @@ def get_notification(context: RequestContext, query: NotificationQuery) -> Notif
     )
 
 
-def create_notification(context: RequestContext, body: NotificationInput) -> Notification:
+def create_notification(context: Context, body: NotificationInput) -> Notification:
     """Create a notification.
 
     From now on it is sent when a device of the group sends a record with its `reason`, or when the
@@ -290,14 +291,14 @@ def create_notification(context: RequestContext, body: NotificationInput) -> Not
             body.group_id,
             _draft(context, body),
             params_parser(context),
-            context.egress,
-            context.sending_config,
-            quotas=context.quotas,
+            context.services.egress,
+            context.services.sending_config,
+            quotas=context.services.quotas,
         )
     )
 
 
-def update_notification(context: RequestContext, body: UpdateNotificationInput) -> Notification:
+def update_notification(context: Context, body: UpdateNotificationInput) -> Notification:
     """Update a notification.
 
     Members left out are unchanged; null removes `name`, `description`, `deviceId`, `reason` and
@@ -312,14 +313,14 @@ def update_notification(context: RequestContext, body: UpdateNotificationInput) 
             body.notification_id,
             _draft(context, body),
             params_parser(context),
-            context.egress,
-            context.sending_config,
-            quotas=context.quotas,
+            context.services.egress,
+            context.services.sending_config,
+            quotas=context.services.quotas,
         )
     )
 
 
-def delete_notification(context: RequestContext, query: DeleteNotificationQuery) -> Notification:
+def delete_notification(context: Context, query: DeleteNotificationQuery) -> Notification:
     """Delete a notification.
 
     `name` is the id of the group. Queued messages are deleted as well.
@@ -331,9 +332,7 @@ def delete_notification(context: RequestContext, query: DeleteNotificationQuery)
     )
 
 
-def list_notifications(
-    context: RequestContext, query: NotificationsQuery
-) -> NotificationConnection:
+def list_notifications(context: Context, query: NotificationsQuery) -> NotificationConnection:
     """List the notifications of a group, or all that the caller can see."""
     page = notifications.list_notifications(
         context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
@@ -344,26 +343,24 @@ def list_notifications(
     )
 
 
-def get_notification_type(
-    context: RequestContext, query: NotificationTypeQuery
-) -> NotificationType:
+def get_notification_type(context: Context, query: NotificationTypeQuery) -> NotificationType:
     """Get a notification type.
 
     `expectedParameters` is a JSON Schema, as text.
     """
-    return type_wire(query.type, context.sending_config)
+    return type_wire(query.type, context.services.sending_config)
 
 
-def list_notification_types(context: RequestContext, query: Paged) -> NotificationTypeConnection:
+def list_notification_types(context: Context, query: Paged) -> NotificationTypeConnection:
     """List the notification types."""
     page = paginate_names(catalogue.TYPES, context.page_tokens.page_request(query))
     return NotificationTypeConnection(
-        items=[type_wire(name, context.sending_config) for name in page.items],
+        items=[type_wire(name, context.services.sending_config) for name in page.items],
         next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def send_test_notification(context: RequestContext, body: NotificationRef) -> NotificationTest:
+def send_test_notification(context: Context, body: NotificationRef) -> NotificationTest:
     """Send a test notification.
 
     With sample content to every recipient, regardless of schedule and throttle. The outcome is
@@ -374,7 +371,7 @@ def send_test_notification(context: RequestContext, body: NotificationRef) -> No
         context.actor,
         body.group_id,
         body.notification_id,
-        context.dispatch.take_sequence_numbers,
+        context.services.dispatch.take_sequence_numbers,
     )
     return NotificationTest(
         message="Queued." if queued else "There are no recipients.",

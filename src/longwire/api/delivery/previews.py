@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, structs
 
 from longwire.api.delivery.connectors import ConnectorParams, ConnectorTypeName, Filter, FormatName
+from longwire.api.services import Context
 from longwire.api.types import (
     DeviceId,
     DeviceIds,
@@ -24,7 +25,7 @@ from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.model import Actor
 from longwire.store.database import Database
 from longwire.web.fields import Body, DateIn, DateText, Id, InputLimits, Reply, words
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 from longwire.web.validation import decode_text
 
 PREVIEW_DEFAULT = 10
@@ -162,7 +163,7 @@ async def build_preview(
 
 
 def preview_connector(
-    context: RequestContext, body: PreviewInput, found: list[PreviewedRecord]
+    context: Context, body: PreviewInput, found: list[PreviewedRecord]
 ) -> Preview:
     """Preview what a connector would send.
 
@@ -207,6 +208,7 @@ ROUTES = [
         only_reads=True,
         is_addition=True,
         prepare_input=build_preview,
-        prepare_settings=("limits", "egress"),
+        prepare_settings=("egress",),
+        takes_limits=True,
     )
 ]

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import GroupId, parse_period
 from longwire.clock import Moment
 from longwire.dates import LATEST, format_date
@@ -15,7 +16,7 @@ from longwire.model import Actor
 from longwire.model import Replay as ReplayValue
 from longwire.store.database import Database
 from longwire.web.fields import Body, Count, DateIn, DateText, Id, Query, Reply, words
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 ReplayId = Annotated[Id, Meta(examples=["rpl_vzpeqxr5mxjrq2uy6ct3mlgw"])]
 
@@ -110,7 +111,7 @@ class ReplaysQuery(Query):
 # --- operations ---
 
 
-def start_replay(context: RequestContext, body: ReplayInput) -> ReplayStarted:
+def start_replay(context: Context, body: ReplayInput) -> ReplayStarted:
     """Replay stored records through a connector.
 
     Those with timestamps in the range that match, also from before the connector was created.
@@ -119,7 +120,13 @@ def start_replay(context: RequestContext, body: ReplayInput) -> ReplayStarted:
     """
     begin, end = _parse_range(body)
     replay = replays.start_replay(
-        context.tx, context.actor, body.group_id, body.connector_id, begin, end, context.writer
+        context.tx,
+        context.actor,
+        body.group_id,
+        body.connector_id,
+        begin,
+        end,
+        context.services.writer,
     )
     rest = "More follow." if replay.state == "running" else "Complete."
     return ReplayStarted(
@@ -133,9 +140,7 @@ async def estimate_replay(database: Database, actor: Actor, body: ReplayInput) -
     return await estimator.estimate(actor, body.group_id, body.connector_id, *_parse_range(body))
 
 
-def preview_replay(
-    context: RequestContext, body: ReplayInput, estimate: ReplayEstimate
-) -> ReplayPreview:
+def preview_replay(context: Context, body: ReplayInput, estimate: ReplayEstimate) -> ReplayPreview:
     """Preview a replay: how many records it would send.
 
     Nothing is sent. At most 10,000 records are looked at, those that arrived in the range first;
@@ -150,7 +155,7 @@ def preview_replay(
     )
 
 
-def get_replay(context: RequestContext, query: ReplayQuery) -> Replay:
+def get_replay(context: Context, query: ReplayQuery) -> Replay:
     """Get the progress of a replay."""
     replay = replays.get_replay(
         context.tx, context.actor, query.group_id, query.connector_id, query.replay_id
@@ -158,7 +163,7 @@ def get_replay(context: RequestContext, query: ReplayQuery) -> Replay:
     return _wire(query, replay)
 
 
-def list_replays(context: RequestContext, query: ReplaysQuery) -> ReplayList:
+def list_replays(context: Context, query: ReplaysQuery) -> ReplayList:
     """List the last 20 replays of a connector.
 
     The newest first; one that runs is always the first.
@@ -167,7 +172,7 @@ def list_replays(context: RequestContext, query: ReplaysQuery) -> ReplayList:
     return ReplayList(items=[_wire(query, each) for each in found])
 
 
-def cancel_replay(context: RequestContext, query: ReplayQuery) -> Replay:
+def cancel_replay(context: Context, query: ReplayQuery) -> Replay:
     """Cancel a replay.
 
     Messages that it has queued are still sent.

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.api.fleet.device_shapes import DeviceQuery, DeviceTypeName, TypeQuery
+from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
     GroupId,
@@ -27,7 +28,7 @@ from longwire.fleet.configuration_layers import (
 from longwire.fleet.configurations import Drift
 from longwire.model import ConfigurationPolicy as ConfigurationPolicyValue
 from longwire.web.fields import Body, DateText, Query, Reply, words
-from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+from longwire.web.routing import ANY_TOKEN, Route
 
 Policy = Annotated[
     dict[str, Any],
@@ -175,12 +176,12 @@ def encode_pointer(path: Path) -> str:
     return "".join("/" + name.replace("~", "~0").replace("/", "~1") for name in path)
 
 
-def get_group_policy(context: RequestContext, query: PolicyGroupQuery) -> ConfigurationPolicy:
+def get_group_policy(context: Context, query: PolicyGroupQuery) -> ConfigurationPolicy:
     """Get the configuration policy of a group."""
     return policy_wire(configurations.get_group_policy(context.tx, context.actor, query.group_id))
 
 
-def set_group_policy(context: RequestContext, body: GroupPolicyChange) -> ConfigurationPolicy:
+def set_group_policy(context: Context, body: GroupPolicyChange) -> ConfigurationPolicy:
     """Set the configuration policy of a group.
 
     It is what the configuration of every device in the group and below should contain: a JSON merge
@@ -198,12 +199,12 @@ def set_group_policy(context: RequestContext, body: GroupPolicyChange) -> Config
     )
 
 
-def get_type_policy(context: RequestContext, query: TypeQuery) -> ConfigurationPolicy:
+def get_type_policy(context: Context, query: TypeQuery) -> ConfigurationPolicy:
     """Get the configuration policy of a device type."""
     return policy_wire(configurations.get_type_policy(context.tx, query.type))
 
 
-def set_type_policy(context: RequestContext, body: TypePolicyChange) -> ConfigurationPolicy:
+def set_type_policy(context: Context, body: TypePolicyChange) -> ConfigurationPolicy:
     """Set the configuration policy of a device type.
 
     For all devices of the type, in all groups; policies of groups go before it.
@@ -219,7 +220,7 @@ def set_type_policy(context: RequestContext, body: TypePolicyChange) -> Configur
     )
 
 
-def get_device_configuration(context: RequestContext, query: DeviceQuery) -> DeviceConfiguration:
+def get_device_configuration(context: Context, query: DeviceQuery) -> DeviceConfiguration:
     """Get the configuration that a device should have.
 
     Merged from the default of its type, the policy of its type, those of its groups from the root
@@ -258,7 +259,7 @@ def _difference_wire(difference: Difference) -> ConfigurationDifference:
     )
 
 
-def list_drifting_devices(context: RequestContext, query: DriftQuery) -> DriftingDeviceConnection:
+def list_drifting_devices(context: Context, query: DriftQuery) -> DriftingDeviceConnection:
     """List the devices of a group that drift.
 
     Those that report another configuration in their data records than they should have, by group
@@ -288,7 +289,7 @@ def list_drifting_devices(context: RequestContext, query: DriftQuery) -> Driftin
     )
 
 
-def _value_wire(context: RequestContext, leaf: Leaf) -> ConfigurationValue:
+def _value_wire(context: Context, leaf: Leaf) -> ConfigurationValue:
     is_visible = configurations.can_see_source(context.tx, context.actor, leaf.source)
     return ConfigurationValue(
         path=encode_pointer(leaf.path),

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from longwire.api.fleet.device_shapes import DeviceTypeName, TypeQuery
+from longwire.api.services import Context
 from longwire.api.types import CHANGED_MEANWHILE, DeviceId, GroupId, IfUpdatedAt, parse_version
 from longwire.dates import format_date
 from longwire.decoders.catalogue import KINDS
@@ -25,7 +26,7 @@ from longwire.model import DeviceType as DeviceTypeValue
 from longwire.networks.values import parse_hex
 from longwire.store.database import Database
 from longwire.web.fields import Body, DateText, Reply, words
-from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+from longwire.web.routing import ANY_TOKEN, Route
 
 PREVIEW_DEFAULT = 20
 
@@ -151,7 +152,7 @@ class DecoderPreview(Reply):
 # --- operations ---
 
 
-def get_decoder(context: RequestContext, query: TypeQuery) -> TypeDecoder:
+def get_decoder(context: Context, query: TypeQuery) -> TypeDecoder:
     """Get the decoder of a device type."""
     return _decoder_wire(device_types.get_device_type(context.tx, query.type))
 
@@ -169,7 +170,7 @@ async def check_decoder(
 
 
 def set_decoder(
-    context: RequestContext, body: TypeDecoderChange, warnings: tuple[str, ...]
+    context: Context, body: TypeDecoderChange, warnings: tuple[str, ...]
 ) -> TypeDecoder:
     """Set the decoder of a device type.
 
@@ -206,7 +207,7 @@ async def build_preview(
 
 
 def preview_decoder(
-    context: RequestContext, body: DecoderPreviewInput, found: list[PreviewedPayload]
+    context: Context, body: DecoderPreviewInput, found: list[PreviewedPayload]
 ) -> DecoderPreview:
     """Try a decoder on stored payloads.
 

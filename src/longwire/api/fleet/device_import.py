@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from longwire.api.fleet.device_shapes import Configuration, DeviceTypeName, Network, OriginalId
 from longwire.api.records.csv_cells import parse_tags, unescape_cell
+from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.fleet import device_import
 from longwire.fleet.device_import import ImportFile, ImportLine, ImportPlan, LineError
@@ -22,7 +23,7 @@ from longwire.fleet.devices import DeviceDraft
 from longwire.model import Actor
 from longwire.store.database import Database, Tx
 from longwire.web.fields import InputLimits, Name, Query, Reply, words
-from longwire.web.routing import RequestContext, Route, TextBody
+from longwire.web.routing import Route, TextBody
 from longwire.web.validation import check_text
 
 # Far above every limit of a column, so that too long a text is named like other errors.
@@ -133,7 +134,7 @@ async def prepare_import(
 
 
 def import_devices(
-    context: RequestContext, query: ImportQuery, body: bytes, prepared: PreparedImport
+    context: Context, query: ImportQuery, body: bytes, prepared: PreparedImport
 ) -> ImportReturn:
     """Create devices from a CSV file.
 
@@ -338,7 +339,7 @@ ROUTES = [
         conflicts="An original id is taken in its network.",
         text_body=TextBody("text/csv", "A CSV file in UTF-8 with a header.", _EXAMPLE),
         prepare_input=prepare_import,
-        prepare_settings=("limits",),
+        takes_limits=True,
         is_bulk=True,
         is_addition=True,
     )

@@ -31,13 +31,14 @@ from longwire.api.fleet.device_shapes import (
     device_wire,
     type_wire,
 )
+from longwire.api.services import Context
 from longwire.api.types import CHANGED_MEANWHILE, GroupPage, parse_version
 from longwire.fleet import device_types, devices
 from longwire.fleet.registrations import VendorRegistration
 from longwire.model import Device as DeviceValue
 from longwire.model import DeviceOrder
 from longwire.web.fields import Paged
-from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+from longwire.web.routing import ANY_TOKEN, Route
 
 
 def _bulk_result(what: str, items: Sequence[DeviceValue]) -> Devices:
@@ -50,14 +51,14 @@ def _draft(body: DeviceInput) -> devices.DeviceDraft:
     )
 
 
-def get_device(context: RequestContext, query: DeviceQuery) -> Device:
+def get_device(context: Context, query: DeviceQuery) -> Device:
     """Get a device."""
     return device_wire(
         devices.get_device(context.tx, context.actor, query.device_id, query.group_id)
     )
 
 
-def create_device(context: RequestContext, body: DeviceInput) -> Device:
+def create_device(context: Context, body: DeviceInput) -> Device:
     """Create a device.
 
     It gets the default configuration of its type. The original id is unique within its network.
@@ -67,7 +68,7 @@ def create_device(context: RequestContext, body: DeviceInput) -> Device:
     )
 
 
-def create_device_at_vendor(context: RequestContext, body: DeviceAtVendor) -> Device:
+def create_device_at_vendor(context: Context, body: DeviceAtVendor) -> Device:
     """Create a device and register it at the vendor's network.
 
     `input.originalId` is `vendor.id`, `input.network` is `vendor`. The status of the registration
@@ -77,7 +78,7 @@ def create_device_at_vendor(context: RequestContext, body: DeviceAtVendor) -> De
         devices.create_vendor_device(
             context.tx,
             context.actor,
-            context.dispatch,
+            context.services.dispatch,
             body.input.group_id,
             _draft(body.input),
             _vendor_draft(body.vendor),
@@ -85,7 +86,7 @@ def create_device_at_vendor(context: RequestContext, body: DeviceAtVendor) -> De
     )
 
 
-def create_devices_at_vendor(context: RequestContext, body: DevicesAtVendor) -> Devices:
+def create_devices_at_vendor(context: Context, body: DevicesAtVendor) -> Devices:
     """Create many devices and register them at the vendor's network.
 
     Each gets the `deviceName` of its registration. All are created, or none; they are registered
@@ -94,7 +95,7 @@ def create_devices_at_vendor(context: RequestContext, body: DevicesAtVendor) -> 
     created = devices.create_vendor_devices(
         context.tx,
         context.actor,
-        context.dispatch,
+        context.services.dispatch,
         body.group_id,
         body.type,
         body.tags or (),
@@ -107,7 +108,7 @@ def _vendor_draft(vendor: VendorInput) -> VendorRegistration:
     return VendorRegistration(**asdict(vendor))
 
 
-def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
+def create_devices(context: Context, body: DevicesInput) -> Devices:
     """Create many devices.
 
     Each is named after its original id. All are created, or none.
@@ -124,7 +125,7 @@ def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
     return _bulk_result("created", created)
 
 
-def update_device(context: RequestContext, body: DeviceChange) -> Device:
+def update_device(context: Context, body: DeviceChange) -> Device:
     """Update a device.
 
     Another `originalId` or `network` is how hardware is replaced: the device keeps its id, records
@@ -134,7 +135,7 @@ def update_device(context: RequestContext, body: DeviceChange) -> Device:
         devices.update_device(
             context.tx,
             context.actor,
-            context.dispatch,
+            context.services.dispatch,
             body.device_id,
             body.group_id,
             name=body.name,
@@ -147,7 +148,7 @@ def update_device(context: RequestContext, body: DeviceChange) -> Device:
     )
 
 
-def update_devices(context: RequestContext, body: BulkChange) -> Devices:
+def update_devices(context: Context, body: BulkChange) -> Devices:
     """Update many devices of a group.
 
     All or none; the error names every device that is not in the group. `type` resets the
@@ -162,7 +163,7 @@ def update_devices(context: RequestContext, body: BulkChange) -> Devices:
     return _bulk_result("updated", updated)
 
 
-def update_device_type(context: RequestContext, body: DeviceTypeChange) -> Device:
+def update_device_type(context: Context, body: DeviceTypeChange) -> Device:
     """Change the type of a device.
 
     Its configuration is reset to the default of that type.
@@ -179,7 +180,7 @@ def update_device_type(context: RequestContext, body: DeviceTypeChange) -> Devic
     )
 
 
-def transfer_device(context: RequestContext, body: Transfer) -> Device:
+def transfer_device(context: Context, body: Transfer) -> Device:
     """Transfer a device to another group.
 
     Its existing records stay with the old group; new ones belong to the new group.
@@ -196,7 +197,7 @@ def transfer_device(context: RequestContext, body: Transfer) -> Device:
     )
 
 
-def transfer_devices(context: RequestContext, body: BulkTransfer) -> Devices:
+def transfer_devices(context: Context, body: BulkTransfer) -> Devices:
     """Transfer many devices to another group.
 
     All or none; the error names every device that is not in the group.
@@ -212,7 +213,7 @@ def transfer_devices(context: RequestContext, body: BulkTransfer) -> Devices:
     return _bulk_result("transferred", moved)
 
 
-def delete_device(context: RequestContext, query: OwnedDeviceQuery) -> Device:
+def delete_device(context: Context, query: OwnedDeviceQuery) -> Device:
     """Delete a device with all its records."""
     return device_wire(
         devices.delete_devices(
@@ -221,7 +222,7 @@ def delete_device(context: RequestContext, query: OwnedDeviceQuery) -> Device:
     )
 
 
-def delete_devices(context: RequestContext, body: BulkDelete) -> Devices:
+def delete_devices(context: Context, body: BulkDelete) -> Devices:
     """Delete many devices with all their records.
 
     All or none; the error names every device that is not in the group.
@@ -232,7 +233,7 @@ def delete_devices(context: RequestContext, body: BulkDelete) -> Devices:
     return _bulk_result("deleted", deleted)
 
 
-def list_devices(context: RequestContext, query: GroupPage) -> DeviceConnection:
+def list_devices(context: Context, query: GroupPage) -> DeviceConnection:
     """List the devices of a group.
 
     Of the group itself, in the order of their creation.
@@ -246,7 +247,7 @@ def list_devices(context: RequestContext, query: GroupPage) -> DeviceConnection:
     )
 
 
-def search_devices(context: RequestContext, query: DeviceSearch) -> FoundDevices:
+def search_devices(context: Context, query: DeviceSearch) -> FoundDevices:
     """Find devices of a group.
 
     By a text and filters, all of which must fit; sorted by creation, name, last seen or battery.
@@ -270,7 +271,7 @@ def search_devices(context: RequestContext, query: DeviceSearch) -> FoundDevices
     )
 
 
-def list_types(context: RequestContext, query: Paged) -> DeviceTypeConnection:
+def list_types(context: Context, query: Paged) -> DeviceTypeConnection:
     """List the device types."""
     page = device_types.list_device_types(context.tx, context.page_tokens.page_request(query))
     return DeviceTypeConnection(
@@ -279,7 +280,7 @@ def list_types(context: RequestContext, query: Paged) -> DeviceTypeConnection:
     )
 
 
-def get_type(context: RequestContext, query: TypeQuery) -> DeviceType:
+def get_type(context: Context, query: TypeQuery) -> DeviceType:
     """Get a device type."""
     return type_wire(device_types.get_device_type(context.tx, query.type))
 

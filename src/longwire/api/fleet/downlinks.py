@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from longwire.api.services import Context
 from longwire.api.types import DeviceId, GroupId
 from longwire.clock import Moment
 from longwire.dates import format_date
@@ -20,7 +21,7 @@ from longwire.model import Downlink as DownlinkValue
 from longwire.networks.values import parse_hex
 from longwire.store.database import Database
 from longwire.web.fields import Body, DateText, Id, Paged, Query, Reply, words
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 # A longer description of a downlink is not kept.
 DESCRIPTION_CHARACTERS_MAX = 16_384
@@ -199,7 +200,7 @@ def downlink_wire(downlink: DownlinkValue, device_id: str) -> Downlink:
     )
 
 
-def queue_downlink(context: RequestContext, body: DownlinkInput, payload: Payload) -> Downlink:
+def queue_downlink(context: Context, body: DownlinkInput, payload: Payload) -> Downlink:
     """Send a downlink.
 
     It is queued until the network of the device takes it, or until it expires. Its progress is
@@ -217,16 +218,17 @@ def queue_downlink(context: RequestContext, body: DownlinkInput, payload: Payloa
         payload.data,
     )
     return downlink_wire(
-        downlinks.queue_downlink(context.tx, context.actor, context.dispatch, draft), body.device_id
+        downlinks.queue_downlink(context.tx, context.actor, context.services.dispatch, draft),
+        body.device_id,
     )
 
 
-def cancel_downlink(context: RequestContext, query: DownlinkQuery) -> Downlink:
+def cancel_downlink(context: Context, query: DownlinkQuery) -> Downlink:
     """Cancel a queued downlink."""
     cancelled = downlinks.cancel_downlink(
         context.tx,
         context.actor,
-        context.dispatch,
+        context.services.dispatch,
         query.downlink_id,
         query.device_id,
         query.group_id,
@@ -234,7 +236,7 @@ def cancel_downlink(context: RequestContext, query: DownlinkQuery) -> Downlink:
     return downlink_wire(cancelled, query.device_id)
 
 
-def list_downlinks(context: RequestContext, query: DownlinksQuery) -> DownlinkConnection:
+def list_downlinks(context: Context, query: DownlinksQuery) -> DownlinkConnection:
     """List the downlinks of a device.
 
     Those queued since it is in its current group, newest first.

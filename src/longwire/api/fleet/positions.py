@@ -5,13 +5,14 @@ from typing import Annotated, cast
 
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.errors import invalid_field
 from longwire.fleet import positions
 from longwire.fleet.records import oldest_kept
 from longwire.model import GeoBox, PositionFilter
 from longwire.web.fields import Count, DateQuery, Query, Reply, parse_date_field
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 ITEMS_DEFAULT = 10_000
 ITEMS_MAX = 20_000
@@ -77,7 +78,7 @@ class Positions(Reply):
     next_token: str | None = None
 
 
-def list_positions(context: RequestContext, query: PositionQuery) -> Positions:
+def list_positions(context: Context, query: PositionQuery) -> Positions:
     """List the last positions of devices.
 
     Of each device of the group that has one: that of its newest geolocation since it is in the
@@ -101,9 +102,9 @@ def list_positions(context: RequestContext, query: PositionQuery) -> Positions:
     )
 
 
-def _filter(context: RequestContext, query: PositionQuery) -> PositionFilter:
+def _filter(context: Context, query: PositionQuery) -> PositionFilter:
     # What has expired is not shown, whether it is deleted yet or not.
-    oldest = oldest_kept(context.retention_days["geoloc"], context.tx.now)
+    oldest = oldest_kept(context.services.retention_days["geoloc"], context.tx.now)
     since = None if query.since is None else parse_date_field("since", query.since)
     moments = [each for each in (oldest, since) if each is not None]
     found = PositionFilter(box=None if query.box is None else _parse_box(query.box))

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import DeviceId, GroupId, parse_period
 from longwire.errors import BadInput, FieldError
 from longwire.fleet import redecoding
@@ -13,7 +14,7 @@ from longwire.model import Actor
 from longwire.store.database import Database
 from longwire.web.fields import Body, DateIn, Name, Reply, limited_by
 from longwire.web.page_tokens import PageTokens
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 REDECODE = "postDeviceRedecode"
 REDECODE_DEFAULT = 100
@@ -65,7 +66,7 @@ async def redecode_batch(database: Database, actor: Actor, body: RedecodeInput) 
     return await CODEC_THREADS.run(group_id, redecoding.redecode_batch, batch)
 
 
-def redecode(context: RequestContext, body: RedecodeInput, batch: RedecodedBatch) -> RedecodeReturn:
+def redecode(context: Context, body: RedecodeInput, batch: RedecodedBatch) -> RedecodeReturn:
     """Redecode stored payloads.
 
     Decodes `__raw` of data records with the current decoder of the device type. Values from an

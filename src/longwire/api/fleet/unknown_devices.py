@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from longwire.api.fleet.device_shapes import Device, DeviceInput, device_wire
 from longwire.api.records.records import parse_published_record
+from longwire.api.services import Context
 from longwire.api.types import GenericReturn, GroupId, GroupPage
 from longwire.dates import format_date
 from longwire.errors import BadInput, LongwireError, conflicting_field
@@ -31,7 +32,7 @@ from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.store.fleet.unknown_devices import UnknownDevice as UnknownDeviceValue
 from longwire.store.fleet.unknown_devices import UnknownReason
 from longwire.web.fields import Count, DateText, InputLimits, Query, Reply, words
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 from longwire.web.validation import decode_members
 
 _REASON_NAMES = {
@@ -139,9 +140,7 @@ class UnknownDeviceConnection(Reply):
     next_token: str | None = None
 
 
-def list_unknown_devices(
-    context: RequestContext, query: UnknownDevicePage
-) -> UnknownDeviceConnection:
+def list_unknown_devices(context: Context, query: UnknownDevicePage) -> UnknownDeviceConnection:
     """List unknown devices of a group.
 
     What networks, MQTT devices and app clients have sent with the token of the group in the last
@@ -163,7 +162,7 @@ def list_unknown_devices(
     )
 
 
-def dismiss_unknown_devices(context: RequestContext, query: Dismissal) -> GenericReturn:
+def dismiss_unknown_devices(context: Context, query: Dismissal) -> GenericReturn:
     """Dismiss unknown devices.
 
     One, those of a network, or all. One that reports again comes back.
@@ -231,7 +230,7 @@ async def prepare_first_record(database: Database, actor: Actor, body: DeviceInp
     return FirstRecord(message, decoded)
 
 
-def create_unknown_device(context: RequestContext, body: DeviceInput, first: FirstRecord) -> Device:
+def create_unknown_device(context: Context, body: DeviceInput, first: FirstRecord) -> Device:
     """Create an unknown device, with its last message as its first records.
 
     As `POST /device` creates it; in the same transaction the last message that was received of this
@@ -240,10 +239,10 @@ def create_unknown_device(context: RequestContext, body: DeviceInput, first: Fir
     draft = DeviceDraft(body.name, body.type, body.original_id, body.network, body.tags or ())
     created = devices.create_device(context.tx, context.actor, body.group_id, draft)
     request = _build_request(first, created, context.limits)
-    (result,), woken = store_requests(context.tx, [request], context.sequencer)
+    (result,), woken = store_requests(context.tx, [request], context.services.sequencer)
     if isinstance(result, LongwireError):
         raise result
-    context.dispatch.wake(context.tx, woken)
+    context.services.dispatch.wake(context.tx, woken)
     return device_wire(created)
 
 

@@ -5,12 +5,13 @@ from typing import Annotated
 from msgspec import Meta
 
 from longwire.api.identity.roles import PermissionId
+from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.identity import access_explanations
 from longwire.identity.access_explanations import AccessExplanation
 from longwire.model import Role as RoleValue
 from longwire.web.fields import Id, Query, Reply
-from longwire.web.routing import OWN, RequestContext, Route
+from longwire.web.routing import OWN, Route
 
 
 class AccessQuery(Query):
@@ -70,7 +71,7 @@ class Access(Reply, kw_only=True):
     ]
 
 
-def get_access(context: RequestContext, query: AccessQuery) -> Access:
+def get_access(context: Context, query: AccessQuery) -> Access:
     """Explain why something is allowed or denied.
 
     The path shows the groups that the caller has access to, for another user those in which the

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import GroupId, GroupPage, parse_period
 from longwire.dates import format_date
 from longwire.delivery.destinations.parameters import mask_url_member
@@ -12,7 +13,7 @@ from longwire.identity import audit
 from longwire.model import AuditEntry as AuditEntryValue
 from longwire.model import AuditFilter
 from longwire.web.fields import DateQuery, DateText, Id, Reply, words
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 ChangedFields = Annotated[
     dict[str, Any],
@@ -161,7 +162,7 @@ def _wire_name(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def list_audit_entries(context: RequestContext, query: AuditQuery) -> AuditEntryConnection:
+def list_audit_entries(context: Context, query: AuditQuery) -> AuditEntryConnection:
     """List the audit log of a group.
 
     Every change in the group, newest first: who made it, in which request, and what the changed

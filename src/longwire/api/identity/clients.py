@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, field
 
+from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
     GenericReturnBoolean,
@@ -27,7 +28,7 @@ from longwire.web.fields import (
     Text,
     parse_clearable,
 )
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 RoleId = Annotated[
     str,
@@ -117,7 +118,7 @@ class AppClientQuery(Query):
     app_client_id: Id
 
 
-def list_clients(context: RequestContext, query: GroupPage) -> AppClientConnection:
+def list_clients(context: Context, query: GroupPage) -> AppClientConnection:
     """List the app clients of a group.
 
     By name, without their secrets.
@@ -144,7 +145,7 @@ def list_clients(context: RequestContext, query: GroupPage) -> AppClientConnecti
     )
 
 
-def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClient:
+def create_client(context: Context, body: AppClientInput) -> GroupAppClient:
     """Create an app client for a group.
 
     Its id and secret are exchanged for access tokens at the token endpoint. It acts with the role
@@ -159,7 +160,7 @@ def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClie
         description=body.description,
         expires_at=None if body.expiration is None else body.expiration * SECOND,
         role_id=body.role_id or None,
-        quotas=context.quotas,
+        quotas=context.services.quotas,
     )
     client = opened.client
     return GroupAppClient(
@@ -174,7 +175,7 @@ def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClie
     )
 
 
-def update_client(context: RequestContext, body: AppClientChange) -> UpdateGroupAppClient:
+def update_client(context: Context, body: AppClientChange) -> UpdateGroupAppClient:
     """Rename an app client, or change its role.
 
     Its secret is unchanged and included in the response, so the caller must have the permissions of
@@ -199,7 +200,7 @@ def update_client(context: RequestContext, body: AppClientChange) -> UpdateGroup
     )
 
 
-def delete_client(context: RequestContext, query: AppClientQuery) -> GenericReturnBoolean:
+def delete_client(context: Context, query: AppClientQuery) -> GenericReturnBoolean:
     """Delete an app client.
 
     `name` is the id of the group. The client's tokens are revoked at once.

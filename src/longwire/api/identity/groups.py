@@ -8,6 +8,7 @@ from msgspec.structs import asdict, replace
 
 from longwire.api.identity.roles import Role, role_wire
 from longwire.api.identity.users import UserConnection, public_user_wire
+from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
     Email,
@@ -37,7 +38,7 @@ from longwire.web.fields import (
     parse_removable,
     words,
 )
-from longwire.web.routing import OWN, RequestContext, Route
+from longwire.web.routing import OWN, Route
 
 
 class Group(Reply):
@@ -293,7 +294,7 @@ def relation_wire(relation: MembershipView) -> GroupUserRelation:
     )
 
 
-def list_user_groups(context: RequestContext, query: UserGroupsQuery) -> GroupConnection:
+def list_user_groups(context: Context, query: UserGroupsQuery) -> GroupConnection:
     """List the groups of a user.
 
     Direct memberships and inherited ones, as far as the caller can see them; the caller's own
@@ -312,7 +313,7 @@ def list_user_groups(context: RequestContext, query: UserGroupsQuery) -> GroupCo
     )
 
 
-def list_groups(context: RequestContext, query: TreeQuery) -> GroupTree:
+def list_groups(context: Context, query: TreeQuery) -> GroupTree:
     """List groups as a tree.
 
     Those directly below `parentId`; without it, the topmost groups in which the caller has
@@ -335,7 +336,7 @@ def list_groups(context: RequestContext, query: TreeQuery) -> GroupTree:
     )
 
 
-def get_group(context: RequestContext, query: GroupQuery) -> list[Group]:
+def get_group(context: Context, query: GroupQuery) -> list[Group]:
     """Get a group.
 
     The response is an array with the group as its only element.
@@ -343,7 +344,7 @@ def get_group(context: RequestContext, query: GroupQuery) -> list[Group]:
     return [group_wire(groups.get(context.tx, context.actor, query.group_id))]
 
 
-def create_group(context: RequestContext, query: ParentQuery, body: GroupInput) -> Group:
+def create_group(context: Context, query: ParentQuery, body: GroupInput) -> Group:
     """Create a group.
 
     The caller becomes its owner and Administrator. An app client can create groups only below its
@@ -357,12 +358,12 @@ def create_group(context: RequestContext, query: ParentQuery, body: GroupInput) 
             name=body.name,
             description=body.description,
             tags=body.tags or (),
-            quotas=context.quotas,
+            quotas=context.services.quotas,
         )
     )
 
 
-def update_group(context: RequestContext, body: GroupChange) -> Group:
+def update_group(context: Context, body: GroupChange) -> Group:
     """Update a group.
 
     `parent` moves it with its subtree (an empty string makes it a root group). This requires
@@ -382,7 +383,7 @@ def update_group(context: RequestContext, body: GroupChange) -> Group:
     return group_wire(groups.update(context.tx, context.actor, body.group_id, update))
 
 
-def delete_group(context: RequestContext, query: GroupDeletionQuery) -> Group:
+def delete_group(context: Context, query: GroupDeletionQuery) -> Group:
     """Delete a group.
 
     An empty group (no subgroups, devices, connectors or notifications) is deleted at once. With
@@ -398,12 +399,12 @@ def delete_group(context: RequestContext, query: GroupDeletionQuery) -> Group:
             context.actor,
             query.group_id,
             is_recursive=query.recursive,
-            grace_hours=context.group_deletion_grace_hours,
+            grace_hours=context.services.group_deletion_grace_hours,
         )
     )
 
 
-def restore_group(context: RequestContext, body: GroupRestoration) -> Group:
+def restore_group(context: Context, body: GroupRestoration) -> Group:
     """Cancel the deletion of a group.
 
     Until `deletionAt`; after that, nothing can be restored. Requires what deleting the group does.
@@ -411,7 +412,7 @@ def restore_group(context: RequestContext, body: GroupRestoration) -> Group:
     return group_wire(group_deletions.cancel(context.tx, context.actor, body.group_id))
 
 
-def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelation:
+def invite_member(context: Context, body: Invitation) -> GroupUserRelation:
     """Invite a user to a group.
 
     By e-mail address; the response does not reveal whether the user exists. The role can contain
@@ -427,15 +428,15 @@ def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelatio
         body.email,
         body.group_id,
         body.role_id,
-        context.dispatch,
-        context.sending_config.mail,
-        context.quotas,
+        context.services.dispatch,
+        context.services.sending_config.mail,
+        context.services.quotas,
     )
     membership = relation_wire(sent.membership)
     return replace(membership, mail=sent.mail.value, invitation_url=sent.url)
 
 
-def update_member(context: RequestContext, body: MemberChange) -> GroupUserRelation:
+def update_member(context: Context, body: MemberChange) -> GroupUserRelation:
     """Change the role of a member.
 
     Neither the old nor the new role may have permissions that the caller lacks. `ifUpdatedAt` is
@@ -453,7 +454,7 @@ def update_member(context: RequestContext, body: MemberChange) -> GroupUserRelat
     )
 
 
-def remove_member(context: RequestContext, query: MemberQuery) -> GroupUserRelation:
+def remove_member(context: Context, query: MemberQuery) -> GroupUserRelation:
     """Remove a member from a group, or leave it.
 
     Without `userId` the caller leaves. The response is the former membership.
@@ -463,7 +464,7 @@ def remove_member(context: RequestContext, query: MemberQuery) -> GroupUserRelat
     )
 
 
-def list_members(context: RequestContext, query: GroupPage) -> UserConnection:
+def list_members(context: Context, query: GroupPage) -> UserConnection:
     """List the members of a group.
 
     Direct members only, in the order they joined, each with their role. Of those who have not

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from longwire.api.identity.groups import Group, group_wire
 from longwire.api.identity.session_shapes import OWN_HEADER
+from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.identity import groups, invitations, sessions
 from longwire.identity.invitations import OpenedInvitation
@@ -27,7 +28,6 @@ from longwire.web.routing import (
     OWN,
     PlainRoute,
     Request,
-    RequestContext,
     Response,
     Route,
     build_field_locations,
@@ -80,7 +80,7 @@ class InvitationReturn(Reply, kw_only=True):
     ]
 
 
-def accept_invitation(context: RequestContext, body: InvitationAcceptance) -> Group:
+def accept_invitation(context: Context, body: InvitationAcceptance) -> Group:
     """Accept an invitation.
 
     Other members see the caller's name from then on, and the group may send them mail. Any other

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from longwire.api.identity.session_shapes import OWN_HEADER, SessionInfo
 from longwire.api.identity.sessions import SIGN_IN_FAILED, describe_session
+from longwire.api.services import Context
 from longwire.api.types import GenericReturnBoolean
 from longwire.dates import format_date
 from longwire.delivery.mail.sign_in_mail import SignInMailer
@@ -24,16 +25,7 @@ from longwire.store.database import Database, Tx
 from longwire.web.authentication import Authenticator
 from longwire.web.fields import Body, DateText, Id, InputLimits, Query, Reply
 from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
-from longwire.web.routing import (
-    NO_TOKEN,
-    OWN,
-    PlainRoute,
-    Request,
-    RequestContext,
-    Response,
-    Route,
-    require_json,
-)
+from longwire.web.routing import NO_TOKEN, OWN, PlainRoute, Request, Response, Route, require_json
 from longwire.web.session_cookies import get_user_agent, require_own_site, with_session
 from longwire.web.validation import decode_body
 
@@ -116,13 +108,13 @@ class PasskeyConnection(Reply):
 # --- one's own passkeys ---
 
 
-def list_own(context: RequestContext) -> PasskeyConnection:
+def list_own(context: Context) -> PasskeyConnection:
     """List the caller's passkeys."""
     found = passkeys.list_own(context.tx, context.actor)
     return PasskeyConnection(items=[_item(each) for each in found])
 
 
-def rename(context: RequestContext, body: PasskeyUpdate) -> PasskeyItem:
+def rename(context: Context, body: PasskeyUpdate) -> PasskeyItem:
     """Rename a passkey.
 
     Needs a session that is younger than ten minutes (403, `session_not_fresh`).
@@ -221,7 +213,7 @@ class PasskeyEndpoints:
 
         return Response(200, msgspec.json.encode(_item(await self._database.write(work))))
 
-    def delete(self, context: RequestContext, query: PasskeyQuery) -> GenericReturnBoolean:
+    def delete(self, context: Context, query: PasskeyQuery) -> GenericReturnBoolean:
         """Delete a passkey.
 
         The sessions that were created with it end. Needs a session that is younger than ten minutes

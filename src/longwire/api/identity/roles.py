@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import CHANGED_MEANWHILE, GroupId, IfUpdatedAt, parse_version
 from longwire.dates import format_date
 from longwire.identity import permissions, roles
@@ -12,7 +13,7 @@ from longwire.model import Permission as PermissionValue
 from longwire.model import Role as RoleValue
 from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Reply, Text
 from longwire.web.openapi_schemas import HIDDEN
-from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+from longwire.web.routing import ANY_TOKEN, Route
 
 PermissionId = Annotated[str, Meta(min_length=1, max_length=64, examples=["report.read"])]
 
@@ -117,7 +118,7 @@ def permission_wire(permission: PermissionValue) -> Permission:
     return Permission(id=permission.id, name=permission.name, description=permission.description)
 
 
-def list_roles(context: RequestContext, query: Paged) -> RoleConnection:
+def list_roles(context: Context, query: Paged) -> RoleConnection:
     """List roles.
 
     The built-in roles, those created by the caller, and those used in groups where the caller has
@@ -130,7 +131,7 @@ def list_roles(context: RequestContext, query: Paged) -> RoleConnection:
     )
 
 
-def create_role(context: RequestContext, body: RoleInput) -> Role:
+def create_role(context: Context, body: RoleInput) -> Role:
     """Create a role.
 
     It can contain only permissions that the caller has in a group where it has `role.write`.
@@ -143,12 +144,12 @@ def create_role(context: RequestContext, body: RoleInput) -> Role:
             body.name,
             body.description,
             _permission_ids(body.permissions),
-            context.quotas,
+            context.services.quotas,
         )
     )
 
 
-def update_role(context: RequestContext, body: RoleChange) -> Role:
+def update_role(context: Context, body: RoleChange) -> Role:
     """Update a role.
 
     The change applies to everyone with the role. All groups that use it must be at or below
@@ -168,7 +169,7 @@ def update_role(context: RequestContext, body: RoleChange) -> Role:
     )
 
 
-def delete_role(context: RequestContext, query: RoleQuery) -> Role:
+def delete_role(context: Context, query: RoleQuery) -> Role:
     """Delete a role.
 
     The user `userId`, if they have it in the group, gets the group's default role. A role that
@@ -179,7 +180,7 @@ def delete_role(context: RequestContext, query: RoleQuery) -> Role:
     )
 
 
-def list_permissions(context: RequestContext, query: Paged) -> PermissionConnection:
+def list_permissions(context: Context, query: Paged) -> PermissionConnection:
     """List all permissions."""
     page = permissions.list_page(context.tx, context.page_tokens.page_request(query))
     return PermissionConnection(
@@ -188,7 +189,7 @@ def list_permissions(context: RequestContext, query: Paged) -> PermissionConnect
     )
 
 
-def create_permission(context: RequestContext, body: PermissionBody) -> Permission:
+def create_permission(context: Context, body: PermissionBody) -> Permission:
     """Create a permission.
 
     Administrators have it at once; other roles when it is added to them.
@@ -200,7 +201,7 @@ def create_permission(context: RequestContext, body: PermissionBody) -> Permissi
     )
 
 
-def update_permission(context: RequestContext, body: PermissionBody) -> Permission:
+def update_permission(context: Context, body: PermissionBody) -> Permission:
     """Update a permission's name and description."""
     return permission_wire(
         permissions.update(
@@ -209,7 +210,7 @@ def update_permission(context: RequestContext, body: PermissionBody) -> Permissi
     )
 
 
-def delete_permission(context: RequestContext, query: PermissionQuery) -> Permission:
+def delete_permission(context: Context, query: PermissionQuery) -> Permission:
     """Delete a permission.
 
     It is removed from every role. Built-in permissions cannot be deleted.

@@ -24,6 +24,7 @@ from longwire.api.identity.session_shapes import (
     SignInInput,
 )
 from longwire.api.identity.users import user_wire
+from longwire.api.services import Context
 from longwire.api.types import GenericReturnBoolean
 from longwire.clock import Moment
 from longwire.dates import format_date
@@ -64,7 +65,6 @@ from longwire.web.routing import (
     OWN,
     PlainRoute,
     Request,
-    RequestContext,
     Response,
     Route,
     build_field_locations,
@@ -86,7 +86,7 @@ WAYS = ("link", "email and password", "clientId and clientSecret")
 LINK_CHARACTERS = 12  # of a link, by which failed attempts with it are counted
 
 
-def list_sessions(context: RequestContext) -> SessionConnection:
+def list_sessions(context: Context) -> SessionConnection:
     """List the caller's sessions.
 
     403 for an app client, which has none.
@@ -99,7 +99,7 @@ def list_sessions(context: RequestContext) -> SessionConnection:
     return SessionConnection(items=[_item(each, is_this=each.id == own) for each in found])
 
 
-def list_sign_in_changes(context: RequestContext) -> SignInChangeConnection:
+def list_sign_in_changes(context: Context) -> SignInChangeConnection:
     """List what changed in how the caller signs in.
 
     The last 20 changes of the last 90 days, as long as the audit log has them: of the password, the

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 
 from longwire.api.identity.roles import Role, role_wire
+from longwire.api.services import Context
 from longwire.api.types import Email, GenericReturnBoolean
 from longwire.clock import Moment
 from longwire.dates import format_date, format_optional_date
@@ -13,7 +14,7 @@ from longwire.identity import users
 from longwire.model import Role as RoleValue
 from longwire.model import User as UserValue
 from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Reply
-from longwire.web.routing import OWN, RequestContext, Route
+from longwire.web.routing import OWN, Route
 
 Token = Annotated[
     str,
@@ -152,7 +153,7 @@ def vendor_token_wire(registered: users.RegisteredPushToken) -> VendorToken:
     )
 
 
-def get_me(context: RequestContext) -> User:
+def get_me(context: Context) -> User:
     """Get the caller's own user.
 
     403 for an app client.
@@ -163,7 +164,7 @@ def get_me(context: RequestContext) -> User:
     return user_wire(user, users.get_latest_push_token(context.tx, user))
 
 
-def get_user(context: RequestContext, query: UserQuery) -> User | PublicUser:
+def get_user(context: Context, query: UserQuery) -> User | PublicUser:
     """Get a user.
 
     The full form for the caller, and the public form for members of groups in which the caller has
@@ -174,7 +175,7 @@ def get_user(context: RequestContext, query: UserQuery) -> User | PublicUser:
     return public_user_wire(users.get_visible(context.tx, context.actor, query.user_id))
 
 
-def list_users(context: RequestContext, query: Paged) -> UserConnection:
+def list_users(context: Context, query: Paged) -> UserConnection:
     """List users.
 
     The members of all groups in which the caller has `member.read`, each once and without a role;
@@ -187,7 +188,7 @@ def list_users(context: RequestContext, query: Paged) -> UserConnection:
     )
 
 
-def update_user(context: RequestContext, body: UserChange) -> User:
+def update_user(context: Context, body: UserChange) -> User:
     """Update the caller's own user."""
     user = users.update_current(
         context.tx,
@@ -200,7 +201,7 @@ def update_user(context: RequestContext, body: UserChange) -> User:
     return user_wire(user, users.get_latest_push_token(context.tx, user))
 
 
-def create_user(context: RequestContext, body: UserInput) -> User:
+def create_user(context: Context, body: UserInput) -> User:
     """Create a user.
 
     The user belongs to no group and has no credentials; the operator issues those.
@@ -211,19 +212,19 @@ def create_user(context: RequestContext, body: UserInput) -> User:
     return user_wire(user, None)
 
 
-def register_vendor_token(context: RequestContext, body: VendorTokenInput) -> VendorToken:
+def register_vendor_token(context: Context, body: VendorTokenInput) -> VendorToken:
     """Register a push token.
 
     A token registered by another user is moved to the caller.
     """
     return vendor_token_wire(
         users.register_push_token(
-            context.tx, context.actor, body.token, body.device_name, context.quotas
+            context.tx, context.actor, body.token, body.device_name, context.services.quotas
         )
     )
 
 
-def delete_vendor_token(context: RequestContext, query: VendorTokenQuery) -> GenericReturnBoolean:
+def delete_vendor_token(context: Context, query: VendorTokenQuery) -> GenericReturnBoolean:
     """Delete one of the caller's push tokens."""
     users.remove_push_token(context.tx, context.actor, query.token)
     return GenericReturnBoolean(message="The push token was deleted.", value=True)

@@ -32,6 +32,7 @@ from longwire.api.records.exports import (
     decode_export_query,
     read_rows,
 )
+from longwire.api.services import Context, StreamContext
 from longwire.errors import BadInput, FieldError, NotFound, not_found
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_record_id
@@ -45,7 +46,7 @@ from longwire.jobs.tasks import (
 )
 from longwire.model import Actor, ItemOutcome, JobState
 from longwire.store.database import Database
-from longwire.web.routing import RequestContext, Route, StreamContext, StreamResponse, StreamRoute
+from longwire.web.routing import Route, StreamResponse, StreamRoute
 
 # Of a dry run.
 COUNTED_ROWS_MAX = 10_000
@@ -109,7 +110,7 @@ async def _count_rows(
 # --- operations ---
 
 
-def start_job(context: RequestContext, body: JobInput, found: EstimatedJob) -> JobReturn:
+def start_job(context: Context, body: JobInput, found: EstimatedJob) -> JobReturn:
     """Start a job.
 
     It works in the background, in small steps, with the permissions that its starter has at each
@@ -135,7 +136,7 @@ def start_job(context: RequestContext, body: JobInput, found: EstimatedJob) -> J
                 None if messages is None else [format_record_id(each) for each in messages.sample]
             ),
         )
-    job = jobs.start_job(context.tx, context.actor, draft, estimated, context.quotas)
+    job = jobs.start_job(context.tx, context.actor, draft, estimated, context.services.quotas)
     return JobReturn(
         message=f"Started, for {counted}.",
         total=estimated.total,
@@ -144,13 +145,13 @@ def start_job(context: RequestContext, body: JobInput, found: EstimatedJob) -> J
     )
 
 
-def get_job(context: RequestContext, query: JobQuery) -> Job:
+def get_job(context: Context, query: JobQuery) -> Job:
     """Get a job and its progress."""
     job = jobs.get_job(context.tx, context.actor, query.group_id, query.job_id)
     return job_wire(job, context.tx.now)
 
 
-def list_jobs(context: RequestContext, query: JobsQuery) -> JobConnection:
+def list_jobs(context: Context, query: JobsQuery) -> JobConnection:
     """List the jobs of a group.
 
     Newest first, with who started them and why.
@@ -169,7 +170,7 @@ def list_jobs(context: RequestContext, query: JobsQuery) -> JobConnection:
     )
 
 
-def list_job_items(context: RequestContext, query: JobItemsQuery) -> JobItemConnection:
+def list_job_items(context: Context, query: JobItemsQuery) -> JobItemConnection:
     """List what a job did with single devices.
 
     In the order in which they were processed. Those that were changed are listed as long as the job
@@ -191,7 +192,7 @@ def list_job_items(context: RequestContext, query: JobItemsQuery) -> JobItemConn
     )
 
 
-def cancel_job(context: RequestContext, body: JobRef) -> Job:
+def cancel_job(context: Context, body: JobRef) -> Job:
     """Cancel a job.
 
     What it has done stays done, and can be undone; messages that a resend or replay has queued are
@@ -201,7 +202,7 @@ def cancel_job(context: RequestContext, body: JobRef) -> Job:
     return job_wire(job, context.tx.now)
 
 
-def undo_job(context: RequestContext, body: JobUndo) -> Job:
+def undo_job(context: Context, body: JobUndo) -> Job:
     """Undo a job.
 
     For 24 hours after its end. The undo is a job as well, which is returned. It skips devices that
@@ -213,7 +214,7 @@ def undo_job(context: RequestContext, body: JobUndo) -> Job:
         body.group_id,
         body.job_id,
         body.reason or "",
-        context.quotas,
+        context.services.quotas,
     )
     return job_wire(undo, context.tx.now)
 
@@ -227,7 +228,9 @@ async def get_result(context: StreamContext, query: JobQuery) -> StreamResponse:
     job, task = await context.database.read(
         lambda tx: jobs.get_result(tx, context.actor, query.group_id, query.job_id)
     )
-    export = build_export(decode_export_query(task), context.retention_days, job.created_at)
+    export = build_export(
+        decode_export_query(task), context.services.retention_days, job.created_at
+    )
     return StreamResponse(
         _stream_result(context, query, job.result_bytes), export.media_type, export.headers
     )
@@ -255,7 +258,7 @@ async def _stream_result(
         number += 1
 
 
-def delete_result(context: RequestContext, query: JobQuery) -> Job:
+def delete_result(context: Context, query: JobQuery) -> Job:
     """Delete the file of an export before it expires.
 
     It makes room for others. A job without a file is unchanged.

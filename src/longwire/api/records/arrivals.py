@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import DeviceId, GroupId, RecordKindName
 from longwire.dates import format_date, parse_date
 from longwire.errors import invalid_field
@@ -30,7 +31,7 @@ from longwire.store.records.arrival_numbers import (
 from longwire.store.records.arrived_records import ArrivedRecord
 from longwire.web.fields import Count, DateText, InputLimits, Paged, Reply, words
 from longwire.web.page_tokens import PageTokens
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 _OPERATION = "getGroupRecords"
 _SCHEMAS = "#/components/schemas/"
@@ -208,9 +209,7 @@ async def find_arrivals(
     return scan
 
 
-def list_arrivals(
-    context: RequestContext, query: ArrivalsQuery, scan: LedgerScan
-) -> ArrivalConnection:
+def list_arrivals(context: Context, query: ArrivalsQuery, scan: LedgerScan) -> ArrivalConnection:
     """List what arrived in a group.
 
     The records of all devices in order of arrival, newest first, whatever their timestamps are. A
@@ -232,7 +231,8 @@ ROUTES = [
         list_arrivals,
         "record.read",
         prepare_input=find_arrivals,
-        prepare_settings=("retention_days", "limits"),
+        prepare_settings=("retention_days",),
+        takes_limits=True,
         object_rule="in the group, which the device may have left",
         tag="Records",
         may_lag=True,

@@ -33,6 +33,7 @@ from longwire.api.fleet.device_shapes import (
 from longwire.api.identity.audit import AuditEntry, entry_wire
 from longwire.api.records import parquet
 from longwire.api.records.csv_cells import format_cell, format_cells, format_tags
+from longwire.api.services import StreamContext
 from longwire.api.types import DeviceId, GroupId, Tag, parse_period
 from longwire.clock import Moment
 from longwire.delivery.connectors import deliveries
@@ -49,7 +50,7 @@ from longwire.store.database import Tx
 from longwire.store.records.arrival_numbers import first_seq
 from longwire.store.records.records import ALL_TIME
 from longwire.web.fields import DateQuery, Id, Query
-from longwire.web.routing import StreamContext, StreamResponse, StreamRoute
+from longwire.web.routing import StreamResponse, StreamRoute
 
 # At once, of each kind of export.
 PER_CALLER_MAX = 4
@@ -271,7 +272,7 @@ async def export_records(context: StreamContext, query: RecordExportQuery) -> St
     `groupId`, those that belong to this group. An interrupted Parquet file cannot be continued.
     """
     now = context.database.context.clock.now()
-    selection = _record_selection(query, context.retention_days, now)
+    selection = _record_selection(query, context.services.retention_days, now)
     if query.format == "parquet":
         return await _start_parquet(context, query.kind, selection)
     return await _start(context, _build_record_export(query, selection))

@@ -29,6 +29,7 @@ from longwire.api.records.record_shapes import (
     RecordQuery,
     RecordsQuery,
 )
+from longwire.api.services import Context
 from longwire.api.types import GenericReturn, GenericReturnBoolean, parse_period
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError
@@ -38,7 +39,7 @@ from longwire.model import Actor
 from longwire.records import ArrivalSource, digest_record
 from longwire.store.database import Database
 from longwire.web.fields import Body, InputLimits, Reply, limited_by, parse_date_field
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 from longwire.web.validation import decode_body
 
 # A batch with more is prepared in steps of so many, of a millisecond or two.
@@ -70,9 +71,9 @@ KINDS = (
 _INPUTS = {kind.name: kind.input for kind in KINDS}
 
 
-def list_records(kind: Kind, context: RequestContext, query: RecordsQuery) -> msgspec.Raw:
+def list_records(kind: Kind, context: Context, query: RecordsQuery) -> msgspec.Raw:
     begin, end = parse_period(query.begin_date, query.end_date)
-    retention_days = context.retention_days.get(kind.name, 0)
+    retention_days = context.services.retention_days.get(kind.name, 0)
     oldest = records.oldest_kept(retention_days, context.tx.now)
     if oldest is not None:
         begin = oldest if begin is None else max(begin, oldest)
@@ -187,7 +188,7 @@ async def count_archived(kind: Kind, database: Database, actor: Actor, query: Re
 
 
 def delete_records(
-    kind: Kind, context: RequestContext, query: RecordQuery, archived: int
+    kind: Kind, context: Context, query: RecordQuery, archived: int
 ) -> GenericReturnBoolean:
     ts = parse_date_field("timestamp", query.timestamp)
     number = records.delete_records_at(
@@ -196,7 +197,7 @@ def delete_records(
     return GenericReturnBoolean(message=f"{number} deleted.", value=True)
 
 
-def delete_all_records(context: RequestContext, body: AllRecords) -> GenericReturn:
+def delete_all_records(context: Context, body: AllRecords) -> GenericReturn:
     """Delete all records of a device.
 
     Data, events, geolocations and telemetry, as far as the caller may delete them. Counters are

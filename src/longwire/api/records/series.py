@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from longwire.api.services import Context
 from longwire.api.types import DeviceId, RecordKindName, parse_period
 from longwire.clock import DAY, SECOND, Moment
 from longwire.dates import LATEST, format_date, format_optional_date
@@ -18,7 +19,7 @@ from longwire.records import KIND_NAMES
 from longwire.store.database import Database, Tx
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.web.fields import DateQuery, DateText, Query, Reply
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 
 class SeriesQuery(Query):
@@ -139,7 +140,7 @@ def _step(actor: Actor, scan: DeviceScan, tx: Tx) -> None:
     scan.step(tx, actor)
 
 
-def get_series(context: RequestContext, query: SeriesQuery, result: SeriesResult) -> Series:
+def get_series(context: Context, query: SeriesQuery, result: SeriesResult) -> Series:
     """Get numbers of devices over time.
 
     The numbers at `path` in the records of up to 20 devices, down-sampled: for each span of

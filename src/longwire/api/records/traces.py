@@ -15,6 +15,7 @@ from longwire.api.delivery.deliveries import (
     message_wire,
 )
 from longwire.api.records.arrivals import Arrival, encode_arrival
+from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.dates import format_date
 from longwire.delivery.engine.attempts import parse_attempts
@@ -24,7 +25,7 @@ from longwire.ids import format_delivery_id
 from longwire.store.delivery.delivery_history import DeliveryDetail
 from longwire.store.records.receptions import Reception as ReceptionValue
 from longwire.web.fields import Count, DateText, Query, Reply, words
-from longwire.web.routing import RequestContext, Route
+from longwire.web.routing import Route
 
 NotTaken = Annotated[
     str,
@@ -224,7 +225,7 @@ def _delivery_wire(detail: DeliveryDetail) -> NotificationDelivery:
     )
 
 
-def get_trace(context: RequestContext, query: TraceQuery) -> Trace:
+def get_trace(context: Context, query: TraceQuery) -> Trace:
     """Trace a record.
 
     How it came in, what the decoder made of it, and for each connector and notification what became
@@ -236,7 +237,7 @@ def get_trace(context: RequestContext, query: TraceQuery) -> Trace:
         query.record_id,
         query.message_id,
         query.group_id,
-        context.retention_days,
+        context.services.retention_days,
     )
     decoding = found.decoding
     return Trace(

@@ -6,10 +6,13 @@ nobody has a reason to change is no setting, but in `fixed_limits.py`.
 `process/app_config.py` passes plain values down; lower layers never import this module.
 """
 
+import sys
 from dataclasses import Field, dataclass, field, fields
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from longwire.quotas import Quotas
 from longwire.settings.declaration import SettingInfo, setting
@@ -19,11 +22,20 @@ from longwire.settings.fixed_limits import FixedLimits
 NOT_SETTINGS = {"config", "profile", "url", "client_id", "client_secret", "token"}
 
 Network = IPv4Network | IPv6Network
+Networks = tuple[Network, ...]
 
 _DATA_FOLDER = Path("longwire-data")
 STANDBY = "standby"
 _DAYS_MAX = 100_000  # keeps dates within range
 _PORT_MAX = 65_535
+_FLOAT_MAX = sys.float_info.max  # refuses infinity
+
+# Numbers and their bounds, which msgspec checks.
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Port = Annotated[int, Meta(ge=0, le=_PORT_MAX)]
+Days = Annotated[int, Meta(ge=0, le=_DAYS_MAX)]
+Finite = Annotated[float, Meta(ge=0, le=_FLOAT_MAX)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +44,14 @@ class Settings:
     host: str = setting(
         "server.host", "127.0.0.1", "the address to listen on; only this machine by default"
     )
-    port: int = setting(
-        "server.port", 8080, "the port to listen on; 0 takes a free one", maximum=_PORT_MAX
-    )
+    port: Port = setting("server.port", 8080, "the port to listen on; 0 takes a free one")
     data: Path = setting(
         "server.data",
         _DATA_FOLDER,
         "the folder for the embedded database, secret.key and operator.json",
     )
-    workers: int = setting(
-        "server.workers", 1, "worker processes; more than one needs PostgreSQL", minimum=1
+    workers: Positive = setting(
+        "server.workers", 1, "worker processes; more than one needs PostgreSQL"
     )
     public_url: str = setting(
         "server.public_url",
@@ -64,7 +74,7 @@ class Settings:
     compression: bool = setting(
         "server.compression", True, "compress responses for clients that accept gzip"
     )
-    trusted_proxies: tuple[Network, ...] = setting(
+    trusted_proxies: Networks = setting(
         "server.trusted_proxies",
         (),
         "networks whose X-Forwarded-Proto and X-Forwarded-For headers are trusted",
@@ -75,39 +85,37 @@ class Settings:
         "the key of secret.key in hex, for machines without that file",
         is_secret=True,
     )
-    connections_max: int = setting(
+    connections_max: Count = setting(
         "server.connections_max",
         10_000,
         "maximum connections of all clients; lowered to what the descriptor limit allows",
     )
-    connections_per_address_max: int = setting(
+    connections_per_address_max: Count = setting(
         "server.connections_per_address_max",
         0,
         "maximum connections per address; 0 for no limit, as needed behind a proxy",
     )
-    keep_alive_s: float = setting(
-        "server.keep_alive_s", 30.0, "timeout of an idle connection", minimum=1
+    keep_alive_s: Annotated[float, Meta(ge=1, le=_FLOAT_MAX)] = setting(
+        "server.keep_alive_s", 30.0, "timeout of an idle connection"
     )
-    lame_duck_s: float = setting(
+    lame_duck_s: Finite = setting(
         "server.lame_duck_s",
         0.0,
         "how long a stopping service is unready but serves on, so that load balancers notice first",
     )
-    stop_timeout_s: float = setting(
+    stop_timeout_s: Finite = setting(
         "server.stop_timeout_s", 30.0, "how long a shutdown waits for requests in progress"
     )
     # --- [log] ---
-    log_level: str = setting(
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
         "log.level",
         "info",
         "debug, info, warning or error; debug logs every request",
-        choices=("debug", "info", "warning", "error"),
     )
-    log_format: str = setting(
+    log_format: Literal["auto", "human", "json"] = setting(
         "log.format",
         "auto",
         "human, json, or auto: human on a terminal, else json",
-        choices=("auto", "human", "json"),
     )
     # --- [database] ---
     database: str = setting(
@@ -115,29 +123,26 @@ class Settings:
         "",
         "postgresql://… for PostgreSQL; empty for the embedded database in the data folder",
     )
-    database_connections: int = setting(
+    database_connections: Annotated[int, Meta(ge=2)] = setting(
         "database.connections",
         8,
         "connections per process to PostgreSQL; half of them only read",
-        minimum=2,
     )
     database_pooled: bool = setting(
         "database.pooled",
         False,
         "whether a pooler in transaction mode, such as PgBouncer, is before PostgreSQL",
     )
-    database_timeout_s: float = setting(
+    database_timeout_s: Annotated[float, Meta(ge=10, le=_FLOAT_MAX)] = setting(
         "database.timeout_s",
         35.0,
         "how long a request waits for PostgreSQL at most; the outcome of a commit that takes"
         " longer is unknown",
-        minimum=10,
     )
-    database_standbys_min: int = setting(
+    database_standbys_min: Count = setting(
         "database.standbys_min",
         0,
         "synchronous standbys that PostgreSQL must have for the service to be ready",
-        minimum=0,
     )
     database_read_standbys: str = setting(
         "database.read_standbys",
@@ -145,33 +150,29 @@ class Settings:
         "postgresql://… of standbys that serve reads which may lag, or the word standby for those"
         " among the servers of database; empty for none",
     )
-    database_read_lag_s: float = setting(
+    database_read_lag_s: Finite = setting(
         "database.read_lag_s",
         0.0,
         "how old such a read may be; callers see their own writes through the same process anyway,"
         " with 0 those through any process",
-        minimum=0,
     )
-    database_slots: int = setting(
+    database_slots: Annotated[int, Meta(ge=0, le=64)] = setting(
         "database.slots",
         0,
         "parts into which a PostgreSQL divides devices and their records, a power of two up to 64;"
         " 0 for those that it has, which is one unless more were asked for",
-        minimum=0,
-        maximum=64,
     )
     # --- [sign_in] ---
-    token_lifetime_s: int = setting(
-        "sign_in.token_lifetime_s", 3_600, "lifetime of an access token", minimum=1
+    token_lifetime_s: Positive = setting(
+        "sign_in.token_lifetime_s", 3_600, "lifetime of an access token"
     )
-    session_idle_s: int = setting(
+    session_idle_s: Annotated[int, Meta(ge=600)] = setting(
         "sign_in.session_idle_s",
         12 * 3_600,
         "how long a session lasts without being used",
-        minimum=600,
     )
-    session_lifetime_s: int = setting(
-        "sign_in.session_lifetime_s", 14 * 86_400, "how long a session lasts at most", minimum=600
+    session_lifetime_s: Annotated[int, Meta(ge=600)] = setting(
+        "sign_in.session_lifetime_s", 14 * 86_400, "how long a session lasts at most"
     )
     password_sign_in: bool = setting("sign_in.password", True, "let people sign in with a password")
     # --- [sign_in.oidc] ---
@@ -232,103 +233,89 @@ class Settings:
         "console.map_attribution", "", "whom the map names as the source of these tiles"
     )
     # --- [limits] ---
-    requests_per_caller_per_s: float = setting(
+    requests_per_caller_per_s: Finite = setting(
         "limits.requests_per_caller_per_s",
         0.0,
         "rate limit: average requests per second of one caller; 0 for no limit",
     )
-    body_bytes_max: int = setting(
-        "limits.body_bytes_max", 1024 * 1024, "maximum size of a request body", minimum=1
+    body_bytes_max: Positive = setting(
+        "limits.body_bytes_max", 1024 * 1024, "maximum size of a request body"
     )
-    request_bytes_max: int = setting(
+    request_bytes_max: Positive = setting(
         "limits.request_bytes_max",
         128 * 1024 * 1024,
         "maximum size of all bodies that are received or handled at once; a quarter per owner",
-        minimum=1,
     )
-    stored_records_per_group_max: int = setting(
+    stored_records_per_group_max: Count = setting(
         "limits.stored_records_per_group_max",
         0,
         "maximum stored records of a group; 0 for no limit",
-        minimum=0,
     )
-    stored_bytes_per_group_max: int = setting(
+    stored_bytes_per_group_max: Count = setting(
         "limits.stored_bytes_per_group_max",
         0,
         "maximum bytes of a group's stored records; 0 for no limit",
-        minimum=0,
     )
-    stored_records_per_owner_max: int = setting(
+    stored_records_per_owner_max: Count = setting(
         "limits.stored_records_per_owner_max",
         0,
         "maximum stored records of all groups that a user has created; 0 for no limit",
-        minimum=0,
     )
-    stored_bytes_per_owner_max: int = setting(
+    stored_bytes_per_owner_max: Count = setting(
         "limits.stored_bytes_per_owner_max",
         0,
         "maximum bytes of these records; 0 for no limit",
-        minimum=0,
     )
-    connectors_per_group_max: int = setting(
-        "limits.connectors_per_group_max", 1_000, "maximum connectors of a group", minimum=1
+    connectors_per_group_max: Positive = setting(
+        "limits.connectors_per_group_max", 1_000, "maximum connectors of a group"
     )
-    compute_ms_per_group_per_s: int = setting(
+    compute_ms_per_group_per_s: Positive = setting(
         "limits.compute_ms_per_group_per_s",
         250,
         "CPU time that the filters, templates and conditions of a group may use in a process, in"
         " milliseconds per second; beyond it they are evaluated later",
-        minimum=1,
     )
-    codec_ms_per_group_per_s: int = setting(
+    codec_ms_per_group_per_s: Positive = setting(
         "limits.codec_ms_per_group_per_s",
         600,
         "CPU time that codecs may use for a group in a process, in milliseconds per second; beyond"
         " it payloads are stored without decoded values",
-        minimum=1,
     )
     # --- [retention] ---
-    retention_data_days: int = setting(
-        "retention.data_days", 0, "days that data records are kept; 0 for ever", maximum=_DAYS_MAX
+    retention_data_days: Days = setting(
+        "retention.data_days", 0, "days that data records are kept; 0 for ever"
     )
-    retention_event_days: int = setting(
-        "retention.event_days", 0, "the same for events", maximum=_DAYS_MAX
+    retention_event_days: Days = setting("retention.event_days", 0, "the same for events")
+    retention_geoloc_days: Days = setting("retention.geoloc_days", 0, "the same for geolocations")
+    retention_telemetry_days: Days = setting(
+        "retention.telemetry_days", 0, "the same for telemetry"
     )
-    retention_geoloc_days: int = setting(
-        "retention.geoloc_days", 0, "the same for geolocations", maximum=_DAYS_MAX
-    )
-    retention_telemetry_days: int = setting(
-        "retention.telemetry_days", 0, "the same for telemetry", maximum=_DAYS_MAX
-    )
-    retention_metrics_days: int = setting(
+    retention_metrics_days: Days = setting(
         "retention.metrics_days",
         0,
         "minimum days that metrics are kept; 0 for ever",
-        maximum=_DAYS_MAX,
     )
-    audit_retention_days: int = setting(
-        "retention.audit_days", 0, "days that the audit log is kept; 0 for ever", maximum=_DAYS_MAX
+    audit_retention_days: Days = setting(
+        "retention.audit_days", 0, "days that the audit log is kept; 0 for ever"
     )
-    delivery_keep_days: int = setting(
-        "retention.deliveries_days", 30, "days that finished deliveries are kept", maximum=_DAYS_MAX
+    delivery_keep_days: Days = setting(
+        "retention.deliveries_days", 30, "days that finished deliveries are kept"
     )
-    trace_keep_hours: int = setting(
+    trace_keep_hours: Annotated[int, Meta(ge=0, le=_DAYS_MAX * 24)] = setting(
         "retention.traces_hours",
         72,
         "hours that messages of networks are kept as they came in, for the trace of a record; 0"
         " for not at all",
-        maximum=_DAYS_MAX * 24,
     )
-    trace_bytes_max: int = setting(
+    trace_bytes_max: Count = setting(
         "retention.traces_bytes_max",
         2**30,
         "size of all such messages; beyond it the oldest of the largest group are deleted",
     )
-    group_deletion_grace_hours: int = setting(
+    group_deletion_grace_hours: Annotated[int, Meta(ge=0, le=24 * _DAYS_MAX)] = setting(
         "retention.deleted_groups_hours",
         72,
         "hours until a group is deleted with everything in it; until then it can be cancelled",
-        maximum=24 * _DAYS_MAX,
     )
     archive: str = setting(
         "retention.archive",
@@ -342,14 +329,13 @@ class Settings:
         True,
         "run the delivery engine in serve; off if `longwire deliver` runs it",
     )
-    egress_allow: tuple[Network, ...] = setting(
+    egress_allow: Networks = setting(
         "delivery.egress_allow", (), "non-public networks that outgoing connections may reach"
     )
-    delivery_in_flight_max: int = setting(
+    delivery_in_flight_max: Positive = setting(
         "delivery.in_flight_max",
         16,
         "maximum messages in flight per connector, of all processes together",
-        minimum=1,
     )
     # --- [metrics] ---
     metrics_host: str = setting(
@@ -357,11 +343,10 @@ class Settings:
         "127.0.0.1",
         "the address on which `longwire deliver` serves health and metrics",
     )
-    metrics_port: int = setting(
+    metrics_port: Port = setting(
         "metrics.port",
         0,
         "the port for that; 0 for none. `serve` has them on its own port",
-        maximum=_PORT_MAX,
     )
     metrics_token: str = setting(
         "metrics.token",
@@ -383,11 +368,10 @@ class Settings:
         "headers for it, like name=value,name=value; values as %.. if special",
         is_secret=True,
     )
-    otel_sample_ratio: float = setting(
+    otel_sample_ratio: Annotated[float, Meta(ge=0, le=1)] = setting(
         "metrics.otel.sample_ratio",
         1.0,
         "which part of the traces is exported; 0 for none",
-        maximum=1,
     )
     otel_metrics: bool = setting(
         "metrics.otel.metrics",
@@ -396,18 +380,15 @@ class Settings:
     )
     # --- [mail] ---
     smtp_host: str = setting("mail.smtp_host", "", "the SMTP server for e-mail; empty to send none")
-    smtp_port: int = setting(
+    smtp_port: Annotated[int, Meta(ge=1, le=_PORT_MAX)] = setting(
         "mail.smtp_port",
         587,
         "its port; 465 with smtp_security tls, 25 within a network",
-        minimum=1,
-        maximum=_PORT_MAX,
     )
-    smtp_security: str = setting(
+    smtp_security: Literal["starttls", "tls", "none"] = setting(
         "mail.smtp_security",
         "starttls",
         "starttls, tls or none; none is not encrypted",
-        choices=("starttls", "tls", "none"),
     )
     smtp_user: str = setting("mail.smtp_user", "", "the SMTP user; empty for no authentication")
     smtp_password: str = setting("mail.smtp_password", "", "the SMTP password", is_secret=True)
@@ -419,7 +400,7 @@ class Settings:
         "",
         "domains that mail may go to, separated by commas; empty for members only, of any domain",
     )
-    mails_per_group_hour_max: int = setting(
+    mails_per_group_hour_max: Count = setting(
         "mail.per_group_hour_max", 1_000, "maximum mails of a group in an hour"
     )
     # --- [push] ---
@@ -448,8 +429,8 @@ class Settings:
         "longwire",
         "the first levels of the topics; group token, device and kind follow",
     )
-    mqtt_version: str = setting(
-        "mqtt.version", "5", "the broker's MQTT version: 5 or 3.1.1", choices=("5", "3.1.1")
+    mqtt_version: Literal["5", "3.1.1"] = setting(
+        "mqtt.version", "5", "the broker's MQTT version: 5 or 3.1.1"
     )
     mqtt_client_id: str = setting(
         "mqtt.client_id", "", "the client id at the broker; empty to derive one from the secret key"

@@ -1,4 +1,4 @@
-"""How a setting is declared: its names, its bounds, and whether it is secret."""
+"""How a setting is declared: its names, its reason, and whether it is secret."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,28 +16,6 @@ FILE_SUFFIX = "_file"
 
 class SettingsError(OperatorError):
     """Some settings are invalid; the message lists all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The values that a setting may have, each by itself."""
-
-    minimum: int | None
-    maximum: int | None
-    choices: tuple[str, ...]
-
-    def validate(self, value: Any) -> str | None:
-        """What the value must be, if it is not."""
-        if self.choices:
-            *others, last = self.choices
-            return None if value in self.choices else f"must be {', '.join(others)} or {last}"
-        is_small = self.minimum is not None and value < self.minimum
-        is_large = self.maximum is not None and value > self.maximum
-        if not is_small and not is_large:
-            return None
-        if self.minimum is not None and self.maximum is not None:
-            return f"must be between {self.minimum} and {self.maximum}"
-        return f"must be at least {self.minimum}" if is_small else f"must be at most {self.maximum}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +50,8 @@ class SettingInfo:
         return PREFIX + self.name.upper()
 
 
-def setting(
-    path: str,
-    default: Any,
-    reason: str,
-    *,
-    is_secret: bool = False,
-    minimum: int | None = None,
-    maximum: int | None = None,
-    choices: tuple[str, ...] = (),
-) -> Any:
-    bounds = Bounds(minimum, maximum, choices)
-    metadata = {"path": path, "reason": reason, "is_secret": is_secret, "bounds": bounds}
-    return field(default=default, metadata=metadata)
+def setting(path: str, default: Any, reason: str, *, is_secret: bool = False) -> Any:
+    return field(default=default, metadata={"path": path, "reason": reason, "is_secret": is_secret})
 
 
 def redact_password(url: str) -> str:

@@ -8,17 +8,27 @@ from difflib import get_close_matches
 from email.utils import parseaddr
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 from urllib.parse import unquote
+
+import msgspec
 
 from longwire.delivery.mail import email_addresses
 from longwire.identity import external_identities
 from longwire.notifications import webpush
-from longwire.settings import NOT_SETTINGS, STANDBY, Settings, describe_settings, setting_fields
+from longwire.settings import (
+    NOT_SETTINGS,
+    STANDBY,
+    Networks,
+    Settings,
+    describe_settings,
+    setting_fields,
+)
 from longwire.settings.declaration import FILE_SUFFIX, PREFIX, SettingsError
 from longwire.settings.fixed_limits import FixedLimits
 from longwire.web import origins
 from longwire.web.body_budget import OWNER_SHARE
+from longwire.web.validation import to_plain_words
 
 _BROKER = re.compile(
     r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
@@ -60,9 +70,9 @@ def load(
     for each in setting_fields():
         if each.name in raw:
             try:
-                values[each.name] = _parse_value(raw[each.name], each.default)
+                values[each.name] = _parse_value(raw[each.name], each.type)
             except ValueError as error:
-                wrong.append(f"{each.name}: {error}")
+                wrong.append(f"{each.name}: {_explain(error, each.type)}")
     settings = Settings(**values)
     wrong += _validate(settings)
     if wrong:
@@ -153,44 +163,33 @@ def _require_known(name: str, source: str, wrong: list[str]) -> None:
         wrong.append(f"{source} is not a setting{hint}")
 
 
-def _parse_value(raw: Any, default: object) -> Any:
-    """Convert a raw value to the type of the default."""
-    match default:
-        case bool():
-            return _parse_bool(raw)
-        case int() if not isinstance(raw, bool):
-            return _require_not_negative(int(str(raw)))
-        case float() if not isinstance(raw, bool):
-            return _require_not_negative(float(str(raw)))
-        case Path() if isinstance(raw, str | Path):
-            return Path(raw)
-        case tuple():
-            parts = raw if isinstance(raw, list) else str(raw).split(",")
-            return tuple(ip_network(part) for each in parts if (part := str(each).strip()))
-        case str() if isinstance(raw, str):
-            return raw
-    raise ValueError(f"cannot be of the type {type(raw).__name__}")
+def _parse_value(raw: Any, kind: Any) -> Any:
+    """Convert a raw value, often a string, to the type of a setting, within its bounds."""
+    if kind is Networks:
+        if not isinstance(raw, str | list):
+            raise ValueError(f"cannot be of the type {type(raw).__name__}")
+        parts = raw if isinstance(raw, list) else raw.split(",")
+        return tuple(ip_network(part) for each in parts if (part := str(each).strip()))
+    if isinstance(raw, str) and kind is not str:
+        raw = _BOOLEANS.get(raw.strip().lower(), raw) if kind is bool else raw.strip()
+    return msgspec.convert(raw, kind, strict=False, dec_hook=_to_path)
 
 
-def _parse_bool(raw: Any) -> bool:
-    word = str(raw).strip().lower()
-    if word not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
-        raise ValueError(f"{word} must be true or false")
-    return word in ("true", "1", "yes", "on")
+def _explain(error: ValueError, kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"must be one of {', '.join(get_args(kind))}"
+    return to_plain_words(str(error)) if isinstance(error, msgspec.ValidationError) else str(error)
 
 
-def _require_not_negative(number: float) -> float:
-    if not 0 <= number < float("inf"):
-        raise ValueError(f"{number} must be a number that is not negative")
-    return number
+_BOOLEANS = {"yes": True, "on": True, "no": False, "off": False}
+
+
+def _to_path(_: type, raw: Any) -> Path:
+    return raw if isinstance(raw, Path) else Path(msgspec.convert(raw, str))
 
 
 def _validate(settings: Settings) -> list[str]:
     wrong = []
-    for each in setting_fields():
-        problem = each.metadata["bounds"].validate(getattr(settings, each.name))
-        if problem is not None:
-            wrong.append(f"{each.name}: {problem}")
     for one, other in _PAIRS:
         if bool(getattr(settings, one)) != bool(getattr(settings, other)):
             wrong.append(f"{one}, {other}: give both or neither")

@@ -322,7 +322,7 @@ class _ErrorCollector:
         try:
             converted = msgspec.convert(value, expected, strict=self._strict)
         except msgspec.ValidationError as error:
-            yield FieldError(path or "body", _to_plain_words(str(error)))
+            yield FieldError(path or "body", to_plain_words(str(error)))
         else:
             if converted is None and value is not None:
                 yield FieldError(path, "must not be null")
@@ -409,7 +409,7 @@ _OUT_OF_BOUNDS = (
 )
 
 
-def _to_plain_words(message: str) -> str:
+def to_plain_words(message: str) -> str:
     message = message.split(" - at ")[0]
     if found := _WRONG_TYPE.match(message):
         return f"must be {_type_words(found[1])}, not {_type_words(found[2])}"

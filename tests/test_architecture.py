@@ -76,6 +76,7 @@ LAYERS = (
     {"identity"},
     {"store"},
     {"versions"},
+    {"measurements"},
     {"records", "model", "ids", "dates", "quotas"},
     {"blobs"},
     {"extras", "work"},
@@ -198,8 +199,8 @@ CAMEL = re.compile(r"[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+")
 STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 503}
 # operator.json and the output of --json use the API's names.
 FORMATS_OPERATOR_OUTPUT = {"cli", "process.startup"}
-# Records are stored in the form in which they are returned.
-STORED_JSON = {"records"}
+# Records are stored in the form in which they are returned, with their data.
+STORED_JSON = {"records", "measurements.values"}
 # Uses a running service by its API only, as a customer's program would.
 API_CLIENTS = {"demo", "simulate"}
 # Speak other systems' protocols, with their names and status codes.

@@ -1,0 +1,79 @@
+"""The values of a record, whoever decoded them.
+
+In the data of a record that a network sent, the values are at the top, and what the network says of
+the transmission is apart, in `radio`. Records that were stored before had these facts at the top as
+well, and what the network itself had decoded in `decoded`; they stay as they are, and are read here
+in both spellings.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from longwire.records import RecordKind
+
+RADIO = "radio"
+SEQUENCE = "seqNumber"
+PORT = "port"
+TAGS = "tags"  # that the network has for the device
+# Errors and warnings of the device type's decoder, and how many members did not fit.
+DECODE_ERROR = "decodeError"
+DECODE_WARNINGS = "decodeWarnings"
+LEFT_OUT = "leftOut"
+NOT_VALUES = frozenset((RADIO, DECODE_ERROR, DECODE_WARNINGS, LEFT_OUT))
+
+# How older records spell it.
+DECODED = "decoded"
+DEVICE = "deviceInfo"
+_OLD_FACTS = frozenset(
+    (
+        *(SEQUENCE, PORT, "ack", "adr", "dr", "confirmed", "devAddr", "deduplicationId"),
+        *("regionConfigId", DEVICE, "data_rate_index", "device_id", "application_id", "dev_addr"),
+        *("simulated", "session_key_id", "consumed_airtime", "packet_error_rate", "locations"),
+        *("version_ids", "network_ids", "last_battery_percentage", "attributes"),
+        *("decoded_payload_warnings", "normalized_payload_warnings", "bat", "encdata"),
+        *("ADR", "ADRbit", "ACKbit", "AckRequested", "MType", "FCntDn", "mic_hex", "CustomerID"),
+        *("CustomerData", "ModelCfg", "DriverCfg", "DevAddr", "BatteryLevel", "BatteryTime"),
+        *("Margin", "InstantPER", "MeanPER", "PayloadEncryption", "payload_hex", "Late"),
+        *("rawMacCommands", "TxPower", "NbTrans", "DynamicClass", "downlinkUrl"),
+        *("deviceTypeId", "longPolling", "duplicate", "avgSnr", "station", "geolocSource"),
+    )
+)
+# These may be what a device has measured; they are facts beside values in `decoded`.
+_OLD_FACTS_BESIDE_DECODED = _OLD_FACTS | {"rssi", "snr", "lat", "lng", "radius", "type"}
+
+
+def values_of(
+    kind: RecordKind, data: Any, decoded_names: Collection[str] | None = None
+) -> Mapping[str, Any]:
+    """The values in the data of a record, by their names; none if it is no object.
+
+    `data` is decoded JSON, `decoded_names` the record's. Of other kinds, all members are values.
+    """
+    if not isinstance(data, dict):
+        return {}
+    if kind is not RecordKind.DATA:
+        return data
+    if isinstance(data.get(RADIO), dict):
+        return {name: value for name, value in data.items() if name not in NOT_VALUES}
+    return _values_of_older(data, [each for each in decoded_names or () if each not in NOT_VALUES])
+
+
+def _values_of_older(data: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Of a record that was stored before there was `radio`, or that is no network's."""
+    decoded = data.get(DECODED)
+    if isinstance(decoded, dict) and DECODED not in names:
+        facts = _OLD_FACTS_BESIDE_DECODED | NOT_VALUES | {DECODED}
+    elif SEQUENCE in data and SEQUENCE not in names:
+        decoded, facts = {}, _OLD_FACTS | NOT_VALUES
+    else:
+        return data
+    values = {name: value for name, value in data.items() if name not in facts} | decoded
+    for name in names:
+        # A decoded name that was a fact's had got an underscore.
+        plain = name.rstrip("_")
+        is_renamed = plain != name and plain in facts and plain in data and plain not in values
+        if is_renamed:
+            values.pop(name, None)
+        if name in data:
+            values[plain if is_renamed else name] = data[name]
+    return values

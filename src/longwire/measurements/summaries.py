@@ -1,0 +1,141 @@
+"""What is known of the numbers in a span of time, and how a day's quarters of an hour are stored.
+
+Summaries of spans that follow each other add up: what a counter rose from the last number of one to
+the first of the next belongs to the next. So a late record changes the summary of its own quarter
+and of none behind it.
+"""
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from longwire.clock import DAY, Moment
+from longwire.measurements.calendar_spans import QUARTER
+
+QUARTERS = DAY // QUARTER  # of a day of UTC
+
+
+class Summary(NamedTuple):
+    """Some numbers, at least one, in the order of their time."""
+
+    numbers: int
+    minimum: float
+    maximum: float
+    total: float
+    first: float
+    last: float
+    increase: float  # of a counter, from the first to the last
+
+
+def increase_between(earlier: float, later: float) -> float:
+    """What a counter rose; a smaller number is another counter, which began at zero."""
+    return later - earlier if later >= earlier else later
+
+
+def summarize(numbers: Sequence[float]) -> Summary:
+    """The summary of numbers in the order of their time; there is at least one."""
+    first, last = numbers[0], numbers[-1]
+    minimum, maximum = min(numbers), max(numbers)
+    increase = last - first
+    if any(later < earlier for earlier, later in pairwise(numbers)):
+        pairs = pairwise(numbers)
+        increase = math.fsum(increase_between(earlier, later) for earlier, later in pairs)
+    return Summary(len(numbers), minimum, maximum, math.fsum(numbers), first, last, increase)
+
+
+# --- a day as it is stored ---
+
+# A quarter of an hour mostly has one number or two, so their bytes are: how many quarters there
+# are; which of the day; how many numbers each has, if any has more than one; then the first
+# numbers, the last ones, and what cannot be told from these.
+_ONE, _TWO, _MANY = range(3)
+
+
+def quarter_of(ts: Moment) -> int:
+    """The index of a moment's quarter in its day."""
+    return ts % DAY // QUARTER
+
+
+def pack_day(quarters: Mapping[int, Summary]) -> bytes:
+    """The quarters of a day, by their index; there is at least one."""
+    indexes = sorted(quarters)
+    summaries = [quarters[index] for index in indexes]
+    counts, minima, maxima, totals, firsts, lasts, increases = zip(*summaries, strict=True)
+    most = max(counts)
+    form = _ONE if most == 1 else _TWO if most == 2 else _MANY
+    head = bytes((form, len(indexes), *indexes))
+    if form == _ONE:
+        return head + _pack("d", firsts)
+    head += _pack("I", counts) + _pack("d", firsts) + _pack("d", lasts)
+    if form == _TWO:
+        return head
+    return head + b"".join(_pack("d", each) for each in (minima, maxima, totals, increases))
+
+
+def _pack(code: str, column: Sequence[float]) -> bytes:
+    return struct.pack(f"<{len(column)}{code}", *column)
+
+
+class Row(NamedTuple):
+    """The begins of some spans of time that follow each other, and what is known of each.
+
+    Column by column, because a year has 35,000 quarters of an hour.
+    """
+
+    begins: Sequence[Moment]
+    counts: Sequence[int]
+    minima: Sequence[float]
+    maxima: Sequence[float]
+    totals: Sequence[float]
+    firsts: Sequence[float]
+    lasts: Sequence[float]
+    increases: Sequence[float]
+
+    def summarize(self, begin: int, end: int) -> Summary:
+        """Of a part of the spans, at least one."""
+        lasts, firsts = self.lasts[begin:end], self.firsts[begin:end]
+        steps = map(increase_between, lasts, firsts[1:])
+        return Summary(
+            sum(self.counts[begin:end]),
+            min(self.minima[begin:end]),
+            max(self.maxima[begin:end]),
+            math.fsum(self.totals[begin:end]),
+            firsts[0],
+            lasts[-1],
+            math.fsum((*self.increases[begin:end], *steps)),
+        )
+
+
+def unpack_day(begin: Moment, packed: bytes) -> Row:
+    """The quarters of a day that begins then."""
+    form, size = packed[0], packed[1]
+    begins = [begin + index * QUARTER for index in packed[2 : 2 + size]]
+    if form == _ONE:
+        firsts = struct.unpack_from(f"<{size}d", packed, 2 + size)
+        zeros = (0.0,) * size
+        return Row(begins, (1,) * size, firsts, firsts, firsts, firsts, firsts, zeros)
+    columns = 2 if form == _TWO else 6
+    values = struct.unpack_from(f"<{size}I{columns * size}d", packed, 2 + size)
+    counts, firsts, lasts, *others = (
+        values[start : start + size] for start in range(0, len(values), size)
+    )
+    if others:
+        least, most, sums, increases = others
+        return Row(begins, counts, least, most, sums, firsts, lasts, increases)
+    totals = [
+        first if count == 1 else first + last
+        for count, first, last in zip(counts, firsts, lasts, strict=True)
+    ]
+    # Of a single number, which is the first and the last, this is right as well.
+    rises = [
+        last - first if last >= first else last for first, last in zip(firsts, lasts, strict=True)
+    ]
+    minima, maxima = list(map(min, firsts, lasts)), list(map(max, firsts, lasts))
+    return Row(begins, counts, minima, maxima, totals, firsts, lasts, rises)
+
+
+def chain_rows(rows: Sequence[Row]) -> Row:
+    """Rows that follow each other as one."""
+    return Row(*(list(chain.from_iterable(column)) for column in zip(*rows, strict=True)))

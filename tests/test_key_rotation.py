@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from longwire.api.identity import clients
 from longwire.cli import keys as rotation
 from longwire.delivery import channels
 from longwire.delivery.mail import invitations
 from longwire.fleet import downlink_links, registrations
-from longwire.identity import clients, groups, passwords, totp, users
+from longwire.identity import groups, passwords, totp, users
 from longwire.model import ChannelPurpose
 from longwire.process import startup
 from longwire.process.startup import StartupError
@@ -208,7 +209,7 @@ def test_every_sealed_column_is_resealed_for_the_purpose_that_its_owner_seals_it
     push: Any = SimpleNamespace(created_by="x")
     assert [each.purpose(row) for each in resealing.SEALED] == [
         groups._seal_purpose("x"),
-        clients._seal_purpose("x"),
+        clients.seal_purpose("x"),
         passwords._seal_purpose("x"),
         totp._seal_purpose("x"),
         users._seal_purpose(push),

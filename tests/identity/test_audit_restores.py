@@ -8,19 +8,18 @@ from typing import Any
 
 import pytest
 
+import longwire
 from longwire.model import Actor
-from longwire.process import app
 from longwire.store.database import Tx
 from longwire.store.identity import audit
 from tests.world import Person, World, ok
 
-SOURCES = Path(app.__file__).parent
+SOURCES = Path(longwire.__file__).parent
 # Who passes on what others give them.
 LOGGERS = {
     "api/identity/audit.py:entry_wire",
     "store/identity/audit.py:log",
     "delivery/channel_owners.py:log",
-    "identity/clients.py:_log",
 }
 Json = dict[str, Any]
 
@@ -265,7 +264,7 @@ CASES: dict[str, list[Callable[[Person], Case]]] = {
     "fleet/configurations.py:set_group_policy": [of_policy],
     "fleet/devices.py:_log_updates": [of_device],
     "fleet/devices.py:apply_transfer": [of_device_group],
-    "identity/clients.py:update": [of_app_client],
+    "api/identity/clients.py:update_client": [of_app_client],
     "identity/groups.py:update": [of_group],
     "identity/groups.py:set_role": [of_member],
     "identity/roles.py:update": [of_role],

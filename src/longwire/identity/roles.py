@@ -13,10 +13,10 @@ from longwire.store import locks
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.identity import audit
-from longwire.store.identity import clients as store_clients
 from longwire.store.identity import groups as store_groups
 from longwire.store.identity import permissions as store_permissions
 from longwire.store.identity import roles as store
+from longwire.store.identity.clients import CLIENTS
 from longwire.versions import next_version, require_version
 
 
@@ -116,7 +116,7 @@ def delete(tx: Tx, actor: Actor, role_id: str, group_id: str, user_id: str) -> R
     others = store_groups.count_members_with_role(tx, role_id) - int(falls_back)
     if others:
         raise invalid_field("role_id", f"is still assigned to {others} other member(s)")
-    clients = store_clients.count_with_role(tx, role_id)
+    clients = CLIENTS.count(tx, role_id=role_id)
     if clients:
         raise invalid_field("role_id", f"is the role of {clients} app client(s)")
     if store.is_default_somewhere(tx, role_id):

@@ -7,8 +7,8 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from longwire.clock import Moment
-from longwire.dates import parse_date
+from longwire.clock import SECOND, Moment
+from longwire.dates import format_date, parse_date
 from longwire.errors import invalid_field
 from longwire.versions import REMOVED, NewText
 
@@ -55,8 +55,24 @@ Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Text = Annotated[str, Meta(max_length=4_096)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0)]
+# In the `extra` of a type: the function that makes such a text or number out of a value.
+CONVERTER = "converter"
 DateText = Annotated[
-    str, Meta(examples=["2026-11-15T08:30:00.000Z"], extra_json_schema={"format": "date-time"})
+    str,
+    Meta(
+        examples=["2026-11-15T08:30:00.000Z"],
+        extra={CONVERTER: format_date},
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+EpochSeconds = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=2**40,
+        description="Seconds since 1970.",
+        extra={CONVERTER: lambda at: at // SECOND},
+    ),
 ]
 
 

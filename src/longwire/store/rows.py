@@ -1,0 +1,142 @@
+"""The rows of a noun by key: each is a value of the model, whose fields are columns by name.
+
+What is asked in another way has a statement in the file of its noun.
+"""
+
+import enum
+import json
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+
+from longwire.model import Page, PageRequest, Scope
+from longwire.store.database import Tx
+from longwire.store.identity.scopes import within
+from longwire.store.paging import page
+
+V = TypeVar("V")
+Conditions = Sequence[sa.ColumnElement[bool]]
+
+
+class _Table(Generic[V]):
+    """What all tables have in common.
+
+    Conditions are columns by name: with the value that they have, or with those of which they have
+    one; None for those that have no value.
+    """
+
+    def __init__(self, value: type[V], table: sa.Table, key: str = "id") -> None:
+        hints = typing.get_type_hints(value)
+        names = [each.name for each in fields(value) if each.name in table.c]  # type: ignore[arg-type]
+        self.table = table
+        self.key = table.c[key]
+        self.columns = [table.c[name] for name in names]
+        self._value = value
+        self._names = names
+        self._parsers = {name: parse for name in names if (parse := _find_parser(hints[name]))}
+
+    def count(self, tx: Tx, **conditions: Any) -> int:
+        return tx.count(*self._where(conditions))
+
+    def insert(self, tx: Tx, value: V, **more: Any) -> None:
+        """Insert a row; `more` are columns that are no fields of the value."""
+        tx.execute(sa.insert(self.table), self.to_row(value) | more)
+
+    def save(self, tx: Tx, before: V, after: V) -> None:
+        """Save what has changed, and nothing else: the rest may have been changed by others."""
+        old, new = self.to_row(before), self.to_row(after)
+        changed = {name: new[name] for name in new if new[name] != old[name]}
+        if changed:
+            tx.execute(sa.update(self.table).where(self.key == new[self.key.name]).values(changed))
+
+    def delete(self, tx: Tx, key: str | bytes) -> bool:
+        """Delete a row; of two that do so at once, one gets True."""
+        return tx.execute(sa.delete(self.table).where(self.key == key)) > 0
+
+    def delete_all(self, tx: Tx, **conditions: Any) -> int:
+        """Delete the rows that fulfil the conditions; how many."""
+        return tx.execute(sa.delete(self.table).where(*self._where(conditions)))
+
+    def parse(self, row: Sequence[Any]) -> V:
+        """The value of a row that begins with its columns."""
+        parts = dict(zip(self._names, row, strict=False))
+        for name, parse in self._parsers.items():
+            parts[name] = parse(parts[name])
+        return self._value(**parts)
+
+    def to_row(self, value: V) -> dict[str, Any]:
+        return {name: _to_column(getattr(value, name)) for name in self._names}
+
+    def _where(self, conditions: Mapping[str, Any]) -> Conditions:
+        return [_is(self.table.c[name], value) for name, value in conditions.items()]
+
+    def _find(self, tx: Tx, conditions: Conditions) -> V | None:
+        row = tx.row(sa.select(*self.columns).where(*conditions))
+        return None if row is None else self.parse(row)
+
+    def _page(self, tx: Tx, request: PageRequest, order: str, conditions: Conditions) -> Page[V]:
+        statement = sa.select(*self.columns).where(*conditions)
+        return page(tx, statement, [self.table.c[order]], request, self.parse)
+
+
+class Rows(_Table[V]):
+    """The rows of a table that knows no groups."""
+
+    def get(self, tx: Tx, key: str | bytes) -> V | None:
+        return self._find(tx, [self.key == key])
+
+    def find(self, tx: Tx, **conditions: Any) -> V | None:
+        return self._find(tx, self._where(conditions))
+
+    def list_all(self, tx: Tx, *, order: str, **conditions: Any) -> list[V]:
+        """Those that fulfil the conditions; in descending order with a minus before its column."""
+        by = self.table.c[order.removeprefix("-")]
+        statement = sa.select(*self.columns).where(*self._where(conditions))
+        sorted_by = by.desc() if order.startswith("-") else by
+        return [self.parse(row) for row in tx.rows(statement.order_by(sorted_by, self.key))]
+
+    def page(self, tx: Tx, request: PageRequest, *, order: str, **conditions: Any) -> Page[V]:
+        return self._page(tx, request, order, self._where(conditions))
+
+
+class GroupRows(_Table[V]):
+    """The rows of a table with groups, which are read within a scope."""
+
+    def get(self, tx: Tx, scope: Scope, key: str) -> V | None:
+        return self._find(tx, [self.key == key, *self._within(scope, {})])
+
+    def find(self, tx: Tx, scope: Scope, **conditions: Any) -> V | None:
+        return self._find(tx, self._within(scope, conditions))
+
+    def page(
+        self, tx: Tx, scope: Scope, request: PageRequest, *, order: str, **conditions: Any
+    ) -> Page[V]:
+        return self._page(tx, request, order, self._within(scope, conditions))
+
+    def _within(self, scope: Scope, conditions: Mapping[str, Any]) -> Conditions:
+        return [*self._where(conditions), within(self.table.c.group_id, scope)]
+
+
+def _is(column: sa.Column[Any], value: Any) -> sa.ColumnElement[bool]:
+    several = isinstance(value, Collection) and not isinstance(value, str | bytes)
+    return column.in_(value) if several else column == value
+
+
+def _find_parser(annotated: Any) -> Callable[[Any], Any] | None:
+    """What makes the value of a field out of a column's, unless that is one."""
+    if isinstance(annotated, type) and issubclass(annotated, enum.Enum):
+        return annotated
+    if typing.get_origin(annotated) is tuple:
+        return _parse_list
+    return None
+
+
+def _parse_list(text: str) -> tuple[Any, ...]:
+    return tuple(json.loads(text))
+
+
+def _to_column(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) else value

@@ -31,6 +31,8 @@ class RecordKind(IntEnum):
         return KIND_NAMES[self]
 
 
+# The member of a data record with the names that our decoder gave.
+DECODED_NAMES = "decodedNames"
 KIND_NAMES = tuple(kind.name.lower() for kind in RecordKind)
 
 
@@ -199,6 +201,10 @@ def list_json_fields(kind: str) -> list[str]:
 
 def get_device_name(record: Record) -> str | None:
     return record.device_name if isinstance(record, DataRecord) else None
+
+
+def get_decoded_names(record: Record) -> list[str] | None:
+    return record.decoded_names if isinstance(record, DataRecord) else None
 
 
 def get_device_type(record: Record) -> str | None:

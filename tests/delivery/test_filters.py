@@ -25,6 +25,7 @@ from longwire.delivery.cel.expressions import (
     build_cel_message,
 )
 from longwire.delivery.cel.lexer import InvalidExpression
+from longwire.delivery.matching.filter_index import FilterIndex
 from longwire.records import DataRecord, EventRecord
 
 # Far above the limit, so that a busy machine does not fail the test; what it guards against is a
@@ -75,6 +76,70 @@ def test_a_message_has_the_record_its_kind_and_its_device() -> None:
             "last": [3, 4.5, "x"],
         },
     }
+
+
+CRANE = '{"seqNumber":9,"port":2,"deviceInfo":{"tags":{"row":"7"}},"adr":true'
+OLDER = (
+    replace(RECORD, data=CRANE + ',"decoded":{"celsius":4,"port":7}}'),
+    replace(RECORD, data=CRANE + ',"celsius":4,"port_":7}', decoded_names=["celsius", "port_"]),
+)
+RADIO = '"radio":{"seqNumber":9,"port":2,"adr":true,"tags":{"row":"7"}}'
+NEWER = (
+    replace(RECORD, data=f'{{"celsius":4,"port":7,{RADIO}}}'),
+    replace(RECORD, data=f'{{"celsius":4,"port":7,{RADIO}}}', decoded_names=["celsius", "port"]),
+)
+
+
+@pytest.mark.parametrize("record", OLDER + NEWER)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "message.values.celsius == 4.0",
+        "message.values.port == 7",
+        "has(message.values.celsius) && !has(message.values.fahrenheit)",
+        "!has(message.values.seqNumber) && !has(message.values.radio)",
+        "message.values == {'celsius': 4, 'port': 7}",
+        "has(message.data.seqNumber) && message.data.seqNumber == 9",
+        'message.data.deviceInfo.tags.row == "7" && message.data.adr',
+    ],
+)
+def test_one_word_finds_a_value_whoever_decoded_it(record: DataRecord, source: str) -> None:
+    message = build_cel_message(record, CONTEXT)
+    assert Expression(source).matches(message)
+    assert Expression(source, is_filter=True).matches(message)
+    assert "values" not in json.loads(json.dumps(message))
+
+
+@pytest.mark.parametrize("older, newer", list(zip(OLDER, NEWER, strict=True)))
+@pytest.mark.parametrize(
+    "source",
+    [
+        "has(message.data.decoded)",
+        "message.data.decoded.celsius == 4.0",
+        "message.data.decoded.port > 2",
+        "message.data.port_ == 7",
+        "message.data.celsius > 3",
+        "has(message.data.rssi) || message.data.rssi < 0",
+    ],
+)
+def test_filters_for_older_records_find_the_same_in_newer_ones(
+    older: DataRecord, newer: DataRecord, source: str
+) -> None:
+    messages = [build_cel_message(each, CONTEXT) for each in (older, newer)]
+    expression = Expression(source, is_filter=True)
+    if source == "message.data.celsius > 3" and older.decoded_names is None:
+        assert [expression.matches(each) for each in messages] == [False, True]
+    else:
+        assert expression.matches(messages[0]) == expression.matches(messages[1])
+    index = FilterIndex([("found", expression)])
+    for message in messages:
+        assert bool(index.select(message)) >= expression.matches(message)
+
+
+def test_the_data_as_a_whole_are_what_is_stored() -> None:
+    message = build_cel_message(NEWER[0], CONTEXT)
+    assert Expression("message.data").evaluate(message) == json.loads(NEWER[0].data)
+    assert Expression("size(message.data)").evaluate(message) == 3
 
 
 def test_fields_of_the_record_override_those_of_its_device() -> None:
@@ -420,6 +485,7 @@ def test_no_expression_ends_the_process_even_on_a_small_stack() -> None:
 import json, sys, threading
 from longwire.delivery.cel.expressions import EvaluationError, Expression
 from longwire.delivery.cel.lexer import InvalidExpression
+from longwire.delivery.matching.filter_index import FilterIndex
 from longwire.records import DataRecord, EventRecord
 
 def run():

@@ -195,6 +195,30 @@ def test_the_number_at_a_path(data: str, path: str, number: float | None) -> Non
     assert series.compile_path("data", path)(body) == number
 
 
+OLDER = {"seqNumber": 9, "port": 2, "decoded": {"celsius": 4, "port": 7}}
+NEWER = {"celsius": 4, "port": 7, "radio": {"seqNumber": 9, "port": 2}}
+
+
+@pytest.mark.parametrize(
+    "path, older, newer",
+    [
+        ("/data/celsius", 4, 4),
+        ("/data/decoded/celsius", 4, 4),
+        ("/data/decoded/port", 7, 7),
+        ("/data/port", 2, 7),
+        ("/data/seqNumber", 9, 9),
+        ("/data/radio/port", 2, 2),
+        ("/data/fahrenheit", None, None),
+    ],
+)
+def test_a_path_leads_to_the_same_value_in_older_records(
+    path: str, older: float | None, newer: float | None
+) -> None:
+    read_value = series.compile_path("data", path)
+    for data, number in ((OLDER, older), (NEWER, newer)):
+        assert read_value(json.dumps({"data": json.dumps(data)})) == number
+
+
 def test_a_path_that_leads_nowhere_is_invalid() -> None:
     for kind, path in (("data", "/score"), ("geoloc", "/lat/0"), ("event", ""), ("data", "data")):
         with pytest.raises(BadInput):

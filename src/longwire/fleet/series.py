@@ -14,8 +14,9 @@ import msgspec
 from longwire.clock import DAY, HOUR, MINUTE, SECOND, Moment
 from longwire.errors import LongwireError, NotAllowed, NotFound, invalid_field
 from longwire.fleet import records
+from longwire.measurements.values import find_members
 from longwire.model import Actor
-from longwire.records import list_json_fields, list_number_fields
+from longwire.records import DECODED_NAMES, RecordKind, list_json_fields, list_number_fields
 from longwire.store.database import Tx
 from longwire.store.fleet import reporting_devices
 from longwire.store.fleet.reporting_devices import ReportingDevice
@@ -104,18 +105,30 @@ def compile_path(kind: str, path: str) -> Callable[[str], float | None]:
     if name in numbers:
         decode = _field_decoder(name, int | float)
         return lambda body: _to_number(decode(body))
+    return _compile_data_path(name, rest)
+
+
+def _compile_data_path(name: str, tokens: Sequence[str]) -> Callable[[str], float | None]:
+    """A function to the number at a place in a field that is JSON."""
     decode = _field_decoder(name, str)
-    if not rest or rest[0].isdecimal():
-        decode_text: Callable[[str], Any] = msgspec.json.Decoder().decode
-    else:
-        decode_text, rest = _field_decoder(rest[0], Any), rest[1:]
+    member, *rest = tokens or [""]
+    is_member = bool(member) and not member.isdecimal()
+    decode_text: Callable[[str], Any] = msgspec.json.Decoder().decode
+    decode_member = _field_decoder(member, Any) if is_member else decode_text
+    below = rest if is_member else tokens
 
     def read_value(body: str) -> float | None:
         try:
-            value = decode_text(decode(body) or "null")
+            text = decode(body) or "null"
+            value = _to_number(_resolve(decode_member(text), below))
+            if value is not None or not is_member or name != "data":
+                return value
+            names, data = _decode_names(body), decode_text(text)
         except (msgspec.MsgspecError, RecursionError):
             return None  # not JSON, or no object
-        return _to_number(_resolve(value, rest) if rest else value)
+        found = find_members(RecordKind.DATA, data, names, member)
+        numbers = (_to_number(_resolve(each, rest)) for each in found)
+        return next((number for number in numbers if number is not None), None)
 
     return read_value
 
@@ -127,6 +140,9 @@ def _field_decoder(name: str, kind: Any) -> Callable[[str], Any]:
     )
     decode = msgspec.json.Decoder(struct).decode
     return lambda text: decode(text).value
+
+
+_decode_names = _field_decoder(DECODED_NAMES, list[str])
 
 
 def _resolve(value: Any, tokens: Sequence[str]) -> Any:

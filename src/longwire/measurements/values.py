@@ -6,7 +6,7 @@ well, and what the network itself had decoded in `decoded`; they stay as they ar
 in both spellings.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from longwire.records import RecordKind
@@ -56,6 +56,76 @@ def values_of(
     if isinstance(data.get(RADIO), dict):
         return {name: value for name, value in data.items() if name not in NOT_VALUES}
     return _values_of_older(data, [each for each in decoded_names or () if each not in NOT_VALUES])
+
+
+def find_members(
+    kind: RecordKind, data: Any, decoded_names: Collection[str] | None, name: str
+) -> Iterator[Any]:
+    """What a name may mean in the data of a record: as it is spelled there, and in the other way.
+
+    So `celsius` is found in `decoded` of an older record, and `decoded` in a newer one.
+    """
+    if not isinstance(data, dict):
+        return
+    if name in data:
+        yield data[name]
+    if kind is not RecordKind.DATA:
+        return
+    if isinstance(data.get(RADIO), dict):
+        found = NetworkData(data, decoded_names).find_older(name)
+        if found is not None:
+            yield found
+    elif name == RADIO:
+        yield data
+    else:
+        values = values_of(kind, data, decoded_names)
+        if name in values:
+            yield values[name]
+
+
+class NetworkData(dict[str, Any]):
+    """The data of a network's record, where members are found by their older spelling, too.
+
+    `decoded` is what the network has decoded, and the facts in `radio` stand at the top, as far as
+    there is no such value. As a whole it is what is stored.
+    """
+
+    __slots__ = ("_decoded_names",)
+
+    def __init__(self, data: Mapping[str, Any], decoded_names: Collection[str] | None) -> None:
+        super().__init__(data)
+        self._decoded_names = decoded_names or ()
+
+    def __missing__(self, name: str) -> Any:
+        found = self.find_older(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or self.find_older(name) is not None
+
+    def find_older(self, name: object) -> Any:
+        """What an older record has under this name; None if that is nothing."""
+        radio = self[RADIO]
+        if name == DECODED:
+            other = NOT_VALUES.union(self._decoded_names)
+            return {each: value for each, value in self.items() if each not in other} or None
+        if name == DEVICE and TAGS in radio:
+            return {TAGS: radio[TAGS]}
+        if name in radio:
+            return radio[name]
+        plain = str(name).removesuffix("_")
+        is_renamed = plain != name and plain in self._decoded_names and plain in radio
+        return self.get(plain) if is_renamed else None
+
+
+def read_data(kind: RecordKind, data: Any, decoded_names: Collection[str] | None) -> Any:
+    """The data of a record, for whoever looks for members of it."""
+    is_network = kind is RecordKind.DATA and isinstance(data, dict)
+    if is_network and isinstance(data.get(RADIO), dict):
+        return NetworkData(data, decoded_names)
+    return data
 
 
 def _values_of_older(data: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

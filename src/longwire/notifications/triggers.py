@@ -8,6 +8,7 @@ records of the same device, one waits for the other.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -71,7 +72,7 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
 
     rule: Rule
     subject: int
-    message: Mapping[str, Any]
+    message: dict[str, Any]
     ts: Moment
     device_id: str = ""
     kind: int = RecordKind.EVENT
@@ -171,7 +172,7 @@ class Observation(msgspec.Struct, frozen=True):
     rule: Rule
     row: RecordRow
     device: ReportingDevice
-    message: Mapping[str, Any]
+    message: dict[str, Any]
     reason: str
     position: tuple[float, float] | None = None
 
@@ -307,7 +308,8 @@ class TriggerScanner:
             return
         device, row = battery.device, battery.row
         for rule in self._select_rules(rules.battery, device):
-            message = _build_message(row.encoded.record, device) | {"battery": percent}
+            message = _build_message(row.encoded.record, device)
+            message["battery"] = percent
             yield TriggerCandidate(
                 rule,
                 device.number,
@@ -475,7 +477,7 @@ def matches_condition(
 
 
 def _build_firing(candidate: TriggerCandidate, status: AlertStatus) -> Firing:
-    message = dict(candidate.message)
+    message = copy(candidate.message)
     if status.since is not None:
         message["state"] = "over" if status.is_resolved else "raised"
         message["since"] = format_date(status.since)

@@ -31,10 +31,13 @@ from longwire.delivery.cel.lexer import invalid_at, tokenize
 from longwire.delivery.cel.library import compile_expression
 from longwire.delivery.cel.paths import container_type
 from longwire.delivery.cel.rewriting import Rewriter
-from longwire.records import Record, to_members
+from longwire.measurements.values import read_data, values_of
+from longwire.records import Record, get_decoded_names, to_members
 
 TOO_LARGE = "the record is too large for this expression"
 NOT_EVALUABLE = "it cannot be evaluated"
+# The values of a record, whoever decoded them: `message.values.celsius`.
+VALUES = "values"
 
 
 class EvaluationError(Exception):
@@ -169,14 +172,34 @@ class PreparedExpression(NamedTuple):
 def build_cel_message(record: Record, context: Mapping[str, Any]) -> dict[str, Any]:
     """What expressions see of a record: its fields, its kind, and its device when it was stored.
 
-    `context` has deviceName, deviceType and tags.
+    `context` has deviceName, deviceType and tags. `values` are its values, whoever decoded them.
     """
-    message: dict[str, Any] = {**context, **to_members(record), "kind": record.kind.label}
+    message = CelMessage(record, {**context, **to_members(record), "kind": record.kind.label})
     if record.data is not None:
         # Data that is no JSON, or nested too deeply, stays a string.
         with suppress(ValueError, RecursionError):
-            message["data"] = msgspec.json.decode(record.data)
+            data = msgspec.json.decode(record.data)
+            message["data"] = read_data(record.kind, data, get_decoded_names(record))
     return message
+
+
+class CelMessage(dict[str, Any]):
+    """The members of a message, and its values, which are no member: `message` has them once."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Record, members: Mapping[str, Any]) -> None:
+        super().__init__(members)
+        self._record = record
+
+    def __missing__(self, name: str) -> Any:
+        if name != VALUES:
+            raise KeyError(name)
+        record = self._record
+        return values_of(record.kind, self.get("data"), get_decoded_names(record))
+
+    def __contains__(self, name: object) -> bool:
+        return name == VALUES or super().__contains__(name)
 
 
 def _path_text(path: Sequence[str | int]) -> str:

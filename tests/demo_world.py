@@ -4,15 +4,15 @@ import asyncio
 import json
 
 from longwire.cli.device_types import parse_types
-from longwire.demo import plan
-from longwire.demo.client import ClientCredentials
-from longwire.demo.fleet import Fleet
-from longwire.demo.seeding import SeedOptions
-from longwire.demo.session import DemoService, seed_service
 from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.model import SYSTEM
 from longwire.store.database import Tx
+from longwire_cli.demo import plan
+from longwire_cli.demo.client import ClientCredentials
+from longwire_cli.demo.fleet import Fleet
+from longwire_cli.demo.seeding import SeedOptions
+from longwire_cli.demo.session import DemoService, seed_service
 from tests.world import World
 
 

@@ -165,7 +165,7 @@ def load_and_wait() -> bool:
     ):
         importlib.import_module(module)
     for place in COMMANDS.values():
-        importlib.import_module(f"longwire.cli.{place.partition(':')[0]}")
+        importlib.import_module(place.partition(":")[0])
     gc.collect()
     gc.freeze()  # so that a fork does not copy what it only looks at
     with socket.socket(fileno=os.dup(0)) as orders:

@@ -62,7 +62,7 @@ LAYERS = (
     {"backup"},
     {"process"},
     {"archive"},
-    {"demo", "simulate", "settings", "otel"},
+    {"settings", "otel"},
     {"api"},
     {"inbound"},
     {"web"},
@@ -201,8 +201,6 @@ STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429
 FORMATS_OPERATOR_OUTPUT = {"cli", "process.startup"}
 # Records are stored in the form in which they are returned, with their data.
 STORED_JSON = {"records", "measurements.values"}
-# Uses a running service by its API only, as a customer's program would.
-API_CLIENTS = {"demo", "simulate"}
 # Speak other systems' protocols, with their names and status codes.
 EXTERNAL_PROTOCOLS = {"delivery", "networks", "decoders", "notifications", "oidc_provider"}
 
@@ -213,8 +211,6 @@ def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[
     for line, target in imported(tree):
         if package_of(target) in WEB_LIBRARIES and (name, target) != PARSES_RESPONSES:
             yield f"line {line}: imports {target}"
-    if package_of(name) in API_CLIENTS:
-        return
     formats = FORMATS_OPERATOR_OUTPUT | STORED_JSON | EXTERNAL_PROTOCOLS
     if not {name, package_of(name)} & formats:
         for text in texts(tree):
@@ -247,16 +243,6 @@ def statuses_in(tree: ast.Module) -> Iterator[str]:
             label = target if isinstance(target, str) else ast.unparse(target)
             if re.search(r"status|code", label, re.IGNORECASE):
                 yield f"line {value.lineno if value else 0}: a status code in {label}"
-
-
-def an_api_client_stays_outside(name: str, tree: ast.Module) -> Iterator[str]:
-    """An API client imports nothing of the service."""
-    if package_of(name) not in API_CLIENTS:
-        return
-    own = f"longwire.{package_of(name)}."
-    for line, target in imported(tree):
-        if target.startswith("longwire.") and not target.startswith(("longwire.clock.", own)):
-            yield f"line {line}: imports {target}"
 
 
 # --- who may create what ---
@@ -391,11 +377,6 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("fleet.devices", "if response.status_code == 200:\n    pass"),
         ("model", "class Refused:\n    status: int = 503"),
     ),
-    an_api_client_stays_outside: (
-        ("simulate", "from longwire.store import devices"),
-        ("simulate", "import longwire.process.app"),
-        ("demo.seeding", "from longwire.fleet import device_types"),
-    ),
     only_access_creates_a_scope: (
         ("identity.groups", "from longwire.model import Scope\nscope = Scope('group.read')"),
         ("web.request_handler", "from longwire.model import Scope as Reach\nreach = Reach('x')"),
@@ -439,6 +420,44 @@ def test_the_functions_of_the_client_and_of_the_benchmarks_are_plain() -> None:
         for violation in check(functions_are_plain, str(path.relative_to(ROOT)), path.read_text())
     ]
     assert violations == []
+
+
+# A client is installed without the service, whose command line has the client's commands, too.
+MAY_USE = {
+    "longwire_client": {"longwire_client"},
+    "longwire_cli": {"longwire_client", "longwire_cli"},
+    "longwire.cli": {"longwire", "longwire_cli"},
+    "longwire": {"longwire"},
+}
+
+
+def a_client_stays_outside(name: str, tree: ast.Module) -> Iterator[str]:
+    user = "longwire.cli" if name.startswith("longwire.cli") else package_of(name)
+    for line, target in imported(tree):
+        if target.startswith("longwire") and package_of(target) not in MAY_USE[user]:
+            yield f"line {line}: imports {target}"
+
+
+def test_a_client_stays_outside() -> None:
+    sources = {f"longwire.{name}": path.read_text() for name, path in MODULES.items()}
+    folder = ROOT / "clients/python/src"
+    for path in sorted(folder.rglob("*.py")):
+        sources[".".join(path.relative_to(folder).with_suffix("").parts)] = path.read_text()
+    assert any(name.startswith("longwire_cli.demo") for name in sources)
+    violations = [
+        each
+        for name, source in sources.items()
+        for each in check(a_client_stays_outside, name, source)
+    ]
+    assert violations == []
+    for name, source in (
+        ("longwire_cli.simulation", "from longwire.store import devices"),
+        ("longwire_cli.demo.seeding", "import longwire.process.app"),
+        ("longwire_client.writer", "from longwire_cli import profiles"),
+        ("longwire.api.records", "from longwire_cli.csv_cells import format_cell"),
+        ("longwire.cli.base", "from longwire_client import Client"),
+    ):
+        assert check(a_client_stays_outside, name, source)
 
 
 def clients_have_a_timeout(name: str, tree: ast.Module) -> Iterator[str]:
@@ -488,14 +507,6 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
             "driver.execute('begin immediate')",
         ),
         (transactions_stay_in_the_engines, "metrics", "ask({'begin': report.begin})"),
-        (
-            the_wire_stays_in_the_web_packages,
-            "simulate",
-            "body = {'deviceId': 1}\nfailed = status != 200",
-        ),
-        (an_api_client_stays_outside, "simulate", "import json\nfrom longwire.clock import Clock"),
-        (an_api_client_stays_outside, "demo.traffic", "from longwire.demo.client import Api"),
-        (an_api_client_stays_outside, "jobs.runner", "from longwire.store import cache_epochs"),
         (
             the_wire_stays_in_the_web_packages,
             "api.groups",
@@ -551,16 +562,15 @@ def find_ambiguous_names(sources: dict[str, str]) -> dict[str, list[str]]:
     """Classes of one name in several modules; a wire shape has the name of what it shows."""
     found: dict[tuple[bool, str], list[str]] = {}
     for name, source in sources.items():
-        if package_of(name) not in API_CLIENTS:
-            for node in parse(source).body:
-                if isinstance(node, ast.ClassDef):
-                    found.setdefault((package_of(name) == "api", node.name), []).append(name)
+        for node in parse(source).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault((package_of(name) == "api", node.name), []).append(name)
     return {name: modules for (_, name), modules in found.items() if len(modules) > 1}
 
 
 def test_a_class_name_has_one_meaning() -> None:
     job = "class Job: pass"
-    assert find_ambiguous_names({"model": job, "api.jobs": job, "demo.plan": job}) == {}
+    assert find_ambiguous_names({"model": job, "api.jobs": job}) == {}
     assert find_ambiguous_names({"model": job, "store.workers": job}) == {
         "Job": ["model", "store.workers"]
     }

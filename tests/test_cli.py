@@ -127,7 +127,7 @@ def test_help_and_completion_load_no_command(given: list[str]) -> None:
         check=True,
     )
     assert given == ["--version"] or "rotate-key" in ran.stdout
-    assert ran.stderr.split() == ["click", "longwire"]
+    assert ran.stderr.split() == ["click", "longwire", "longwire_cli"]
 
 
 def test_the_help_says_of_each_command_what_it_says_itself() -> None:

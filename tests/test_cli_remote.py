@@ -1,11 +1,13 @@
 """The commands that talk to a service: profiles, nouns, tail and listen."""
 
 import csv
+import inspect
 import io
 import json
 import os
 import re
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -17,13 +19,16 @@ import msgspec
 import pytest
 
 from longwire import cli
-from longwire.cli.remote.listen import Local
+from longwire.api.records import csv_cells as exported_cells
 from longwire.identity import sign_in_links
 from longwire.process import logs
 from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL
+from longwire_cli import commands, csv_cells
+from longwire_cli.listen import Local
 from longwire_client import Webhook
 from longwire_client import models as m
 from tests.delivery.receiver import Receiver
+from tests.process import environment
 from tests.test_cli import CommandResult, run_command
 from tests.waiting import eventually
 from tests.world import Person, World, ok
@@ -386,3 +391,39 @@ def test_the_shell_can_complete_commands(
         cli.main()
     offered = {line.partition(",")[2] for line in capsys.readouterr().out.splitlines()}
     assert {"list", "get", "create", "update", "delete"} <= offered
+
+
+# --- where the service is not installed ---
+
+WITHOUT_THE_SERVICE = "import sys; sys.modules['longwire'] = None; from longwire_cli import main; "
+
+
+def run_without_the_service(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
+    start = f"sys.argv[0] = 'longwire'; {code}main()"
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_SERVICE + start, *arguments],
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_client_has_its_commands_without_the_service() -> None:
+    shown = run_without_the_service("--help").stdout
+    assert "record" in shown and "serve" not in shown
+    assert "rotate-token" not in run_without_the_service("group", "--help").stdout
+    context = commands.commands.make_context("longwire", ["login"], resilient_parsing=True)
+    for name, text in commands.SHORT_HELP.items():
+        found = commands.commands.get_command(context, name)
+        assert found is not None and found.get_short_help_str(1_000) == text
+    absent = run_without_the_service("--help", code="sys.modules['click'] = None; ")
+    assert absent.returncode == 1
+    assert "click is missing" in absent.stderr and "Traceback" not in absent.stderr
+
+
+def test_cells_are_written_as_those_of_exports() -> None:
+    for name in ("_FORMULA", "_HERE", "_UNSAFE"):
+        assert getattr(csv_cells, name) == getattr(exported_cells, name)
+    for name in ("escape_cell", "_is_plain", "format_cell"):
+        own, exported = getattr(csv_cells, name), getattr(exported_cells, name)
+        assert inspect.getsource(own) == inspect.getsource(exported)

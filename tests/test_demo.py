@@ -13,9 +13,9 @@ import pytest
 
 from longwire.clock import Clock
 from longwire.decoders.catalogue import get_decoder
-from longwire.demo import physics, plan, receiver
-from longwire.demo.plan import Condition, plan_devices
-from longwire.demo.seeding import SeedOptions
+from longwire_cli.demo import physics, plan, receiver
+from longwire_cli.demo.plan import Condition, plan_devices
+from longwire_cli.demo.seeding import SeedOptions
 from tests import test_cli
 from tests.browser import OWN_PAGE
 from tests.delivery.receiver import Receiver

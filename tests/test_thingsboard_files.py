@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from longwire.cli.remote.thingsboard_files import (
+from longwire_cli.thingsboard_files import (
     BadExport,
     ExportedDevice,
     read_devices,

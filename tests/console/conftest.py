@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from longwire.demo.seeding import SeedOptions
+from longwire_cli.demo.seeding import SeedOptions
 from tests.chromium import Driver
 from tests.console.browser import Console, open_console
 from tests.console.screens import list_screens

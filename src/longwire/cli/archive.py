@@ -7,17 +7,12 @@ import click
 from longwire import extras
 from longwire.archive.mover import ArchiveError, Mover
 from longwire.blobs import open_store
-from longwire.cli.base import (
-    json_flag,
-    open_existing_database,
-    print_result,
-    run_read,
-    setting_flags,
-)
-from longwire.cli.tables import print_table
+from longwire.cli.base import open_existing_database, run_read, setting_flags
 from longwire.dates import format_date
 from longwire.settings import Settings
 from longwire.store.archive import archive_files
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag, print_result
 
 MIB = 1024 * 1024
 

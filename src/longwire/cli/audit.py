@@ -2,11 +2,12 @@
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, run_read
-from longwire.cli.tables import print_table
+from longwire.cli.base import database_flags, run_read
 from longwire.dates import format_date
 from longwire.settings import Settings
 from longwire.store.identity import audit as store_audit
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag
 
 
 @click.command("audit")

@@ -7,9 +7,10 @@ import click
 from longwire.backup import operations
 from longwire.backup.repository import Manifest, Repository
 from longwire.blobs import open_store
-from longwire.cli.base import database_flags, json_flag, print_result
-from longwire.cli.tables import print_table
+from longwire.cli.base import database_flags
 from longwire.settings import Settings
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag, print_result
 
 MIB = 1024 * 1024
 

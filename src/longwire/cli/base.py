@@ -1,8 +1,7 @@
-"""Shared by the commands: flags, database access, printing."""
+"""Shared by the commands: flags and database access."""
 
 import asyncio
 import functools
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -12,12 +11,12 @@ from typing import Any, TypeVar, cast
 import click
 
 from longwire import settings
-from longwire.cli.remote import profiles
 from longwire.clock import Clock
-from longwire.errors import OperatorError
 from longwire.process import logs, startup
 from longwire.settings import Settings, loading
 from longwire.store.database import Database, Tx
+from longwire_cli import profiles
+from longwire_cli.errors import CommandError
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,7 +65,6 @@ def setting_flags(*names: str, reloads: bool = False, is_lazy: bool = False) -> 
 
 
 database_flags = setting_flags("data", "database", "secret_key")
-json_flag = click.option("--json", "as_json", is_flag=True, help="print JSON")
 
 
 # --- database access next to a running service ---
@@ -102,7 +100,7 @@ def _how_to_go_on() -> str:
     try:
         known = profiles.load()
         service = known.get(None)
-    except OperatorError:
+    except CommandError:
         return startup.HOW_TO_INITIALIZE
     names = click.get_current_context().command_path.split()[1:]
     remote = REMOTE_COMMANDS.get(names[0] if names else "", "the console")
@@ -121,10 +119,3 @@ def run_read(chosen: Settings, work: Callable[[Tx], T]) -> T:
 def run_write(chosen: Settings, work: Callable[[Tx], T], clock: Clock | None = None) -> T:
     with open_existing_database(chosen, clock) as database:
         return asyncio.run(database.write(work))
-
-
-# --- printing ---
-
-
-def print_result(value: dict[str, Any], as_json: bool, text: str) -> None:
-    click.echo(json.dumps(value) if as_json else text)

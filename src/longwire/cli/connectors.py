@@ -4,13 +4,14 @@ from typing import Any
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, run_read
-from longwire.cli.tables import print_table
+from longwire.cli.base import database_flags, run_read
 from longwire.dates import format_optional_date
 from longwire.settings import Settings
 from longwire.store.database import Tx
 from longwire.store.delivery import backlogs as store_backlogs
 from longwire.store.delivery import channels as store_channels
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag
 
 
 @click.command("connectors")

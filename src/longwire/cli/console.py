@@ -2,11 +2,12 @@
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, print_result, run_write, setting_flags
+from longwire.cli.base import database_flags, run_write, setting_flags
 from longwire.identity import bootstrap, sign_in_links, sign_in_methods
 from longwire.model import SYSTEM
 from longwire.process import startup
 from longwire.settings import Settings
+from longwire_cli.terminal import json_flag, print_result
 
 # Those that locate the database, and those that the URL of the service is made of.
 _FLAGS = ("data", "database", "secret_key", "host", "port", "public_url", "tls_cert", "tls_key")

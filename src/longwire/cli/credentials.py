@@ -2,14 +2,7 @@
 
 import click
 
-from longwire.cli.base import (
-    database_flags,
-    json_flag,
-    print_result,
-    run_read,
-    run_write,
-)
-from longwire.cli.tables import print_table
+from longwire.cli.base import database_flags, run_read, run_write
 from longwire.clock import DAY
 from longwire.dates import format_date, format_optional_date
 from longwire.identity import tokens
@@ -17,6 +10,8 @@ from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.store.database import Tx
 from longwire.store.identity import credentials as store_credentials
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag, print_result
 
 
 @click.group("credentials")

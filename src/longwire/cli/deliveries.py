@@ -4,14 +4,7 @@ from typing import Any
 
 import click
 
-from longwire.cli.base import (
-    database_flags,
-    json_flag,
-    print_result,
-    run_read,
-    run_write,
-)
-from longwire.cli.tables import print_table
+from longwire.cli.base import database_flags, run_read, run_write
 from longwire.dates import format_date
 from longwire.delivery.connectors import delivery_commands
 from longwire.ids import format_delivery_id
@@ -23,6 +16,8 @@ from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_history
 from longwire.store.delivery.delivery_states import DeliveryState
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag, print_result
 
 STATES = {
     "queued": DeliveryState.QUEUED,

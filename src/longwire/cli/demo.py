@@ -1,7 +1,7 @@
 """`demo`: a service of its own with a simulated company, to look at.
 
 The operator's part is here, with the functions of the operator's commands: device types,
-credentials of people, links to sign in. The rest is a client of the service (`longwire.demo`).
+credentials of people, links to sign in. The rest is a client of the service: `longwire_cli.demo`.
 """
 
 import asyncio
@@ -23,18 +23,19 @@ from typing import Any
 import click
 from rich.console import Console
 
-from longwire.cli.base import json_flag, run_write
+from longwire.cli.base import run_write
 from longwire.cli.device_types import parse_types
 from longwire.cli.service import import_service
 from longwire.clock import Clock
-from longwire.demo import plan
-from longwire.demo.errors import DemoError, ServiceUnreachable
 from longwire.fleet import device_types
 from longwire.identity import bootstrap, sign_in_links, tokens
 from longwire.model import SYSTEM
 from longwire.process import logs, startup
 from longwire.settings import Settings
 from longwire.store.database import Tx
+from longwire_cli.demo import plan
+from longwire_cli.demo.errors import DemoError, ServiceUnreachable
+from longwire_cli.terminal import json_flag
 
 STATE_FILE = "demo.json"
 _LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
@@ -193,7 +194,7 @@ class _Demo:
 
     def _run(self, chosen: Settings) -> None:
         # Imported on demand: the HTTP library is slow to load.
-        session: Any = importlib.import_module("longwire.demo.session")
+        session: Any = importlib.import_module("longwire_cli.demo.session")
         try:
             people: People = {}
             if self.is_first_start:

@@ -5,18 +5,13 @@ from typing import Any
 
 import click
 
-from longwire.cli.base import (
-    database_flags,
-    json_flag,
-    print_result,
-    run_read,
-    run_write,
-)
-from longwire.cli.tables import print_table
+from longwire.cli.base import database_flags, run_read, run_write
 from longwire.decoders.catalogue import KINDS as DECODERS
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
 from longwire.settings import Settings
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag, print_result
 
 
 @click.group("device-type")

@@ -8,12 +8,13 @@ from functools import partial
 
 import click
 
-from longwire.cli.base import json_flag, setting_flags
+from longwire.cli.base import setting_flags
 from longwire.doctor import database, machine, surroundings
 from longwire.doctor.findings import Area, Check, Finding, Severity, is_healthy, run_checks
 from longwire.process import logs, startup
 from longwire.settings import Settings
 from longwire.settings.declaration import SettingsError
+from longwire_cli.terminal import json_flag
 
 EXIT_PROBLEM = 3
 SIGNS = {Severity.OK: "ok", Severity.WARNING: "warning", Severity.PROBLEM: "PROBLEM"}

@@ -2,19 +2,14 @@
 
 import click
 
-from longwire.cli.base import (
-    database_flags,
-    json_flag,
-    print_result,
-    run_read,
-    run_write,
-)
-from longwire.cli.tables import print_table
+from longwire.cli.base import database_flags, run_read, run_write
 from longwire.dates import format_date
 from longwire.fleet import downlink_grants
 from longwire.identity import groups
 from longwire.model import SYSTEM
 from longwire.settings import Settings
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag, print_result
 
 
 @click.command("rotate-token")

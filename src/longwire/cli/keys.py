@@ -5,7 +5,7 @@ from functools import partial
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, open_existing_database, print_result
+from longwire.cli.base import database_flags, open_existing_database
 from longwire.doctor.machine import is_served
 from longwire.errors import OperatorError
 from longwire.process import startup
@@ -15,6 +15,7 @@ from longwire.store import instance, resealing
 from longwire.store.database import Database
 from longwire.store.pacing import write_and_pause
 from longwire.store.resealing import SealedColumn
+from longwire_cli.terminal import json_flag, print_result
 
 PASSES_MAX = 10
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, open_existing_database, print_result
+from longwire.cli.base import database_flags, open_existing_database
 from longwire.dates import parse_date, parse_range_end
 from longwire.fleet import redecoding
 from longwire.fleet.redecoding import RedecodeSelection
@@ -14,6 +14,7 @@ from longwire.model import SYSTEM, PageRequest
 from longwire.settings import Settings
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
+from longwire_cli.terminal import json_flag, print_result
 
 RECORDS_PER_BATCH = 500
 

@@ -11,12 +11,13 @@ from types import ModuleType
 import click
 
 from longwire import __version__
-from longwire.cli.base import database_flags, json_flag, print_result, setting_flags
+from longwire.cli.base import database_flags, setting_flags
 from longwire.clock import Clock
 from longwire.process import logs, startup
 from longwire.settings import Settings
 from longwire.settings.declaration import redact_password
 from longwire.store.engines import citus as distribution
+from longwire_cli.terminal import json_flag, print_result
 
 
 @click.command("serve")

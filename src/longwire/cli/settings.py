@@ -5,11 +5,12 @@ from typing import Any
 import click
 
 from longwire import settings
-from longwire.cli.base import json_flag, print_result, setting_flags
-from longwire.cli.tables import print_table
+from longwire.cli.base import setting_flags
 from longwire.notifications import webpush
 from longwire.settings import Settings, file
 from longwire.settings.declaration import SettingInfo
+from longwire_cli.tables import print_table
+from longwire_cli.terminal import json_flag, print_result
 
 
 @click.command("config")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longwire.cli import main
-from longwire.delivery.engine import settlement
+from longwire.delivery.engine import claiming
 from longwire.store.database import DialectSql, Tx
 from longwire.store.delivery import delivery_leases
 from longwire.store.delivery.delivery_states import SUCCEEDED, DeliveryState, set_first_end
@@ -29,7 +29,7 @@ def log_attempt(tx: Tx, attempt: Any) -> str:
     return "[]"
 
 
-settlement._log_attempt = log_attempt
+claiming._log_attempt = log_attempt
 delivery_leases.succeed = succeed
 
 if __name__ == "__main__":

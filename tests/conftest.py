@@ -25,7 +25,7 @@ from longwire.api.jobs import jobs as jobs_api
 from longwire.decoders import sandbox_pool
 from longwire.delivery.connectors import replay_estimates
 from longwire.delivery.destinations import amqp, connections, kafka, kafka_producer, nats
-from longwire.delivery.engine import claiming, leases, sending
+from longwire.delivery.engine import claiming, sending, worker
 from longwire.delivery.engine import engine as engine_module
 from longwire.delivery.http import egress, http_client, http_exchange
 from longwire.delivery.mail import smtp
@@ -337,7 +337,7 @@ def patient_sender(monkeypatch: pytest.MonkeyPatch) -> None:
     """A receiver may hold its responses for as long as the test takes, on a busy machine too."""
     monkeypatch.setattr(sending, "SEND_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr(http_exchange, "TOTAL_TIMEOUT_S", PATIENCE_S)
-    for module in (leases, claiming, engine_module):
+    for module in (worker, claiming, engine_module):
         monkeypatch.setattr(module, "LEASE_S", 10 * int(PATIENCE_S))
 
 

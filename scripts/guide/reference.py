@@ -18,7 +18,7 @@ from prometheus_client.core import Metric
 
 from longwire import cli, settings
 from longwire.clock import Clock
-from longwire.delivery.engine.backlogs import ConnectorBacklog
+from longwire.delivery.connectors.backlogs import ConnectorBacklog
 from longwire.identity import bootstrap
 from longwire.process.startup import build_database
 from longwire.settings import Settings

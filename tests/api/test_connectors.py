@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from structlog.testing import capture_logs
 
+from longwire.delivery import retry_policy
 from longwire.delivery.destinations.base import MASK
-from longwire.delivery.engine import retry_policy
 from longwire.model import Actor
 from longwire.store.database import Tx
 from longwire.store.identity import audit

@@ -1,6 +1,6 @@
 """Slots are shared among owners, whatever one of them wants."""
 
-from longwire.delivery.engine.attempt_slots import LATE_S, SLOTS_MIN, AttemptSlots
+from longwire.delivery.engine.turns import LATE_S, SLOTS_MIN, AttemptSlots
 from longwire.work.turns import CallerKey
 
 

@@ -1,6 +1,6 @@
 """Which connectors have metrics of their own."""
 
-from longwire.delivery.engine.backlogs import OTHER, ConnectorBacklog, merge_least
+from longwire.delivery.connectors.backlogs import OTHER, ConnectorBacklog, merge_least
 
 
 def connector(name: str, queued: int = 0, dead_letters: int = 0, failures: int = 0):

@@ -1,6 +1,6 @@
 """Owners and their groups take turns in the engine's transactions."""
 
-from longwire.delivery.engine.channel_turns import ChannelTurns
+from longwire.delivery.engine.turns import ChannelTurns
 from longwire.work.turns import CallerKey
 
 

@@ -16,9 +16,10 @@ import pytest
 
 from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import format_date
+from longwire.delivery import retry_policy
 from longwire.delivery.connectors import messages
-from longwire.delivery.engine import claiming, engine, leases, retry_policy, sending
-from longwire.delivery.engine.channel_worker import PROBE_AFTER
+from longwire.delivery.engine import claiming, engine, sending, worker
+from longwire.delivery.engine.worker import PROBE_AFTER
 from longwire.delivery.http import http_limits
 from longwire.delivery.http.egress import NOT_RESOLVED
 from longwire.errors import Unavailable
@@ -340,7 +341,7 @@ def test_a_clock_that_jumps_repeats_only_messages_in_flight(
         line.reports(1_000)
         receiver.wait_for(300)
         _, settled, _ = line.stats()
-        world.clock.let_pass(seconds=leases.LEASE_S + 10)
+        world.clock.let_pass(seconds=worker.LEASE_S + 10)
         # Those that were received and not settled yet, and those that were on their way.
         in_flight_max = len(receiver.ids) - settled + IN_FLIGHT_MAX
         line.settles(succeed=1_000)

@@ -25,10 +25,11 @@ from hypothesis.stateful import (
 
 from longwire import metrics
 from longwire.clock import DAY, SECOND, Clock, Moment
+from longwire.delivery import resends, retry_policy
 from longwire.delivery.connectors import delivery_commands
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
-from longwire.delivery.engine import leases, recovery, resends, retry_policy, settlement
-from longwire.delivery.engine.leases import RELEASED, AttemptRecord, LeasedDelivery, Released
+from longwire.delivery.engine import claiming, engine, worker
+from longwire.delivery.engine.worker import RELEASED, AttemptRecord, LeasedDelivery, Released
 from longwire.errors import Conflict, NotFound
 from longwire.identity import groups, tokens
 from longwire.ids import format_delivery_id
@@ -162,8 +163,8 @@ class Model:
         about.failures += 1
         about.error = outcome.reason
         attempts_max = retry_policy.attempts_max(channel.retries_max)
-        if outcome.code in settlement.SERVICE_FAILURES:
-            attempts_max = max(attempts_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
+        if outcome.code in claiming.SERVICE_FAILURES:
+            attempts_max = max(attempts_max, claiming.SERVICE_FAILURE_ATTEMPTS_MIN)
         if outcome.is_final or expected.attempts >= attempts_max:
             self.count(expected, "error")
             expected.end(DeliveryState.FAILED, now, has_body=channel.storing_s > 0)
@@ -173,7 +174,7 @@ class Model:
             return
         self.count(expected, "tried")
         expected.state, expected.token, expected.changed_at = DeliveryState.QUEUED, None, now
-        if outcome.code in settlement.SERVICE_FAILURES:
+        if outcome.code in claiming.SERVICE_FAILURES:
             expected.due_at = (now, now)
             return
         delay_s = channel.retry_delay_s
@@ -200,7 +201,7 @@ class Deliveries(RuleBasedStateMachine):
         self.seqs = itertools.count(1)
         self.tokens = itertools.count(1)
         self.clock.at = BEGIN
-        settlement._random.seed(0)
+        claiming._random.seed(0)
 
     def teardown(self) -> None:
         def work(tx: Tx) -> None:
@@ -337,14 +338,14 @@ class Deliveries(RuleBasedStateMachine):
         about = self.chosen(data, self.has_due)
         if about is not None:
             late = self.claim(about, 10)
-            self.time_passes(leases.LEASE_S + 1)
+            self.time_passes(worker.LEASE_S + 1)
             self.orphaned_leases_are_recovered(False)
             self.leased += self.claim(about, 10)
             self.settle([AttemptRecord(each, outcome) for each in late])
 
     def claim(self, about: ExpectedChannel, most: int) -> list[LeasedDelivery]:
         number, token = about.channel.number, next(self.tokens)
-        until = leases.LEASE_S * SECOND
+        until = worker.LEASE_S * SECOND
 
         def work(tx: Tx) -> tuple[Channel, list[delivery_leases.ClaimedDelivery]]:
             channel = store_channels.get_by_numbers(tx, [number])[number]
@@ -368,7 +369,7 @@ class Deliveries(RuleBasedStateMachine):
             assert (each.attempts, each.generation) == (expected.attempts, expected.generation)
             assert each.body == body_of(each.seq)
             attempts_max = retry_policy.attempts_max(channel.retries_max)
-            assert expected.attempts <= max(attempts_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
+            assert expected.attempts <= max(attempts_max, claiming.SERVICE_FAILURE_ATTEMPTS_MIN)
         return [LeasedDelivery(channel, each, token, 0, 0.0) for each in claimed]
 
     @precondition(lambda self: self.leased)
@@ -388,7 +389,7 @@ class Deliveries(RuleBasedStateMachine):
         self.settle(attempts)
 
     def settle(self, attempts: Sequence[AttemptRecord]) -> None:
-        self.write(lambda tx: settlement.settle(tx, WRITER, attempts))
+        self.write(lambda tx: claiming.settle(tx, WRITER, attempts))
         fenced = [each for each in attempts if self.is_ours(each.leased)]
         # A success resets the failures; those of the same transaction count from there.
         for each in fenced:
@@ -435,8 +436,8 @@ class Deliveries(RuleBasedStateMachine):
     @rule(is_alone=st.booleans())
     def orphaned_leases_are_recovered(self, is_alone: bool) -> None:
         """When the only process starts, every lease is orphaned."""
-        until = recovery.FAR_FUTURE if is_alone else None
-        found = self.write(lambda tx: settlement.recover_orphans(tx, WRITER, 0, until))
+        until = engine.FAR_FUTURE if is_alone else None
+        found = self.write(lambda tx: claiming.recover_orphans(tx, WRITER, 0, until))
         orphans = [
             each
             for each in self.model.deliveries.values()
@@ -445,7 +446,7 @@ class Deliveries(RuleBasedStateMachine):
         assert found == len(orphans)
         for each in orphans:
             about = self.model.channels[each.channel]
-            outcome = RELEASED if about.is_deleted else settlement.ORPHANED
+            outcome = RELEASED if about.is_deleted else claiming.ORPHANED
             self.model.settle(about.channel, each, outcome, self.now)
 
     # --- resends ---

@@ -12,7 +12,7 @@ from longwire.delivery.cel import stored
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import invalid_at
 from longwire.delivery.connectors import previews
-from longwire.delivery.engine import leases, message_building
+from longwire.delivery.engine import building, worker
 from longwire.delivery.matching.budgets import ComputeBudgets
 from tests.delivery.receiver import HANG, Receiver
 from tests.delivery.test_engine import Line
@@ -50,7 +50,7 @@ def test_many_slow_destinations_of_a_group_leave_slots_for_others(
 def test_a_template_that_uses_up_its_groups_budget_is_evaluated_later(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_building, "INLINE_CHARACTERS_MAX", 0)
+    monkeypatch.setattr(building, "INLINE_CHARACTERS_MAX", 0)
     world = make_world(compute_ms_per_group_per_s=50, compute_burst_s=0.02)
     with Receiver() as receiver, Receiver() as other:
         costly = Line(world.person("mallory"), receiver.url)
@@ -135,9 +135,9 @@ def test_a_preview_takes_no_longer_than_its_groups_budget(
 def test_what_was_built_in_time_is_sent_before_the_lease_ends(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_building, "INLINE_CHARACTERS_MAX", 0)
-    monkeypatch.setattr(message_building, "BUILD_SLICE_S", 0)
-    monkeypatch.setattr(message_building, "BUILD_LEASE_LEFT_MIN_S", leases.LEASE_S)
+    monkeypatch.setattr(building, "INLINE_CHARACTERS_MAX", 0)
+    monkeypatch.setattr(building, "BUILD_SLICE_S", 0)
+    monkeypatch.setattr(building, "BUILD_LEASE_LEFT_MIN_S", worker.LEASE_S)
     world = make_world()
     with Receiver() as receiver:
         line = Line(world.person("ada"), receiver.url, enabled=False)
@@ -155,17 +155,17 @@ def test_no_more_than_a_slice_is_built_on_the_event_loop(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slices: list[int] = []
-    build_slice = message_building._build_slice
+    build_slice = building._build_slice
 
     def counted(worker: Any, batch: Any, results: list[Any], *limits: Any) -> None:
         before = len(results)
         build_slice(worker, batch, results, *limits)
         slices.append(len(results) - before)
 
-    monkeypatch.setattr(message_building, "INLINE_SLICE_S", 0)
+    monkeypatch.setattr(building, "INLINE_SLICE_S", 0)
     # However slow the machine is.
-    monkeypatch.setattr(message_building, "INLINE_MESSAGE_S", PATIENCE_S)
-    monkeypatch.setattr(message_building, "_build_slice", counted)
+    monkeypatch.setattr(building, "INLINE_MESSAGE_S", PATIENCE_S)
+    monkeypatch.setattr(building, "_build_slice", counted)
     world = make_world()
     with Receiver() as receiver:
         line = Line(world.person("ada"), receiver.url)

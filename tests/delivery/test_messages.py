@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery.engine.attempts import ATTEMPTS_KEPT_MAX
+from longwire.delivery.attempts import ATTEMPTS_KEPT_MAX
 from longwire.store import schema
 from longwire.store.delivery import backlogs as store_backlogs
 from longwire.store.delivery import delivery_leases, delivery_search

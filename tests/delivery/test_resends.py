@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery.engine import engine, resends
-from longwire.delivery.engine.resends import Resender, ResendTurn
+from longwire.delivery import resends
+from longwire.delivery.engine import engine
+from longwire.delivery.resends import Resender, ResendTurn
 from longwire.store.database import Tx
 from longwire.store.delivery import dead_letters
 from longwire.store.records.arrival_numbers import BEFORE_ANY_ARRIVAL

@@ -3,7 +3,7 @@
 import pytest
 
 from longwire.clock import SECOND
-from longwire.delivery.engine import retry_policy
+from longwire.delivery import retry_policy
 
 LEAST, MOST = 0.0, 1.0  # the range of the random share
 

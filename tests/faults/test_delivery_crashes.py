@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 from longwire.clock import Clock
-from longwire.delivery.engine.settlement import ORPHANED
+from longwire.delivery.engine.claiming import ORPHANED
 from longwire.metrics import NAMES
 from longwire.settings import Settings
 from tests.delivery.receiver import Received, Receiver, StubResponse

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from longwire.delivery.engine import engine
-from longwire.delivery.engine.channel_worker import PROBE_AFTER
+from longwire.delivery.engine.worker import PROBE_AFTER
 from longwire.delivery.http.egress import NOT_RESOLVED
 from longwire.fleet import device_types, downlink_grants, network_downlinks
 from longwire.fleet.codec_guard import BURST_MS, CODEC_GUARD, MS_PER_S, CodecCaller

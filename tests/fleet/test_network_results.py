@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from longwire.delivery.channel_handlers import ChannelHandlers
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
@@ -15,10 +16,10 @@ from longwire.delivery.destinations.base import (
     Refused,
     Unreachable,
 )
-from longwire.delivery.engine import recovery, settlement
-from longwire.delivery.engine.leases import AttemptRecord, LeasedDelivery
-from longwire.delivery.engine.recovery import LeaseRecovery
-from longwire.delivery.engine.settlement import ORPHANED, ChannelHandlers, recover_orphans, settle
+from longwire.delivery.engine import claiming, engine
+from longwire.delivery.engine.claiming import ORPHANED, recover_orphans, settle
+from longwire.delivery.engine.engine import LeaseRecovery
+from longwire.delivery.engine.worker import AttemptRecord, LeasedDelivery
 from longwire.fleet import downlink_grants, downlink_states, registrations
 from longwire.fleet.network_channels import network_handlers
 from longwire.model import SYSTEM
@@ -208,10 +209,10 @@ def test_deliveries_of_a_process_that_died_are_taken_over_in_steps_with_pauses(
         steps.append(await pacing.write_and_pause(database, step))
         return steps[-1]
 
-    for module in (settlement, recovery):
+    for module in (claiming, engine):
         monkeypatch.setattr(module, "ORPHANS_PER_STEP_MAX", 2)
-    monkeypatch.setattr(recovery, "write_and_pause", count_step)
-    world._run(LeaseRecovery(world.database, 1, site.handlers, 16).recover_all())
+    monkeypatch.setattr(engine, "write_and_pause", count_step)
+    world._run(LeaseRecovery(world.database, 1, site.handlers, 16).recover(engine.FAR_FUTURE))
     assert sum(steps) == 5
     assert max(steps) == 2
     assert site.show("detail") == {ORPHANED.reason}

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from longwire.clock import SECOND
 from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
-from longwire.delivery.engine.leases import SEND_TIMEOUT_S
+from longwire.delivery.engine.worker import SEND_TIMEOUT_S
 from longwire.delivery.http.egress import Egress
 from longwire.notifications import webpush
 from longwire.notifications.types import push

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from longwire import __version__
 from longwire.clock import SECOND, Clock
-from longwire.delivery.engine.backlogs import list_worst_connectors
+from longwire.delivery.connectors.backlogs import list_worst_connectors
 from longwire.delivery.engine.engine import Engine
 from longwire.errors import LongwireError, NotAuthenticated
 from longwire.identity.sign_in_links import PAGE_PATH

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Generic, TypeVar
 
 from longwire.clock import Moment
-from longwire.delivery import channels
+from longwire.delivery import channels, retry_policy
 from longwire.delivery.channels import ChannelPolicy
 from longwire.delivery.destinations import parameters
 from longwire.delivery.destinations.base import ParamsBase
-from longwire.delivery.engine import retry_policy
 from longwire.delivery.http.egress import Egress
 from longwire.errors import BadInput, FieldError, LongwireError, not_found
 from longwire.identity import access

@@ -6,6 +6,12 @@ from functools import partial
 import msgspec
 
 from longwire.clock import Moment
+from longwire.delivery.channel_handlers import (
+    AttemptOutcome,
+    AttemptResult,
+    BuildMessage,
+    SettledChannels,
+)
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.destinations.base import (
     Delivered,
@@ -14,12 +20,6 @@ from longwire.delivery.destinations.base import (
     Outcome,
     Refused,
     Sender,
-)
-from longwire.delivery.engine.channel_handlers import (
-    AttemptOutcome,
-    AttemptResult,
-    BuildMessage,
-    SettledChannels,
 )
 from longwire.delivery.http import api_client
 from longwire.delivery.http.api_client import (

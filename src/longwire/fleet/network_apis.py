@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from longwire.clock import Moment
+from longwire.delivery.channel_handlers import AttemptResult
 from longwire.delivery.destinations.base import (
     Delivered,
     OutboundBatch,
@@ -23,7 +24,6 @@ from longwire.delivery.destinations.base import (
     Refused,
     Unreachable,
 )
-from longwire.delivery.engine.channel_handlers import AttemptResult
 from longwire.errors import LongwireError
 from longwire.ids import format_delivery_id
 from longwire.store.database import Database, Tx

@@ -1,9 +1,9 @@
 """The channel handlers of networks, by purpose."""
 
-from longwire.delivery.channels import DispatchContext
-from longwire.delivery.engine.channel_handlers import (
+from longwire.delivery.channel_handlers import (
     ChannelHandler,
 )
+from longwire.delivery.channels import DispatchContext
 from longwire.fleet.downlink_channel import DownlinkHandler
 from longwire.fleet.network_apis import NetworkApi, NetworkApis
 from longwire.fleet.registration_channel import RegistrationHandler

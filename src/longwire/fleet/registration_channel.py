@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from longwire.clock import Moment
+from longwire.delivery.channel_handlers import (
+    AttemptOutcome,
+    AttemptResult,
+    BuildMessage,
+    SettledChannels,
+)
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
     Outcome,
     Refused,
     Sender,
-)
-from longwire.delivery.engine.channel_handlers import (
-    AttemptOutcome,
-    AttemptResult,
-    BuildMessage,
-    SettledChannels,
 )
 from longwire.delivery.http import api_client
 from longwire.delivery.http.api_client import (

@@ -4,8 +4,8 @@ from functools import partial
 
 import msgspec
 
+from longwire.delivery.channel_handlers import AttemptOutcome, BuildMessage, SettledChannels
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
-from longwire.delivery.engine.channel_handlers import AttemptOutcome, BuildMessage, SettledChannels
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.mail_rules import check_notification_mail
 from longwire.identity import groups, users

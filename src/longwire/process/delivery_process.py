@@ -8,8 +8,8 @@ from functools import partial
 from longwire import extras
 from longwire.api.service import ServiceEndpoints
 from longwire.delivery.channels import DispatchContext
+from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
 from longwire.delivery.engine.engine import Engine
-from longwire.delivery.engine.settlement import DEFAULT_HANDLERS
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.invitations import MailHandler
 from longwire.delivery.matching.budgets import ComputeBudgets

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
-from longwire.delivery.engine.backlogs import ConnectorBacklog
+from longwire.delivery.connectors.backlogs import ConnectorBacklog
 from longwire.fleet.unknown_devices import MessageCounts
 from longwire.records import KIND_NAMES
 from longwire.store.database import Cluster, Database, StandbyStatus

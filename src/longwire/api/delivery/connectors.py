@@ -30,10 +30,10 @@ from longwire.api.types import (
     parse_period,
 )
 from longwire.dates import format_date, format_optional_date
+from longwire.delivery import retry_policy
 from longwire.delivery.connectors import connectors
 from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations import catalogue
-from longwire.delivery.engine import retry_policy
 from longwire.ids import format_delivery_id
 from longwire.records import KIND_NAMES
 from longwire.store.delivery.delivery_history import DeliveryEvent

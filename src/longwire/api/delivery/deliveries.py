@@ -13,10 +13,10 @@ from longwire.api.services import Context
 from longwire.api.types import DeviceId, GroupId, GroupPage, RecordKindName, parse_period
 from longwire.clock import Moment
 from longwire.dates import format_date
+from longwire.delivery.attempts import Attempt
 from longwire.delivery.connectors import deliveries
 from longwire.delivery.connectors.deliveries import ChangedMessages, MessageSelection
 from longwire.delivery.destinations.base import FailureCode
-from longwire.delivery.engine.attempts import Attempt
 from longwire.errors import BadInput, FieldError
 from longwire.ids import format_record_id
 from longwire.model import Actor, Origin

@@ -18,7 +18,7 @@ from longwire.api.records.arrivals import Arrival, encode_arrival
 from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.dates import format_date
-from longwire.delivery.engine.attempts import parse_attempts
+from longwire.delivery.attempts import parse_attempts
 from longwire.fleet import traces
 from longwire.fleet.traces import NOT_TAKEN
 from longwire.ids import format_delivery_id

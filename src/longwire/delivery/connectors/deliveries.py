@@ -11,10 +11,10 @@ from functools import partial
 from typing import Literal
 
 from longwire import metrics
+from longwire.delivery.attempts import Attempt, parse_attempts
 from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import connectors
 from longwire.delivery.connectors.delivery_commands import COMMAND_WRITER
-from longwire.delivery.engine.attempts import Attempt, parse_attempts
 from longwire.errors import BadInput, FieldError, NotAllowed, not_found
 from longwire.identity import access
 from longwire.ids import parse_delivery_id

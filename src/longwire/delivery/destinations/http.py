@@ -33,9 +33,9 @@ from longwire.delivery.destinations.base import (
     Unreachable,
     invalid_message,
 )
-from longwire.delivery.engine.retry_policy import RETRY_AFTER_MAX_S
 from longwire.delivery.http.egress import Egress, EgressDenied, parse_ip_literal
 from longwire.delivery.http.http_exchange import HttpConnections
+from longwire.delivery.retry_policy import RETRY_AFTER_MAX_S
 
 RETRY_AFTER_CHARACTERS_MAX = 64
 BATCH_MAX = 1_000

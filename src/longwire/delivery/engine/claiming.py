@@ -1,34 +1,66 @@
-"""The engine's transaction: settles attempts and claims what is due, in one slot.
+"""Claims deliveries, settles their attempts, and takes over orphaned ones, on an open transaction.
 
-It changes nothing in this process. What it has claimed counts once it is committed.
+It changes nothing in this process: what was claimed counts once it is committed. Whoever settles
+shows the fencing token of the claim; with an expired lease nothing is changed.
 """
 
+import random
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
 from longwire.clock import SECOND, Moment
-from longwire.delivery.engine.channel_worker import PROBE_AFTER, WINDOW_MIN, ChannelWorker
-from longwire.delivery.engine.leases import LEASE_S, AttemptRecord
-from longwire.delivery.engine.settlement import ChannelHandlers, settle
+from longwire.delivery import retry_policy
+from longwire.delivery.attempts import DELIVERED, append_attempt, build_attempt
+from longwire.delivery.channel_handlers import AttemptOutcome, AttemptResult, ChannelHandlers
+from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
+from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
+from longwire.delivery.engine.worker import (
+    LEASE_S,
+    PROBE_AFTER,
+    WINDOW_MIN,
+    AttemptRecord,
+    ChannelWorker,
+    LeasedDelivery,
+    Released,
+)
 from longwire.delivery.http.egress import Egress
-from longwire.model import Channel
+from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_leases
-from longwire.store.delivery.delivery_leases import ClaimedDelivery
-from longwire.store.identity import request_owners
+from longwire.store.delivery.delivery_leases import ClaimedDelivery, LeaseKey, OrphanedLease
+from longwire.store.identity import audit, request_owners
 from longwire.work.turns import CallerKey
 
 CLAIMS_PER_TRANSACTION_MAX = 1_000
+ORPHANS_PER_STEP_MAX = 500
 
 TEMPLATE_TOO_EXPENSIVE = (
     "template_too_expensive: the expressions of this group use more CPU time than a group may;"
     " messages are sent later, and none is left out"
 )
 
+# Failures of this service, not of the destination: retried without delay.
+SERVICE_FAILURES = frozenset((FailureCode.ORPHANED, FailureCode.STOPPED))
+# A crash interrupts many deliveries that did not cause it, so it alone never exhausts the retries;
+# a delivery that crashes the process each time is still given up.
+SERVICE_FAILURE_ATTEMPTS_MIN = 3
+
+ORPHANED = Unreachable(
+    "the process that was sending it stopped before it recorded the outcome",
+    code=FailureCode.ORPHANED,
+)
+
 log = structlog.get_logger()
+
+# A private RNG, so that tests may seed the global one.
+_random = random.Random()
+
+
+# --- claim ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,62 +98,54 @@ class Claimer:
     in_flight_max: int
     is_stopping: Callable[[], bool]
 
-    def settle(
-        self, tx: Tx, attempts: Sequence[AttemptRecord], handlers: ChannelHandlers | None = None
-    ) -> None:
-        settle(tx, self.writer, attempts, self.handlers if handlers is None else handlers)
-
     def settle_and_claim(
         self, tx: Tx, attempts: Sequence[AttemptRecord], request: ClaimRequest
     ) -> ClaimResult:
         tx.slot = request.slot
-        self.settle(tx, attempts)
+        settle(tx, self.writer, attempts, self.handlers)
         for number in sorted(request.throttled):
             store_channels.record_failure(tx, number, TEMPLATE_TOO_EXPENSIVE, 0)
-        result = ClaimResult()
         versions = store_channels.get_versions(tx, {*request.channels, *request.open_versions})
-        result.stale = {
-            number
-            for number, version in request.open_versions.items()
-            if versions.get(number) != version
-        }
+        known = request.open_versions.items()
+        result = ClaimResult({number for number, known_ in known if versions.get(number) != known_})
         if self.is_stopping():
             return result
         result.expires_at = tx.now + LEASE_S * SECOND
         due = [number for number in sorted(request.channels) if number in versions]
         current = request.open_versions.keys() - result.stale
-        result.opened = self._open_workers(
-            tx, request.slot, [each for each in due if each not in current], result.callers
-        )
+        self._open_workers(tx, [number for number in due if number not in current], result)
         share = max(1, CLAIMS_PER_TRANSACTION_MAX // max(1, len(due)))
         for number in due:
-            if number in current or number in result.opened:
-                capacity = request.capacities[number] if number in current else WINDOW_MIN
-                _claim(tx, number, min(capacity, share), request, result)
+            if number in current:
+                most = min(request.capacities[number], share)
+            elif number in result.opened:
+                most = min(WINDOW_MIN, share)
+            else:
+                continue
+            result.requested[number] = most
+            result.claimed[number] = []
+            if most:
+                result.claimed[number] = delivery_leases.claim(
+                    tx, number, request.slot, most, request.token, result.expires_at
+                )
         return result
 
-    def _open_workers(
-        self, tx: Tx, slot: int, numbers: Collection[int], callers: dict[int, CallerKey]
-    ) -> dict[int, ChannelWorker]:
-        opened: dict[int, ChannelWorker] = {}
+    def _open_workers(self, tx: Tx, numbers: Collection[int], result: ClaimResult) -> None:
         cluster, slots = self.database.cluster, self.database.slots
         for channel in store_channels.get_by_numbers(tx, numbers).values():
-            callers[channel.number] = get_caller(tx, channel.group_id)
+            caller = get_caller(tx, channel.group_id)
+            result.callers[channel.number] = caller
             total = 1 if channel.failures >= PROBE_AFTER else self.in_flight_max
-            if slot not in cluster.list_slots(channel.number, total, slots):
+            if tx.slot not in cluster.list_slots(channel.number, total, slots):
                 continue  # another process sends its messages, or finds out whether it responds
             try:
-                opened[channel.number] = self._open_worker(tx, channel)
+                build, sender = self.handlers[channel.purpose].open(tx, channel, self.egress)
+                result.opened[channel.number] = ChannelWorker(channel, build, sender, caller)
             except Exception as error:
                 log.exception("channel cannot be opened", channel=channel.id)
                 store_channels.record_failure(
                     tx, channel.number, f"it cannot be opened: {type(error).__name__}", 1
                 )
-        return opened
-
-    def _open_worker(self, tx: Tx, channel: Channel) -> ChannelWorker:
-        build_message, sender = self.handlers[channel.purpose].open(tx, channel, self.egress)
-        return ChannelWorker(channel, build_message, sender, get_caller(tx, channel.group_id))
 
 
 def get_caller(tx: Tx, group_id: str) -> CallerKey:
@@ -129,10 +153,239 @@ def get_caller(tx: Tx, group_id: str) -> CallerKey:
     return CallerKey(request_owners.get_owner_id(tx, group_id), f"group {group_id}")
 
 
-def _claim(tx: Tx, number: int, most: int, request: ClaimRequest, result: ClaimResult) -> None:
-    result.requested[number] = most
-    result.claimed[number] = (
-        delivery_leases.claim(tx, number, request.slot, most, request.token, result.expires_at)
-        if most
-        else []
+# --- settle: delivered, retried or given up ---
+
+
+@dataclass(slots=True)
+class _ChannelResults:
+    """What was settled for one channel."""
+
+    channel: Channel
+    results: list[AttemptResult] = field(default_factory=list)
+    gone: Channel | None = None  # the newest version whose destination is gone
+    gone_reason: str = ""
+
+    def set_gone(self, reason: str) -> None:
+        if self.gone is None or self.gone.version < self.channel.version:
+            self.gone, self.gone_reason = self.channel, reason
+
+
+def settle(
+    tx: Tx,
+    writer: int,
+    attempts: Sequence[AttemptRecord],
+    handlers: ChannelHandlers = DEFAULT_HANDLERS,
+) -> None:
+    """Record the outcomes of attempts whose leases are still ours."""
+    by_lease: dict[LeaseKey, list[AttemptRecord]] = defaultdict(list)
+    for each in attempts:
+        leased = each.leased
+        by_lease[(leased.channel.number, leased.slot, leased.token)].append(each)
+    by_channel: dict[int, _ChannelResults] = {}
+    for lease, group in by_lease.items():
+        channel = group[0].leased.channel
+        settled = by_channel.setdefault(channel.number, _ChannelResults(channel))
+        settled.channel = channel  # as it was when these were claimed
+        _settle_delivered(tx, lease, group, settled)
+        released = [each.leased.claimed.seq for each in group if isinstance(each.outcome, Released)]
+        if released:
+            delivery_leases.release(tx, lease, released)
+        _settle_failed(tx, lease, group, settled)
+    # The same lock order in every process: no deadlocks.
+    in_order = [by_channel[number] for number in sorted(by_channel)]
+    store_channels.lock_to_disable(tx, [each.gone for each in in_order if each.gone is not None])
+    _record_health(tx, in_order)
+    by_purpose: dict[ChannelPurpose, list[tuple[Channel, list[AttemptResult]]]] = defaultdict(list)
+    for settled in in_order:
+        if settled.results:
+            by_purpose[settled.channel.purpose].append((settled.channel, settled.results))
+    for purpose, results in by_purpose.items():
+        if purpose in handlers:
+            handlers[purpose].on_results(tx, writer, results)
+
+
+def _settle_delivered(
+    tx: Tx, lease: LeaseKey, group: Sequence[AttemptRecord], settled: _ChannelResults
+) -> None:
+    delivered = {
+        each.leased.claimed.seq: (each, each.outcome)
+        for each in group
+        if isinstance(each.outcome, Delivered)
+    }
+    if not delivered:
+        return
+    logs = _log_attempts(tx, [attempt for attempt, _ in delivered.values()])
+    for seq in delivery_leases.succeed(tx, lease, logs):
+        attempt, outcome = delivered[seq]
+        settled.results.append(
+            AttemptResult(
+                attempt.leased.claimed,
+                AttemptOutcome.DELIVERED,
+                answer=outcome.answer,
+                is_duplicate=outcome.is_duplicate,
+                duration_ms=attempt.sending_ms,
+            )
+        )
+
+
+def _settle_failed(
+    tx: Tx, lease: LeaseKey, group: Sequence[AttemptRecord], settled: _ChannelResults
+) -> None:
+    """Retry or give up, with one statement for all that have the same reason and fate."""
+    channel = settled.channel
+    alike: dict[tuple[bool, str], list[AttemptRecord]] = defaultdict(list)
+    failures: list[tuple[AttemptRecord, Refused | Unreachable, AttemptOutcome]] = []
+    for each in group:
+        if isinstance(outcome := each.outcome, Refused | Unreachable):
+            is_last = _is_last_attempt(channel, each.leased.claimed, outcome)
+            alike[is_last, outcome.reason].append(each)
+            result = AttemptOutcome.FAILED if is_last else AttemptOutcome.RETRY_SCHEDULED
+            failures.append((each, outcome, result))
+    changed: set[int] = set()
+    for (is_last, reason), some in alike.items():
+        logs = _log_attempts(tx, some)
+        if is_last:
+            stored_until = tx.now + channel.storing_s * SECOND if channel.storing_s else None
+            changed |= delivery_leases.fail(tx, lease, reason, stored_until, logs)
+        else:
+            due = {each.leased.claimed.seq: tx.now + _delay(channel, each) for each in some}
+            changed |= delivery_leases.retry(tx, lease, reason, due, logs)
+    for each, outcome, result in failures:
+        claimed = each.leased.claimed
+        if claimed.seq not in changed:
+            continue  # the lease is no longer ours
+        settled.results.append(
+            AttemptResult(
+                claimed, result, outcome.reason, outcome.code, duration_ms=each.sending_ms
+            )
+        )
+        if isinstance(outcome, Refused) and outcome.disables:
+            settled.set_gone(outcome.reason)
+
+
+def _is_last_attempt(
+    channel: Channel, claimed: ClaimedDelivery, outcome: Refused | Unreachable
+) -> bool:
+    attempts_max = retry_policy.attempts_max(channel.retries_max)
+    if outcome.code in SERVICE_FAILURES:
+        attempts_max = max(attempts_max, SERVICE_FAILURE_ATTEMPTS_MIN)
+    return outcome.is_final or claimed.attempts >= attempts_max
+
+
+def _delay(channel: Channel, attempt: AttemptRecord) -> int:
+    outcome = attempt.outcome
+    if isinstance(outcome, Unreachable) and outcome.code in SERVICE_FAILURES:
+        return 0
+    retry_after_s = outcome.retry_after_s if isinstance(outcome, Refused) else None
+    return retry_policy.retry_delay(
+        attempt.leased.claimed.attempts, channel.retry_delay_s, _random.random(), retry_after_s
     )
+
+
+def _log_attempts(tx: Tx, attempts: Sequence[AttemptRecord]) -> dict[int, str]:
+    """The log of each delivery, encoded again only where it differs from the one before."""
+    logs: dict[int, str] = {}
+    known: tuple[object, ...] = ()
+    log = ""
+    for each in attempts:
+        claimed = each.leased.claimed
+        logged = (each.outcome, each.at, each.duration_ms, claimed.attempts, claimed.attempt_log)
+        if logged != known:
+            known, log = logged, _log_attempt(tx, each)
+        logs[claimed.seq] = log
+    return logs
+
+
+def _log_attempt(tx: Tx, attempt: AttemptRecord) -> str:
+    """The attempts of a delivery, with this one."""
+    outcome, claimed = attempt.outcome, attempt.leased.claimed
+    code, status = DELIVERED, None
+    if isinstance(outcome, Refused | Unreachable):
+        code = outcome.code.value
+    if isinstance(outcome, Refused | Delivered):
+        status = outcome.status
+    at = attempt.at or tx.now
+    entry = build_attempt(at, attempt.duration_ms, code, status, claimed.attempts)
+    return append_attempt(claimed.attempt_log, entry)
+
+
+def _record_health(tx: Tx, in_order: Sequence[_ChannelResults]) -> None:
+    """What the owners see of their channels: the last error, and how many attempts failed."""
+    failed = {
+        each.channel.number: [
+            result for result in each.results if result.outcome is not AttemptOutcome.DELIVERED
+        ]
+        for each in in_order
+    }
+    succeeded = [
+        each.channel.number
+        for each in in_order
+        if len(failed[each.channel.number]) < len(each.results)
+    ]
+    recovered = store_channels.list_failing(tx, succeeded)
+    for settled in in_order:
+        number, gone = settled.channel.number, settled.gone
+        if settled.results and gone is not None and store_channels.disable(tx, gone):
+            event, reason = f"{gone.purpose}.disable", settled.gone_reason
+            audit.log(tx, SYSTEM, event, gone.id, group_id=gone.group_id, detail=reason)
+        if number in recovered:
+            store_channels.reset_failures(tx, number)
+        if failed[number]:
+            reason = settled.gone_reason or failed[number][-1].reason
+            store_channels.record_failure(tx, number, reason, len(failed[number]))
+
+
+# --- recover what a process had claimed and does not send any more ---
+
+
+def recover_orphans(
+    tx: Tx,
+    writer: int,
+    slot: int,
+    expired_before: int | None = None,
+    handlers: ChannelHandlers = DEFAULT_HANDLERS,
+) -> int:
+    """Retry or give up deliveries of a slot with expired leases; returns how many there were."""
+    tx.slot = slot
+    before = tx.now if expired_before is None else expired_before
+    found = delivery_leases.lock_orphaned_leases(tx, slot, before, ORPHANS_PER_STEP_MAX)
+    return _settle_orphans(tx, writer, found, handlers)
+
+
+def recover_from_dead_nodes(
+    tx: Tx, writer: int, slot: int, handlers: ChannelHandlers = DEFAULT_HANDLERS
+) -> int:
+    """The same for deliveries that were claimed by processes which do not live any more."""
+    tx.slot = slot
+    found = delivery_leases.lock_leases_of_dead_nodes(tx, slot, ORPHANS_PER_STEP_MAX)
+    return _settle_orphans(tx, writer, found, handlers)
+
+
+def _settle_orphans(
+    tx: Tx, writer: int, found: Sequence[OrphanedLease], handlers: ChannelHandlers
+) -> int:
+    found_channels = store_channels.get_by_numbers(tx, {each.channel_number for each in found})
+    attempts = []
+    for orphan in found:
+        channel = found_channels.get(orphan.channel_number)
+        if channel is None:
+            # The channel was deleted, and its deliveries are about to be.
+            lease = (orphan.channel_number, tx.slot, orphan.token)
+            delivery_leases.release(tx, lease, [orphan.seq])
+            continue
+        claimed = ClaimedDelivery(
+            channel_number=orphan.channel_number,
+            seq=orphan.seq,
+            device_id="",
+            kind=0,
+            generation=orphan.generation,
+            attempts=orphan.attempts,
+            created_at=0,
+            body="",
+            context="",
+            attempt_log=orphan.attempt_log,
+        )
+        leased = LeasedDelivery(channel, claimed, orphan.token, 0, 0.0, tx.slot)
+        attempts.append(AttemptRecord(leased, ORPHANED))
+    settle(tx, writer, attempts, handlers)
+    return len(found)

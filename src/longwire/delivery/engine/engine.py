@@ -14,27 +14,40 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 
 import structlog
 
+from longwire.delivery.channel_handlers import ChannelHandlers
 from longwire.delivery.connectors import replays
-from longwire.delivery.engine.channel_turns import CHANNELS_MAX, ChannelTurns
-from longwire.delivery.engine.channel_worker import ChannelWorker
-from longwire.delivery.engine.claiming import Claimer, ClaimRequest, ClaimResult
-from longwire.delivery.engine.leases import LEASE_S, LeasedDelivery
-from longwire.delivery.engine.pending_work import DueChannel, PendingWork, SlotPart
-from longwire.delivery.engine.recovery import LeaseRecovery
-from longwire.delivery.engine.resends import Resender
+from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
+from longwire.delivery.engine import claiming
+from longwire.delivery.engine.claiming import (
+    ORPHANS_PER_STEP_MAX,
+    Claimer,
+    ClaimRequest,
+    ClaimResult,
+    recover_from_dead_nodes,
+    recover_orphans,
+)
 from longwire.delivery.engine.sending import STOP_TIMEOUT_S, BatchSender, OnAttempt
-from longwire.delivery.engine.settlement import DEFAULT_HANDLERS, ChannelHandlers
+from longwire.delivery.engine.turns import (
+    CHANNELS_MAX,
+    ChannelTurns,
+    PendingWork,
+    SlotPart,
+)
+from longwire.delivery.engine.worker import LEASE_S, ChannelWorker, LeasedDelivery
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.matching.budgets import ComputeBudgets
+from longwire.delivery.resends import Resender
 from longwire.errors import LongwireError
 from longwire.spans import Tracer
-from longwire.store.database import Database
+from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_leases
+from longwire.store.pacing import write_and_pause
 from longwire.work.turns import CallerKey
 
 SCAN_INTERVAL_S = 0.5
@@ -42,6 +55,8 @@ SCANS_PER_FULL_SCAN = 8
 SCAN_DELAY_S = 0.02
 MAINTENANCE_INTERVAL_S = 1.0
 RECOVERY_INTERVAL_S = 5.0
+RECOVERY_DELAY_S = 5.0  # after an outage, in which the other processes renew their leases
+FAR_FUTURE = 2**62
 STALLED_S = 30.0
 ERROR_DELAY_S = 0.5
 
@@ -78,6 +93,7 @@ class Engine:
         self._tracer = tracer
         self._database = database
         self._writer = writer
+        self._handlers = handlers
         self._in_flight_max = in_flight_max
         self._is_busy = is_busy
         self._work = PendingWork(ChannelTurns(CHANNELS_MAX[database.engine_name]))
@@ -160,26 +176,23 @@ class Engine:
     # --- the main loop ---
 
     async def _run_main(self) -> None:
-        while not self._sender.is_stopping:
-            await self._run_once()
-
-    async def _run_once(self) -> None:
         """Wait until there is work, and do it."""
-        timeout_s = self._last_scan + SCAN_INTERVAL_S - time.monotonic()
-        if self._work.attempts:
-            timeout_s = min(timeout_s, SETTLE_DELAY_S)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._work.is_added.wait()
-        # Also under load: retries become due without a wake-up.
-        if time.monotonic() - self._last_scan >= SCAN_INTERVAL_S:
-            if not await self._run_safely(self._scan):
-                return
-            self._last_scan = time.monotonic()
-            self._sender.note_response(list(self._workers.values()))
-        self._work.is_added.clear()
-        if not self._needs_transaction() or await self._run_safely(self._run_transaction):
-            self._note_progress()
+        while not self._sender.is_stopping:
+            timeout_s = self._last_scan + SCAN_INTERVAL_S - time.monotonic()
+            if self._work.attempts:
+                timeout_s = min(timeout_s, SETTLE_DELAY_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._work.is_added.wait()
+            # Also under load: retries become due without a wake-up.
+            if time.monotonic() - self._last_scan >= SCAN_INTERVAL_S:
+                if not await self._run_safely(self._scan):
+                    continue
+                self._last_scan = time.monotonic()
+                self._sender.note_response(list(self._workers.values()))
+            self._work.is_added.clear()
+            if not self._needs_transaction() or await self._run_safely(self._run_transaction):
+                self._note_progress()
 
     def _note_progress(self) -> None:
         self._last_progress = time.monotonic()
@@ -230,52 +243,43 @@ class Engine:
 
     async def _scan(self) -> None:
         """Find channels with something due, and workers whose channel was changed."""
-        slots, cursors, open_numbers = (
-            self._list_scanned_slots(),
-            self._scan_cursors,
-            [*self._workers],
-        )
-        due, versions = await self._database.read(
-            lambda tx: (
-                {
-                    slot: delivery_leases.list_due_channels(
-                        tx, slot, CHANNELS_PER_SCAN_MAX, cursors.get(slot, 0)
-                    )
-                    for slot in slots
-                },
-                store_channels.get_versions(tx, open_numbers),
-            )
-        )
-        self._check_workers(open_numbers, versions)
+        cluster, slots = self._database.cluster, self._database.slots
+        self._scans += 1
+        # Mostly in our own slots; now and then in all, since one process probes for all others, and
+        # with fewer attempts than processes the slots of each channel are divided differently.
+        is_alike = len(cluster.delivering) <= self._in_flight_max
+        scanned: Collection[int] = range(slots)
+        if is_alike and self._scans % SCANS_PER_FULL_SCAN:
+            scanned = cluster.list_slots(0, self._in_flight_max, slots)
+        open_numbers = [*self._workers]
+
+        def find(tx: Tx) -> tuple[dict[int, list[int]], dict[int, int]]:
+            due = {}
+            for slot in scanned:
+                after = self._scan_cursors.get(slot, 0)
+                due[slot] = delivery_leases.list_due_channels(
+                    tx, slot, CHANNELS_PER_SCAN_MAX, after
+                )
+            return due, store_channels.get_versions(tx, open_numbers)
+
+        due, versions = await self._database.read(find)
+        for number in open_numbers:
+            worker = self._workers.get(number)
+            if worker is None:
+                continue
+            # One process probes. Not dropped after the attempt: a transaction may be claiming.
+            total = 1 if worker.is_probing else self._in_flight_max
+            if versions.get(number) != worker.channel.version or not cluster.get_share(
+                number, total
+            ):
+                self._drop_worker(number)
+            else:
+                worker.more_in.intersection_update(self._list_own_slots(number))
         for worker in self._workers.values():
             self._sender.release_expiring(worker)
         for slot, numbers in due.items():
             self._work.due.update((number, slot) for number in numbers)
             self._scan_cursors[slot] = numbers[-1] if len(numbers) == CHANNELS_PER_SCAN_MAX else 0
-
-    def _check_workers(self, numbers: Collection[int], versions: Mapping[int, int]) -> None:
-        """Drop workers whose channel was changed, or belongs to another process now."""
-        for number in numbers:
-            worker = self._workers.get(number)
-            if worker is None:
-                continue
-            is_changed = versions.get(number) != worker.channel.version
-            # One process probes. Not dropped after the attempt: a transaction may be claiming.
-            total = 1 if worker.is_probing else self._in_flight_max
-            if is_changed or not self._database.cluster.get_share(number, total):
-                self._drop_worker(number)
-            else:
-                worker.more_in.intersection_update(self._list_own_slots(number))
-
-    def _list_scanned_slots(self) -> Collection[int]:
-        """Mostly our own; now and then all, since one process probes a channel for all others."""
-        self._scans += 1
-        cluster, slots = self._database.cluster, self._database.slots
-        # With fewer attempts than processes, the slots of each channel are divided differently.
-        is_alike = len(cluster.delivering) <= self._in_flight_max
-        if is_alike and self._scans % SCANS_PER_FULL_SCAN:
-            return cluster.list_slots(0, self._in_flight_max, slots)
-        return range(slots)
 
     def _list_own_slots(self, number: int) -> Collection[int]:
         """The slots in which this process sends the messages of a channel."""
@@ -288,30 +292,49 @@ class Engine:
     async def _run_transaction(self) -> None:
         """One transaction for each slot that has anything to settle or to claim."""
         self._last_transaction = time.monotonic()
-        attempts, due = self._work.take_turn(
-            self._list_claiming(), self._get_caller, takes_all=self._sender.is_stopping
-        )
-        throttled = self._work.take_throttled()
-        if not (attempts or due or throttled):
-            return
-        parts = self._work.divide(attempts, due)
+        claiming = {
+            (number, slot)
+            for number, worker in self._workers.items()
+            if worker.wants_claim
+            for slot in worker.more_in
+        }
+        parts = self._work.take_turn(claiming, self._get_caller, takes_all=self._sender.is_stopping)
+        throttled, self._work.throttled = self._work.throttled, set()
         try:
             while parts:
                 part = parts.pop()
-                shares = Counter([number for each in parts for number in each.channels])
-                await self._run_part(part, shares, throttled)
+                await self._run_part(part, parts, throttled)
                 throttled = set()
         finally:
             for part in parts:
                 self._work.restore(part)
 
+    def _get_caller(self, number: int) -> CallerKey:
+        """In whose turn a channel is claimed for; alone, if it was never looked up."""
+        worker = self._workers.get(number)
+        if worker is not None:
+            return worker.caller
+        return self._callers.get(number) or CallerKey.alone(f"channel {number}")
+
     async def _run_part(
-        self, part: SlotPart, shares: Mapping[int, int], throttled: Collection[int]
+        self, part: SlotPart, others: Collection[SlotPart], throttled: Collection[int]
     ) -> None:
-        """`shares` are the other parts in which channels may have something due."""
-        request = self._build_request(part, shares, throttled)
-        attempts = part.attempts
-        began = time.monotonic()
+        """Settle and claim in one slot; channels may have something due in the other parts, too."""
+        workers = {
+            number: worker
+            for number, worker in self._workers.items()
+            if number in part.channels or worker.pending
+        }
+        shares = Counter([number for each in others for number in each.channels])
+        request = ClaimRequest(
+            slot=part.slot,
+            token=delivery_leases.new_token(self._writer),
+            channels=part.channels,
+            open_versions={n: worker.channel.version for n, worker in workers.items()},
+            capacities={n: -(-worker.capacity // (1 + shares[n])) for n, worker in workers.items()},
+            throttled=throttled,
+        )
+        attempts, began = part.attempts, time.monotonic()
         try:
             result = await self._database.write(
                 lambda tx: self._claimer.settle_and_claim(tx, attempts, request)
@@ -324,7 +347,7 @@ class Engine:
             log.exception("settling failed; settling without handlers")
             self._work.restore(part)
             await self._database.write(
-                lambda tx: self._claimer.settle(tx, attempts, DEFAULT_HANDLERS)
+                lambda tx: claiming.settle(tx, self._writer, attempts, DEFAULT_HANDLERS)
             )
             self._work.discard_first(len(attempts))
             return
@@ -333,40 +356,6 @@ class Engine:
             raise
         self._apply(result, request, began + LEASE_S)
         self._note_progress()
-
-    def _list_claiming(self) -> set[DueChannel]:
-        return {
-            (number, slot)
-            for number, worker in self._workers.items()
-            if worker.wants_claim
-            for slot in worker.more_in
-        }
-
-    def _get_caller(self, number: int) -> CallerKey:
-        """In whose turn a channel is claimed for; alone, if it was never looked up."""
-        worker = self._workers.get(number)
-        if worker is not None:
-            return worker.caller
-        return self._callers.get(number) or CallerKey.alone(f"channel {number}")
-
-    def _build_request(
-        self, part: SlotPart, shares: Mapping[int, int], throttled: Collection[int]
-    ) -> ClaimRequest:
-        relevant = {
-            number: worker
-            for number, worker in self._workers.items()
-            if number in part.channels or worker.pending
-        }
-        return ClaimRequest(
-            slot=part.slot,
-            token=delivery_leases.new_token(self._writer),
-            channels=part.channels,
-            open_versions={n: worker.channel.version for n, worker in relevant.items()},
-            capacities={
-                n: -(-worker.capacity // (1 + shares.get(n, 0))) for n, worker in relevant.items()
-            },
-            throttled=throttled,
-        )
 
     def _apply(
         self, result: ClaimResult, request: ClaimRequest, expires_at_monotonic: float
@@ -405,27 +394,25 @@ class Engine:
 
     async def _run_maintenance(self) -> None:
         """Until cancelled. Resends and replays take their time, and nothing waits for that."""
+        advance_replays = partial(
+            replays.advance_replays, self._database, self._writer, self.wake, self._tracer
+        )
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._repeat(self._advance_resends))
-            tasks.create_task(self._repeat(self._advance_replays))
-            tasks.create_task(self._run_recovery())
+            for step, interval_s in (
+                (partial(self._resender.advance, self.wake), MAINTENANCE_INTERVAL_S),
+                (advance_replays, MAINTENANCE_INTERVAL_S),
+                (self._recovery.recover_from_dead_nodes, MAINTENANCE_INTERVAL_S),
+                (self._recovery.recover, RECOVERY_INTERVAL_S),
+            ):
+                tasks.create_task(self._repeat(step, interval_s))
 
-    async def _repeat(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Each second; at once if it took longer, as it pauses by itself."""
+    async def _repeat(self, step: Callable[[], Awaitable[None]], interval_s: float) -> None:
+        """After each interval; at once if it took longer, as it pauses by itself."""
         began = time.monotonic()
         while True:
-            await asyncio.sleep(max(0.0, began + MAINTENANCE_INTERVAL_S - time.monotonic()))
+            await asyncio.sleep(max(0.0, began + interval_s - time.monotonic()))
             began = time.monotonic()
             await self._run_safely(step)
-
-    async def _run_recovery(self) -> None:
-        last_recovery = time.monotonic()
-        while True:
-            await asyncio.sleep(MAINTENANCE_INTERVAL_S)
-            await self._run_safely(self._recovery.recover_from_dead_nodes)
-            if time.monotonic() - last_recovery >= RECOVERY_INTERVAL_S:
-                last_recovery = time.monotonic()
-                await self._run_safely(self._recovery.recover)
 
     async def _take_over(self) -> None:
         """Take over every lease of an embedded database, which has no other process.
@@ -434,12 +421,49 @@ class Engine:
         known. If they cannot be settled now either, leases are recovered when they expire.
         """
         attempts = list(self._work.attempts)
-        await self._database.write(lambda tx: self._claimer.settle(tx, attempts))
+        await self._database.write(
+            lambda tx: claiming.settle(tx, self._writer, attempts, self._handlers)
+        )
         self._work.discard_first(len(attempts))
-        await self._recovery.recover_all()
+        await self._recovery.recover(expired_before=FAR_FUTURE)
 
-    async def _advance_replays(self) -> None:
-        await replays.advance_replays(self._database, self._writer, self.wake, self._tracer)
 
-    async def _advance_resends(self) -> None:
-        await self._resender.advance(self.wake)
+class LeaseRecovery:
+    """Takes over what a process had claimed and does not send any more, in our slots."""
+
+    def __init__(
+        self, database: Database, writer: int, handlers: ChannelHandlers, in_flight_max: int
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._handlers = handlers
+        self._in_flight_max = in_flight_max
+        self._living: set[int] | None = None  # None: what dead ones had was not looked for yet
+
+    async def recover(self, expired_before: int | None = None) -> None:
+        """Take over deliveries whose lease has expired."""
+        await self._recover_slots(
+            lambda slot, tx: recover_orphans(tx, self._writer, slot, expired_before, self._handlers)
+        )
+
+    async def recover_from_dead_nodes(self) -> None:
+        """Take over what another process had claimed, once it is gone."""
+        held_since = self._database.held_since
+        if self._database.engine_name == "sqlite" or held_since is None:
+            return
+        if time.monotonic() - held_since < RECOVERY_DELAY_S:
+            return
+        living = set(self._database.cluster.delivering)
+        if self._living is None or self._living - living:
+            await self._recover_slots(
+                lambda slot, tx: recover_from_dead_nodes(tx, self._writer, slot, self._handlers)
+            )
+        self._living = living
+
+    async def _recover_slots(self, recover: Callable[[int, Tx], int]) -> None:
+        """Recover what there is in each of our slots, in steps."""
+        slots = self._database.slots
+        for slot in self._database.cluster.list_slots(0, self._in_flight_max, slots):
+            found = ORPHANS_PER_STEP_MAX
+            while found == ORPHANS_PER_STEP_MAX:
+                found = await write_and_pause(self._database, partial(recover, slot))

@@ -15,28 +15,28 @@ import structlog
 from longwire.clock import Moment
 from longwire.delivery.destinations.base import (
     OUTCOME_NAMES,
+    Delivered,
     FailureCode,
     OutboundBatch,
     OutboundMessage,
     Outcome,
+    Refused,
     Unreachable,
 )
-from longwire.delivery.engine.attempt_slots import AttemptSlots
-from longwire.delivery.engine.attempt_spans import end_attempt, start_attempt
-from longwire.delivery.engine.channel_worker import ChannelWorker
-from longwire.delivery.engine.leases import (
+from longwire.delivery.engine.building import BatchBuilder
+from longwire.delivery.engine.turns import AttemptSlots, PendingWork
+from longwire.delivery.engine.worker import (
     RELEASED,
     SEND_TIMEOUT_S,
+    ChannelWorker,
     LeasedDelivery,
     Released,
     has_lease_left,
 )
-from longwire.delivery.engine.message_building import BatchBuilder
-from longwire.delivery.engine.pending_work import PendingWork
-from longwire.delivery.engine.settlement import STOPPED
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.ids import new_id
-from longwire.spans import Tracer
+from longwire.model import Channel
+from longwire.spans import Span, Tracer, parse_traceparent
 from longwire.store.database import Database
 from longwire.work.turns import current_caller
 
@@ -54,6 +54,10 @@ UNRESPONSIVE_MAX_S = 1.0
 THROTTLE_DELAY_S = 0.25
 THROTTLE_REPORT_INTERVAL_S = 60.0
 
+# A span of a large batch has no more links than this, as in the SDK.
+LINKS_MAX = 128
+
+STOPPED = Unreachable("the service was stopped while sending it", code=FailureCode.STOPPED)
 TIMED_OUT = Unreachable(f"did not answer within {SEND_TIMEOUT_S:.0f} s", code=FailureCode.TIMED_OUT)
 SEND_FAILED = Unreachable(
     "could not be sent because of an internal error", code=FailureCode.INTERNAL_ERROR
@@ -250,7 +254,8 @@ class BatchSender:
         now = time.monotonic()
         if worker.throttled_at is None or now - worker.throttled_at > THROTTLE_REPORT_INTERVAL_S:
             worker.throttled_at = now
-            self._work.add_throttled(worker.channel.number)
+            self._work.throttled.add(worker.channel.number)
+            self._work.is_added.set()
         if self._throttle_timer is None:
             self._throttle_timer = asyncio.get_running_loop().call_later(
                 THROTTLE_DELAY_S, self._resume_throttled
@@ -276,10 +281,8 @@ class BatchSender:
             leased, messages = await self._builder.build(worker, batch)
             outcome = STOPPED
             at, began = self._database.context.clock.now(), time.monotonic()
-            if messages and self._tracer is None:
-                outcome = await self._send_messages(worker, messages, at)
-            elif messages:
-                outcome = await self._send_traced(worker, leased, messages, at)
+            if messages:
+                outcome = await self._send_messages(worker, leased, messages, at)
         finally:
             worker.in_flight -= 1
             self._slots.release(worker.caller)
@@ -299,35 +302,20 @@ class BatchSender:
             self._slots.wait(worker.caller, worker)
         self._start_waiting()
 
-    async def _send_traced(
+    async def _send_messages(
         self,
         worker: ChannelWorker,
         leased: Sequence[LeasedDelivery],
         messages: Sequence[OutboundMessage],
         at: Moment,
     ) -> Outcome:
-        assert self._tracer is not None
-        span = start_attempt(self._tracer, worker.channel, leased)
-        if span is None:
-            return await self._send_messages(worker, messages, at)
-        outcome: Outcome = STOPPED
-        try:
-            outcome = await self._send_messages(worker, messages, at, span.traceparent)
-        finally:
-            end_attempt(span, outcome)
-        return outcome
-
-    async def _send_messages(
-        self,
-        worker: ChannelWorker,
-        messages: Sequence[OutboundMessage],
-        at: Moment,
-        traceparent: str = "",
-    ) -> Outcome:
         began = time.monotonic()
+        span = None
+        if self._tracer is not None:
+            span = start_span(self._tracer, worker.channel, leased)
         batch_id = new_id("bat") if worker.sender.batch_max > 1 else messages[0].id
-        batch = OutboundBatch(batch_id, messages, at, traceparent)
-        outcome: Outcome
+        batch = OutboundBatch(batch_id, messages, at, "" if span is None else span.traceparent)
+        outcome: Outcome = STOPPED
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 outcome = await worker.sender.send(batch)
@@ -336,6 +324,9 @@ class BatchSender:
         except Exception:
             log.exception("destination failed", channel=worker.channel.id)
             outcome = SEND_FAILED
+        finally:
+            if span is not None:
+                end_span(span, outcome)
         worker.adjust_window(outcome)
         try:
             self._on_attempt(
@@ -344,3 +335,34 @@ class BatchSender:
         except Exception:  # a metric that cannot be written must not repeat a delivery
             log.exception("attempt not counted", channel=worker.channel.id)
         return outcome
+
+
+# --- what a trace says about how a message left ---
+
+
+def start_span(tracer: Tracer, channel: Channel, leased: Sequence[LeasedDelivery]) -> Span | None:
+    """In the trace of the request that stored the record, however long ago and wherever it was.
+
+    If that request was not traced, neither is the attempt.
+    """
+    traced = [each.claimed.traceparent for each in leased if each.claimed.traceparent is not None]
+    parsed = [parse_traceparent(each) for each in traced[: LINKS_MAX + 1]]
+    parents = [each for each in parsed if each is not None]
+    if not parents:
+        return None
+    attributes = {
+        "longwire.channel.id": channel.id,
+        "longwire.channel.purpose": channel.purpose.value,
+        "longwire.messages": len(leased),
+        "longwire.attempt": leased[0].claimed.attempts,
+    }
+    return tracer.start_attempt(channel.type, parents, attributes)
+
+
+def end_span(span: Span, outcome: Outcome) -> None:
+    attributes: dict[str, str | int] = {"longwire.outcome": OUTCOME_NAMES[type(outcome)]}
+    if isinstance(outcome, Refused | Delivered) and outcome.status is not None:
+        attributes["http.response.status_code"] = outcome.status
+    if isinstance(outcome, Refused | Unreachable):
+        attributes["error.type"] = outcome.code.value
+    span.end(attributes, is_error=not isinstance(outcome, Delivered))

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import msgspec
 
 from longwire.delivery import channels
+from longwire.delivery.channel_handlers import BuildMessage, SettledChannels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
 from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage, Outcome, Sender
-from longwire.delivery.engine.channel_handlers import BuildMessage, SettledChannels
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail import mail_rules
 from longwire.delivery.mail.email_addresses import is_address, is_allowed_address

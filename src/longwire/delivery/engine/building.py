@@ -13,9 +13,13 @@ from functools import partial
 import structlog
 
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused
-from longwire.delivery.engine.channel_worker import ChannelWorker
-from longwire.delivery.engine.leases import LEASE_LEFT_MIN_S, LeasedDelivery, has_lease_left
-from longwire.delivery.engine.pending_work import PendingWork
+from longwire.delivery.engine.turns import PendingWork
+from longwire.delivery.engine.worker import (
+    LEASE_LEFT_MIN_S,
+    ChannelWorker,
+    LeasedDelivery,
+    has_lease_left,
+)
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.delivery.matching.compute_pool import BudgetUsedUp, ComputePool
 from longwire.store.database import Database

@@ -19,7 +19,6 @@ from longwire.dates import format_date
 from longwire.process import startup
 from longwire.store.archive import archive_files, archive_reads, archive_walk
 from longwire.store.database import Tx
-from longwire.store.records import arrived_records, record_scans
 from tests.reports import KINDS, devices, list_records, post_records, report
 from tests.world import World, ok, refused, walk
 
@@ -37,7 +36,7 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mover, "PAUSE_S", 0.0)
     monkeypatch.setattr(mover, "REPEATED_WITHIN", -MINUTE)
     monkeypatch.setattr(reader, "KEYS_PER_JOB", 5)
-    monkeypatch.setattr(record_scans, "ARCHIVED_AT_ONCE_MAX", 5)
+    monkeypatch.setattr(archive_reads, "POINTS_MAX", 5)
 
 
 @pytest.fixture
@@ -67,6 +66,7 @@ class Fleet:
         self.world = world
         self.ada = world.person()
         self.group = self.ada.group()
+        self.ada.group(parent=self.group)
         self.devices = devices(self.ada, self.group, 3)
         for kind in ("data", "event"):
             bodies = [
@@ -99,7 +99,11 @@ class Fleet:
             seen[f"series {device}"] = [each["points"] for each in series]
             seen[f"export {device}"] = self.export(deviceId=device)
         seen["group"] = walk(partial(self.ada.get, "/group/records"), groupId=self.group, limit=7)
+        listed = partial(self.ada.get, "/group/records", groupId=self.group, ascending="true")
+        assert walk(listed, limit=7) == seen["group"][::-1]
         seen["export"] = self.export(groupId=self.group)
+        seen["export of all groups"] = self.export(groupId=self.group, subgroups="true")
+        assert seen["export of all groups"] == seen["export"]
         return seen
 
     def export(self, **which: str) -> list[Any]:
@@ -129,9 +133,12 @@ def test_archived_records_are_seen_as_they_were_before(fleet: Fleet, place: Path
     world = fleet.world
     before = fleet.look()
     assert len(before["export"]) == 48
+    traced = partial(fleet.ada.get, "/record/trace", recordId=before["export"][0]["id"])
+    ok(traced())
     totals = archive(world)
     assert totals.records == 48
     assert count_rows(world)["data"] == 24
+    refused(traced(), 404)
     assert fleet.look() == before
     assert len(list(place.rglob("*.parquet"))) == totals.files
     assert archive(world).records == 0, "there is nothing left to do"
@@ -225,9 +232,6 @@ def test_large_records_and_a_continued_export_come_to_their_end(
     for flag in ("true", "false"):
         found = list_records(ada, "data", device, limit=1, ascending=flag)
         assert sorted(map(str, found)) == sorted(map(str, listed))
-    monkeypatch.setattr(archive_reads, "ROUNDS_MAX", 3)  # one for each of two kinds, and the last
-    last = world.read(lambda tx: arrived_records.list_latest(tx, [int(fleet.group)], 100, 10**6))
-    assert len(last) == 96
 
 
 def test_what_arrived_lately_stays_where_a_repetition_is_recognised(

@@ -80,7 +80,7 @@ class ArchiveReader:
     def waiting(self) -> int:
         return self._workers.waiting
 
-    async def fetch(self, query: ArchiveQuery) -> Any:
+    async def fetch(self, query: ArchiveQuery) -> ArchivedRange:
         try:
             async with asyncio.timeout(FETCH_TIMEOUT_S):
                 if isinstance(query, RangeQuery):
@@ -91,14 +91,14 @@ class ArchiveReader:
             log.error("archive unavailable", error=str(error))
             raise Unavailable("Archived records cannot be read now; try again later.") from error
 
-    async def _fetch_points(self, query: PointQuery) -> list[ArchivedRecord]:
+    async def _fetch_points(self, query: PointQuery) -> ArchivedRange:
         """A few at a time: each may need files of its own, and others take their turns."""
         found: list[ArchivedRecord] = []
         keys = sorted(query.keys)
         for start in range(0, len(keys), KEYS_PER_JOB):
             some = replace(query, keys=tuple(keys[start : start + KEYS_PER_JOB]))
             found += await self._submit(partial(find_points, self._files, some))
-        return found
+        return ArchivedRange(found, is_complete=True)
 
     def _submit(self, work: Callable[[], T]) -> asyncio.Future[T]:
         return self._workers.submit_for_caller(work)  # type: ignore[arg-type]
@@ -234,11 +234,11 @@ def _iterate_stay(
 
 def find_points(files: ArchiveFiles, query: PointQuery) -> list[ArchivedRecord]:
     """Each row group is read once, whatever the order of the keys."""
-    wanted: dict[tuple[str, int], set[RecordKey]] = {}
+    wanted: dict[tuple[str, int], set[tuple[int, int, Moment, int]]] = {}
     ids = {file.name: file.id for file in query.files}
     for key in query.keys:
         for name, number in _locate(files, query.files, key):
-            wanted.setdefault((name, number), set()).add(key)
+            wanted.setdefault((name, number), set()).add(key[1:])
     found: list[ArchivedRecord] = []
     for (name, number), keys in sorted(wanted.items()):
         for row in files.read_row_group(name, number):
@@ -250,9 +250,9 @@ def find_points(files: ArchiveFiles, query: PointQuery) -> list[ArchivedRecord]:
 def _locate(
     files: ArchiveFiles, among: Iterable[ArchiveFile], key: RecordKey
 ) -> Iterator[tuple[str, int]]:
-    device, stay, ts, _ = key
+    kind, device, stay, ts, _ = key
     for file in among:
-        if file.begin <= ts < file.end and file.first_device <= device <= file.last_device:
+        if file.may_have(kind, device, ts):
             index = files.open(file.name).index
             for number in find_row_groups(index, device, stay, ts, ts + 1):
                 yield file.name, number

@@ -5,7 +5,7 @@ steps; a filter is evaluated between them, with no transaction open, and within 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from longwire.clock import Clock, Moment
 from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
@@ -17,10 +17,12 @@ from longwire.fleet import records
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.records import KIND_NAMES, RecordKind
-from longwire.store.database import Tx
+from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
+from longwire.store.database import Database, Tx
 from longwire.store.identity import groups as store_groups
 from longwire.store.records import arrivals as store
 from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL
+from longwire.store.records.arrivals import Arrival
 from longwire.store.records.arrived_records import ArrivedRecord
 
 GROUPS_MAX = 1_000
@@ -73,6 +75,17 @@ class SelectedStep:
     seqs: list[int]  # of the entries, in order
     records: list[ArrivedRecord]  # to which the filter has not been applied
     covered_to: int | None  # None when there are no more
+
+    def cut(self, seq: int) -> "SelectedStep":
+        """The same up to an entry."""
+        seqs = self.seqs[: self.seqs.index(seq) + 1]
+        kept = set(seqs)
+        return SelectedStep(seqs, [each for each in self.records if each.row.seq in kept], seq)
+
+    def with_more(self, records: Iterable[ArrivedRecord]) -> "SelectedStep":
+        places = {seq: place for place, seq in enumerate(self.seqs)}
+        merged = sorted([*self.records, *records], key=lambda each: places[each.row.seq])
+        return replace(self, records=merged)
 
 
 @dataclass(slots=True)
@@ -178,8 +191,14 @@ def _list_oldest(retention_days: Mapping[str, int], now: Moment) -> dict[int, Mo
     return {kind.value: moment for kind, moment in oldest.items() if moment is not None}
 
 
-def read_step(tx: Tx, scope: ArrivalScope, scan: LedgerScan) -> SelectedStep:
+async def read_step(database: Database, scope: ArrivalScope, scan: LedgerScan) -> SelectedStep:
     """The next entries behind the scan, and the records among them that are selected."""
+    return await read_with_archive(database, lambda tx: _read_step(tx, scope, scan))
+
+
+def _read_step(
+    tx: Tx, scope: ArrivalScope, scan: LedgerScan
+) -> SelectedStep | NeedsArchive[SelectedStep]:
     selection, position = scope.selection, scan.position
     after, before = selection.after, selection.before
     if position is not None:
@@ -190,15 +209,28 @@ def read_step(tx: Tx, scope: ArrivalScope, scan: LedgerScan) -> SelectedStep:
     wanted = [each for each in step.arrivals if scope.takes(each.kind, each.device_number, each.ts)]
     room = len(wanted) if selection.expression is not None else scan.limit - len(scan.found)
     found: list[ArrivedRecord] = []
+    missing: list[Arrival] = []
     characters = 0
+    read = SelectedStep(seqs, found, step.covered_to)
     for arrival, record in store.iterate_records(tx, wanted):
-        if record is not None:
+        if record is None:
+            missing.append(arrival)
+        else:
             found.append(record.build())
             characters += len(record.body)
         is_full = len(found) >= room or characters > CHARACTERS_MAX
         if is_full and arrival is not wanted[-1]:
-            return SelectedStep(seqs[: seqs.index(arrival.seq) + 1], found, arrival.seq)
-    return SelectedStep(seqs, found, step.covered_to)
+            read = read.cut(arrival.seq)
+            break
+    archived = store.find_archived(tx, missing)
+    if archived is None:
+        return read
+    if archived.plan.cut_at is not None:
+        read = read.cut(archived.plan.cut_at)
+    return NeedsArchive(
+        archived.plan.query,
+        lambda files: read.with_more([each.build() for each in archived.build(files)]),
+    )
 
 
 def filter_step(

@@ -6,6 +6,7 @@ and each step checks again that the actor may read it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from longwire.clock import SECOND, Moment
@@ -15,6 +16,7 @@ from longwire.identity import access
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store import schema
+from longwire.store.archive.archive_reads import ArchivedRange, NeedsArchive, convert_result
 from longwire.store.database import Tx
 from longwire.store.fleet import device_stays
 from longwire.store.fleet.reporting_devices import ReportingDevice
@@ -22,7 +24,8 @@ from longwire.store.records import arrival_horizon
 from longwire.store.records import arrivals as store_arrivals
 from longwire.store.records import record_scans as store
 from longwire.store.records.arrival_numbers import first_seq
-from longwire.store.records.record_scans import StayCursor
+from longwire.store.records.arrivals import Arrival
+from longwire.store.records.record_scans import ArrivalScan, StayCursor, StayScan
 from longwire.store.records.records import ALL_TIME
 
 STEP_RECORDS_MAX = 1_000
@@ -75,7 +78,7 @@ class ExportedRecords:
 
 def read_step(
     tx: Tx, actor: Actor, selection: RecordSelection, position: ExportPosition | None
-) -> ExportedRecords:
+) -> ExportedRecords | NeedsArchive[ExportedRecords]:
     """The next records; at the first step, those after the one that the caller names."""
     if selection.group_id is not None:
         access.authorize(tx, actor, "record.read", selection.group_id)
@@ -87,7 +90,7 @@ def read_step(
 
 def _read_groups(
     tx: Tx, selection: RecordSelection, group_id: str, position: ExportPosition | None
-) -> ExportedRecords:
+) -> ExportedRecords | NeedsArchive[ExportedRecords]:
     groups = arrivals.list_group_numbers(tx, [group_id], subgroups=selection.subgroups)
     until = ALL_TIME[1] if selection.end is None else first_seq(selection.end)
     if tx.is_postgres:
@@ -106,6 +109,10 @@ def _read_groups(
         selection.first_ts,
         position.most,
     )
+    return convert_result(scan, partial(_follow_arrivals, position))
+
+
+def _follow_arrivals(position: ExportPosition, scan: ArrivalScan) -> ExportedRecords:
     if scan.last_seq is None:
         return ExportedRecords(scan.rows, None)
     following = position.following(has_large=scan.has_large, seq=scan.last_seq)
@@ -114,22 +121,36 @@ def _read_groups(
 
 def _read_merged(
     tx: Tx, selection: RecordSelection, groups: Sequence[int], position: ExportPosition, until: int
-) -> ExportedRecords:
+) -> ExportedRecords | NeedsArchive[ExportedRecords]:
     """The arrivals of several groups, as if they were one."""
     step = store_arrivals.list_step(tx, groups, position.seq, until, position.most, ascending=True)
     kind = KIND_NAMES.index(selection.kind)
     wanted = [each for each in step.arrivals if each.kind == kind and each.ts >= selection.first_ts]
     rows: list[tuple[int, str]] = []
+    missing: list[Arrival] = []
     characters = 0
+    last, has_large = step.covered_to, False
     for arrival, record in store_arrivals.iterate_records(tx, wanted):
-        if record is not None:
+        if record is None:
+            missing.append(arrival)
+        else:
             rows.append((arrival.seq, record.body))
             characters += len(record.body)
         if characters > STEP_CHARACTERS_MAX:
-            return ExportedRecords(rows, position.following(has_large=True, seq=arrival.seq))
-    if step.covered_to is None:
-        return ExportedRecords(rows, None)
-    return ExportedRecords(rows, position.following(has_large=False, seq=step.covered_to))
+            last, has_large = arrival.seq, True
+            break
+    archived = store_arrivals.find_archived(tx, missing)
+    if archived is None:
+        return _follow_arrivals(position, ArrivalScan(rows, has_large, last))
+    if archived.plan.cut_at is not None:
+        last, has_large = archived.plan.cut_at, True
+        rows = [row for row in rows if row[0] <= last]
+
+    def finish(files: ArchivedRange) -> ExportedRecords:
+        found = ((each.arrival.seq, each.body) for each in archived.build(files))
+        return _follow_arrivals(position, ArrivalScan(sorted([*rows, *found]), has_large, last))
+
+    return NeedsArchive(archived.plan.query, finish)
 
 
 def _read_device(
@@ -138,15 +159,16 @@ def _read_device(
     selection: RecordSelection,
     device_id: str,
     position: ExportPosition | None,
-) -> ExportedRecords:
+) -> ExportedRecords | NeedsArchive[ExportedRecords]:
     device = records.get_reporting_device(tx, device_id)
     stays = _list_stays(tx, actor, device, selection)
     begin = max(
         ALL_TIME[0] if selection.begin is None else selection.begin,
         selection.first_ts,
     )
-    if position is None:
-        position = _find_start(tx, selection, device, stays) or ExportPosition(stay=min(stays))
+    if position is None and selection.after_seq is not None:
+        return _find_start(tx, selection, selection.after_seq, device, stays)
+    position = position or ExportPosition(stay=min(stays))
     if position.stay not in stays:  # its records were deleted meanwhile
         return ExportedRecords([], _begin_next_stay(stays, position))
     scan = store.scan_stay(
@@ -158,6 +180,12 @@ def _read_device(
         ALL_TIME[1] if selection.end is None else selection.end,
         position.most,
     )
+    return convert_result(scan, partial(_follow_stay, stays, position))
+
+
+def _follow_stay(
+    stays: Mapping[int, str], position: ExportPosition, scan: StayScan
+) -> ExportedRecords:
     rows = [(seq, body) for _, _, seq, body in scan.items if body]
     if scan.cursor is not None:
         following = position.following(has_large=scan.has_large, cursor=scan.cursor)
@@ -191,13 +219,19 @@ def _list_stays(
 
 
 def _find_start(
-    tx: Tx, selection: RecordSelection, device: ReportingDevice, stays: Mapping[int, str]
-) -> ExportPosition | None:
-    """The place of the record that the caller has, if they name one."""
-    if selection.after_seq is None:
-        return None
+    tx: Tx,
+    selection: RecordSelection,
+    after_seq: int,
+    device: ReportingDevice,
+    stays: Mapping[int, str],
+) -> ExportedRecords | NeedsArchive[ExportedRecords]:
+    """A step without records, to the place of the one that the caller has."""
     groups = {schema.group_number(group_id) for group_id in stays.values()}
-    found = store.find_stay_cursor(tx, selection.kind, device.number, groups, selection.after_seq)
-    if found is None or found[0] not in stays:
-        raise invalid_field("after", "is no record of this list; start without it")
-    return ExportPosition(stay=found[0], cursor=found[1])
+    found = store.find_stay_cursor(tx, selection.kind, device.number, groups, after_seq)
+
+    def begin(found: tuple[int, StayCursor] | None) -> ExportedRecords:
+        if found is None or found[0] not in stays:
+            raise invalid_field("after", "is no record of this list; start without it")
+        return ExportedRecords([], ExportPosition(stay=found[0], cursor=found[1]))
+
+    return convert_result(found, begin)

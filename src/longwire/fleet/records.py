@@ -11,6 +11,7 @@ from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.records import KIND_NAMES, RecordKind
 from longwire.store.archive import archive_pages, archive_reads
+from longwire.store.archive.archive_reads import NeedsArchive
 from longwire.store.database import Tx
 from longwire.store.fleet import device_stays, reporting_devices
 from longwire.store.fleet.reporting_devices import ReportingDevice
@@ -32,29 +33,26 @@ def list_records(
     request: PageRequest,
     *,
     ascending: bool,
-) -> RecordPage:
+) -> RecordPage | NeedsArchive[RecordPage]:
     """A page of a device's records, as far as the actor may read them."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.read", device)
     page = record_pages.list_page(
         tx, kind, device.number, stays, begin, end, request, ascending=ascending
     )
-    if tx.archived is None:
-        return page
-    period = archive_pages.find_period(tx, page, begin, end, request, ascending=ascending)
-    if period is None:
-        return page
-    return archive_pages.read_page(
-        tx, kind, device.number, stays, period, request, ascending=ascending
+    return archive_pages.add_archived(
+        tx, page, kind, stays, begin, end, request, ascending=ascending
     )
 
 
-def count_archived_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment) -> int:
+def count_archived_at(
+    tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment
+) -> int | NeedsArchive[int]:
     """How many archived records of one kind a device has at one instant."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.delete", device)
-    found = archive_reads.find_range(tx, kind, device.number, stays, ts, ts + 1, 1)
-    return 0 if found is None else len(found.records)
+    query = archive_reads.plan_range(tx, kind, device.number, stays, ts, ts + 1, 1)
+    return 0 if query is None else NeedsArchive(query, lambda found: len(found.records))
 
 
 def delete_records_at(

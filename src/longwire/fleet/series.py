@@ -7,6 +7,7 @@ is shown from its begin to its end, though not from every record.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,10 +18,11 @@ from longwire.fleet import records
 from longwire.measurements.values import find_members
 from longwire.model import Actor
 from longwire.records import DECODED_NAMES, RecordKind, list_json_fields, list_number_fields
+from longwire.store.archive.archive_reads import NeedsArchive, convert_result
 from longwire.store.database import Tx
 from longwire.store.fleet import reporting_devices
 from longwire.store.fleet.reporting_devices import ReportingDevice
-from longwire.store.records.record_scans import ScannedRecord, StayCursor, scan_stay
+from longwire.store.records.record_scans import ScannedRecord, StayCursor, StayScan, scan_stay
 
 DEVICES_MAX = 20
 POINTS_MAX = 2_000  # of all devices
@@ -225,13 +227,13 @@ class DeviceScan:
         self._slot_max = max(1, RECORDS_MAX // (points * slots_per_point))
         self._read_value = compile_path(selection.kind, selection.path)
 
-    def step(self, tx: Tx, actor: Actor) -> None:
+    def step(self, tx: Tx, actor: Actor) -> NeedsArchive[None] | None:
         """Read some more records, as far as the actor may read them now."""
         stays = records.permitted_stays(tx, actor, "record.read", self.device)
         remaining = stays if self._stays is None else [s for s in self._stays if s in stays]
         if not remaining:
             self.is_done = True
-            return
+            return None
         scan = scan_stay(
             tx,
             self.selection.kind,
@@ -241,7 +243,10 @@ class DeviceScan:
             self.selection.end,
             self._most,
         )
-        # Nothing below fails, so that a step can be repeated when the connection is lost.
+        return convert_result(scan, partial(self._take, remaining))
+
+    def _take(self, remaining: list[int], scan: StayScan) -> None:
+        # Nothing here fails, so that a step can be repeated when the connection is lost.
         skipped_to = self._add_all(scan.items)
         if skipped_to is not None:
             self._cursor = StayCursor(skipped_to)

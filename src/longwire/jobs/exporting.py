@@ -14,6 +14,7 @@ from longwire.identity import access
 from longwire.jobs.results import JobFailed, StepResult
 from longwire.jobs.tasks import ExportTask, decode_task, permission_of
 from longwire.model import Actor, Job, JobCounts
+from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
 from longwire.store.database import Database, Tx, may_lag
 from longwire.store.identity import credentials
 from longwire.store.jobs import job_results
@@ -35,7 +36,7 @@ class ExportedRows:
 
 
 # From a transaction, the starter as they are now, what to export, and a cursor as JSON.
-ReadRows = Callable[[Tx, Actor, ExportTask, str], ExportedRows]
+ReadRows = Callable[[Tx, Actor, ExportTask, str], ExportedRows | NeedsArchive[ExportedRows]]
 
 
 async def export_step(database: Database, job: Job, read: ReadRows) -> ExportedRows:
@@ -49,7 +50,7 @@ async def export_step(database: Database, job: Job, read: ReadRows) -> ExportedR
     while cursor is not None and size < STEP_BYTES and time.monotonic() < deadline:
         token = may_lag.set(True)
         try:
-            rows = await database.read(partial(_read, job, task, cursor, read))
+            rows = await read_with_archive(database, partial(_read, job, task, cursor, read))
         finally:
             may_lag.reset(token)
         contents.append(rows.content)
@@ -59,7 +60,9 @@ async def export_step(database: Database, job: Job, read: ReadRows) -> ExportedR
     return ExportedRows(b"".join(contents), count, cursor)
 
 
-def _read(job: Job, task: ExportTask, cursor: str, read: ReadRows, tx: Tx) -> ExportedRows:
+def _read(
+    job: Job, task: ExportTask, cursor: str, read: ReadRows, tx: Tx
+) -> ExportedRows | NeedsArchive[ExportedRows]:
     actor = credentials.get_actor(tx, job.actor_kind, job.actor_id)
     if actor is None:
         raise JobFailed("actor_gone")

@@ -256,7 +256,7 @@ class LiveHub:
         seen = set(sent)
         scan = LedgerScan(cursor.base, BOX_RECORDS_MAX)
         while not scan.is_done:
-            step = await self.database.read(lambda tx: arrivals.read_step(tx, scope, scan))
+            step = await arrivals.read_step(self.database, scope, scan)
             matched = await self.filter(scope, step.records)
             scan.add(step, matched, len(step.records))
             if self.is_ordered:

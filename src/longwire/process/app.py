@@ -152,7 +152,7 @@ class App:
         self.database = database
         self._settings = settings  # of the start; see `reload`
         self._archive = ArchiveReader(settings.archive) if settings.archive else None
-        database.archive = self._archive
+        database.context.archive = self._archive
         self.stop: Callable[[], None] = lambda: None  # set by `serve`
         self.on_startup: Callable[[], None] = lambda: None  # the same, when the event loop runs
         self._is_leaving = False

@@ -65,7 +65,6 @@ class Tx:
         "_loaded",
         "_loaded_config",
         "_on_commit",
-        "archived",
         "auth_generation",
         "caches",
         "changed_config_groups",
@@ -74,6 +73,7 @@ class Tx:
         "commits",
         "config_generation",
         "connection",
+        "context",
         "find_traceparent",
         "is_in_pipeline",
         "is_postgres",
@@ -100,6 +100,7 @@ class Tx:
         slots: int = 1,
     ) -> None:
         self.connection = connection
+        self.context = context
         self.clock = context.clock
         self.now: Moment = context.clock.now()
         self.keyring = context.keyring
@@ -122,8 +123,6 @@ class Tx:
         self.is_postgres = connection.dialect.name == "postgresql"
         self.statements: StatementQueue | None = None  # of a write on PostgreSQL
         self.is_in_pipeline = False
-        # What was read of the archive for this work, by query; None if there is no archive.
-        self.archived: Mapping[Any, Any] | None = None
         # Whether other works are in the same transaction, before this one.
         self.shares_commit = False
         self.is_standby = False
@@ -327,13 +326,15 @@ class UnsafeServer(OperatorError):
     """The server is configured not to flush commits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DatabaseContext:
     """What an engine gives to every transaction."""
 
     clock: Clock
     keyring: Keyring
     caches: Caches = field(default_factory=Caches)
+    # For records that were moved out of the tables; set by whoever assembles the process.
+    archive: Any = None
 
 
 class NodeRole(StrEnum):
@@ -467,8 +468,6 @@ class Database(Protocol):
     # Why a write failed that could have been any: a full disk, a lost server. Set by the engine,
     # cleared by whoever has seen a write succeed.
     write_failure: str | None
-    # For records that were moved out of the tables; set by whoever assembles the process.
-    archive: Any
 
     @property
     def waiting(self) -> Mapping[str, int]:

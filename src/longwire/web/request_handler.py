@@ -24,6 +24,7 @@ from longwire.ingest.requests import IngestRequest, IngestResult, OnResult, Stal
 from longwire.ingest.service import Ingest
 from longwire.model import Actor, Origin
 from longwire.spans import Tracer, current_span
+from longwire.store.archive.archive_reads import convert_result, read_with_archive
 from longwire.store.database import Database, Tx, may_lag
 from longwire.web import errors, ignored
 from longwire.web.asgi import Receive, Scope, Send
@@ -485,7 +486,7 @@ class RequestHandler(Generic[V]):
         keyring, items_default = self._database.context.keyring, self._limits.page_items_default
         page_tokens = PageTokens(keyring, actor, route.operation_id, items_default)
 
-        def work(tx: Tx) -> bytes:
+        def work(tx: Tx) -> Any:
             tx.origin = caller.build_origin(request)
             if request.span is not None:
                 attach_transaction(tx, request.span)
@@ -499,10 +500,11 @@ class RequestHandler(Generic[V]):
                 self._response_cache,
                 session=caller.session,
             )
-            return msgspec.json.encode(route.handler(context, *inputs))
+            return convert_result(route.handler(context, *inputs), msgspec.json.encode)
 
-        run = self._database.write if route.writes else self._database.read
-        return Response(200, await run(work))
+        if route.writes:
+            return Response(200, await self._database.write(work))
+        return Response(200, await read_with_archive(self._database, work))
 
     async def _send(self, send: Send, request: Request, response: Response) -> None:
         headers = self._headers.build(request, response)

@@ -45,6 +45,7 @@ from longwire.jobs.tasks import (
     MessageTask,
 )
 from longwire.model import Actor, ItemOutcome, JobState
+from longwire.store.archive.archive_reads import read_with_archive
 from longwire.store.database import Database
 from longwire.web.routing import Route, StreamResponse, StreamRoute
 
@@ -96,7 +97,7 @@ async def _count_rows(
     while True:
         read = partial(read_rows, retention_days, actor=actor, task=task, cursor=cursor)
         try:
-            rows = await database.read(read)
+            rows = await read_with_archive(database, read)
         except (NotFound, BadInput) as error:
             raise _in_parameters(error) from None
         total += rows.count

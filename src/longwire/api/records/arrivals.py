@@ -196,7 +196,7 @@ async def find_arrivals(
         is_filtered=selection.expression is not None,
     )
     while not scan.is_done:
-        step = await database.read(lambda tx: arrivals.read_step(tx, scope, scan))
+        step = await arrivals.read_step(database, scope, scan)
         matched, evaluated = step.records, len(step.records)
         if selection.expression is not None and step.records:
             matched, evaluated = await CODEC_THREADS.run(

@@ -46,6 +46,11 @@ from longwire.jobs.exporting import ExportedRows
 from longwire.jobs.tasks import ExportTask
 from longwire.model import Actor, AuditFilter, PageRequest
 from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record
+from longwire.store.archive.archive_reads import (
+    NeedsArchive,
+    convert_result,
+    read_with_archive,
+)
 from longwire.store.database import Tx
 from longwire.store.records.arrival_numbers import first_seq
 from longwire.store.records.records import ALL_TIME
@@ -159,7 +164,7 @@ class Step:
 
 
 # From a transaction, the caller as they are now, and a position, None at the begin.
-ReadStep = Callable[[Tx, Actor, Any], Step]
+ReadStep = Callable[[Tx, Actor, Any], Step | NeedsArchive[Step]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +220,8 @@ def _columns(struct: type[msgspec.Struct], first: str) -> list[str]:
 
 async def _start(context: StreamContext, export: Export) -> StreamResponse:
     """Read the first step, whose errors are those of the request, and stream the others."""
-    first = await context.database.read(partial(_run, export.read, context.actor, None))
+    work = partial(_run, export.read, context.actor, None)
+    first = await read_with_archive(context.database, work)
     return StreamResponse(
         _stream(context, export.header, first, export.read), export.media_type, export.headers
     )
@@ -249,10 +255,10 @@ async def _stream(
 
 async def _read_next(context: StreamContext, read: ReadStep, position: Any) -> Step:
     actor = await context.reauthenticate()
-    return await context.database.read(partial(_run, read, actor, position))
+    return await read_with_archive(context.database, partial(_run, read, actor, position))
 
 
-def _run(read: ReadStep, actor: Actor, position: Any, tx: Tx) -> Step:
+def _run(read: ReadStep, actor: Actor, position: Any, tx: Tx) -> Step | NeedsArchive[Step]:
     return read(tx, actor, position)
 
 
@@ -279,10 +285,13 @@ async def export_records(context: StreamContext, query: RecordExportQuery) -> St
 
 
 def _build_record_export(query: RecordExportQuery, selection: RecordSelection) -> Export:
-    def read(tx: Tx, actor: Actor, position: Any) -> Step:
-        found = record_exports.read_step(tx, actor, selection, position)
+    def build_step(found: ExportedRecords) -> Step:
         content = _encode_records(query.format, query.kind, found.rows)
         return Step(content, len(found.rows), found.position)
+
+    def read(tx: Tx, actor: Actor, position: Any) -> Step | NeedsArchive[Step]:
+        found = record_exports.read_step(tx, actor, selection, position)
+        return convert_result(found, build_step)
 
     return Export(query.kind, query.format, _RECORD_COLUMNS[query.kind], read, ExportPosition)
 
@@ -292,7 +301,8 @@ async def _start_parquet(
 ) -> StreamResponse:
     if not extras.is_installed("parquet"):
         raise invalid_field("format", f"{extras.explain_missing('parquet')}; use ndjson")
-    first = await context.database.read(partial(_read_records, context.actor, selection, None))
+    work = partial(_read_records, context.actor, selection, None)
+    first = await read_with_archive(context.database, work)
     return StreamResponse(
         _stream_parquet(context, kind, selection, first),
         "application/vnd.apache.parquet",
@@ -310,16 +320,15 @@ async def _stream_parquet(
         if found.position is None:
             break
         actor = await context.reauthenticate()
-        found = await context.database.read(
-            partial(_read_records, actor, selection, found.position)
-        )
+        work = partial(_read_records, actor, selection, found.position)
+        found = await read_with_archive(context.database, work)
     for chunk in _split(await asyncio.to_thread(file.finish)):
         yield chunk
 
 
 def _read_records(
     actor: Actor, selection: RecordSelection, position: ExportPosition | None, tx: Tx
-) -> ExportedRecords:
+) -> ExportedRecords | NeedsArchive[ExportedRecords]:
     return record_exports.read_step(tx, actor, selection, position)
 
 
@@ -506,14 +515,17 @@ def build_export(query: ExportQuery, retention_days: Mapping[str, int], now: Mom
 
 def read_rows(
     retention_days: Mapping[str, int], tx: Tx, actor: Actor, task: ExportTask, cursor: str
-) -> ExportedRows:
+) -> ExportedRows | NeedsArchive[ExportedRows]:
     """Some rows of an export that is a job, with the header before the first ones."""
     export = build_export(decode_export_query(task), retention_days, tx.now)
     position = msgspec.json.decode(cursor, type=export.position_type | None)
-    step = export.read(tx, actor, position)
-    content = step.content if position is not None else export.header + step.content
-    following = None if step.position is None else msgspec.json.encode(step.position).decode()
-    return ExportedRows(content, step.count, following)
+
+    def build_rows(step: Step) -> ExportedRows:
+        content = step.content if position is not None else export.header + step.content
+        following = None if step.position is None else msgspec.json.encode(step.position).decode()
+        return ExportedRows(content, step.count, following)
+
+    return convert_result(export.read(tx, actor, position), build_rows)
 
 
 CONTENT: Mapping[str, Any] = {

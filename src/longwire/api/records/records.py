@@ -37,7 +37,13 @@ from longwire.fleet import records
 from longwire.ingest.requests import IngestItem, IngestRequest, IngestResult
 from longwire.model import Actor
 from longwire.records import ArrivalSource, digest_record
+from longwire.store.archive.archive_reads import (
+    NeedsArchive,
+    convert_result,
+    read_with_archive,
+)
 from longwire.store.database import Database
+from longwire.store.records.record_pages import RecordPage
 from longwire.web.fields import Body, InputLimits, Reply, limited_by, parse_date_field
 from longwire.web.routing import Route
 from longwire.web.validation import decode_body
@@ -71,7 +77,9 @@ KINDS = (
 _INPUTS = {kind.name: kind.input for kind in KINDS}
 
 
-def list_records(kind: Kind, context: Context, query: RecordsQuery) -> msgspec.Raw:
+def list_records(
+    kind: Kind, context: Context, query: RecordsQuery
+) -> msgspec.Raw | NeedsArchive[msgspec.Raw]:
     begin, end = parse_period(query.begin_date, query.end_date)
     retention_days = context.services.retention_days.get(kind.name, 0)
     oldest = records.oldest_kept(retention_days, context.tx.now)
@@ -87,18 +95,21 @@ def list_records(kind: Kind, context: Context, query: RecordsQuery) -> msgspec.R
         context.page_tokens.page_request(query),
         ascending=query.ascending is not False,
     )
-    token = context.page_tokens.next_token(query, page)
-    more = f',"nextToken":"{token}"' if token else ""
-    response = f'{{"items":[{page.text}]{more}}}'.encode()
-    until = records.kept_until(retention_days, page.oldest)
-    context.response_cache.put(
-        context.tx,
-        context.cache_key,
-        response,
-        device_number=page.device_number,
-        valid_until=until,
-    )
-    return msgspec.Raw(response)
+
+    def build_response(page: RecordPage) -> msgspec.Raw:
+        token = context.page_tokens.next_token(query, page)
+        more = f',"nextToken":"{token}"' if token else ""
+        response = f'{{"items":[{page.text}]{more}}}'.encode()
+        context.response_cache.put(
+            context.tx,
+            context.cache_key,
+            response,
+            device_number=page.device_number,
+            valid_until=records.kept_until(retention_days, page.oldest),
+        )
+        return msgspec.Raw(response)
+
+    return convert_result(page, build_response)
 
 
 def store_record(actor: Actor, body: RecordInput) -> IngestRequest:
@@ -180,10 +191,10 @@ def encode_batch_result(stored: IngestResult) -> bytes:
 async def count_archived(kind: Kind, database: Database, actor: Actor, query: RecordQuery) -> int:
     """How many of the records are in the archive, which is not read in a transaction."""
     ts = parse_date_field("timestamp", query.timestamp)
-    if database.archive is None:
+    if database.context.archive is None:
         return 0
-    return await database.read(
-        lambda tx: records.count_archived_at(tx, actor, kind.name, query.device_id, ts)
+    return await read_with_archive(
+        database, lambda tx: records.count_archived_at(tx, actor, kind.name, query.device_id, ts)
     )
 
 

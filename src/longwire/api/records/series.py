@@ -16,6 +16,7 @@ from longwire.fleet import records, series
 from longwire.fleet.series import DeviceScan, SeriesSelection
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
+from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
 from longwire.store.database import Database, Tx
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.web.fields import DateQuery, DateText, Query, Reply
@@ -126,7 +127,7 @@ async def read_series(
     for index, device in enumerate(devices):
         scan = DeviceScan(device, selection, oldest, work_left // (len(devices) - index))
         while not scan.is_done:
-            await database.read(partial(_step, actor, scan))
+            await read_with_archive(database, partial(_step, actor, scan))
         work_left -= scan.work
         scans.append(scan)
     return SeriesResult(selection, scans)
@@ -136,8 +137,8 @@ def _find_devices(actor: Actor, selection: SeriesSelection, tx: Tx) -> list[Repo
     return series.find_devices(tx, actor, selection.device_ids)
 
 
-def _step(actor: Actor, scan: DeviceScan, tx: Tx) -> None:
-    scan.step(tx, actor)
+def _step(actor: Actor, scan: DeviceScan, tx: Tx) -> NeedsArchive[None] | None:
+    return scan.step(tx, actor)
 
 
 def get_series(context: Context, query: SeriesQuery, result: SeriesResult) -> Series:

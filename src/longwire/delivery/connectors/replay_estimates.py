@@ -173,7 +173,6 @@ def _read_step(
     The arrivals are bounded, whether or not their timestamps are in the period. Archived records
     are not replayed, so they are not counted.
     """
-    tx.archived = None
     step = arrivals.list_step(
         tx, [segment.group], after_seq, segment.until_seq, ARRIVALS_PER_STEP_MAX, ascending=True
     )

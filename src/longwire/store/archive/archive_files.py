@@ -177,6 +177,13 @@ class ArchiveFile:
     records: int
     digest: str  # of the file, SHA-256 in hex
 
+    def may_have(self, kind: str, device_number: int, ts: Moment) -> bool:
+        return (
+            self.kind == kind
+            and self.begin <= ts < self.end
+            and self.first_device <= device_number <= self.last_device
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class MonthTotals:

@@ -1,17 +1,56 @@
 """Pages of a device's records that reach into the archive."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from longwire.clock import Moment
 from longwire.model import PageRequest
 from longwire.store.archive import archive_reads
 from longwire.store.archive.archive_files import archivable_before
+from longwire.store.archive.archive_reads import ArchivedRange, NeedsArchive
 from longwire.store.database import Tx
 from longwire.store.records.record_pages import PAGE_CHARACTERS_MAX, RecordPage, list_page_rows
 from longwire.store.records.records import ALL_TIME
 
 
-def find_period(
+def add_archived(
+    tx: Tx,
+    page: RecordPage,
+    kind: str,
+    stays: Sequence[int],
+    begin: Moment | None,
+    end: Moment | None,
+    request: PageRequest,
+    *,
+    ascending: bool,
+) -> RecordPage | NeedsArchive[RecordPage]:
+    """A page of the tables with what is in the archive, in the order of all lists."""
+    period = _find_period(tx, page, begin, end, request, ascending=ascending)
+    if period is None:
+        return page
+    # Once more, with the keys of the records: the list of files is read after them.
+    rows, limit = list_page_rows(
+        tx, kind, page.device_number, stays, period, request, ascending=ascending
+    )
+    after = None if request.after is None else (int(request.after[0]), int(request.after[1]))
+    query = archive_reads.plan_range(
+        tx,
+        kind,
+        page.device_number,
+        stays,
+        *period,
+        limit + 1,
+        # Some of its records are on an earlier page.
+        uncounted_ts=None if after is None else after[0],
+        ascending=ascending,
+    )
+    if query is None:
+        return page
+    pending = _PendingPage(page.device_number, rows, limit, after, ascending)
+    return NeedsArchive(query, pending.build)
+
+
+def _find_period(
     tx: Tx,
     page: RecordPage,
     begin: Moment | None,
@@ -21,6 +60,8 @@ def find_period(
     ascending: bool,
 ) -> tuple[Moment, Moment] | None:
     """The period whose archived records may belong to a page; None if there cannot be any."""
+    if tx.context.archive is None:
+        return None
     first = ALL_TIME[0] if begin is None else begin
     last = ALL_TIME[1] if end is None else end
     after = None if request.after is None else int(request.after[0])
@@ -35,51 +76,35 @@ def find_period(
     return (first, last) if first < min(last, archivable_before(tx.now)) else None
 
 
-def read_page(
-    tx: Tx,
-    kind: str,
-    device_number: int,
-    stays: Sequence[int],
-    period: tuple[Moment, Moment],
-    request: PageRequest,
-    *,
-    ascending: bool,
-) -> RecordPage:
-    """A page of what is in the tables and in the archive, in the order of all lists."""
-    # The tables first: see `archive_reads`.
-    rows, limit = list_page_rows(
-        tx, kind, device_number, stays, period, request, ascending=ascending
-    )
-    after = None if request.after is None else (int(request.after[0]), int(request.after[1]))
-    found = archive_reads.find_range(
-        tx,
-        kind,
-        device_number,
-        stays,
-        *period,
-        limit + 1,
-        # Some of its records are on an earlier page.
-        uncounted_ts=None if after is None else after[0],
-        ascending=ascending,
-    )
-    ends: list[tuple[Moment, int]] = []
-    by_seq = {(ts, seq): body for body, ts, seq in rows}
-    if len(rows) > limit:
-        ends.append(sorted(by_seq, reverse=not ascending)[limit])
-    if found is not None:
-        for each in found.records:
+@dataclass(frozen=True, slots=True)
+class _PendingPage:
+    """The rows of the tables, which archived records are added to."""
+
+    device_number: int
+    rows: Sequence[tuple[str, Moment, int]]
+    limit: int
+    after: tuple[Moment, int] | None
+    ascending: bool
+
+    def build(self, archived: ArchivedRange) -> RecordPage:
+        ascending, limit, after = self.ascending, self.limit, self.after
+        ends: list[tuple[Moment, int]] = []
+        by_seq = {(ts, seq): body for body, ts, seq in self.rows}
+        if len(self.rows) > limit:
+            ends.append(sorted(by_seq, reverse=not ascending)[limit])
+        for each in archived.records:
             by_seq.setdefault((each.ts, each.seq), each.body)
-        if not found.is_complete:
-            ends.append((found.last_ts, ALL_TIME[1 if ascending else 0]))
-    sign = 1 if ascending else -1
-    keys = sorted(_first_of_same(by_seq), reverse=not ascending)
-    end = None
-    if ends:
-        end = min(ends) if ascending else max(ends)
-        keys = [key for key in keys if sign * _compare(key, end) <= 0]
-    if after is not None:
-        keys = [key for key in keys if sign * _compare(key, after) > 0]
-    return _build_page(device_number, keys, by_seq, limit, end)
+        if not archived.is_complete:
+            ends.append((archived.last_ts, ALL_TIME[1 if ascending else 0]))
+        sign = 1 if ascending else -1
+        keys = sorted(_first_of_same(by_seq), reverse=not ascending)
+        end = None
+        if ends:
+            end = min(ends) if ascending else max(ends)
+            keys = [key for key in keys if sign * _compare(key, end) <= 0]
+        if after is not None:
+            keys = [key for key in keys if sign * _compare(key, after) > 0]
+        return _build_page(self.device_number, keys, by_seq, limit, end)
 
 
 def _compare(one: tuple[Moment, int], other: tuple[Moment, int]) -> int:

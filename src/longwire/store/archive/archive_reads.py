@@ -1,27 +1,27 @@
-"""Records of the archive among those of the tables.
+"""Records of the archive among those of the tables: for lists, exports and series.
 
-Files are not read while a transaction waits. A work that needs some raises `ArchiveNeeded` with
-what it needs; its engine has that read elsewhere, and runs the work again with the result. A work
-looks into the tables first and at the manifest then: records leave the tables only after the
-manifest has their file, so whatever is missing in the tables is in one of the files. What is in
-both is shown once.
+Files are not read while a transaction waits. A work reads the tables first, and the list of files
+then: records leave the tables only after the manifest has their file, so whatever is missing in the
+tables is in one of the files. If there are some, it returns `NeedsArchive` instead of its result,
+and `read_with_archive` has them read before it finishes. What is in both is shown once.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from longwire.clock import Moment
-from longwire.errors import Unavailable
 from longwire.store.archive import archive_files
 from longwire.store.archive.archive_files import ArchiveFile
-from longwire.store.database import Tx, Work
+from longwire.store.database import Database, Tx, Work
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
 
-# A work may need several things, one after the other.
-ROUNDS_MAX = 100
+# Of records that are asked for one by one: each may be large.
+POINTS_MAX = 50
 DIGEST_AFTER_ALL = b"\xff" * 64
 
 STAY_EXISTS = """
@@ -36,8 +36,7 @@ where device_number = :device
 class RangeQuery:
     """Archived records of some stays of a device, by timestamp and digest."""
 
-    files: tuple[ArchiveFile, ...]
-    kind: str
+    files: tuple[ArchiveFile, ...]  # of one kind
     device_number: int
     stays: tuple[int, ...]
     begin: Moment
@@ -68,8 +67,8 @@ class ArchivedRange:
     last_ts: Moment = 0  # if it is not complete
 
 
-# Device, stay, timestamp and number of an arrival.
-RecordKey = tuple[int, int, Moment, int]
+# Kind, device, stay, timestamp and number of an arrival.
+RecordKey = tuple[str, int, int, Moment, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,46 +82,42 @@ class PointQuery:
 ArchiveQuery = RangeQuery | PointQuery
 
 
-class ArchiveNeeded(Exception):
-    """A work needs something of the archive that was not read yet."""
-
-    def __init__(self, query: ArchiveQuery) -> None:
-        super().__init__()
-        self.query = query
-
-
 class ArchiveSource(Protocol):
-    async def fetch(self, query: ArchiveQuery) -> Any:
-        """An `ArchivedRange`, or a list of `ArchivedRecord`, of those that are in the files."""
+    async def fetch(self, query: ArchiveQuery) -> ArchivedRange:
+        """Those that are in the files; also the deleted ones."""
 
 
-async def run_with_archive(
-    reader: ArchiveSource, read: Callable[[Work[T]], Awaitable[T]], work: Work[T]
-) -> T:
+@dataclass(frozen=True, slots=True)
+class NeedsArchive(Generic[T_co]):
+    """What a work needs of the archive, and what it will do with it."""
+
+    query: ArchiveQuery
+    finish: Callable[[ArchivedRange], T_co]
+
+
+async def read_with_archive(database: Database, work: Work[T | NeedsArchive[T]]) -> T:
     """Run a work that reads, with what it needs of the archive."""
-    fetched: dict[ArchiveQuery, Any] = {}
-    for _ in range(ROUNDS_MAX):
-        try:
-            return await read(partial(_run_with, work, fetched))
-        except ArchiveNeeded as needed:
-            fetched[needed.query] = await reader.fetch(needed.query)
-    raise Unavailable("The archive changes too often; try again.")
+    result = await database.read(work)
+    if not isinstance(result, NeedsArchive):
+        return result
+    archived = await database.context.archive.fetch(result.query)
+    return await database.read(partial(_finish, result, archived))
 
 
-def _run_with(work: Work[T], fetched: Mapping[ArchiveQuery, Any], tx: Tx) -> T:
-    tx.archived = fetched
-    return work(tx)
+def _finish(needed: NeedsArchive[T], archived: ArchivedRange, tx: Tx) -> T:
+    kept = _drop_deleted(tx, needed.query.files, archived.records)
+    return needed.finish(replace(archived, records=kept))
 
 
-def _get(tx: Tx, query: ArchiveQuery) -> Any:
-    assert tx.archived is not None
-    found = tx.archived.get(query)
-    if found is None:
-        raise ArchiveNeeded(query)
-    return found
+def convert_result(result: T | NeedsArchive[T], convert: Callable[[T], U]) -> U | NeedsArchive[U]:
+    """What becomes of the result of a work, now or when the archive was read."""
+    if not isinstance(result, NeedsArchive):
+        return convert(result)
+    finish = result.finish
+    return NeedsArchive(result.query, lambda archived: convert(finish(archived)))
 
 
-def find_range(
+def plan_range(
     tx: Tx,
     kind: str,
     device_number: int,
@@ -134,21 +129,20 @@ def find_range(
     after: tuple[Moment, bytes] | None = None,
     uncounted_ts: Moment | None = None,
     ascending: bool = True,
-) -> ArchivedRange | None:
-    """Archived records of a device in a period, without the deleted ones; None if there are none.
+) -> RangeQuery | None:
+    """For the archived records of a device in a period; None if there are none.
 
-    Call it after the tables were read.
+    Call it after the tables were read, in the same transaction.
     """
     end = min(end, archive_files.archivable_before(tx.now))
-    if tx.archived is None or begin >= end or not stays:
+    if tx.context.archive is None or begin >= end or not stays:
         return None
     devices = (device_number, device_number)
     files = archive_files.list_files(tx, kind, devices, begin, end)
     if not files:
         return None
-    query = RangeQuery(
+    return RangeQuery(
         files,
-        kind,
         device_number,
         tuple(stays),
         begin,
@@ -158,57 +152,71 @@ def find_range(
         uncounted_ts,
         ascending,
     )
-    found: ArchivedRange = _get(tx, query)
-    return replace(found, records=_drop_deleted(tx, kind, found.records))
 
 
-def find_records(tx: Tx, kind: str, keys: Sequence[RecordKey]) -> dict[int, ArchivedRecord]:
-    """Those of some records that are in the archive and not deleted, by their numbers.
+@dataclass(frozen=True, slots=True)
+class PointPlan:
+    query: PointQuery
+    cut_at: int | None  # the number of the last one that fits, if not all do
 
-    Call it for what is not in the tables, and whose stays exist.
+
+def plan_points(
+    tx: Tx, missing: Sequence[RecordKey], exists: Callable[[RecordKey], bool] | None = None
+) -> PointPlan | None:
+    """For the first of some records that are not in the tables; None if there are none.
+
+    Call it after the tables were read, in the same transaction. Those that do not exist any more
+    are left out.
     """
+    if tx.context.archive is None:
+        return None
+    files = _list_files(tx, missing)
+    keys: list[RecordKey] = []
+    for key in missing if files else ():
+        _, device, _, ts, _ = key
+        if any(each.may_have(key[0], device, ts) for each in files) and (not exists or exists(key)):
+            if len(keys) == POINTS_MAX:
+                return PointPlan(PointQuery(files, tuple(keys)), cut_at=keys[-1][4])
+            keys.append(key)
+    return PointPlan(PointQuery(files, tuple(keys)), cut_at=None) if keys else None
+
+
+def _list_files(tx: Tx, keys: Sequence[RecordKey]) -> tuple[ArchiveFile, ...]:
+    """Those that may have some of these records."""
     horizon = archive_files.archivable_before(tx.now)
-    old = tuple(key for key in keys if key[2] < horizon)
-    if tx.archived is None or not old:
-        return {}
-    devices, moments = [key[0] for key in old], [key[2] for key in old]
-    period = (min(moments), max(moments) + 1)
-    files = archive_files.list_files(tx, kind, (min(devices), max(devices)), *period)
-    if not files:
-        return {}
-    found: list[ArchivedRecord] = _get(tx, PointQuery(files, old))
-    return {each.seq: each for each in _drop_deleted(tx, kind, found)}
+    found: list[ArchiveFile] = []
+    for kind in sorted({key[0] for key in keys}):
+        of_kind = [key for key in keys if key[0] == kind and key[3] < horizon]
+        if of_kind:
+            devices, moments = [key[1] for key in of_kind], [key[3] for key in of_kind]
+            period = (min(moments), max(moments) + 1)
+            found += archive_files.list_files(tx, kind, (min(devices), max(devices)), *period)
+    return tuple(found)
 
 
-def find_record(tx: Tx, kind: str, key: RecordKey) -> ArchivedRecord | None:
-    """One archived record, unless its stay was erased."""
-    return find_existing(tx, kind, [key]).get(key[3])
+def stay_exists(tx: Tx, device_number: int, stay: int) -> bool:
+    """Records of a stay that does not are deleted, wherever they are."""
+    return bool(tx.fetch_raw(STAY_EXISTS, {"device": device_number, "stay": stay}))
 
 
-def find_existing(tx: Tx, kind: str, keys: Sequence[RecordKey]) -> dict[int, ArchivedRecord]:
-    """The same as `find_records`, whether or not the stays exist."""
-    if tx.archived is None:
-        return {}
-    stays = {key[:2] for key in keys}
-    known = {
-        stay for stay in stays if tx.fetch_raw(STAY_EXISTS, {"device": stay[0], "stay": stay[1]})
-    }
-    return find_records(tx, kind, [key for key in keys if key[:2] in known])
-
-
-def _drop_deleted(tx: Tx, kind: str, records: Sequence[ArchivedRecord]) -> list[ArchivedRecord]:
+def _drop_deleted(
+    tx: Tx, files: Sequence[ArchiveFile], records: Sequence[ArchivedRecord]
+) -> list[ArchivedRecord]:
     """Of a record that is in several files, because it was decoded again, the last one."""
-    if not records:
-        return []
-    moments = [each.ts for each in records]
-    period = (min(moments), max(moments) + 1)
-    devices = {each.device_number for each in records}
-    deleted = archive_files.list_tombstones(tx, kind, devices, period)
+    kinds = {file.id: file.kind for file in files}
     latest: dict[RecordKey, ArchivedRecord] = {}
-    for each in records:
-        if each.file_id <= deleted.get((each.device_number, each.stay, each.ts), -1):
+    for kind in sorted(set(kinds.values())):
+        of_kind = [each for each in records if kinds[each.file_id] == kind]
+        if not of_kind:
             continue
-        key = (each.device_number, each.stay, each.ts, each.seq)
-        if key not in latest or each.file_id > latest[key].file_id:
-            latest[key] = each
+        moments = [each.ts for each in of_kind]
+        period = (min(moments), max(moments) + 1)
+        devices = {each.device_number for each in of_kind}
+        deleted = archive_files.list_tombstones(tx, kind, devices, period)
+        for each in of_kind:
+            if each.file_id <= deleted.get((each.device_number, each.stay, each.ts), -1):
+                continue
+            key = (kind, each.device_number, each.stay, each.ts, each.seq)
+            if key not in latest or each.file_id > latest[key].file_id:
+                latest[key] = each
     return list(latest.values())

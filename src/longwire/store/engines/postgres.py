@@ -25,7 +25,6 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from longwire.errors import DatabaseUnreachable, OutcomeUnknown, Unavailable
-from longwire.store.archive.archive_reads import ArchiveSource, run_with_archive
 from longwire.store.database import (
     Cluster,
     DatabaseContext,
@@ -102,7 +101,6 @@ class Postgres:
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
     write_failure: str | None = None
     slots = 1
-    archive: ArchiveSource | None = None
 
     def __init__(
         self,
@@ -241,11 +239,6 @@ class Postgres:
                 log.exception("comparing timelines failed")
 
     async def read(self, work: Work[T]) -> T:
-        if self.archive is not None:
-            return await run_with_archive(self.archive, self._read_tables, work)
-        return await self._read_tables(work)
-
-    async def _read_tables(self, work: Work[T]) -> T:
         if self._standbys is not None and may_lag.get():
             with suppress(NotOnStandby):
                 return await self._standbys.read(work)

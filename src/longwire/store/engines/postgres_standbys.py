@@ -35,7 +35,6 @@ import structlog
 
 from longwire.clock import SECOND
 from longwire.errors import LongwireError
-from longwire.store.archive.archive_reads import ArchiveNeeded
 from longwire.store.cache.cache_epochs import AUTH, CONFIG
 from longwire.store.database import DatabaseContext, NotOnStandby, StandbyStatus, Tx, Work
 from longwire.store.engines.postgres_connections import ConnectionWatch, ServerConnector
@@ -331,8 +330,6 @@ class StandbyReads:
             try:
                 job.result = self._read_one(timed)
                 self._served += 1
-            except ArchiveNeeded as needed:
-                job.error = needed
             except Exception as error:
                 self._declined += 1
                 job.error = self._decline(error)

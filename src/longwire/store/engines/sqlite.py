@@ -18,7 +18,6 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
-from longwire.store.archive.archive_reads import ArchiveSource, run_with_archive
 from longwire.store.database import (
     Cluster,
     DatabaseContext,
@@ -80,7 +79,6 @@ class SQLite:
         self.broken: str | None = None
         self.cluster = Cluster(0)
         self.write_failure: str | None = None
-        self.archive: ArchiveSource | None = None
         self._changes_in_file = 0
         self._log_after = 0
         self._last_commit = 0.0
@@ -121,11 +119,6 @@ class SQLite:
         self._engine.dispose()
 
     async def read(self, work: Work[T]) -> T:
-        if self.archive is not None:
-            return await run_with_archive(self.archive, self._read_tables, work)
-        return await self._readers.submit_for_caller(work)
-
-    async def _read_tables(self, work: Work[T]) -> T:
         return await self._readers.submit_for_caller(work)
 
     async def write(self, work: Work[T]) -> T:

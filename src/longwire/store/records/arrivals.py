@@ -6,7 +6,7 @@ reads a bounded number of entries, however many groups and arrivals there are.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import attrgetter
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from longwire.records import KIND_NAMES
 from longwire.store import slots
 from longwire.store.archive import archive_reads
+from longwire.store.archive.archive_reads import ArchivedRange, PointPlan, RecordKey
 from longwire.store.database import DialectSql, Tx
 from longwire.store.engines.dialects import array_param, by_slot, dialect_sql, in_array, listed_in
 from longwire.store.records.arrival_numbers import WRITER_BITS
@@ -363,7 +364,10 @@ class FoundRecord:
 def iterate_records(
     tx: Tx, arrivals: Sequence[Arrival]
 ) -> Iterator[tuple[Arrival, FoundRecord | None]]:
-    """The entries with their records, None for a deleted one; read a hundred at a time."""
+    """The entries with their records, read a hundred at a time.
+
+    None for one that is not in the tables: it is deleted, or in the archive.
+    """
     waiting = iter(arrivals)
     while some := list(islice(waiting, BODIES_AT_ONCE_MAX)):
         found = _read_records(tx, some)
@@ -392,25 +396,35 @@ def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, .
         values["seqs"] = array_param(tx, [each.seq for each in some])
         rows = tx.fetch_raw(LIST_RECORDS[KIND_NAMES[kind]], values)
         found |= {row[0]: row[1:] for row in rows}
-    if tx.archived is not None:
-        missing = [each for each in arrivals if each.seq not in found]
-        for kind in sorted({each.kind for each in missing}):
-            of_kind = [each for each in missing if each.kind == kind]
-            found |= _read_archived(tx, KIND_NAMES[kind], of_kind)
     return found
 
 
-def _read_archived(tx: Tx, kind: str, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, ...]]:
-    """The same for what is in the archive."""
-    devices: dict[int, tuple[Any, ...]] = {}
-    for each in arrivals:
+@dataclass(frozen=True, slots=True)
+class ArchivedArrivals:
+    """What is needed of the archive for some entries, and what it will be."""
+
+    plan: PointPlan
+    devices: Mapping[int, FoundRecord]  # by the number of the arrival; without their JSON
+
+    def build(self, archived: ArchivedRange) -> list[FoundRecord]:
+        return [replace(self.devices[each.seq], body=each.body) for each in archived.records]
+
+
+def find_archived(tx: Tx, missing: Sequence[Arrival]) -> ArchivedArrivals | None:
+    """For entries whose records are not in the tables, in order; None if the archive has none."""
+    entries = {each.seq: each for each in missing}
+    devices: dict[int, FoundRecord] = {}
+
+    def exists(key: RecordKey) -> bool:
+        each = entries[key[4]]
         values = {"home": each.row[0], "device": each.device_number, "stay": each.stay}
         for row in tx.fetch_raw(GET_DEVICE, values):
-            devices[each.seq] = row
+            devices[each.seq] = FoundRecord(each, row, "")
+        return each.seq in devices
+
     keys = [
-        (each.device_number, each.stay, each.ts, each.seq)
-        for each in arrivals
-        if each.seq in devices
+        (KIND_NAMES[each.kind], each.device_number, each.stay, each.ts, each.seq)
+        for each in missing
     ]
-    found = archive_reads.find_records(tx, kind, keys)
-    return {seq: (*devices[seq], record.body) for seq, record in found.items()}
+    plan = archive_reads.plan_points(tx, keys, exists)
+    return None if plan is None else ArchivedArrivals(plan, devices)

@@ -1,6 +1,6 @@
 """Records as they arrived: found by group and order of arrival, with their devices.
 
-Of replays, previews, traces and live streams. What is in the archive is read from there.
+Of replays, previews, traces and live streams. What is in the archive is not among them.
 """
 
 from collections import defaultdict
@@ -12,8 +12,6 @@ import msgspec
 from longwire.clock import Moment
 from longwire.records import KIND_NAMES, parse_record
 from longwire.store import slots
-from longwire.store.archive import archive_reads
-from longwire.store.archive.archive_reads import RecordKey
 from longwire.store.database import Tx
 from longwire.store.engines.dialects import array_param, dialect_sql, in_array
 from longwire.store.fleet.reporting_devices import ReportingDevice, get_reporting
@@ -216,26 +214,13 @@ def _read_arrived(
 ) -> list[ArrivedRecord]:
     """The records of some arrivals; of large ones only the first, a little more than is wanted."""
     found: dict[int, ArrivedRecord] = {}
-    missing: dict[int, list[tuple[Any, ...]]] = {}
     size = 0
     for start in range(0, len(rows), READ_TOGETHER):
-        some = rows[start : start + READ_TOGETHER]
-        stored = _read_stored(tx, some)
+        stored = _read_stored(tx, rows[start : start + READ_TOGETHER])
         found |= stored
-        for row in some:
-            if row[_SEQ] not in stored and row[_DEVICE_ID] is not None:
-                missing.setdefault(row[_KIND], []).append(row)
         size += sum(len(record.row.encoded.body) for record in stored.values())
         if size > characters_max:
             break
-    # Once for each kind: see `archive_reads`.
-    for kind, some in sorted(missing.items()):
-        keys = [_record_key(row) for row in some]
-        archived = archive_reads.find_existing(tx, KIND_NAMES[kind], keys)
-        for row in some:
-            each = archived.get(row[_SEQ])
-            if each is not None:
-                found[row[_SEQ]] = build_arrived(row, each.digest, each.body)
     return [found[row[_SEQ]] for row in rows if row[_SEQ] in found]
 
 
@@ -265,13 +250,14 @@ def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
     return next(iter(_read_arrived(tx, found, 0)), None)
 
 
-def _record_key(row: tuple[Any, ...]) -> RecordKey:
+def _record_key(row: tuple[Any, ...]) -> tuple[int, int, Moment, int]:
+    """Device, stay, timestamp and number of an arrival."""
     _, seq, _, _, then, number, ts, *_ = row
     return number, then, ts, seq
 
 
 def _read_stored(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> dict[int, ArrivedRecord]:
-    """The records of some arrivals, by their numbers; not those that are in the archive."""
+    """The records of some arrivals, by their numbers."""
     by_seq = {row[_SEQ]: row for row in rows if row[_DEVICE_ID] is not None}
     if tx.is_postgres:
         found = _list_bodies(tx, list(by_seq.values()))
@@ -281,7 +267,7 @@ def _read_stored(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> dict[int, ArrivedRe
 
 
 def _list_bodies(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    parts: dict[tuple[int, int], list[RecordKey]] = defaultdict(list)
+    parts: dict[tuple[int, int], list[tuple[int, int, Moment, int]]] = defaultdict(list)
     for row in rows:
         key = _record_key(row)
         parts[row[_KIND], slots.get_slot_by_number(tx, key[0])].append(key)

@@ -1,6 +1,8 @@
 """Reads many records in bounded steps, each by the key of its table."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -9,15 +11,12 @@ from longwire.clock import Moment
 from longwire.records import KIND_NAMES
 from longwire.store import slots
 from longwire.store.archive import archive_reads
-from longwire.store.archive.archive_files import archivable_before
-from longwire.store.archive.archive_reads import ArchivedRange, RecordKey
+from longwire.store.archive.archive_reads import ArchivedRange, NeedsArchive, RecordKey
 from longwire.store.database import DialectSql, Tx
 from longwire.store.engines.dialects import by_slot
 
 # A larger body is read on its own, so that a step of a thousand records stays small.
 LARGE_CHARACTERS = 16_384
-# Of the arrivals of a group: each may be large.
-ARCHIVED_AT_ONCE_MAX = 50
 
 _FROM_STAY = """
 from record_{kind}
@@ -153,16 +152,14 @@ class StayScan(msgspec.Struct, frozen=True):
 
 def scan_stay(
     tx: Tx, kind: str, device_number: int, stay: int, cursor: StayCursor, end: Moment, most: int
-) -> StayScan:
+) -> StayScan | NeedsArchive[StayScan]:
     """The next records of a stay before a moment; fewer when one of them is large."""
     scan = scan_table(tx, kind, device_number, stay, cursor, end, most)
-    if tx.archived is None:
-        return scan
     after = (cursor.ts, cursor.digest)
-    found = archive_reads.find_range(
+    query = archive_reads.plan_range(
         tx, kind, device_number, [stay], cursor.ts, end, most, after=after
     )
-    return scan if found is None else _merge_scans(scan, found)
+    return scan if query is None else NeedsArchive(query, partial(_merge_scans, scan))
 
 
 def _merge_scans(scan: StayScan, archived: ArchivedRange) -> StayScan:
@@ -216,7 +213,7 @@ def scan_arrivals(
     until_seq: int,
     oldest: Moment,
     most: int,
-) -> ArrivalScan:
+) -> ArrivalScan | NeedsArchive[ArrivalScan]:
     """The records of a kind among the next arrivals of a group; fewer when one is large."""
     values: dict[str, Any] = {"home": group_number, "after": after_seq}
     window = {**values, "until": until_seq, "most": most}
@@ -234,48 +231,58 @@ def scan_arrivals(
     return _add_archived(tx, kind, values, ArrivalScan(rows, False, last))
 
 
-def _add_archived(tx: Tx, kind: str, values: dict[str, Any], scan: ArrivalScan) -> ArrivalScan:
+def _add_archived(
+    tx: Tx, kind: str, values: dict[str, Any], scan: ArrivalScan
+) -> ArrivalScan | NeedsArchive[ArrivalScan]:
     """With those of the arrivals whose records are in the archive; it may end earlier."""
-    if tx.archived is None:
+    if tx.context.archive is None:
         return scan
     known = {seq for seq, _ in scan.rows}
-    horizon = archivable_before(tx.now)
     listed = tx.fetch_raw(LIST_ARRIVED_KEYS, values)
-    keys = sorted(
-        (key for key in listed if key[3] not in known and key[2] < horizon),
-        key=lambda key: key[3],
-    )
-    rows, last, is_cut = scan.rows, scan.last_seq, len(keys) > ARCHIVED_AT_ONCE_MAX
-    if is_cut:
-        keys = keys[:ARCHIVED_AT_ONCE_MAX]
-        last = keys[-1][3]
+    missing = ((kind, *key) for key in listed if key[3] not in known)
+    plan = archive_reads.plan_points(tx, sorted(missing, key=itemgetter(4)))
+    if plan is None:
+        return scan
+    rows, last = scan.rows, scan.last_seq
+    if plan.cut_at is not None:
+        last = plan.cut_at
         rows = [row for row in rows if row[0] <= last]
-    found = archive_reads.find_records(tx, kind, keys)
-    if found:
-        rows = sorted([*rows, *((each.seq, each.body) for each in found.values())])
-    return ArrivalScan(rows, scan.has_large or is_cut, last)
+    has_large = scan.has_large or plan.cut_at is not None
+
+    def finish(archived: ArchivedRange) -> ArrivalScan:
+        found = ((each.seq, each.body) for each in archived.records)
+        return ArrivalScan(sorted([*rows, *found]), has_large, last)
+
+    return NeedsArchive(plan.query, finish)
 
 
 def find_stay_cursor(
     tx: Tx, kind: str, device_number: int, group_numbers: Collection[int], seq: int
-) -> tuple[int, StayCursor] | None:
+) -> tuple[int, StayCursor] | NeedsArchive[tuple[int, StayCursor]] | None:
     """The stay and the key of a record that arrived for a device in one of some groups."""
     for group_number in group_numbers:
         arrivals = tx.fetch_raw(FIND_ARRIVAL, {"home": group_number, "seq": seq})
         for number, kind_number, stay, ts in arrivals:
             if (number, KIND_NAMES[kind_number]) == (device_number, kind):
-                # Without the record, the others of its instant come again.
-                digest = _find_digest(tx, kind, (number, stay, ts, seq))
-                return stay, StayCursor(ts, digest or b"")
+                return _find_cursor(tx, (kind, number, stay, ts, seq))
     return None
 
 
-def _find_digest(tx: Tx, kind: str, key: RecordKey) -> bytes | None:
-    """That of a record in the tables or in the archive."""
-    number, stay, ts, seq = key
+def _find_cursor(
+    tx: Tx, key: RecordKey
+) -> tuple[int, StayCursor] | NeedsArchive[tuple[int, StayCursor]]:
+    """The key of a record in the tables or in the archive."""
+    kind, number, stay, ts, seq = key
+
+    def build(digests: Sequence[bytes]) -> tuple[int, StayCursor]:
+        # Without the record, the others of its instant come again.
+        return stay, StayCursor(ts, bytes(digests[0]) if digests else b"")
+
     values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
-    found = tx.fetch_raw(FIND_DIGEST[kind], values)
-    if found:
-        return bytes(found[0][0])
-    archived = archive_reads.find_record(tx, kind, key)
-    return None if archived is None else archived.digest
+    stored = [digest for (digest,) in tx.fetch_raw(FIND_DIGEST[kind], values)]
+    plan = None
+    if not stored and archive_reads.stay_exists(tx, number, stay):
+        plan = archive_reads.plan_points(tx, [key])
+    if plan is None:
+        return build(stored)
+    return NeedsArchive(plan.query, lambda found: build([each.digest for each in found.records]))

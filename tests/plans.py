@@ -66,7 +66,7 @@ def _is_file_of_the_store(name: str) -> bool | None:
     path = Path(name)
     if "tests" in path.parts and path.name != "plans.py":
         return False
-    return True if path.parent.name == "store" and path.name not in _ENGINES else None
+    return True if "store" in path.parts and path.name not in _ENGINES else None
 
 
 def _is_of_interest(sql: str) -> bool:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import starmap
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
@@ -22,6 +23,7 @@ from longwire.errors import OperatorError
 from longwire.model import LOCAL, Origin
 from longwire.seal import Keyring
 from longwire.store.cache.cache import MISSING, Caches
+from longwire.store.statement import Statement
 
 T = TypeVar("T")
 
@@ -154,6 +156,28 @@ class Tx:
     def count(self, *conditions: sa.ColumnElement[bool]) -> int:
         """How many rows of a table fulfil the conditions."""
         return int(self.rows(sa.select(sa.func.count()).where(*conditions))[0][0])
+
+    # --- statements ---
+
+    def fetch(self, statement: Statement[T], /, **values: Any) -> list[T]:
+        """Run a statement; what its rows become."""
+        rows: list[Any] = self._run(statement, values).fetchall()
+        return rows if statement.into is None else list(starmap(statement.into, rows))
+
+    def first(self, statement: Statement[T], /, **values: Any) -> T | None:
+        """The same of the first row; None if there is none."""
+        found = self.fetch(statement, **values)
+        return found[0] if found else None
+
+    def run(self, statement: Statement[Any], /, **values: Any) -> int:
+        """Run a statement; how many rows it changed."""
+        return int(self._run(statement, values).rowcount)
+
+    def _run(self, statement: Statement[Any], values: Mapping[str, Any]) -> Any:
+        values = statement.encode(values, is_postgres=self.is_postgres)
+        if self.is_postgres:
+            return self.driver.execute(statement.psycopg, values, **statement.postgres_options)
+        return self.driver.execute(statement.sqlite, values)
 
     # --- hot paths: the driver without SQLAlchemy ---
 

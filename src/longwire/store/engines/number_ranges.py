@@ -11,7 +11,7 @@ from typing import NamedTuple
 from longwire.model import Scope
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.statement import Statement
 
 # For more groups, finding their ends takes too long.
 GROUPS_MAX = 1_000
@@ -19,28 +19,22 @@ GROUPS_MAX = 1_000
 ROWS_PER_DEVICE_MAX = 2
 
 # Which of some groups have devices, and how many.
-LIST_HOMES = dialect_sql(
-    """
+LIST_HOMES = Statement("""
 select id, device_count
 from device_group
-where id {listed}
+where id {in:homes}
     and device_count > 0
-""",
-    listed=in_array("homes"),
-)
+""")
 
-GET_ENDS = """
+GET_ENDS = Statement("""
 select min(e.first_number), max(e.last_number)
 from (
     select
         (select min(number) from device where group_id = g.value) as first_number,
         (select max(number) from device where group_id = g.value) as last_number
-    from json_each(:homes) g
+    from json_each({array:homes}) g
 ) e
-"""
-
-# The plus keeps SQLite from using an index.
-_IS_IN_RANGE = "+{group} {among} and {number} between :first and :last"
+""")
 
 
 class NumberRange(NamedTuple):
@@ -53,7 +47,7 @@ class NumberRange(NamedTuple):
 def list_homes(tx: Tx, scope: Scope) -> dict[int, int]:
     """How many devices the scope's groups have, without those that have none."""
     homes = [schema.group_number(group_id) for group_id in scope.group_ids]
-    return dict(tx.fetch_raw(LIST_HOMES, {"homes": array_param(tx, homes)}))
+    return dict(tx.fetch(LIST_HOMES, homes=homes))
 
 
 def find_range(tx: Tx, homes: Mapping[int, int]) -> NumberRange | None:
@@ -68,11 +62,12 @@ def find_range(tx: Tx, homes: Mapping[int, int]) -> NumberRange | None:
 
 def find_ends(tx: Tx, homes: Mapping[int, int]) -> NumberRange | None:
     """The first and the last device of some groups on SQLite; None if they have none."""
-    first, last = tx.fetch_raw(GET_ENDS, {"homes": array_param(tx, list(homes))})[0]
+    first, last = tx.fetch(GET_ENDS, homes=homes)[0]
     return None if first is None else NumberRange(first, last)
 
 
 def is_in_range(group: str, number: str, *, is_one_group: bool) -> str:
     """The condition on SQLite, with the parameters `home` or `homes`, `first` and `last`."""
-    among = "= :home" if is_one_group else in_array("homes").sqlite
-    return _IS_IN_RANGE.format(group=group, among=among, number=number)
+    among = "= :home" if is_one_group else "{in:homes}"
+    # The plus keeps SQLite from using an index.
+    return f"+{group} {among} and {number} between :first and :last"

@@ -10,7 +10,14 @@ import pytest
 import sqlalchemy as sa
 
 from longwire.clock import Clock
-from longwire.errors import Conflict, LongwireError, NotFound, TooManyRequests, Unavailable
+from longwire.errors import (
+    Conflict,
+    LongwireError,
+    NotFound,
+    OutcomeUnknown,
+    TooManyRequests,
+    Unavailable,
+)
 from longwire.process.startup import build_database
 from longwire.settings import Settings
 from longwire.store import instance
@@ -19,6 +26,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.engines import workers
 from longwire.store.engines.workers import QueuedWork, RunJobs, WorkerPool
 from longwire.store.records import counters
+from longwire.work.fair_queue import FairQueue
 from longwire.work.turns import SERVICE, CallerKey, current_caller
 from tests.waiting import PATIENCE_S, eventually
 
@@ -303,8 +311,8 @@ def test_a_loop_that_ended_before_its_answer_came_disturbs_nobody(
 class Clumsy:
     """A open_worker that stumbles over its works instead of answering for them."""
 
-    def __init__(self) -> None:
-        self.stumbles = True
+    def __init__(self, *, stumbles: bool = True) -> None:
+        self.stumbles = stumbles
 
     @contextmanager
     def open_worker(self) -> Iterator[RunJobs]:
@@ -421,6 +429,54 @@ def test_a_open_worker_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None
 
     run(story())
     pool.close()
+
+
+def test_a_worker_that_dies_leaves_nobody_waiting_and_says_so(gate: Gate) -> None:
+    deaths: list[BaseException] = []
+    pool = WorkerPool(
+        "doomed",
+        Clumsy(stumbles=False).open_worker,
+        threads=1,
+        batch_max=1,
+        waiting_max=10,
+        on_death=deaths.append,
+    )
+
+    def die(caller: CallerKey) -> None:
+        raise MemoryError("none is left")
+
+    pool._queue.release = die  # type: ignore[method-assign]
+    pool.start()
+
+    async def story() -> None:
+        first, second = pool.submit(gate.work), pool.submit(lambda tx: 2)
+        await gate.is_reached()
+        gate.open()
+        with pytest.raises(OutcomeUnknown):
+            await asyncio.wait_for(first, 60)
+        for later in (second, pool.submit(lambda tx: 3)):
+            with pytest.raises(Unavailable, match="nothing was changed"):
+                await asyncio.wait_for(later, 60)
+
+    run(story())
+    pool.close()
+    assert [str(each) for each in deaths] == ["none is left"]
+
+
+def test_a_database_whose_worker_dies_is_broken(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*about: Any) -> None:
+        raise MemoryError("none is left")
+
+    monkeypatch.setattr(FairQueue, "release", die)
+
+    async def story() -> None:
+        with pytest.raises(OutcomeUnknown):
+            await asyncio.wait_for(database.write(lambda tx: None), 60)
+
+    run(story())
+    eventually(lambda: "none is left" in (database.broken or ""))
 
 
 def test_a_pool_whose_worker_does_not_open_says_why() -> None:

@@ -78,6 +78,11 @@ class FairQueue(Generic[T]):
             if not wakeup.acquire(timeout=left_s) and self._give_up(wakeup):
                 raise queue.Empty
 
+    def take_all(self) -> list[tuple[CallerKey, T]]:
+        """What waits, whose turn it is or not; not to be followed by `release`."""
+        with self._lock:
+            return self._turns.take_all()
+
     def release(self, key: CallerKey) -> None:
         """The item of this caller is done."""
         with self._lock:

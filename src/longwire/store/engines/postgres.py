@@ -185,7 +185,12 @@ class Postgres:
 
     def _create_workers(self, name: str, threads: int) -> WorkerPool:
         return WorkerPool(
-            name, self._open_worker, threads=threads, batch_max=1, waiting_max=WAITING_MAX
+            name,
+            self._open_worker,
+            threads=threads,
+            batch_max=1,
+            waiting_max=WAITING_MAX,
+            on_death=lambda error: self._break(f"a worker died: {error!r}"),
         )
 
     def start(self) -> None:

@@ -99,6 +99,7 @@ class SQLite:
             batch_max=WRITES_PER_COMMIT_MAX,
             waiting_max=WAITING_MAX,
             is_atomic=True,
+            on_death=self._break,
         )
         self._readers = WorkerPool(
             "read",
@@ -106,6 +107,7 @@ class SQLite:
             threads=READERS,
             batch_max=READS_PER_BATCH_MAX,
             waiting_max=WAITING_MAX,
+            on_death=self._break,
         )
 
     def start(self) -> None:
@@ -315,7 +317,7 @@ class SQLite:
             return Unavailable()
         return error
 
-    def _break(self, error: Exception) -> None:
+    def _break(self, error: BaseException) -> None:
         self.broken = f"{type(error).__name__}: {error}"
         log.critical("database broken", error=self.broken)
 

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from longwire.errors import TooManyRequests, Unavailable
+from longwire.errors import OutcomeUnknown, TooManyRequests, Unavailable
 from longwire.work.budgets import has_room
 from longwire.work.fair_queue import FairQueue
 from longwire.work.turns import SERVICE, CallerKey, current_caller
@@ -77,6 +77,9 @@ class WorkerPool:
     `open_worker` opens what a thread needs (a connection) and yields the function that runs a batch
     of jobs and sets `result` or `error` of each. Where batches are atomic, it is called with an
     empty tuple for housekeeping: after every batch, once its results are published, and when idle.
+
+    An error outside of a batch ends a thread, which must never happen: `on_death` is called with
+    it, and once no thread is left, what waits is refused, as it would wait for ever.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class WorkerPool:
         batch_max: int,
         waiting_max: int,
         is_atomic: bool = False,
+        on_death: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
         self._name = name
         self._is_atomic = is_atomic
@@ -95,6 +99,9 @@ class WorkerPool:
         self._batch_max = batch_max
         self._waiting_max = waiting_max
         self._is_closed = False
+        self._on_death = on_death
+        self._living = threads  # without those that died
+        self._living_lock = threading.Lock()
         running_max = batch_max if is_atomic else max(1, threads // 2)
         # One thread is left for whoever comes next, where there are more than two.
         running_alone_max = max(running_max, threads if threads <= 2 else threads - 1)
@@ -157,21 +164,51 @@ class WorkerPool:
             )
         job = QueuedWork(work, asyncio.get_running_loop(), caller)
         self._queue.put(caller, job)
+        if not self._living:
+            self._refuse_queued()
         return job.future
 
     def _serve(self) -> None:
+        is_started = False
         try:
             with self._open_worker() as run:
                 self._started.put(None)
-                is_open = True
-                while is_open:
-                    is_open = self._serve_batch(run)
+                is_started = True
+                while self._serve_batch(run):
+                    pass
         except BaseException as error:
-            self._started.put(error)
+            if is_started:
+                self._die(error)
+            else:
+                self._started.put(error)
+
+    def _die(self, error: BaseException) -> None:
+        with self._living_lock:
+            self._living -= 1
+        with contextlib.suppress(Exception):
+            log.critical("database worker died", pool=self._name, exc_info=error)
+        self._on_death(error)
+        if not self._living:
+            self._refuse_queued()
+
+    def _refuse_queued(self) -> None:
+        refused = [job for _, job in self._queue.take_all()]
+        for job in refused:
+            job.error = Unavailable("The database is not available; nothing was changed.")
+        _publish(refused)
 
     def _serve_batch(self, run: RunJobs) -> bool:
         """Run what is queued; False when the pool is closed and nothing is left."""
         batch = _Batch(self._queue, self._batch_max, self._is_atomic)
+        try:
+            return self._serve_jobs(run, batch)
+        except BaseException:
+            for job in batch.taken:
+                job.error = job.error or OutcomeUnknown()
+            _publish(batch.taken)
+            raise
+
+    def _serve_jobs(self, run: RunJobs, batch: "_Batch") -> bool:
         if self._is_atomic:
             self._run_batch(run, batch, batch.taken)
             for job in batch.taken:

@@ -193,6 +193,12 @@ def list_number_fields(kind: str) -> list[str]:
     return [each.encode_name for each in fields if int in typing.get_args(each.type)]
 
 
+def get_attribute(kind: RecordKind, name: str) -> str:
+    """What a field is called here, by its name in JSON."""
+    fields = msgspec.structs.fields(RECORD_TYPES[kind.label])
+    return next(each.name for each in fields if each.encode_name == name)
+
+
 def list_json_fields(kind: str) -> list[str]:
     """The fields of a kind whose text is JSON, mostly."""
     fields = msgspec.structs.fields(RECORD_TYPES[kind])

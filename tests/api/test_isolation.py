@@ -142,6 +142,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/device/types"): Right(),
     ("GET", "/device/type"): Right({"type": "tracker"}),
     **{("GET", f"/device/{kind}"): Right({"deviceId": "@device"}) for kind in KINDS},
+    ("GET", "/device/values"): Right({"deviceId": "@device"}),
     ("GET", "/group/records"): Right({"groupId": "@home", "deviceId": "@device"}),
     ("GET", "/device/series"): Right({"deviceId": ["@device"], "path": "/data/temperature"}),
     ("POST", "/device"): Right(body={**NEW_DEVICE, "name": "new", "originalId": "new 1"}),

@@ -1216,6 +1216,43 @@ export interface DeviceTypeConnection {
   nextToken?: string;
 }
 
+/** The newest value of a measurement since the device is in its group. */
+export interface DeviceValue {
+  /** The name of the measurement. */
+  name: string;
+  /** Left out if there was no valid one. */
+  value?: number | string | boolean;
+  /** Of its record, or of its arrival if that was earlier. */
+  timestamp?: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class: MeasurementClass;
+  /** For people. */
+  unit?: string;
+  /** What people call it. */
+  label?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+  /** Whether it is declared, or was found in records. */
+  isDeclared: boolean;
+  /** Whether the device should have reported since, by its configuration. */
+  isStale: boolean;
+  /** How many values were none: words, or out of bounds. */
+  invalid?: number;
+  /** When the last one arrived. */
+  invalidAt?: string;
+}
+
+/** The current values of a device. */
+export interface DeviceValues {
+  /** The items of this page. */
+  items: DeviceValue[];
+  /** How many numbers the last record that had too many had beyond those that are kept. */
+  leftOut?: number;
+}
+
 /** The outcome of a bulk operation, and its devices. */
 export interface Devices {
   /** What was done, in words. */
@@ -2265,6 +2302,9 @@ export interface LoriotCallback {
   /** The gateways that received the message. */
   gws?: unknown;
 }
+
+/** MeasurementClass */
+export type MeasurementClass = "amount" | "counter" | "gauge" | "state";
 
 /** The new role of a member. */
 export interface MemberChange {

@@ -335,6 +335,20 @@ export class MembersNoun extends Noun {
   }
 }
 
+export class MeasurementsNoun extends Noun {
+  /**
+   * Get the current values of a device.
+   *
+   * The newest value of each measurement by the time of its record, since the device is in its
+   * group. Of records that arrive late nothing changes but what has no newer value.
+   *
+   * `GET /device/values`; needs `record.read`.
+   */
+  values(deviceId: string): Promise<m.DeviceValues> {
+    return this.transport.request({ method: "GET", path: "/device/values", isRepeatable: true, query: { deviceId } });
+  }
+}
+
 export class RolesNoun extends Noun {
   /**
    * List roles.
@@ -2667,6 +2681,7 @@ export class NetworksNoun extends Noun {
 export class Nouns {
   readonly groups: GroupsNoun;
   readonly members: MembersNoun;
+  readonly measurements: MeasurementsNoun;
   readonly roles: RolesNoun;
   readonly permissions: PermissionsNoun;
   readonly users: UsersNoun;
@@ -2691,6 +2706,7 @@ export class Nouns {
   constructor(protected readonly transport: Transport) {
     this.groups = new GroupsNoun(transport);
     this.members = new MembersNoun(transport);
+    this.measurements = new MeasurementsNoun(transport);
     this.roles = new RolesNoun(transport);
     this.permissions = new PermissionsNoun(transport);
     this.users = new UsersNoun(transport);

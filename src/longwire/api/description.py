@@ -38,6 +38,7 @@ _TAGS = {
     "Devices": "Devices and downlinks to them.",
     "Configuration": "What the configuration of devices should be: policies of types and groups.",
     "Device types": "The catalogue that the operator maintains.",
+    "Measurements": "Named values of device types, and the current ones of devices.",
     "Records": "What devices report: data, events, geolocations and telemetry.",
     "Connectors": "Where records are forwarded to, and the status of each delivery.",
     "Notifications": "Who is notified of what, when, and how.",

@@ -6,7 +6,7 @@ later records and the old one earlier ones; who may read both groups sees all.
 
 from longwire.clock import DAY, Moment
 from longwire.errors import NotAllowed, not_found
-from longwire.fleet import positions
+from longwire.fleet import current_values, positions
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.records import KIND_NAMES, RecordKind
@@ -66,6 +66,7 @@ def delete_records_at(
         raise not_found("timestamp", "record of this device")
     if kind == RecordKind.GEOLOC.label and (archived or positions.have_position(bodies, tx.now)):
         positions.refresh_position(tx, device, ts)
+    current_values.refresh_deleted(tx, device, kind, ts)
     audit.log(
         tx, actor, "record.delete", device_id, group_id=device.group_id, detail=f"{kind} {ts}"
     )
@@ -79,6 +80,7 @@ def delete_all_records(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
     counts = {kind: store.count(tx, kind, device.number, stays) for kind in KIND_NAMES}
     if device.stay in stays:
         device_stays.begin_new_stay(tx, device)
+        current_values.delete(tx, [device.number])
     device_stays.erase_stays(tx, [(device.number, stay) for stay in stays])
     positions.refresh_position(tx, device, FOREVER)
     audit.log(tx, actor, "record.deleteAll", device_id, group_id=device.group_id)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from longwire.clock import Moment
 from longwire.decoders.base import DecodeError
 from longwire.errors import Conflict, invalid_field, not_found
-from longwire.fleet import decoding, device_types, records
+from longwire.fleet import current_values, decoding, device_types, records
 from longwire.fleet.codec_guard import CODEC_GUARD, CodecCaller, require_budget
 from longwire.fleet.decoding import Codec, UplinkPayload
 from longwire.identity import access
@@ -24,7 +24,7 @@ from longwire.model import Actor, PageRequest
 from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
-from longwire.records import DataRecord, encode_record
+from longwire.records import DataRecord, encode_record, parse_data_record
 from longwire.store.database import Tx
 from longwire.store.fleet import redecoding as store
 from longwire.store.fleet import reporting_devices
@@ -247,12 +247,22 @@ def store_batch(tx: Tx, actor: Actor, batch: RedecodedBatch) -> int:
         if present is None or present.type != device.type:
             continue  # deleted, or of another type meanwhile
         stays = set(records.permitted_stays(tx, actor, PERMISSION, present))
-        number = sum(
-            store.update_body(tx, device.number, item.kept, body)
+        updated = [
+            (item.kept, body)
             for item, body in group
-            if item.kept.stay in stays
-        )
+            if item.kept.stay in stays and store.update_body(tx, device.number, item.kept, body)
+        ]
+        number = len(updated)
         if number:
+            current_values.refresh_redecoded(
+                tx,
+                present,
+                [
+                    (kept.ts, kept.seq, parse_data_record(body))
+                    for kept, body in updated
+                    if kept.stay == present.stay
+                ],
+            )
             audit.log(
                 tx,
                 actor,

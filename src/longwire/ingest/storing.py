@@ -10,6 +10,7 @@ from longwire import metrics
 from longwire.dates import format_date
 from longwire.delivery.matching import matching
 from longwire.delivery.matching.budgets import ComputeBudgets, InlineAllowance
+from longwire.fleet import current_values
 from longwire.ingest.acceptance import build_rows
 from longwire.ingest.effects import (
     count_by_group,
@@ -71,9 +72,11 @@ def store_requests(
     received = list_receptions(requests, rows, fresh)
     if fresh:
         tx.on_commit(partial(sequencer.report, fresh, devices))
+        values = current_values.collect_values(tx, fresh, devices)
         with tx.pipeline():
             store.insert_arrivals(tx, fresh)
             touch_devices(tx, exclude_service_events(requests, rows, fresh), changed_counts)
+            current_values.store_values(tx, values)
             metrics.count_arrivals(tx, sequencer.writer, fresh, count_by_group(messages, matched))
             if matched.deliveries:
                 store_deliveries.insert(tx, matched.deliveries)

@@ -1636,6 +1636,55 @@ class DeviceTypeConnection(Model, frozen=True, kw_only=True, omit_defaults=True)
     """There is a next page: send it in the same request. Absent on the last page."""
 
 
+class DeviceValue(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The newest value of a measurement since the device is in its group."""
+
+    name: str
+    """The name of the measurement."""
+
+    value: float | str | bool | None = None
+    """Left out if there was no valid one."""
+
+    timestamp: datetime | None = None
+    """Of its record, or of its arrival if that was earlier."""
+
+    class_: str = field(name="class")
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    unit: str | None = None
+    """For people."""
+
+    label: str | None = None
+    """What people call it."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+    is_declared: bool = field(name="isDeclared")
+    """Whether it is declared, or was found in records."""
+
+    is_stale: bool = field(name="isStale")
+    """Whether the device should have reported since, by its configuration."""
+
+    invalid: int | None = None
+    """How many values were none: words, or out of bounds."""
+
+    invalid_at: datetime | None = field(default=None, name="invalidAt")
+    """When the last one arrived."""
+
+
+class DeviceValues(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The current values of a device."""
+
+    items: list[DeviceValue]
+    """The items of this page."""
+
+    left_out: int | None = field(default=None, name="leftOut")
+    """How many numbers the last record that had too many had beyond those that are kept."""
+
+
 class Devices(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome of a bulk operation, and its devices."""
 

@@ -279,6 +279,16 @@ class WrittenRows:
         self._rows.update(rows)
 
 
+class KeyNumbers(dict[Hashable, int]):
+    """The numbers of the places of measurements, which never change."""
+
+    def put(self, numbers: Mapping[Any, int]) -> None:
+        """Cache what was committed."""
+        if len(self) >= ENTRIES_PER_NAMESPACE_MAX:
+            self.clear()
+        self.update(numbers)
+
+
 class DeviceCache:
     """Devices by their ids as ingest needs them; for the one writer of the embedded database.
 
@@ -403,6 +413,7 @@ class Caches:
         self.device_changes = DeviceChanges()
         self.activity = WrittenRows()
         self.devices = DeviceCache()
+        self.measurement_keys = KeyNumbers()
         self.overviews = ExpiringCache()
 
     @property

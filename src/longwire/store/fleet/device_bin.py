@@ -21,6 +21,8 @@ from longwire.store.fleet import device_stays, devices, unknown_devices
 
 _table = schema.binned_device
 _device = schema.device
+_value = schema.current_value
+_VALUE_COLUMNS = tuple(column.name for column in _value.c)
 
 _OF_JOB = """
     select number
@@ -69,7 +71,7 @@ class BinnedDevice:
     type: str
     network: str
     original_key: str
-    snapshot: dict[str, dict[str, Any]]
+    snapshot: dict[str, Any]
 
 
 def insert(tx: Tx, binned: Sequence[Device], job_id: str) -> None:
@@ -84,6 +86,10 @@ def insert(tx: Tx, binned: Sequence[Device], job_id: str) -> None:
         for row in tx.rows(statement):
             snapshots[row.device_number][table.name] = dict(row._mapping)
         tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
+    for row in tx.rows(sa.select(_value).where(_value.c.device_number.in_(numbers))):
+        # Many of a device, without the names of the columns.
+        snapshots[row.device_number].setdefault(_value.name, []).append(list(row))
+    tx.execute(sa.delete(_value).where(_value.c.device_number.in_(numbers)))
     insert_many(
         tx,
         _table,
@@ -120,6 +126,8 @@ def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
         rows = [each.snapshot[table.name] for each in restored if table.name in each.snapshot]
         if rows:
             slots.insert(tx, table, rows)
+    values = [row for each in restored for row in each.snapshot.get(_value.name, ())]
+    insert_many(tx, _value, _VALUE_COLUMNS, [(int(home), *rest) for home, *rest in values])
     ids = [each.id for each in restored]
     tx.execute_raw(DELETE, {"ids": array_param(tx, ids)})
     unknown_devices.delete_of_devices(tx, [each.number for each in restored])

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from longwire.model import DeviceType, Page, PageRequest
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.fleet import measurements
 from longwire.store.paging import page
 
 _table = schema.device_type
@@ -47,6 +48,7 @@ def upsert(tx: Tx, device_type: DeviceType) -> None:
 def delete(tx: Tx, name: str) -> bool:
     policy = schema.configuration_policy
     tx.execute(sa.delete(policy).where(policy.c.type == name))
+    measurements.delete_of_type(tx, name)
     return tx.execute(sa.delete(_table).where(_table.c.name == name)) > 0
 
 

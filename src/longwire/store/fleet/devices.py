@@ -11,7 +11,7 @@ from longwire.model import Device, Page, PageRequest, Scope
 from longwire.store import schema, slots
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.fleet import device_reports, unknown_devices
+from longwire.store.fleet import current_values, device_reports, unknown_devices
 from longwire.store.fleet.device_stays import begin_stays, erase_all_stays
 from longwire.store.identity.scopes import reaches, within
 from longwire.store.notifications import device_monitors
@@ -235,6 +235,8 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
     link = schema.network_link
     tx.execute(sa.delete(link).where(link.c.device_number.in_(numbers)))
     begin_stays(tx, devices, group_id)
+    # The new group sees what comes from now on.
+    current_values.delete(tx, numbers)
     unknown_devices.delete_of_devices(tx, numbers)
     adjust_count(tx, devices[0].group_id, -len(devices))
     adjust_count(tx, group_id, len(devices))
@@ -244,7 +246,7 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     """Delete devices; their records are erased in small steps."""
     numbers = [device.number for device in devices]
     erase_all_stays(tx, numbers)
-    for table in DEVICE_TABLES:
+    for table in (*DEVICE_TABLES, schema.current_value):
         tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
     delete_dependents(tx, numbers)
     tx.execute(sa.delete(_table).where(_table.c.number.in_(numbers)))

@@ -32,6 +32,8 @@ _KEYED_BY_GROUP = {
     "arrival": "seq",
     "reception_size": "writer",
     "unknown_device": "network, original_key",
+    "found_measurement": "type, key_number",
+    "declared_measurements": "type",
 }
 # What makes a group reachable, or lets it act.
 _DETACHED = (_client, _member, schema.downlink_grant, schema.configuration_policy, _path)

@@ -36,7 +36,7 @@ declared_measurements = sa.Table(
     metadata,
     # The declared measurements of a device type: for all, or for a group and those below it. No
     # reference to the group, since 0 is none; they are deleted with it.
-    sa.Column("group_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
     sa.Column("type", sa.Text, sa.ForeignKey(device_type.c.name), primary_key=True),
     sa.Column("measurements", sa.Text, nullable=False),  # JSON
     moment("updated_at"),

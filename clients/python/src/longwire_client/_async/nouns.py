@@ -412,6 +412,25 @@ class AsyncMembers(_Noun):
         return await self._transport.request(call)
 
 
+class AsyncMeasurements(_Noun):
+    async def values(self, device_id: str) -> m.DeviceValues:
+        """Get the current values of a device.
+
+        The newest value of each measurement by the time of its record, since the device is in
+        its group. Of records that arrive late nothing changes but what has no newer value.
+
+        `GET /device/values`; needs `record.read`.
+        """
+        call: Call[m.DeviceValues] = Call(
+            "GET",
+            "/device/values",
+            m.DeviceValues,
+            query={"deviceId": device_id},
+            is_repeatable=True,
+        )
+        return await self._transport.request(call)
+
+
 class AsyncRoles(_Noun):
     def list(self, *, page_size: int | None = None) -> AsyncPages[m.Role, m.RoleConnection]:
         """List roles.
@@ -3464,6 +3483,7 @@ class AsyncNouns:
     def __init__(self, transport: AsyncTransport) -> None:
         self.groups = AsyncGroups(transport)
         self.members = AsyncMembers(transport)
+        self.measurements = AsyncMeasurements(transport)
         self.roles = AsyncRoles(transport)
         self.permissions = AsyncPermissions(transport)
         self.users = AsyncUsers(transport)

@@ -412,6 +412,25 @@ class Members(_Noun):
         return self._transport.request(call)
 
 
+class Measurements(_Noun):
+    def values(self, device_id: str) -> m.DeviceValues:
+        """Get the current values of a device.
+
+        The newest value of each measurement by the time of its record, since the device is in
+        its group. Of records that arrive late nothing changes but what has no newer value.
+
+        `GET /device/values`; needs `record.read`.
+        """
+        call: Call[m.DeviceValues] = Call(
+            "GET",
+            "/device/values",
+            m.DeviceValues,
+            query={"deviceId": device_id},
+            is_repeatable=True,
+        )
+        return self._transport.request(call)
+
+
 class Roles(_Noun):
     def list(self, *, page_size: int | None = None) -> Pages[m.Role, m.RoleConnection]:
         """List roles.
@@ -3458,6 +3477,7 @@ class Nouns:
     def __init__(self, transport: Transport) -> None:
         self.groups = Groups(transport)
         self.members = Members(transport)
+        self.measurements = Measurements(transport)
         self.roles = Roles(transport)
         self.permissions = Permissions(transport)
         self.users = Users(transport)

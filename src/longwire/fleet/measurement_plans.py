@@ -1,0 +1,79 @@
+"""What is taken out of the records of a type's devices: declared measurements, and found ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from longwire.identity import access
+from longwire.measurements.definitions import FOUND_MAX, Measurement, ValuePlace, merge_layers
+from longwire.measurements.extraction import KindPlan, build_plans
+from longwire.store import schema
+from longwire.store.cache.cache_epochs import PLATFORM
+from longwire.store.database import Tx
+from longwire.store.fleet import measurements as store
+
+_PLANS = "measurement plans"
+
+
+@dataclass(slots=True)
+class TypePlan:
+    """What is taken out of the records of a group's devices of a type. Cached.
+
+    It changes when something is found: what was read of it before is as good.
+    """
+
+    declared: Sequence[tuple[int, Measurement]]
+    found: Mapping[int, ValuePlace]
+    kinds: Mapping[int, KindPlan] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._build()
+
+    def _build(self) -> None:
+        self.kinds = build_plans(self.declared, self.found, finds=True)
+
+    @property
+    def room(self) -> int:
+        """How many more may be found."""
+        return FOUND_MAX - len(self.found)
+
+    def add_found(self, keys: Mapping[ValuePlace, int]) -> None:
+        self.found = {**self.found, **{key: place for place, key in keys.items()}}
+        self._build()
+
+
+def get_plan(tx: Tx, group_id: str, type_name: str) -> TypePlan:
+    return tx.cached_config(
+        _PLANS,
+        f"{group_id}/{type_name}",
+        lambda: _load_plan(tx, group_id, type_name),
+        lambda: (PLATFORM, *access.get_group_path(tx, group_id)),
+    )
+
+
+def _load_plan(tx: Tx, group_id: str, type_name: str) -> TypePlan:
+    declared = get_declared(tx, group_id).get(type_name, ())
+    keys = store.get_keys(tx, [each.place for each in declared])
+    found = store.list_found(tx, schema.group_number(group_id), type_name)
+    return TypePlan(
+        [(keys[each.place], each) for each in declared],
+        {number: key.place for number, key in store.list_places(tx, found).items()},
+    )
+
+
+def get_declared(tx: Tx, group_id: str) -> Mapping[str, tuple[Measurement, ...]]:
+    """What is declared for the devices of a group, by type."""
+    path = access.get_group_path(tx, group_id)
+    return tx.cached_config(
+        "declared measurements",
+        group_id,
+        lambda: _load_declared(tx, path),
+        lambda: (PLATFORM, *path),
+    )
+
+
+def _load_declared(tx: Tx, path: Sequence[str]) -> Mapping[str, tuple[Measurement, ...]]:
+    """Those for all, then those of the groups from the root down."""
+    layers: dict[str, list[Sequence[Measurement]]] = {}
+    for each in store.list_declared(tx, [schema.ALL_GROUPS, *reversed(path)]):
+        layers.setdefault(each.type, []).append(each.measurements)
+    return {type_name: merge_layers(each) for type_name, each in layers.items()}

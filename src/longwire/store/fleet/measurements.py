@@ -1,0 +1,239 @@
+"""The measurements of device types: their numbers, those declared, and those found."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.measurements.definitions import (
+    Measurement,
+    ValuePlace,
+    decode_measurements,
+    encode_measurements,
+    name_of_place,
+)
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+
+ALL = int(schema.ALL_GROUPS)
+
+GET_KEY = """
+select number
+from measurement_key
+where kind = :kind
+    and path = :path
+"""
+
+INSERT_KEY = """
+insert into measurement_key (kind, path, name)
+values (:kind, :path, :name)
+on conflict do nothing
+"""
+
+LIST_PLACES = dialect_sql(
+    """
+select number, kind, path, name
+from measurement_key
+where number {listed}
+order by number
+""",
+    listed=in_array("numbers"),
+)
+
+LIST_KEYS_OF_NAME = """
+select number, kind, path, name
+from measurement_key
+where name = :name
+order by number
+"""
+
+LIST_DECLARED = dialect_sql(
+    """
+select group_id, type, measurements, updated_at
+from declared_measurements
+where group_id {listed}
+""",
+    listed=in_array("groups"),
+)
+
+LIST_DECLARING = dialect_sql(
+    """
+select distinct group_id
+from declared_measurements
+where group_id {listed}
+""",
+    listed=in_array("groups"),
+)
+
+UPSERT_DECLARED = """
+insert into declared_measurements (group_id, type, measurements, updated_at, updated_by)
+values (:home, :type, :measurements, :at, :by)
+on conflict (group_id, type) do update
+set measurements = excluded.measurements,
+    updated_at = excluded.updated_at,
+    updated_by = excluded.updated_by
+"""
+
+DELETE_DECLARED = """
+delete from declared_measurements
+where group_id = :home
+    and type = :type
+"""
+
+DELETE_OF_TYPE = """
+delete from {table}
+where type = :type
+"""
+
+LIST_FOUND = """
+select key_number
+from found_measurement
+where group_id = :home
+    and type = :type
+order by key_number
+"""
+
+LIST_FOUND_IN = dialect_sql(
+    """
+select f.type, f.key_number
+from found_measurement f
+where f.group_id {listed}
+group by f.type, f.key_number
+order by f.type, f.key_number
+limit :most
+""",
+    listed=in_array("groups"),
+)
+
+INSERT_FOUND = """
+insert into found_measurement (group_id, type, key_number)
+values (:home, :type, :key)
+on conflict do nothing
+"""
+
+
+class DeclaredList(msgspec.Struct, frozen=True):
+    """The measurements of a type that are declared for a group, or for all."""
+
+    group_id: str
+    type: str
+    measurements: tuple[Measurement, ...]
+    updated_at: Moment
+
+
+class MeasurementKey(msgspec.Struct, frozen=True):
+    """The number of a place, and what it is called unless somebody has declared it."""
+
+    number: int
+    place: ValuePlace
+    name: str
+
+
+# --- numbers ---
+
+
+def get_keys(tx: Tx, places: Collection[ValuePlace]) -> dict[ValuePlace, int]:
+    """The numbers of places; they get one that have none. In a write."""
+    cached = tx.caches.measurement_keys
+    looked_up = {place: cached.get(place) for place in places}
+    found = {place: number for place, number in looked_up.items() if number is not None}
+    if len(found) == len(places):
+        return found
+    # In one order, so that two processes do not wait for each other.
+    for place in sorted(set(places) - found.keys()):
+        found[place] = _get_key(tx, place) or _insert_key(tx, place)
+    tx.on_commit(lambda: cached.put(found))
+    return found
+
+
+def _get_key(tx: Tx, place: ValuePlace) -> int | None:
+    rows = tx.fetch_raw(GET_KEY, place._asdict())
+    return rows[0][0] if rows else None
+
+
+def _insert_key(tx: Tx, place: ValuePlace) -> int:
+    tx.execute_raw(INSERT_KEY, {**place._asdict(), "name": name_of_place(place)})
+    number = _get_key(tx, place)
+    assert number is not None
+    return number
+
+
+def list_places(tx: Tx, numbers: Iterable[int]) -> dict[int, MeasurementKey]:
+    """The places of numbers."""
+    rows = tx.fetch_raw(LIST_PLACES, {"numbers": array_param(tx, sorted(set(numbers)))})
+    return {row[0]: _build_key(*row) for row in rows}
+
+
+def list_keys_of_name(tx: Tx, name: str) -> list[MeasurementKey]:
+    """The places of which values have this name, unless somebody has declared them."""
+    return [_build_key(*row) for row in tx.fetch_raw(LIST_KEYS_OF_NAME, {"name": name})]
+
+
+def _build_key(number: int, kind: int, path: str, name: str) -> MeasurementKey:
+    return MeasurementKey(number, ValuePlace(kind, path), name)
+
+
+# --- declared ---
+
+
+def list_declared(tx: Tx, group_ids: Sequence[str]) -> list[DeclaredList]:
+    """What is declared for some groups, in their order; `ALL_GROUPS` may be one of them."""
+    numbers = [_home(each) for each in group_ids]
+    rows = tx.fetch_raw(LIST_DECLARED, {"groups": array_param(tx, numbers)})
+    found = [
+        DeclaredList(str(home), type_name, decode_measurements(text), updated_at)
+        for home, type_name, text, updated_at in rows
+    ]
+    order = {each: index for index, each in enumerate(group_ids)}
+    return sorted(found, key=lambda each: order[each.group_id])
+
+
+def list_declaring(tx: Tx, group_ids: Iterable[str]) -> set[str]:
+    """Those of some groups that have declared something."""
+    numbers = [_home(each) for each in group_ids]
+    rows = tx.fetch_raw(LIST_DECLARING, {"groups": array_param(tx, numbers)})
+    return {str(home) for (home,) in rows}
+
+
+def save_declared(
+    tx: Tx, group_id: str, type_name: str, measurements: Sequence[Measurement], by: str
+) -> None:
+    """Replace what is declared; an empty list declares nothing."""
+    values: dict[str, Any] = {"home": _home(group_id), "type": type_name}
+    if not measurements:
+        tx.execute_raw(DELETE_DECLARED, values)
+        return
+    text = encode_measurements(measurements)
+    tx.execute_raw(UPSERT_DECLARED, {**values, "measurements": text, "at": tx.now, "by": by})
+
+
+def delete_of_type(tx: Tx, type_name: str) -> None:
+    for table in (schema.declared_measurements, schema.found_measurement):
+        tx.execute_raw(DELETE_OF_TYPE.format(table=table.name), {"type": type_name})
+
+
+def _home(group_id: str) -> int:
+    return ALL if group_id == schema.ALL_GROUPS else schema.group_number(group_id)
+
+
+# --- found ---
+
+
+def list_found(tx: Tx, group_number: int, type_name: str) -> list[int]:
+    """The numbers of what was found in records of a group's devices of a type."""
+    rows = tx.fetch_raw(LIST_FOUND, {"home": group_number, "type": type_name})
+    return [key for (key,) in rows]
+
+
+def list_found_in(tx: Tx, group_ids: Iterable[str], most: int) -> list[tuple[str, int]]:
+    """(type, number) of what was found in records of some groups' devices."""
+    numbers = [schema.group_number(each) for each in group_ids]
+    values = {"groups": array_param(tx, numbers), "most": most}
+    return [(type_name, key) for type_name, key in tx.fetch_raw(LIST_FOUND_IN, values)]
+
+
+def insert_found(tx: Tx, group_number: int, type_name: str, keys: Mapping[ValuePlace, int]) -> None:
+    for key in sorted(keys.values()):
+        tx.execute_raw(INSERT_FOUND, {"home": group_number, "type": type_name, "key": key})

@@ -1564,18 +1564,18 @@ export interface GroupAppClient {
   groupId: string;
   /** The id of the app client: its client id at the token endpoint. */
   appClientId: string;
-  /** The client secret for the token endpoint. */
-  secret: string;
   /** What it is for. */
   description?: string;
   /** Seconds since 1970. */
   expiration?: number;
-  /** The name of the app client. */
-  name?: string;
   /** When it was changed last. */
   updatedAt?: string;
   /** The role that it acts with. Absent: the default role of the group. */
   roleId?: string;
+  /** The client secret for the token endpoint. */
+  secret: string;
+  /** The name of the app client. */
+  name?: string;
 }
 
 /** Changes to a group. */
@@ -2210,20 +2210,20 @@ export interface ListedAppClient {
   groupId: string;
   /** The id of the app client: its client id at the token endpoint. */
   appClientId: string;
-  /** The name of the app client. */
-  name: string;
   /** What it is for. */
   description?: string;
   /** Seconds since 1970. */
   expiration?: number;
-  /** When it was created. */
-  createdAt?: string;
   /** When it was changed last. */
   updatedAt?: string;
-  /** The id of the user or app client that created it; `system` for the service itself. */
-  createdBy?: string;
   /** The role that it acts with. Absent: the default role of the group. */
   roleId?: string;
+  /** The name of the app client. */
+  name: string;
+  /** When it was created. */
+  createdAt?: string;
+  /** The id of the user or app client that created it; `system` for the service itself. */
+  createdBy?: string;
 }
 
 /** The data of `changed`: ids of objects that were changed; up to 1,000 of each kind. */

@@ -2085,23 +2085,23 @@ class GroupAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
     app_client_id: str = field(name="appClientId")
     """The id of the app client: its client id at the token endpoint."""
 
-    secret: str
-    """The client secret for the token endpoint."""
-
     description: str | None = None
     """What it is for."""
 
     expiration: int | None = None
     """Seconds since 1970."""
 
-    name: str | None = None
-    """The name of the app client."""
-
     updated_at: datetime | None = field(default=None, name="updatedAt")
     """When it was changed last."""
 
     role_id: str | None = field(default=None, name="roleId")
     """The role that it acts with. Absent: the default role of the group."""
+
+    secret: str
+    """The client secret for the token endpoint."""
+
+    name: str | None = None
+    """The name of the app client."""
 
 
 class GroupChange(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -2971,26 +2971,26 @@ class ListedAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
     app_client_id: str = field(name="appClientId")
     """The id of the app client: its client id at the token endpoint."""
 
-    name: str
-    """The name of the app client."""
-
     description: str | None = None
     """What it is for."""
 
     expiration: int | None = None
     """Seconds since 1970."""
 
-    created_at: datetime | None = field(default=None, name="createdAt")
-    """When it was created."""
-
     updated_at: datetime | None = field(default=None, name="updatedAt")
     """When it was changed last."""
 
-    created_by: str | None = field(default=None, name="createdBy")
-    """The id of the user or app client that created it; `system` for the service itself."""
-
     role_id: str | None = field(default=None, name="roleId")
     """The role that it acts with. Absent: the default role of the group."""
+
+    name: str
+    """The name of the app client."""
+
+    created_at: datetime | None = field(default=None, name="createdAt")
+    """When it was created."""
+
+    created_by: str | None = field(default=None, name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
 
 class LiveChanged(Model, frozen=True, kw_only=True, omit_defaults=True):

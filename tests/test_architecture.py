@@ -7,8 +7,9 @@ runs over the Python client, the generators and the benchmarks.
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -438,11 +439,20 @@ def a_client_stays_outside(name: str, tree: ast.Module) -> Iterator[str]:
             yield f"line {line}: imports {target}"
 
 
+@cache
+def all_sources() -> dict[str, str]:
+    """By the full name of the module: of the service, and of the Python client."""
+    folders = (SOURCE.parent, ROOT / "clients/python/src")
+    found = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text()
+    return found
+
+
 def test_a_client_stays_outside() -> None:
-    sources = {f"longwire.{name}": path.read_text() for name, path in MODULES.items()}
-    folder = ROOT / "clients/python/src"
-    for path in sorted(folder.rglob("*.py")):
-        sources[".".join(path.relative_to(folder).with_suffix("").parts)] = path.read_text()
+    sources = all_sources()
     assert any(name.startswith("longwire_cli.demo") for name in sources)
     violations = [
         each
@@ -458,6 +468,83 @@ def test_a_client_stays_outside() -> None:
         ("longwire.cli.base", "from longwire_client import Client"),
     ):
         assert check(a_client_stays_outside, name, source)
+
+
+# --- no circles ---
+
+
+def find_circle(sources: Mapping[str, str]) -> list[str]:
+    """Modules of which each uses the next, for types or by a name in a string as well."""
+    uses = {
+        name: {
+            each for each in list_used(parse(source), sources) if each in sources and each != name
+        }
+        for name, source in sources.items()
+    }
+    try:
+        TopologicalSorter(uses).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return []
+
+
+def list_used(tree: ast.Module, known: Mapping[str, str]) -> Iterator[str]:
+    for _, target in imported(tree):
+        yield target if target in known else target.rpartition(".")[0]
+    for text in texts(tree):
+        name = text.value.partition(":")[0]  # "module:function"
+        if name in known and "." in name:  # else it may be the name of a logger
+            yield name
+        elif name.startswith("longwire.") and name.endswith("."):  # the rest is in a variable
+            yield from (each for each in known if each.rpartition(".")[0] == name[:-1])
+
+
+def test_no_module_uses_itself_in_a_circle() -> None:
+    assert find_circle(all_sources()) == []
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "from longwire.fleet import devices",
+        "if TYPE_CHECKING:\n    from longwire.fleet.devices import Device",
+        "importlib.import_module('longwire.fleet.devices')",
+        "importlib.import_module(f'longwire.fleet.{name}')",
+        "COMMANDS = {'list': 'longwire.fleet.devices:list_command'}",
+    ],
+)
+def test_a_circle_is_found(used: str) -> None:
+    devices = {"longwire.fleet.devices": "import longwire.ids"}
+    assert find_circle({**devices, "longwire.ids": "import json"}) == []
+    assert len(find_circle({**devices, "longwire.ids": used})) == 3
+
+
+# What is not imported at the top: parts that are not always installed, and large libraries that not
+# every process needs. Importing all of them at once would double the time that a process takes to
+# start, and add 50 MB to each.
+IMPORTED_ON_DEMAND = {
+    "longwire.extras": "what is installed as an extra only",
+    "longwire.blobs": "the extra s3",
+    "longwire.notifications.types.chat_services": "the extra chat: one of its hundred plugins",
+    "longwire_cli": "the service, beside which the client may be installed",
+    "longwire_cli.lazy": "one command of thirty",
+    "longwire.api.identity.passkeys": "webauthn: 9 MB, 0.3 s, for those who have passkeys",
+    "longwire.delivery.cel.library": "cel: 15 MB, 0.5 s, for those who have filters",
+    "longwire.delivery.destinations.catalogue": "nats and aiokafka: 9 MB each",
+    "longwire.delivery.http.http_client_loader": "aiohttp: 8 MB, 0.4 s, for those who send",
+    "longwire.process.sign_in_stack": "authlib: 10 MB, 0.5 s, for those with a provider",
+    "longwire.store.engines.upgrade": "alembic: 15 MB, 0.7 s, for a start after an update",
+}
+
+
+def test_modules_are_imported_at_the_top() -> None:
+    found = {
+        name
+        for name, source in all_sources().items()
+        if any(target == "importlib" for _, target in imported(parse(source)))
+    }
+    assert found == set(IMPORTED_ON_DEMAND)
 
 
 def clients_have_a_timeout(name: str, tree: ast.Module) -> Iterator[str]:

@@ -23,7 +23,7 @@ from longwire_cli.terminal import printable_lines
 COMMANDS = {
     "serve": "longwire.cli.service:serve_command",
     "deliver": "longwire.cli.service:deliver_command",
-    "migrate": "longwire.cli.service:migrate_command",
+    "migrate": "longwire.cli.migrate:migrate_command",
     "doctor": "longwire.cli.doctor:doctor_command",
     "backup": "longwire.cli.backup:backup_command",
     "restore": "longwire.cli.backup:restore_command",

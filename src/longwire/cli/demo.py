@@ -5,7 +5,6 @@ credentials of people, links to sign in. The rest is a client of the service: `l
 """
 
 import asyncio
-import importlib
 import json
 import os
 import signal
@@ -25,15 +24,15 @@ from rich.console import Console
 
 from longwire.cli.base import run_write
 from longwire.cli.device_types import parse_types
-from longwire.cli.service import import_service
 from longwire.clock import Clock
 from longwire.fleet import device_types
 from longwire.identity import bootstrap, sign_in_links, tokens
 from longwire.model import SYSTEM
-from longwire.process import logs, startup
+from longwire.process import logs, serve, startup
 from longwire.settings import Settings
 from longwire.store.database import Tx
-from longwire_cli.demo import plan
+from longwire_cli.demo import plan, session
+from longwire_cli.demo.client import ClientCredentials
 from longwire_cli.demo.errors import DemoError, ServiceUnreachable
 from longwire_cli.terminal import json_flag
 
@@ -89,7 +88,7 @@ def demo_command(
         demo = _Demo(rate, state, clock, is_temporary=data is None, as_json=as_json)
         if demo.is_first_start:  # the past of the company is stored first
             clock.synchronize(clock.now() - plan.PAST)
-        code = import_service().serve(chosen, demo.start, lambda: chosen, clock)
+        code = serve.serve(chosen, demo.start, lambda: chosen, clock)
         demo.stop()
     if isinstance(demo.failure, DemoError):
         raise startup.StartupError(str(demo.failure)) from demo.failure
@@ -193,14 +192,12 @@ class _Demo:
         self._thread.join(_THREAD_STOP_S)
 
     def _run(self, chosen: Settings) -> None:
-        # Imported on demand: the HTTP library is slow to load.
-        session: Any = importlib.import_module("longwire_cli.demo.session")
         try:
             people: People = {}
             if self.is_first_start:
                 people = run_write(chosen, _add_types_and_people, self._clock)
             self._links = run_write(chosen, lambda tx: _create_links(tx, chosen))
-            asyncio.run(self._follow(session, chosen, people))
+            asyncio.run(self._follow(chosen, people))
         except asyncio.CancelledError:
             return
         except BaseException as error:  # raised by the main thread
@@ -210,18 +207,17 @@ class _Demo:
             self.failure = error
             os.kill(os.getpid(), signal.SIGTERM)
 
-    async def _follow(self, session: Any, chosen: Settings, people: People) -> None:
+    async def _follow(self, chosen: Settings, people: People) -> None:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         self._cancel = partial(loop.call_soon_threadsafe, task.cancel)
         if self._stopping.is_set():
             return
-        credentials = session.ClientCredentials
         known = json.loads((chosen.data / "operator.json").read_text())
         service = session.DemoService(
             startup.get_base_url(chosen),
-            credentials(known["clientId"], known["clientSecret"]),
-            {email: credentials(*pair) for email, pair in people.items()},
+            ClientCredentials(known["clientId"], known["clientSecret"]),
+            {email: ClientCredentials(*pair) for email, pair in people.items()},
         )
 
         def save(state: Any) -> None:

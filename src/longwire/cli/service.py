@@ -1,23 +1,16 @@
-"""`serve` and `deliver`, which run the service, and `migrate`, which prepares its database."""
+"""`serve` and `deliver`, which run the service."""
 
-import gc
-import importlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
-from types import ModuleType
 
 import click
 
 from longwire import __version__
-from longwire.cli.base import database_flags, setting_flags
-from longwire.clock import Clock
-from longwire.process import logs, startup
+from longwire.cli.base import setting_flags
+from longwire.process import logs, serve, startup
 from longwire.settings import Settings
 from longwire.settings.declaration import redact_password
-from longwire.store.engines import citus as distribution
-from longwire_cli.terminal import json_flag, print_result
 
 
 @click.command("serve")
@@ -25,11 +18,10 @@ from longwire_cli.terminal import json_flag, print_result
 def serve_command(chosen: Settings, load: Callable[[], Settings]) -> None:
     """Serve the API until stopped."""
     logs.configure_logging(chosen.log_level, chosen.log_format)
-    service = import_service()
-    inherited = os.environ.pop(service.INHERITED_FDS_VARIABLE, None)
+    inherited = os.environ.pop(serve.INHERITED_FDS_VARIABLE, None)
     if inherited is not None:
-        sys.exit(service.serve_as_worker(chosen, inherited))
-    sys.exit(service.serve(chosen, announce, load))
+        sys.exit(serve.serve_as_worker(chosen, inherited))
+    sys.exit(serve.serve(chosen, announce, load))
 
 
 def announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
@@ -87,51 +79,4 @@ def deliver_command(chosen: Settings, load: Callable[[], Settings]) -> None:
             click.echo(f"metrics are at http://{host}:{chosen.metrics_port}/metrics")
         sys.stdout.flush()
 
-    sys.exit(import_service().deliver(chosen, announce_delivery, load))
-
-
-def import_service() -> ModuleType:
-    """Import the service on demand, because it is slow to load."""
-    gc.disable()  # objects created by imports stay, so collecting would find nothing
-    try:
-        return importlib.import_module("longwire.process.serve")
-    finally:
-        gc.enable()
-
-
-@click.command("migrate")
-@database_flags
-@click.option(
-    "--slots",
-    type=int,
-    metavar="NUMBER",
-    help="Divide the records of a PostgreSQL that no process uses into so many slots.",
-)
-@click.option(
-    "--citus",
-    is_flag=True,
-    help="Distribute the records of a PostgreSQL with the extension Citus over its workers.",
-)
-@json_flag
-def migrate_command(chosen: Settings, slots: int | None, citus: bool, as_json: bool) -> None:
-    """Migrate the database to this version's schema, and bootstrap it when empty."""
-    if slots is not None:
-        chosen = replace(chosen, database_slots=0)  # those that it has, for a moment
-    database, prepared = startup.open_prepared_database(chosen, Clock(), is_secondary=True)
-    try:
-        if slots is not None:
-            database.upgrade(lambda tx: distribution.change_slots(tx, slots))
-        distributed = database.upgrade(distribution.distribute) if citus else []
-    finally:
-        database.close()
-    print_result(
-        {
-            "steps": prepared.steps,
-            "bootstrapped": prepared.operator is not None,
-            "distributed": distributed,
-        },
-        as_json,
-        f"{len(prepared.steps)} migration(s) run"
-        + (f"; {len(distributed)} tables distributed" if citus else "")
-        + (f"; credentials are in {chosen.data / 'operator.json'}" if prepared.operator else ""),
-    )
+    sys.exit(serve.deliver(chosen, announce_delivery, load))

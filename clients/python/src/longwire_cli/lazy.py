@@ -1,5 +1,6 @@
 """Groups of commands that are imported when they are needed."""
 
+import gc
 import importlib
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +33,11 @@ class ImportedCommands(click.Group):
         if cmd_name not in self._imported:
             return None
         module, _, name = self._imported[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        gc.disable()  # objects created by imports stay, so collecting would find nothing
+        try:
+            command: click.Command = getattr(importlib.import_module(module), name)
+        finally:
+            gc.enable()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -119,7 +119,9 @@ class Amqp(BrokerDestination[Any]):
         if len(key.encode()) > NAME_BYTES_MAX:
             return invalid_message("the routing key is too long")
         async with asyncio.timeout(SEND_TIMEOUT_S), self._shared.lease() as session:
-            outcome: Outcome = await session.publish(self._params.exchange, key, message)
+            outcome: Outcome = await session.publish(
+                self._params.exchange, key, message.body, _properties_of(message)
+            )
             return outcome
 
     def _target(self, message: OutboundMessage) -> str:
@@ -127,11 +129,7 @@ class Amqp(BrokerDestination[Any]):
         return "/".join([str(self._address), *filter(None, path)])
 
     def _headers(self, message: OutboundMessage) -> dict[str, str]:
-        return {
-            "message_id": message.id,
-            "content_type": message.content_type,
-            "delivery_mode": str(PERSISTENT),
-        }
+        return {name: str(value) for name, value in _properties_of(message).items()}
 
     def _key(self, message: OutboundMessage) -> str:
         return addresses.render_template(self._params.routing_key, message, sanitize_routing_word)
@@ -148,3 +146,11 @@ class Amqp(BrokerDestination[Any]):
             self._params.password,
             self._inbound,
         )
+
+
+def _properties_of(message: OutboundMessage) -> dict[str, Any]:
+    return {
+        "message_id": message.id,
+        "content_type": message.content_type,
+        "delivery_mode": PERSISTENT,
+    }

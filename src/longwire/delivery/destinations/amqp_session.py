@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any, cast
 
 from aiormq import Connection
@@ -22,11 +23,9 @@ from pamqp.commands import Basic
 from yarl import URL
 
 from longwire.delivery.destinations.addresses import Address
-from longwire.delivery.destinations.amqp import PERSISTENT
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
-    OutboundMessage,
     Outcome,
     Refused,
     Unreachable,
@@ -140,18 +139,16 @@ class AmqpSession:
     def is_open(self) -> bool:
         return self._connection.is_opened and not self._channel.is_closed
 
-    async def publish(self, exchange: str, key: str, message: OutboundMessage) -> Outcome:
+    async def publish(
+        self, exchange: str, key: str, body: bytes, properties: Mapping[str, Any]
+    ) -> Outcome:
         try:
             confirmation = await self._channel.basic_publish(
-                message.body,
+                body,
                 exchange=exchange,
                 routing_key=key,
                 mandatory=True,
-                properties=Basic.Properties(
-                    message_id=message.id,
-                    content_type=message.content_type,
-                    delivery_mode=PERSISTENT,
-                ),
+                properties=Basic.Properties(**properties),
             )
         except PublishError:
             return Refused(f"no queue is bound to the routing key {key}")

@@ -9,18 +9,14 @@ import asyncio
 import contextlib
 import errno
 import functools
-import importlib
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
 from longwire.delivery.destinations.base import FailureCode, Refused, Unreachable
 from longwire.delivery.destinations.inbound_limit import InboundLimit
 from longwire.delivery.http.egress import NOT_RESOLVED, Egress, EgressDenied
-
-if TYPE_CHECKING:
-    import aiohttp
 
 # Covers DNS lookup, connect, TLS and login.
 CONNECT_TIMEOUT_S = 5.0
@@ -328,21 +324,3 @@ def outcome_of_error(error: BaseException) -> Refused | Unreachable:
         case OSError() | EOFError():
             return CONNECTION_LOST
     return Unreachable("invalid response")
-
-
-class HttpClient(Protocol):
-    """What senders use of `delivery.http_client`."""
-
-    def create_guarded_session(
-        self, egress: Egress, headers: Mapping[str, str]
-    ) -> "aiohttp.ClientSession": ...
-
-    def outcome_of_http_error(self, error: Exception) -> Refused | Unreachable: ...
-
-
-def load_http_client() -> HttpClient:
-    """Senders call this when they are built, which is not on the event loop."""
-    # Imported on demand: its library is large, and not every service sends anything.
-    client: Any = importlib.import_module("longwire.delivery.http.http_client")
-    loaded: HttpClient = client
-    return loaded

@@ -12,9 +12,9 @@ import msgspec
 from longwire import __version__
 from longwire.clock import Moment
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused
-from longwire.delivery.destinations.connections import load_http_client
 from longwire.delivery.destinations.http import parse_retry_after
 from longwire.delivery.http.egress import Egress
+from longwire.delivery.http.http_client_loader import load_http_client
 from longwire.delivery.http.http_limits import RESPONSE_BYTES_MAX
 
 if TYPE_CHECKING:

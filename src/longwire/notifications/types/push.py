@@ -23,11 +23,11 @@ from longwire.delivery.destinations.base import (
     Outcome,
     Refused,
 )
-from longwire.delivery.destinations.connections import load_http_client
 from longwire.delivery.destinations.http import (
     parse_retry_after,
     validate_url,
 )
+from longwire.delivery.http.http_client_loader import load_http_client
 from longwire.delivery.http.http_limits import RESPONSE_BYTES_MAX
 from longwire.notifications import templates, webpush
 from longwire.notifications.types.base import (

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import longwire
+from longwire.store.database import Tx
 
 SOURCE = Path(longwire.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -293,6 +294,7 @@ def time_comes_from_the_clock(name: str, tree: ast.Module) -> Iterator[str]:
 # --- what can be read at once ---
 
 MODULE_LINES_MAX = 600
+TX_SLOTS_MAX = 14
 BRANCHING_LINES_MAX = 60
 NESTING_MAX = 3
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
@@ -643,6 +645,12 @@ def test_every_module_has_a_docstring() -> None:
     for name, path in MODULES.items():
         docstring = ast.get_docstring(parse(path.read_text()))
         assert docstring, name
+
+
+def test_a_transaction_carries_little() -> None:
+    """What only an engine, the caches or one reader needs has an object of its own."""
+    assert len(Tx.__slots__) <= TX_SLOTS_MAX
+    assert Tx.__bases__ == (object,)
 
 
 def find_ambiguous_names(sources: dict[str, str]) -> dict[str, list[str]]:

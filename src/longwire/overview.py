@@ -90,7 +90,7 @@ def get(tx: Tx, actor: Actor, group_id: str, *, subgroups: bool) -> Overview:
     has_notifications = "notification.read" in held
     # The groups of a tree are others when the epoch of authorization is another.
     shown = has_devices, has_connectors, has_notifications
-    key = (group_id, subgroups, *shown, tx.auth_generation)
+    key = (group_id, subgroups, *shown, tx.cache.auth_generation)
     cached = tx.caches.overviews.get(key, tx.now)
     if isinstance(cached, Overview):
         return cached

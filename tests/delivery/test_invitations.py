@@ -244,7 +244,7 @@ def test_a_link_that_cannot_sign_in_changes_something_once(make_world):
         body = {"token": link, "accept": True}
         answer = ok(world.http.post("/invitation", json=body, headers=without_tls))
         assert (answer["isAccepted"], answer["isSignedIn"]) == (True, False)
-        return world.read(lambda tx: tx.auth_generation)
+        return world.read(lambda tx: tx.cache.auth_generation)
 
     # Else whoever has it would have every process drop what it has cached, again and again.
     assert accept_without_tls() == accept_without_tls()

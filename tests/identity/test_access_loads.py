@@ -101,7 +101,7 @@ def test_any_tree_and_roles_give_what_the_parents_say(
 
     def story(tx: Tx) -> None:
         parents = plant(tx, forest)
-        tx.changes_auth = True  # nothing is cached
+        tx.cache.changes_auth = True  # nothing is cached
         for number, permissions in enumerate(held):
             store_roles.insert(tx, Role(f"rol_{number}", "", "", tuple(permissions), updated_at=0))
         direct = {IDS[group]: role % len(held) for group, role in assigned.items()}

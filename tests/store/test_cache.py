@@ -293,7 +293,7 @@ def role_name(tx: Tx) -> str:
     """The name of a role, as a rule would ask for it."""
     table = schema.role
     by_id = sa.select(table.c.name).where(table.c.id == "viewer")
-    return tx.cached("test", "viewer", lambda: str(tx.rows(by_id)[0][0]))
+    return tx.cache.get_auth("test", "viewer", lambda: str(tx.rows(by_id)[0][0]))
 
 
 def rename_role(tx: Tx, name: str) -> None:
@@ -328,7 +328,7 @@ def test_a_value_is_loaded_once(world: World) -> None:
 
     def ask_twice(tx: Tx) -> None:
         for _ in range(2):
-            assert tx.cached("test", "none", lambda: looks.append(1)) is None
+            assert tx.cache.get_auth("test", "none", lambda: looks.append(1)) is None
 
     world.read(ask_twice)
     world.read(ask_twice)
@@ -535,7 +535,7 @@ def test_a_configuration_that_is_rolled_back_is_not_cached(world: World) -> None
 
     def value(tx: Tx) -> str:
         row = tx.rows(sa.select(schema.group.c.name).where(schema.group.c.id == group))[0]
-        return tx.cached_config("test", group, lambda: str(row[0]), lambda: (group,))
+        return tx.cache.get_config("test", group, lambda: str(row[0]), lambda: (group,))
 
     def rename(tx: Tx, *, fails: bool) -> None:
         cache_epochs.bump_config_epoch(tx, group)

@@ -212,7 +212,7 @@ def merge_configuration(
 
 
 def _get_type_layers(tx: Tx, type_name: str) -> TypeLayers:
-    return tx.cached_config(
+    return tx.cache.get_config(
         "type configurations",
         type_name,
         lambda: _load_type_layers(tx, type_name),
@@ -232,7 +232,7 @@ def _load_type_layers(tx: Tx, type_name: str) -> TypeLayers:
 def _get_group_layers(tx: Tx, group_id: str) -> tuple[Layer, ...]:
     """The policies of a group and those above it, from the root down."""
     path = access.get_group_path(tx, group_id)
-    return tx.cached_config(
+    return tx.cache.get_config(
         "group configurations", group_id, lambda: _load_group_layers(tx, path), lambda: path
     )
 

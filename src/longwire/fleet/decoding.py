@@ -67,7 +67,7 @@ CODEC_CACHE = "codecs"
 
 
 def get_codec(tx: Tx, type_name: str) -> Codec:
-    return tx.cached_config(
+    return tx.cache.get_config(
         CODEC_CACHE, type_name, lambda: _load(tx, type_name), lambda: (PLATFORM,)
     )
 

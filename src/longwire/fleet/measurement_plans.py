@@ -42,7 +42,7 @@ class TypePlan:
 
 
 def get_plan(tx: Tx, group_id: str, type_name: str) -> TypePlan:
-    return tx.cached_config(
+    return tx.cache.get_config(
         _PLANS,
         f"{group_id}/{type_name}",
         lambda: _load_plan(tx, group_id, type_name),
@@ -63,7 +63,7 @@ def _load_plan(tx: Tx, group_id: str, type_name: str) -> TypePlan:
 def get_declared(tx: Tx, group_id: str) -> Mapping[str, tuple[Measurement, ...]]:
     """What is declared for the devices of a group, by type."""
     path = access.get_group_path(tx, group_id)
-    return tx.cached_config(
+    return tx.cache.get_config(
         "declared measurements",
         group_id,
         lambda: _load_declared(tx, path),

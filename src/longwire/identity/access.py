@@ -135,7 +135,9 @@ def has_in_one_group(tx: Tx, actor: Actor, permissions: Set[str]) -> bool:
 
 
 def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, int] | None:
-    return tx.cached("tokens", digest, lambda: store_credentials.get_token_actor(tx, digest))
+    return tx.cache.get_auth(
+        "tokens", digest, lambda: store_credentials.get_token_actor(tx, digest)
+    )
 
 
 def holds_all_of(tx: Tx, actor: Actor, user: User) -> bool:
@@ -160,7 +162,7 @@ def holds_all_of(tx: Tx, actor: Actor, user: User) -> bool:
 def get_effective_role(tx: Tx, actor: Actor, group_id: str) -> EffectiveRole:
     """The actor's effective role in a group, cached."""
     key = f"{actor.kind}:{actor.id}@{group_id}"
-    return tx.cached("standings", key, lambda: _compute_effective_role(tx, actor, group_id))
+    return tx.cache.get_auth("standings", key, lambda: _compute_effective_role(tx, actor, group_id))
 
 
 def _compute_effective_role(tx: Tx, actor: Actor, group_id: str) -> EffectiveRole:
@@ -189,22 +191,22 @@ def get_direct_roles(tx: Tx, actor: Actor, group_ids: Collection[str]) -> RoleAs
 
 def _get_few_assignments(tx: Tx, actor: Actor) -> RoleAssignments | None:
     """The actor's direct roles in all groups; None if there are too many."""
-    return tx.cached(
+    return tx.cache.get_auth(
         "assignments", f"{actor.kind}:{actor.id}", lambda: _load_few_assignments(tx, actor)
     )
 
 
 def get_group_path(tx: Tx, group_id: str) -> tuple[str, ...]:
-    return tx.cached("paths", group_id, lambda: store_groups.get_path(tx, group_id))
+    return tx.cache.get_auth("paths", group_id, lambda: store_groups.get_path(tx, group_id))
 
 
 def load_group_paths(tx: Tx, group_ids: Collection[str]) -> None:
     """Load the paths of many groups at once, for those who need each of them next."""
-    tx.load_missing("paths", group_ids, lambda missing: store_groups.list_paths(tx, missing))
+    tx.cache.load_missing("paths", group_ids, lambda missing: store_groups.list_paths(tx, missing))
 
 
 def get_role(tx: Tx, role_id: str) -> Role | None:
-    return tx.cached("roles", role_id, lambda: store_roles.get(tx, role_id))
+    return tx.cache.get_auth("roles", role_id, lambda: store_roles.get(tx, role_id))
 
 
 def get_role_permissions(tx: Tx, role_id: str) -> frozenset[str]:
@@ -213,7 +215,7 @@ def get_role_permissions(tx: Tx, role_id: str) -> frozenset[str]:
 
 
 def get_all_permissions(tx: Tx) -> frozenset[str]:
-    return tx.cached("permissions", "", lambda: store_permissions.list_ids(tx))
+    return tx.cache.get_auth("permissions", "", lambda: store_permissions.list_ids(tx))
 
 
 def _load_few_assignments(tx: Tx, actor: Actor) -> RoleAssignments | None:

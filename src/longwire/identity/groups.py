@@ -406,7 +406,9 @@ def rotate_token(tx: Tx, actor: Actor, group_id: str) -> str:
 
 def authenticate_network(tx: Tx, digest: bytes) -> Actor:
     """The network actor of a group token, given its digest."""
-    group_id = tx.cached("network tokens", digest, lambda: store.get_id_by_token(tx, digest))
+    group_id = tx.cache.get_auth(
+        "network tokens", digest, lambda: store.get_id_by_token(tx, digest)
+    )
     if group_id is None:
         raise NotAuthenticated("The group token is invalid; GET /group shows the current one.")
     owner_id = request_owners.get_owner_id(tx, group_id)

@@ -107,7 +107,7 @@ class GroupRules(msgspec.Struct, frozen=True, eq=False):
 
 def get_rules(tx: Tx, group_id: str) -> GroupRules | None:
     """The enabled notifications of a group; None if there are none."""
-    return tx.cached_config(
+    return tx.cache.get_config(
         "notification_rules", group_id, lambda: _compile_rules(tx, group_id), lambda: (group_id,)
     )
 

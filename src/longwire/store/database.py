@@ -22,7 +22,7 @@ from longwire.clock import Clock, Moment
 from longwire.errors import OperatorError
 from longwire.model import LOCAL, Origin
 from longwire.seal import Keyring
-from longwire.store.cache.cache import MISSING, Caches
+from longwire.store.cache.cache import Caches, TransactionCache
 from longwire.store.statement import Statement
 
 T = TypeVar("T")
@@ -41,8 +41,19 @@ class DialectSql(NamedTuple):
     postgres: str
 
 
+@dataclass(slots=True)
+class StandbyPosition:
+    """How far the standby is that serves a read."""
+
+    settled_seq: int | None = None  # arrivals up to this number are there; None if not known
+
+
 class StatementQueue(Protocol):
     """Statements that wait to be sent to PostgreSQL together."""
+
+    is_held: bool  # until whoever adds some has all of them
+    # For a work that takes as long as it takes, and for which nobody waits.
+    lift_deadline: Callable[[], None]
 
     def add(self, sql: str, values: Sequence[Any]) -> None:
         """A statement with `$1`; its values are numbers, texts and encoded arrays."""
@@ -64,76 +75,53 @@ class Tx:
 
     __slots__ = (
         "_driver",
-        "_loaded",
-        "_loaded_config",
         "_on_commit",
-        "auth_generation",
-        "caches",
-        "changed_config_groups",
-        "changes_auth",
-        "clock",
-        "commits",
-        "config_generation",
+        "cache",
         "connection",
         "context",
         "find_traceparent",
-        "is_in_pipeline",
         "is_postgres",
-        "is_standby",
         "is_write",
-        "keyring",
-        "lift_deadline",
         "now",
         "origin",
-        "settled_seq",
         "shares_commit",
         "slot",
-        "slots",
+        "standby",
         "statements",
-        "touched_devices",
     )
 
     def __init__(
-        self,
-        connection: sa.Connection,
-        context: "DatabaseContext",
-        *,
-        is_write: bool,
-        slots: int = 1,
+        self, connection: sa.Connection, context: "DatabaseContext", *, is_write: bool
     ) -> None:
         self.connection = connection
         self.context = context
-        self.clock = context.clock
         self.now: Moment = context.clock.now()
-        self.keyring = context.keyring
-        self.caches = caches = context.caches
-        # Before the first statement: what is read may be as old as these.
-        self.auth_generation = caches.auth.generation
-        self.config_generation = caches.config.generation
-        self.commits = caches.device_changes.commits
+        self.cache = TransactionCache(context.caches, is_write=is_write)
         self.is_write = is_write
-        self.slots = slots  # how many there are
-        self.slot = 0  # that this transaction counts in, if it belongs to one
-        # For a work that takes as long as it takes, and for which nobody waits.
-        self.lift_deadline: Callable[[], None] = _do_nothing
+        self.is_postgres = connection.dialect.name == "postgresql"
         self.origin: Origin = LOCAL
-        self.changes_auth = False
-        self.changed_config_groups: set[str] = set()
-        self.touched_devices: set[int] = set()  # whose records or stays change
+        self.slot = 0  # that this transaction counts in, if it belongs to one
         # By the number of an arrival: the span that it belongs to, if anything here is traced.
         self.find_traceparent: Callable[[int], str | None] | None = None
-        self.is_postgres = connection.dialect.name == "postgresql"
-        self.statements: StatementQueue | None = None  # of a write on PostgreSQL
-        self.is_in_pipeline = False
         # Whether other works are in the same transaction, before this one.
         self.shares_commit = False
-        self.is_standby = False
-        # Arrivals up to this number are on the standby; None if that is not known.
-        self.settled_seq: int | None = None
+        self.standby: StandbyPosition | None = None  # of a read that a standby serves
+        self.statements: StatementQueue | None = None  # of a write on PostgreSQL
         self._on_commit: list[Callable[[], None]] = []
         self._driver: Any = None
-        self._loaded: dict[tuple[str, str | bytes], Any] = {}
-        self._loaded_config: dict[tuple[str, str], tuple[Any, Sequence[str]]] = {}
+
+    @property
+    def caches(self) -> Caches:
+        return self.context.caches
+
+    @property
+    def keyring(self) -> Keyring:
+        return self.context.keyring
+
+    @property
+    def slots(self) -> int:
+        """How many there are."""
+        return self.context.slots
 
     def rows(
         self, statement: sa.Executable, params: Mapping[str, Any] | None = None
@@ -225,17 +213,20 @@ class Tx:
     @contextmanager
     def pipeline(self) -> Iterator[None]:
         """Send what is inserted in bulk in this block together; nobody learns how many rows."""
-        self.is_in_pipeline = self.statements is not None
+        queue = self.statements
+        if queue is None:
+            yield
+            return
+        queue.is_held = True
         yield
-        if self.statements is not None:
-            self.is_in_pipeline = False
-            self.statements.run()
+        queue.is_held = False
+        queue.run()
 
     def insert_raw(self, sql: str, arrays: Sequence[bytes]) -> int:
         """Run a statement with `$1` on encoded arrays; how many rows it changed."""
         assert self.statements is not None
         self.statements.add(sql, arrays)
-        return 0 if self.is_in_pipeline else self.statements.run()
+        return 0 if self.statements.is_held else self.statements.run()
 
     def queue_raw(
         self, sql: str, values: Mapping[str, Any], on_rows: Callable[[list[Any]], None]
@@ -254,84 +245,15 @@ class Tx:
             self.statements.run()
         return rows
 
-    def cached(self, namespace: str, key: str | bytes, load: Callable[[], T]) -> T:
-        """A value that authorization depends on, from the cache where it has one.
-
-        A transaction that changes such values reads its own rows. What a write reads is cached
-        once it is committed: until then it may be rolled back.
-        """
-        if self.changes_auth:
-            return load()
-        cache = self.caches.auth
-        value: T = cache.lookup(namespace, key)
-        if value is MISSING:
-            value = self._loaded.get((namespace, key), MISSING)
-        if value is not MISSING:
-            return value
-        value = load()
-        if self.is_write:
-            self._loaded[(namespace, key)] = value
-        else:
-            cache.put(namespace, key, value, since=self.auth_generation)
-        return value
-
-    def load_missing(
-        self, namespace: str, keys: Iterable[str], load: Callable[[list[str]], Mapping[str, T]]
-    ) -> None:
-        """Load several such values with one statement; `cached` has them when it is asked next."""
-        if self.changes_auth:
-            return
-        lookup, loaded = self.caches.auth.lookup, self._loaded
-        missing = [
-            key
-            for key in keys
-            if lookup(namespace, key) is MISSING and (namespace, key) not in loaded
-        ]
-        if len(missing) > 1:
-            loaded.update({(namespace, key): value for key, value in load(missing).items()})
-
-    def cached_config(
-        self, namespace: str, key: str, load: Callable[[], T], groups: Callable[[], Sequence[str]]
-    ) -> T:
-        """The same for configuration, which depends on these groups only."""
-        if self.changed_config_groups:
-            return load()
-        cache = self.caches.config
-        value: T = cache.lookup(namespace, key)
-        if value is MISSING:
-            value = self._loaded_config.get((namespace, key), (MISSING,))[0]
-        if value is not MISSING:
-            return value
-        value = load()
-        if self.is_write:
-            self._loaded_config[(namespace, key)] = value, groups()
-        else:
-            cache.put(namespace, key, value, groups(), since=self.config_generation)
-        return value
-
     def on_commit(self, call: Callable[[], None]) -> None:
         """Have something called after the commit, on any thread; it must not fail."""
         self._on_commit.append(call)
 
     def committed(self) -> None:
         """Called by the engine when the commit is durable, before anyone sees its result."""
-        caches = self.caches
-        if self.touched_devices:
-            caches.device_changes.add(self.touched_devices)
-        if self.changes_auth:
-            caches.auth.clear()
-        if self.changed_config_groups:
-            caches.config.invalidate(self.changed_config_groups)
-        for (namespace, key), value in self._loaded.items():
-            caches.auth.put(namespace, key, value, since=self.auth_generation)
-        for (namespace, name), (value, groups) in self._loaded_config.items():
-            caches.config.put(namespace, name, value, groups, since=self.config_generation)
+        self.cache.publish()
         for call in self._on_commit:
             call()
-
-
-def _do_nothing() -> None:
-    pass
 
 
 @functools.cache
@@ -359,6 +281,7 @@ class DatabaseContext:
     caches: Caches = field(default_factory=Caches)
     # For records that were moved out of the tables; set by whoever assembles the process.
     archive: Any = None
+    slots: int = 1  # into which devices are divided; known once the database is started
 
 
 class NodeRole(StrEnum):
@@ -445,8 +368,9 @@ class Database(Protocol):
     @property
     def context(self) -> DatabaseContext: ...
 
-    # Into how many slots devices are divided; known once it is started.
-    slots: int
+    @property
+    def slots(self) -> int:
+        """Into how many slots devices are divided; known once it is started."""
 
     def start(self) -> None:
         """Open connections; raises when the database cannot be used safely."""

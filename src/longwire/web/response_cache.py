@@ -74,7 +74,7 @@ class ResponseCache:
             return
         size = len(body) + len(body) // GZIPPED_SHARE + len(key[-1]) + ENTRY_OVERHEAD_BYTES
         entry = CachedResponse(
-            body, device_number, valid_until, tx.auth_generation, tx.commits, size
+            body, device_number, valid_until, tx.cache.auth_generation, tx.cache.commits, size
         )
         with self._lock:
             self._evict(key)

@@ -181,7 +181,7 @@ def build_matcher(connector: Connector, owner: str | None = None) -> Matcher:
 
 def get_matchers(tx: Tx, group_id: str) -> GroupMatchers:
     """The connectors that forward records of this group, cached."""
-    return tx.cached_config(
+    return tx.cache.get_config(
         "matchers",
         group_id,
         lambda: GroupMatchers(_load_matchers(tx, group_id)),

@@ -7,7 +7,7 @@ they next read the epoch (see `cache_epochs`).
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeVar
 
 from longwire.clock import Moment
@@ -430,3 +430,102 @@ class Caches:
         """The epochs could not be read for too long: use nothing until they are."""
         self.auth.distrust()
         self.config.distrust()
+
+
+class TransactionCache:
+    """What one transaction reads through the caches, and what it changes that they have."""
+
+    __slots__ = (
+        "_caches",
+        "_is_write",
+        "_loaded",
+        "_loaded_config",
+        "auth_generation",
+        "changed_config_groups",
+        "changes_auth",
+        "commits",
+        "config_generation",
+        "touched_devices",
+    )
+
+    def __init__(self, caches: Caches, *, is_write: bool) -> None:
+        self._caches = caches
+        self._is_write = is_write
+        # Before the first statement: what is read may be as old as these.
+        self.auth_generation = caches.auth.generation
+        self.config_generation = caches.config.generation
+        self.commits = caches.device_changes.commits
+        self.changes_auth = False
+        self.changed_config_groups: set[str] = set()
+        self.touched_devices: set[int] = set()  # whose records or stays change
+        self._loaded: dict[tuple[str, str | bytes], Any] = {}
+        self._loaded_config: dict[tuple[str, str], tuple[Any, Sequence[str]]] = {}
+
+    def get_auth(self, namespace: str, key: str | bytes, load: Callable[[], T]) -> T:
+        """A value that authorization depends on, from the cache where it has one.
+
+        A transaction that changes such values reads its own rows. What a write reads is cached
+        once it is committed: until then it may be rolled back.
+        """
+        if self.changes_auth:
+            return load()
+        cache = self._caches.auth
+        value: T = cache.lookup(namespace, key)
+        if value is MISSING:
+            value = self._loaded.get((namespace, key), MISSING)
+        if value is not MISSING:
+            return value
+        value = load()
+        if self._is_write:
+            self._loaded[(namespace, key)] = value
+        else:
+            cache.put(namespace, key, value, since=self.auth_generation)
+        return value
+
+    def load_missing(
+        self, namespace: str, keys: Iterable[str], load: Callable[[list[str]], Mapping[str, T]]
+    ) -> None:
+        """Load several such values with one statement; `get_auth` has them then."""
+        if self.changes_auth:
+            return
+        lookup, loaded = self._caches.auth.lookup, self._loaded
+        missing = [
+            key
+            for key in keys
+            if lookup(namespace, key) is MISSING and (namespace, key) not in loaded
+        ]
+        if len(missing) > 1:
+            loaded.update({(namespace, key): value for key, value in load(missing).items()})
+
+    def get_config(
+        self, namespace: str, key: str, load: Callable[[], T], groups: Callable[[], Sequence[str]]
+    ) -> T:
+        """The same for configuration, which depends on these groups only."""
+        if self.changed_config_groups:
+            return load()
+        cache = self._caches.config
+        value: T = cache.lookup(namespace, key)
+        if value is MISSING:
+            value = self._loaded_config.get((namespace, key), (MISSING,))[0]
+        if value is not MISSING:
+            return value
+        value = load()
+        if self._is_write:
+            self._loaded_config[(namespace, key)] = value, groups()
+        else:
+            cache.put(namespace, key, value, groups(), since=self.config_generation)
+        return value
+
+    def publish(self) -> None:
+        """After the commit: invalidate what it has changed, and cache what it has read."""
+        caches = self._caches
+        if self.touched_devices:
+            caches.device_changes.add(self.touched_devices)
+        if self.changes_auth:
+            caches.auth.clear()
+        if self.changed_config_groups:
+            caches.config.invalidate(self.changed_config_groups)
+        for (namespace, key), value in self._loaded.items():
+            caches.auth.put(namespace, key, value, since=self.auth_generation)
+        for (namespace, name), (value, groups) in self._loaded_config.items():
+            caches.config.put(namespace, name, value, groups, since=self.config_generation)

@@ -47,15 +47,15 @@ def bump_auth_epoch(tx: Tx) -> None:
 
     It also serialises such changes: two people cannot move two groups below each other.
     """
-    if not tx.changes_auth:
-        tx.changes_auth = True
+    if not tx.cache.changes_auth:
+        tx.cache.changes_auth = True
         _bump(tx, AUTH)
 
 
 def bump_config_epoch(tx: Tx, group_id: str) -> None:
     """Call this before changing what matching reads of a group's connectors or notifications."""
-    if group_id not in tx.changed_config_groups:
-        tx.changed_config_groups.add(group_id)
+    if group_id not in tx.cache.changed_config_groups:
+        tx.cache.changed_config_groups.add(group_id)
         values = {"group_id": schema.group_number(group_id), "epoch": _bump(tx, CONFIG)}
         if group_id == PLATFORM:
             values["group_id"] = int(PLATFORM)
@@ -81,7 +81,7 @@ def refresh_epochs(tx: Tx) -> None:
 
 
 def may_refresh(tx: Tx) -> bool:
-    return tx.is_postgres and not (tx.changes_auth or tx.changed_config_groups)
+    return tx.is_postgres and not (tx.cache.changes_auth or tx.cache.changed_config_groups)
 
 
 def read_epochs(tx: Tx) -> CacheEpochs:

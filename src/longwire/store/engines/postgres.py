@@ -100,7 +100,6 @@ class Postgres:
     engine_name = "postgresql"
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
     write_failure: str | None = None
-    slots = 1
 
     def __init__(
         self,
@@ -311,9 +310,11 @@ class Postgres:
         with self._reading.connect() as connection:
             if connection.execute(sa.text(IS_PREPARED)).scalar():
                 found = connection.execute(sa.text(GET_SLOTS)).scalar()
-                self.slots = int(found or 1)
-        if self._standbys is not None:
-            self._standbys.slots = self.slots
+                self.context.slots = int(found or 1)
+
+    @property
+    def slots(self) -> int:
+        return self.context.slots
 
     @property
     def cluster(self) -> Cluster:
@@ -387,7 +388,9 @@ class Postgres:
         self._require_node_lease()
         with self._engine.connect() as connection:
             tx = self._tx(connection, is_write=True)
-            with self._watch.watch(tx.driver, timed.deadline) as tx.lift_deadline:
+            with self._watch.watch(tx.driver, timed.deadline) as lift_deadline:
+                if tx.statements is not None:
+                    tx.statements.lift_deadline = lift_deadline
                 # Explicit: a work whose statements all go to the driver would begin a transaction
                 # that SQLAlchemy does not know of, and does not commit.
                 transaction = connection.begin()
@@ -395,7 +398,9 @@ class Postgres:
                     _run_work(connection, self._set_session, tx)
                 result = _run_work(connection, timed.work, tx)
                 _commit(connection, transaction, tx)
-            if self._standbys is not None and (tx.changes_auth or tx.changed_config_groups):
+            if self._standbys is not None and (
+                tx.cache.changes_auth or tx.cache.changed_config_groups
+            ):
                 self._standbys.note_change_for_all()
             tx.committed()
             return result
@@ -406,7 +411,7 @@ class Postgres:
         tx.fetch_raw(f"select {texts}", self._session)
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
-        tx = Tx(connection, self.context, is_write=is_write, slots=self.slots)
+        tx = Tx(connection, self.context, is_write=is_write)
         if is_write:
             prepared = None if self._is_pooled else connection.info.setdefault(PREPARED, Prepared())
             tx.statements = StatementPipeline(tx.driver, prepared)

@@ -65,6 +65,8 @@ class StatementPipeline:
         self._libpq = connection.pgconn
         self._prepared = prepared
         self._waiting: list[_Statement] = []
+        self.is_held = False
+        self.lift_deadline: Callable[[], None] = lambda: None
 
     def add(self, sql: str, values: Sequence[Any], on_rows: OnRows | None = None) -> None:
         """A statement with `$1`, `$2`; its values are numbers, texts and binary arrays."""

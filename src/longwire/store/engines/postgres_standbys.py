@@ -36,7 +36,14 @@ import structlog
 from longwire.clock import SECOND
 from longwire.errors import LongwireError
 from longwire.store.cache.cache_epochs import AUTH, CONFIG
-from longwire.store.database import DatabaseContext, NotOnStandby, StandbyStatus, Tx, Work
+from longwire.store.database import (
+    DatabaseContext,
+    NotOnStandby,
+    StandbyPosition,
+    StandbyStatus,
+    Tx,
+    Work,
+)
 from longwire.store.engines.postgres_connections import ConnectionWatch, ServerConnector
 from longwire.store.engines.postgres_timelines import Address
 from longwire.store.engines.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
@@ -242,7 +249,6 @@ class StandbyReads:
         self._writes = WriteTimes(lag_s)
         self._closing = threading.Event()
         self._prober = threading.Thread(target=self._probe, name="standby-probe", daemon=True)
-        self.slots = 1  # as the primary says
         self._state = StandbyState.UNREACHABLE
         self._replay_lag_s = 0.0
         self._no_waiting_until = -math.inf
@@ -347,8 +353,8 @@ class StandbyReads:
     def _read_one(self, timed: _StandbyWork[T]) -> T:
         pool = self._engine.pool
         with self._engine.connect() as connection:
-            tx = Tx(connection, self._context, is_write=False, slots=self.slots)
-            tx.is_standby = True
+            tx = Tx(connection, self._context, is_write=False)
+            tx.standby = StandbyPosition()
             try:
                 with self._watch.watch(tx.driver, timed.deadline):
                     self._admit(tx, timed.required)
@@ -373,7 +379,7 @@ class StandbyReads:
                 raise NotOnStandby
             is_recent = (replayed or 0) >= required.written
             if is_recent and self._knows_epochs({name: epoch for *_, name, epoch in rows}):
-                tx.settled_seq = self._positions.find_settled_seq(replayed)
+                tx.standby = StandbyPosition(self._positions.find_settled_seq(replayed))
                 return
             if not may_wait or self._state is not StandbyState.OK:
                 raise NotOnStandby

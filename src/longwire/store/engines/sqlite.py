@@ -62,7 +62,6 @@ log = structlog.get_logger()
 
 class SQLite:
     engine_name = "sqlite"
-    slots = 1
     connection_class: type[sqlite3.Connection] = sqlite3.Connection
 
     def __init__(
@@ -141,6 +140,10 @@ class SQLite:
     def _require_intact(self) -> None:
         if self.broken:
             raise OutcomeUnknown
+
+    @property
+    def slots(self) -> int:
+        return self.context.slots
 
     def hold_writer_number(self, first: int, count: int, role: NodeRole) -> int:
         self.cluster = Cluster(first, {first: role})

@@ -109,7 +109,7 @@ def insert(tx: Tx, binned: Sequence[Device], job_id: str) -> None:
     devices.delete_dependents(tx, numbers)
     tx.execute(sa.delete(_device).where(_device.c.number.in_(numbers)))
     devices.adjust_count(tx, binned[0].group_id, -len(binned))
-    tx.touched_devices.update(numbers)
+    tx.cache.touched_devices.update(numbers)
 
 
 def lock_many(tx: Tx, device_ids: Sequence[str]) -> dict[str, BinnedDevice]:
@@ -132,7 +132,7 @@ def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
     tx.execute_raw(DELETE, {"ids": array_param(tx, ids)})
     unknown_devices.delete_of_devices(tx, [each.number for each in restored])
     devices.adjust_count(tx, restored[0].group_id, len(restored))
-    tx.touched_devices.update(each.number for each in restored)
+    tx.cache.touched_devices.update(each.number for each in restored)
     return ids
 
 

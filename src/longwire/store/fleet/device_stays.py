@@ -57,7 +57,7 @@ def list_stays(tx: Tx, device: ReportingDevice | Device) -> list[Stay]:
 
 def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
     """Hide the records of some stays at once; maintenance deletes them."""
-    tx.touched_devices.update(device_number for device_number, _ in gone)
+    tx.cache.touched_devices.update(device_number for device_number, _ in gone)
     if tx.is_postgres:
         taken = _take_by_slot(tx, gone)
     else:
@@ -84,7 +84,7 @@ def erase_all_stays(tx: Tx, numbers: Sequence[int]) -> None:
 
 
 def begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: str) -> None:
-    tx.touched_devices.update(device.number for device in devices)
+    tx.cache.touched_devices.update(device.number for device in devices)
     device_reports.delete(tx, [device.number for device in devices])
     insert_many(
         tx,

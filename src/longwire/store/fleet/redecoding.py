@@ -92,7 +92,7 @@ def list_data(
 
 def update_body(tx: Tx, device_number: int, record: StoredDataRecord, body: str) -> bool:
     """Replace the body of a data record, unless it was changed or deleted."""
-    tx.touched_devices.add(device_number)
+    tx.cache.touched_devices.add(device_number)
     values = {
         **slots.key_of(tx, device_number),
         "body": body,

@@ -124,7 +124,8 @@ def add_for_stay(tx: Tx, device_number: int, stay: int, records: int, characters
 
 def subtract_table(tx: Tx, table: str) -> None:
     """Subtract all records of a partition that is about to be dropped, however long it takes."""
-    tx.lift_deadline()
+    if tx.statements is not None:
+        tx.statements.lift_deadline()
     tx.execute_raw("set local statement_timeout = 0", {})
     found = tx.fetch_raw(SUM_TABLE.format(table=table), {})
     add(tx, 0, {group: (-records, -int(characters)) for group, records, characters in found})

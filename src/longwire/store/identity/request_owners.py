@@ -52,7 +52,7 @@ def get_owner_id(tx: Tx, group_id: str) -> str:
         rows = tx.fetch_raw(GET_OWNER, {"group_id": schema.group_number(group_id)})
         return (to_owner_id(*rows[0]) if rows else None) or f"group {group_id}"
 
-    return tx.cached("request owners", group_id, load)
+    return tx.cache.get_auth("request owners", group_id, load)
 
 
 def move_to_sponsor(tx: Tx, user_id: str, sponsor_id: str) -> None:

@@ -66,7 +66,7 @@ def announce_arrivals(tx: Tx) -> None:
 def get_announced_moment(tx: Tx) -> Moment:
     """The moment for the numbers that this transaction takes, once it has announced them."""
     # Not that of the begin: from then to the announcement, nobody knew of this transaction.
-    return tx.clock.now() if tx.is_postgres else tx.now
+    return tx.context.clock.now() if tx.is_postgres else tx.now
 
 
 def get_settled_seq(tx: Tx, behind: Moment) -> int:
@@ -75,10 +75,10 @@ def get_settled_seq(tx: Tx, behind: Moment) -> int:
     It holds for what is read in later statements.
     """
     settled = tx.now - behind
-    if tx.is_standby:  # which knows nothing of locks on the primary
-        if tx.settled_seq is None:
+    if tx.standby is not None:  # which knows nothing of locks on the primary
+        if tx.standby.settled_seq is None:
             raise NotOnStandby
-        return min(tx.settled_seq, first_seq(settled) - 1)
+        return min(tx.standby.settled_seq, first_seq(settled) - 1)
     if tx.is_postgres:
         now_ms = tx.now // MILLISECOND
         for (moment_ms,) in tx.fetch_raw(LIST_ANNOUNCED, {"locks": ANNOUNCEMENTS}):

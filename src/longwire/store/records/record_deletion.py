@@ -93,7 +93,7 @@ def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: M
 
 def _delete(tx: Tx, sql: DialectSql, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Delete records of a device, and subtract them from what its groups have; their rows."""
-    tx.touched_devices.add(values["device"])
+    tx.cache.touched_devices.add(values["device"])
     deleted = tx.fetch_raw(sql, values)
     sizes: defaultdict[int, list[int]] = defaultdict(list)
     for stay, size, *_ in deleted:

@@ -167,7 +167,7 @@ def insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
             tx, table, _COLUMNS, values, "on conflict do nothing", is_repeatable=True
         )
         fresh += mine if stored == len(mine) else _list_stored(tx, mine)
-    tx.touched_devices.update(row.device_number for row in fresh)
+    tx.cache.touched_devices.update(row.device_number for row in fresh)
     # In order of arrival, whatever their kinds.
     return sorted(fresh, key=lambda row: row.seq) if len(kinds) > 1 else fresh
 

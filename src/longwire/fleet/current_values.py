@@ -17,6 +17,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.fleet import current_values as store
 from longwire.store.fleet import measurements as store_measurements
+from longwire.store.fleet import summaries
 from longwire.store.fleet.current_values import CurrentValue, NewValue, ValueKey
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.records.arrival_numbers import arrival_moment
@@ -36,10 +37,14 @@ class ValueCollector:
         self._plans: dict[tuple[int, str], TypePlan] = {}
         self.values: dict[ValueKey, NewValue] = {}
         self.invalid: Counter[ValueKey] = Counter()
+        # Records with numbers: (device, stay, timestamp, number of the arrival).
+        self.summarized: list[tuple[int, int, Moment, int]] = []
         # By group and type: values at places that were not known before.
         self._found: dict[tuple[int, str], dict[ValuePlace, dict[int, NewValue]]] = {}
 
-    def add(self, device: ReportingDevice, kind: int, ts: Moment, seq: int, record: Record) -> None:
+    def add(
+        self, device: ReportingDevice, stay: int, kind: int, ts: Moment, seq: int, record: Record
+    ) -> None:
         plan = self._get_plan(device)
         wanted = plan.kinds.get(kind)
         if wanted is None:
@@ -50,6 +55,8 @@ class ValueCollector:
         # A clock that runs ahead must not keep later values away.
         at = min(ts, arrival_moment(seq))
         group, number = device.group_number, device.number
+        if extracted.has_numbers:
+            self.summarized.append((number, stay, ts, seq))
         for key, value in extracted.values.items():
             self._add_value((group, key, number), NewValue(at, seq, value))
         for key in extracted.invalid:
@@ -116,12 +123,14 @@ def collect_values(
     collector = ValueCollector(tx)
     for row in fresh:
         record = row.encoded.record
-        collector.add(devices[record.device_id], row.kind, row.ts, row.seq, record)
+        collector.add(devices[record.device_id], row.stay, row.kind, row.ts, row.seq, record)
     collector.store_found()
     return collector
 
 
 def store_values(tx: Tx, collected: ValueCollector) -> None:
+    if collected.summarized:
+        summaries.mark_records(tx, collected.summarized)
     if collected.values:
         store.save(tx, collected.values)
     if collected.invalid:
@@ -172,7 +181,7 @@ def refresh_redecoded(
     seqs = set()
     for ts, seq, record in changed:
         seqs.add(seq)
-        collector.add(device, RecordKind.DATA, ts, seq, record)
+        collector.add(device, device.stay, RecordKind.DATA, ts, seq, record)
     collector.store_found()
     present = store.list_of_device(tx, device.group_number, device.number)
     lost = [each.key for each in present if each.seq in seqs]

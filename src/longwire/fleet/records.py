@@ -13,7 +13,7 @@ from longwire.records import KIND_NAMES, RecordKind
 from longwire.store.archive import archive_pages, archive_reads
 from longwire.store.archive.archive_reads import NeedsArchive
 from longwire.store.database import Tx
-from longwire.store.fleet import device_stays, reporting_devices
+from longwire.store.fleet import device_stays, reporting_devices, summaries
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.identity import audit
 from longwire.store.records import record_deletion, record_pages
@@ -67,6 +67,7 @@ def delete_records_at(
     if kind == RecordKind.GEOLOC.label and (archived or positions.have_position(bodies, tx.now)):
         positions.refresh_position(tx, device, ts)
     current_values.refresh_deleted(tx, device, kind, ts)
+    summaries.mark_changed(tx, [(device.number, stay, ts) for stay in stays])
     audit.log(
         tx, actor, "record.delete", device_id, group_id=device.group_id, detail=f"{kind} {ts}"
     )

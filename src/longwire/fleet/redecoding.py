@@ -27,7 +27,7 @@ from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord, encode_record, parse_data_record
 from longwire.store.database import Tx
 from longwire.store.fleet import redecoding as store
-from longwire.store.fleet import reporting_devices
+from longwire.store.fleet import reporting_devices, summaries
 from longwire.store.fleet.redecoding import StoredDataRecord
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.identity import audit
@@ -254,6 +254,9 @@ def store_batch(tx: Tx, actor: Actor, batch: RedecodedBatch) -> int:
         ]
         number = len(updated)
         if number:
+            summaries.mark_changed(
+                tx, [(device.number, item.kept.stay, item.kept.ts) for item, _ in group]
+            )
             current_values.refresh_redecoded(
                 tx,
                 present,

@@ -77,6 +77,11 @@ class ExtractedValues(Struct):
     left_out: int = 0
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether any of it belongs into summaries."""
+        return bool(self.unknown) or any(each.text is None for each in self.values.values())
+
+    @property
     def is_empty(self) -> bool:
         return not (self.values or self.invalid or self.unknown or self.left_out)
 

@@ -136,6 +136,14 @@ def unpack_day(begin: Moment, packed: bytes) -> Row:
     return Row(begins, counts, minima, maxima, totals, firsts, lasts, rises)
 
 
+def unpack_quarters(packed: bytes) -> dict[int, Summary]:
+    """The quarters of a day, by their index."""
+    row = unpack_day(0, packed)
+    return {
+        quarter_of(begin): row.summarize(index, index + 1) for index, begin in enumerate(row.begins)
+    }
+
+
 def chain_rows(rows: Sequence[Row]) -> Row:
     """Rows that follow each other as one."""
     return Row(*(list(chain.from_iterable(column)) for column in zip(*rows, strict=True)))

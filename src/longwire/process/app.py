@@ -418,6 +418,10 @@ class App:
                 partial(maintenance.watch_silent_devices, database, self._sequencer, engine.wake),
             ),
             BackgroundTask(
+                "summaries",
+                partial(maintenance.summarize_values, database, self._retention_days),
+            ),
+            BackgroundTask(
                 "configuration drift", partial(maintenance.watch_configurations, database)
             ),
             BackgroundTask(

@@ -16,6 +16,7 @@ from longwire.delivery.connectors import connector_metrics
 from longwire.errors import LongwireError
 from longwire.fleet import configurations, downlink_states, monitoring, registrations
 from longwire.fleet.records import oldest_kept
+from longwire.fleet.summaries import SummaryWork
 from longwire.fleet.unknown_devices import KEEP_DAYS
 from longwire.identity import group_deletions
 from longwire.ingest.sequencer import Sequencer
@@ -47,6 +48,7 @@ REPORTS_PER_BATCH_MAX = 50
 DOWNLINKS_POLL_INTERVAL_S = 1.0
 DOWNLINKS_PER_BATCH_MAX = 200
 REGISTRATIONS_PER_BATCH_MAX = 200
+SUMMARIES_INTERVAL_S = 30.0
 CLEANUP_INTERVAL_S = 30.0
 TOKENS_PER_BATCH_MAX = 1_000
 AUDIT_PER_BATCH_MAX = 1_000
@@ -133,6 +135,12 @@ async def watch_silent_devices(
         after = await _check_devices(database, sequencer, wake, after) or 0
 
     await _run_as_leader(database, DEVICES_POLL_INTERVAL_S, check)
+
+
+async def summarize_values(database: Database, retention_days: Mapping[str, int]) -> None:
+    """Make the summaries of values whose records are new or have changed."""
+    work = SummaryWork(database, retention_days)
+    await _run_as_leader(database, SUMMARIES_INTERVAL_S, work.run_round)
 
 
 async def _check_devices(

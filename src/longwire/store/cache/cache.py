@@ -278,6 +278,10 @@ class WrittenRows:
             self._rows = set()
         self._rows.update(rows)
 
+    def remove(self, rows: Iterable[Hashable]) -> None:
+        """These are deleted after all, by this process."""
+        self._rows.difference_update(rows)
+
 
 class KeyNumbers(dict[Hashable, int]):
     """The numbers of the places of measurements, which never change."""
@@ -412,6 +416,7 @@ class Caches:
         self.compiled = CompiledCache()
         self.device_changes = DeviceChanges()
         self.activity = WrittenRows()
+        self.marked_hours = WrittenRows()  # whose summaries are to be made again
         self.devices = DeviceCache()
         self.measurement_keys = KeyNumbers()
         self.overviews = ExpiringCache()

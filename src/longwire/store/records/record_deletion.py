@@ -9,6 +9,7 @@ from longwire.records import KIND_NAMES
 from longwire.store import slots
 from longwire.store.archive import archive_files
 from longwire.store.database import DialectSql, Tx
+from longwire.store.fleet import summaries
 from longwire.store.identity import group_storage
 from longwire.store.records.records import for_each_kind
 
@@ -116,6 +117,7 @@ def delete_erased(tx: Tx) -> int:
         if deleted >= PRUNE_ROWS_MAX:
             return deleted
     tx.execute_raw(DELETE_ERASURE, values)
+    summaries.delete_stay(tx, *waiting[0])
     return max(deleted, 1)
 
 

@@ -52,11 +52,16 @@ from longwire.store.schema.jobs import job as job
 from longwire.store.schema.jobs import job_chunk as job_chunk
 from longwire.store.schema.jobs import job_item as job_item
 from longwire.store.schema.measurements import ALL_GROUPS as ALL_GROUPS
+from longwire.store.schema.measurements import ALL_HOURS as ALL_HOURS
+from longwire.store.schema.measurements import FIRST_HOUR as FIRST_HOUR
 from longwire.store.schema.measurements import LEFT_OUT as LEFT_OUT
 from longwire.store.schema.measurements import current_value as current_value
 from longwire.store.schema.measurements import declared_measurements as declared_measurements
 from longwire.store.schema.measurements import found_measurement as found_measurement
 from longwire.store.schema.measurements import measurement_key as measurement_key
+from longwire.store.schema.measurements import summary_day as summary_day
+from longwire.store.schema.measurements import summary_due as summary_due
+from longwire.store.schema.measurements import summary_quarters as summary_quarters
 from longwire.store.schema.records import activity as activity
 from longwire.store.schema.records import archive_file as archive_file
 from longwire.store.schema.records import archive_tombstone as archive_tombstone

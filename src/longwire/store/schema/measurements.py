@@ -1,5 +1,7 @@
 """Tables of measurements: what they are called by, what is declared, and current values."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from longwire.store.schema.base import (
@@ -77,4 +79,60 @@ current_value = sa.Table(
     sa.Index("ix_current_value_device_number", "device_number"),
     sqlite_with_rowid=False,
     info={SLOT_BY: "device_number", "postgresql_with": {"fillfactor": 80}},
+)
+
+# How many hours a mark reaches if it reaches to the end.
+ALL_HOURS = 2**40
+FIRST_HOUR = -(2**25)  # before all dates
+
+
+def _summary_table(name: str, *columns: sa.Column[Any]) -> sa.Table:
+    return sa.Table(
+        name,
+        metadata,
+        *columns,
+        sqlite_with_rowid=False,
+        info={SLOT_BY: "device_number"},
+    )
+
+
+def _key(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger, primary_key=True, autoincrement=False)
+
+
+def _number(name: str) -> sa.Column[float]:
+    return sa.Column(name, sa.Double, nullable=False)
+
+
+# The numbers of a measurement of a device in a day of UTC.
+summary_day = _summary_table(
+    "summary_day",
+    _key("device_number"),
+    sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
+    _key("key_number"),
+    sa.Column("day", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("numbers", sa.BigInteger, nullable=False),
+    *map(_number, ("minimum", "maximum", "total", "first", "last", "increase")),
+)
+
+# The same by quarter of an hour, packed. By day before measurement, since what a record changes is
+# one day of all its measurements; and apart, since a sum over years reads days alone.
+summary_quarters = _summary_table(
+    "summary_quarters",
+    _key("device_number"),
+    sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("day", sa.Integer, primary_key=True, autoincrement=False),
+    _key("key_number"),
+    sa.Column("packed", sa.LargeBinary, nullable=False),
+)
+
+summary_due = _summary_table(
+    "summary_due",
+    # Marks: hours of a device whose summaries have to be made again from its records.
+    _key("device_number"),
+    sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
+    _key("hour"),
+    # 0 of the hour that was the present one; else a number that no other mark has.
+    _key("number"),
+    sa.Column("hours", sa.BigInteger, nullable=False),
 )

@@ -1,0 +1,341 @@
+"""Summaries of the values of devices: made from their records, and made again when those change.
+
+Whoever stores, deletes or changes a record marks its hour. Here the hours are taken up, device by
+device: all quarters of a marked hour are made again from the records that are there. So a summary
+is right whatever happened before, and a step that a crash cut off is done once more.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from longwire.clock import DAY, HOUR, Moment
+from longwire.fleet.measurement_plans import TypePlan, get_plan
+from longwire.fleet.records import FOREVER, oldest_kept
+from longwire.measurements.calendar_spans import QUARTER
+from longwire.measurements.definitions import ValuePlace
+from longwire.measurements.extraction import extract
+from longwire.measurements.summaries import (
+    Summary,
+    increase_between,
+    quarter_of,
+    unpack_quarters,
+)
+from longwire.records import KIND_NAMES, parse_record
+from longwire.store import schema
+from longwire.store.archive import archive_files
+from longwire.store.archive.archive_reads import NeedsArchive, convert_result, read_with_archive
+from longwire.store.database import Database, Tx
+from longwire.store.fleet import measurements as store_measurements
+from longwire.store.fleet import summaries as store
+from longwire.store.fleet.summaries import Mark, StayOwner
+from longwire.store.pacing import get_pause_s
+from longwire.store.records import arrival_horizon
+from longwire.store.records.arrival_numbers import arrival_moment
+from longwire.store.records.record_scans import StayCursor, StayScan, scan_stay, scan_table
+
+MARKS_PER_PAGE = 500
+# A long mark is worked off in parts.
+HOURS_PER_PART = 7 * 24
+STEP_RECORDS_MAX = 500
+# Clocks of processes differ a little.
+SETTLED_AFTER: Moment = HOUR
+
+# The number of a measurement, or the place of one that has none yet.
+Key = int | ValuePlace
+Range = tuple[Moment, Moment]
+
+
+class Gathered:
+    """The numbers of a quarter of an hour, one after the other."""
+
+    __slots__ = ("first", "increase", "last", "maximum", "minimum", "numbers", "total")
+
+    def __init__(self, value: float) -> None:
+        self.numbers = 1
+        self.minimum = self.maximum = self.total = self.first = self.last = value
+        self.increase = 0.0
+
+    def add(self, value: float) -> None:
+        self.numbers += 1
+        self.minimum = min(self.minimum, value)
+        self.maximum = max(self.maximum, value)
+        self.total += value
+        self.increase += increase_between(self.last, value)
+        self.last = value
+
+    def summarize(self) -> Summary:
+        return Summary(
+            self.numbers,
+            self.minimum,
+            self.maximum,
+            self.total,
+            self.first,
+            self.last,
+            self.increase,
+        )
+
+
+@dataclass(slots=True)
+class ValueScan:
+    """Reads the records of some ranges of a stay, and summarizes their values by quarter."""
+
+    plan: TypePlan
+    device: int
+    stay: int
+    ranges: Mapping[int, Sequence[Range]]  # of each kind, by time, without overlap
+    # By the begin of a quarter.
+    quarters: dict[Key, dict[Moment, Gathered]] = field(default_factory=dict)
+    looked_at: int = 0
+    is_done: bool = False
+    _parts: Iterator[tuple[int, Range]] = field(init=False)
+    _kind: int = 0
+    _end: Moment = 0
+    _cursor: StayCursor | None = None
+    # The records of one instant, which are in the order of their arrival only when all are known.
+    _instant: Moment = 0
+    _at_instant: list[tuple[int, Mapping[Key, float]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._parts = iter([(kind, each) for kind, some in self.ranges.items() for each in some])
+
+    def step(self, tx: Tx) -> NeedsArchive[None] | None:
+        """Read some more records."""
+        if self._cursor is None:
+            self._end_instant()
+            part = next(self._parts, None)
+            if part is None:
+                self.is_done = True
+                return None
+            self._kind, (begin, self._end) = part
+            self._cursor = StayCursor(begin)
+        name = KIND_NAMES[self._kind]
+        found = scan_stay(
+            tx, name, self.device, self.stay, self._cursor, self._end, STEP_RECORDS_MAX
+        )
+        return convert_result(found, self._take)
+
+    def _take(self, found: StayScan) -> None:
+        # Nothing here fails, so that a step can be repeated when the connection is lost.
+        plan = self.plan.kinds[self._kind]
+        for ts, _, seq, body in found.items:
+            if not body:
+                continue
+            self.looked_at += 1
+            extracted = extract(plan, parse_record(self._kind, body).record)
+            numbers: dict[Key, float] = {
+                key: value.number
+                for key, value in extracted.values.items()
+                if value.number is not None and value.text is None
+            }
+            for path, number in extracted.unknown.items():
+                numbers[ValuePlace(self._kind, path)] = number
+            if numbers:
+                if ts != self._instant:
+                    self._end_instant()
+                    self._instant = ts
+                self._at_instant.append((seq, numbers))
+        self._cursor = found.cursor
+
+    def _end_instant(self) -> None:
+        begin = self._instant - self._instant % QUARTER
+        for _, numbers in sorted(self._at_instant, key=lambda each: each[0]):
+            for key, value in numbers.items():
+                quarters = self.quarters.setdefault(key, {})
+                gathered = quarters.get(begin)
+                if gathered is None:
+                    quarters[begin] = Gathered(value)
+                else:
+                    gathered.add(value)
+        self._at_instant.clear()
+
+
+class _Part(NamedTuple):
+    """Some hours of a stay that are worked off together."""
+
+    owner: StayOwner
+    begin: int  # in hours
+    end: int
+    marks: Sequence[Mark]  # that are gone then
+    rest: Sequence[Mark]  # what is left of long ones
+    scan: ValueScan
+
+
+class SummaryWork:
+    """Works off marks, in one process."""
+
+    def __init__(self, database: Database, retention_days: Mapping[str, int]) -> None:
+        self._database = database
+        self._retention_days = retention_days
+
+    async def run_round(self) -> None:
+        """Everything that is due, once."""
+        after: Mark | None = store.BEFORE_ANY
+        while after is not None:
+            began = time.monotonic()
+            page = await self._database.read(partial(_list_due, after=after))
+            await asyncio.sleep(get_pause_s(time.monotonic() - began))
+            for device, stay in page.stays:
+                while await self._work_off(device, stay):
+                    pass
+            after = page.last
+
+    async def _work_off(self, device: int, stay: int) -> bool:
+        """A part of what is due of a stay; whether there was any."""
+        began = time.monotonic()
+        begin = partial(_begin, device=device, stay=stay, retention_days=self._retention_days)
+        part = await self._database.write(begin)
+        if part is None:
+            return False
+        while not part.scan.is_done:
+            await read_with_archive(self._database, part.scan.step)
+        is_stored = await self._database.write(partial(_store, part=part))
+        await asyncio.sleep(get_pause_s(time.monotonic() - began))
+        return is_stored
+
+
+class _Page(NamedTuple):
+    stays: Sequence[tuple[int, int]]
+    last: Mark | None
+
+
+def _list_due(tx: Tx, after: Mark) -> _Page:
+    """The stays with a mark that is due, in a page of marks."""
+    before = settled_hour(tx)
+    marks = store.list_marks(tx, after, MARKS_PER_PAGE)
+    due = {(each.device, each.stay): None for each in marks if is_due(each, before)}
+    return _Page(list(due), marks[-1] if len(marks) == MARKS_PER_PAGE else None)
+
+
+def settled_hour(tx: Tx) -> int:
+    """Marks of hours before it that were the present ones may be taken."""
+    settled = arrival_horizon.get_settled_seq(tx, 0)
+    return (arrival_moment(settled) - SETTLED_AFTER) // HOUR
+
+
+def is_due(mark: Mark, before: int) -> bool:
+    return mark.number != store.PRESENT or mark.hour < before
+
+
+def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) -> _Part | None:
+    """The first hours of a stay that are due; None if there are none."""
+    before = settled_hour(tx)
+    listed = store.list_marks_of(
+        tx, device, stay, -schema.ALL_HOURS, schema.ALL_HOURS, MARKS_PER_PAGE
+    )
+    due = [each for each in listed if is_due(each, before)]
+    if not due:
+        return None
+    owner = store.get_owner(tx, device, stay)
+    if owner is None:  # of a device that is deleted, and may be restored
+        return None
+    plan = get_plan(tx, owner.group_id, owner.type)
+    kinds = list(plan.kinds)
+    hours = [each.hour for each in due if each.hours == 1]
+    long = [each for each in due if each.hours > 1]
+    start = None
+    if long:
+        start = _find_hour(tx, device, stay, kinds, min(each.hour for each in long))
+        hours += [] if start is None else [start]
+    if not hours:
+        return _Part(owner, 0, 0, long, [], ValueScan(plan, device, stay, {}))
+    begin, end = min(hours), min(hours) + HOURS_PER_PART
+    wanted = {hour for hour in hours if hour < end}
+    if start is not None:
+        wanted |= set(range(start, end))
+    taken = [each for each in due if each.hour < end or (start is None and each.hours > 1)]
+    rest = [
+        each._replace(hour=end, hours=each.hour + each.hours - end)
+        for each in taken
+        if start is not None and each.hour + each.hours > end
+    ]
+    ranges = {
+        kind: _join_hours(wanted, oldest) for kind, oldest in _oldest(tx, kinds, retention_days)
+    }
+    return _Part(owner, begin, end, taken, rest, ValueScan(plan, device, stay, ranges))
+
+
+def _find_hour(tx: Tx, device: int, stay: int, kinds: Iterable[int], hour: int) -> int | None:
+    """The hour of the next record from an hour on."""
+    begin, found = hour * HOUR, []
+    for kind in kinds:
+        name = KIND_NAMES[kind]
+        items = scan_table(tx, name, device, stay, StayCursor(begin), FOREVER, 1).items
+        files = archive_files.list_files(tx, name, (device, device), begin, FOREVER)
+        found += [ts // HOUR for ts, *_ in items]
+        found += [max(begin, each.begin) // HOUR for each in files]
+    return min(found, default=None)
+
+
+def _oldest(
+    tx: Tx, kinds: Iterable[int], retention_days: Mapping[str, int]
+) -> Iterator[tuple[int, Moment]]:
+    """From when on all records of a kind are there; their summaries are kept for longer."""
+    for kind in kinds:
+        oldest = oldest_kept(retention_days.get(KIND_NAMES[kind], 0), tx.now)
+        yield kind, -FOREVER if oldest is None else oldest + HOUR
+
+
+def _join_hours(hours: Iterable[int], oldest: Moment) -> list[Range]:
+    """Hours that follow each other as ranges."""
+    ranges: list[Range] = []
+    for hour in sorted(hours):
+        begin = hour * HOUR
+        if begin < oldest:
+            continue
+        if ranges and ranges[-1][1] == begin:
+            begin, _ = ranges.pop()
+        ranges.append((begin, (hour + 1) * HOUR))
+    return ranges
+
+
+def _store(tx: Tx, part: _Part) -> bool:
+    """Store what was found; nothing if another worker was faster."""
+    if not store.take_marks(tx, part.marks):
+        return False
+    for mark in part.rest:
+        store.put_mark(tx, mark)
+    scan = part.scan
+    made = {
+        (key, begin): gathered.summarize()
+        for key, quarters in _number_keys(tx, part).items()
+        for begin, gathered in quarters.items()
+    }
+    first, last = part.begin * HOUR // DAY, part.end * HOUR // DAY
+    days: dict[tuple[int, int], dict[int, Summary]] = {}
+    for each in store.list_packed(tx, scan.device, scan.stay, first, last + 1):
+        days[each.key, each.day] = unpack_quarters(each.packed)
+    before = {key: dict(quarters) for key, quarters in days.items()}
+    places = store_measurements.list_places(tx, {key for key, _ in days})
+    for (key, day), quarters in days.items():
+        for begin, end in scan.ranges.get(places[key].place.kind, ()):
+            for index in _list_quarters(day, begin, end):
+                quarters.pop(index, None)
+    for (key, begin), summary in made.items():
+        days.setdefault((key, begin // DAY), {})[quarter_of(begin)] = summary
+    changed = {key: each for key, each in days.items() if each != before.get(key)}
+    store.save_days(tx, scan.device, scan.stay, changed)
+    return True
+
+
+def _list_quarters(day: int, begin: Moment, end: Moment) -> range:
+    """The quarters of a day that are in a period."""
+    first, last = max(begin, day * DAY), min(end, (day + 1) * DAY)
+    return range((first - day * DAY) // QUARTER, (last - day * DAY) // QUARTER)
+
+
+def _number_keys(tx: Tx, part: _Part) -> Mapping[int, Mapping[Moment, Gathered]]:
+    """What was found by the numbers of measurements, as many as there may be."""
+    scan = part.scan
+    numbered = {key: some for key, some in scan.quarters.items() if isinstance(key, int)}
+    unknown = [key for key in scan.quarters if isinstance(key, ValuePlace)]
+    if unknown:
+        new = store_measurements.get_keys(tx, unknown[: scan.plan.room])
+        group = schema.group_number(part.owner.group_id)
+        store_measurements.insert_found(tx, group, part.owner.type, new)
+        tx.on_commit(partial(scan.plan.add_found, new))
+        numbered |= {number: scan.quarters[place] for place, number in new.items()}
+    return numbered

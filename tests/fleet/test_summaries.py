@@ -1,0 +1,137 @@
+"""Summaries are what a count of all records gives, whatever happened to the records."""
+
+import json
+import math
+from itertools import pairwise
+from typing import Any
+
+from longwire.clock import DAY, HOUR, SECOND, Moment
+from longwire.dates import parse_date
+from longwire.fleet import value_series
+from longwire.fleet.summaries import SummaryWork
+from longwire.fleet.value_series import Point, Spans, StayRead
+from longwire.store.database import Tx
+from longwire.store.fleet import measurements as store_measurements
+from longwire.store.fleet import reporting_devices
+from tests.world import Person, World, ok, walk
+
+
+def run_work(world: World) -> None:
+    work = SummaryWork(world.app.database, {})
+    world._run(work.run_round())
+
+
+def recount(numbers: list[tuple[Moment, float]], boundaries: list[Moment]) -> list[Any]:
+    """What a plain program makes of numbers in the order of their time."""
+    points = []
+    earlier: float | None = None
+    for begin, end in pairwise(boundaries):
+        some = [value for ts, value in numbers if begin <= ts < end]
+        if not some:
+            continue
+        increase = 0.0
+        for value in some:
+            if earlier is not None:
+                increase += value - earlier if value >= earlier else value
+            earlier = value
+        points.append(
+            (begin, len(some), min(some), max(some), math.fsum(some), some[0], some[-1], increase)
+        )
+    return points
+
+
+def read(world: World, device: str, name: str, boundaries: list[Moment]) -> list[Any]:
+    def work(tx: Tx) -> list[Any]:
+        found = reporting_devices.get_reporting(tx, [device])[device]
+        (key,) = store_measurements.list_keys_of_name(tx, name)
+        reads = [
+            StayRead(
+                found.number,
+                stay,
+                key.number,
+                key.place.kind,
+                boundaries[0],
+                boundaries[-1],
+                boundaries,
+            )
+            for stay in range(found.stay + 1)
+        ]
+        for each in reads:
+            each.begin_read(tx)
+            while each.has_records:
+                each.step(tx)
+        spans = Spans(boundaries[0], boundaries[-1], boundaries)
+        return [as_row(each) for each in value_series.build_points(spans, reads, None)]
+
+    return list(world.read(work))
+
+
+def as_row(point: Point) -> Any:
+    summary = point.summary
+    return (
+        point.begin,
+        summary.numbers,
+        summary.minimum,
+        summary.maximum,
+        summary.total,
+        summary.first,
+        summary.last,
+        point.increase,
+    )
+
+
+def numbers_of(person: Person, device: str, name: str) -> list[tuple[Moment, float]]:
+    listed = walk(
+        lambda **params: person.get("/device/data", deviceId=device, ascending="true", **params),
+        beginDate="2020-01-01",
+        endDate="2030-01-01",
+    )
+    found = [(parse_date(each["timestamp"]), json.loads(each["data"])) for each in listed]
+    return [(ts, float(data[name])) for ts, data in found if name in data]
+
+
+def days(begin: str, count: int, step: Moment = DAY) -> list[Moment]:
+    first = parse_date(begin)
+    return [first + index * step for index in range(count + 1)]
+
+
+def batch(person: Person, device: str, rows: list[tuple[float, dict[str, Any]]]) -> None:
+    items = [
+        {
+            **{"deviceId": device, "timestamp": ts / SECOND, "configuration": "", "__raw": ""},
+            **{"deviceType": "generic", "data": json.dumps(data)},
+        }
+        for ts, data in rows
+    ]
+    for start in range(0, len(items), 500):
+        ok(person.post("/device/data/batch", {"items": items[start : start + 500]}))
+
+
+def test_summaries_are_what_a_count_gives(world: World) -> None:
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+    first = parse_date("2026-03-01T05:00:00Z")
+    meter = [
+        (first + n * 25 * 60 * SECOND, {"meter": (n * 7) % 400, "other": 1}) for n in range(300)
+    ]
+    batch(ada, device, meter)
+    wanted = [days("2026-02-28", 9), days("2026-03-01", 48, HOUR), days("2026-03-01T22:30:00Z", 3)]
+    for _ in range(2):
+        for boundaries in wanted:
+            numbers = numbers_of(ada, device, "meter")
+            expected = recount([each for each in numbers if each[0] >= boundaries[0]], boundaries)
+            assert read(world, device, "meter", boundaries) == expected
+        run_work(world)
+        assert world.list_rows("summary_due") == []
+        assert len(world.list_rows("summary_day")) == 2 * 6
+    # Late, deleted, and one more of an instant.
+    batch(ada, device, [(first + SECOND, {"meter": 5000}), (first + SECOND, {"meter": 5})])
+    ok(ada.put("/device/data", deviceId=device, timestamp=str((first + 25 * 60 * SECOND) / SECOND)))
+    assert world.list_rows("summary_due") != []
+    for _ in range(2):
+        for boundaries in wanted:
+            numbers = numbers_of(ada, device, "meter")
+            expected = recount([each for each in numbers if each[0] >= boundaries[0]], boundaries)
+            assert read(world, device, "meter", boundaries) == expected
+        run_work(world)
+        assert world.list_rows("summary_due") == []

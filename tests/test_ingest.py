@@ -82,7 +82,7 @@ class Commits:
 
     def __init__(self, world: World) -> None:
         self.sizes: list[int] = []
-        self.ingest: Ingest = world.app._request_handler._ingest
+        self.ingest: Ingest = world.app._ingest
         self._gate: Gate | None = None
         submit = world.database.submit
 

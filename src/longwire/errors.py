@@ -57,6 +57,10 @@ class SessionNotFresh(NotAllowed):
     """This needs a session that has just begun, by a way to sign in of your own; sign in again."""
 
 
+class HandedOver(SessionNotFresh):
+    """Somebody else was shown the link of this session; sign in yourself."""
+
+
 class CrossSite(NotAllowed):
     """With a cookie, a request must come from this service's own pages: send X-Longwire-Console: 1,
     and neither Origin nor Sec-Fetch-Site of another site."""

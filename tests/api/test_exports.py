@@ -20,9 +20,10 @@ import pytest
 from longwire import extras
 from longwire.api.records import exports, parquet
 from longwire.api.records.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
+from longwire.api.services import AsyncContext
 from longwire.fleet import record_exports
 from longwire.store.records import record_scans
-from longwire.web.routing import StreamContext, StreamResponse
+from longwire.web.routing import StreamResponse
 from tests.waiting import PATIENCE_S, eventually
 from tests.world import KINDS, Person, World, ok, record_of, refused, walk
 
@@ -195,7 +196,7 @@ def test_a_caller_has_a_few_exports_at_once(world: World, monkeypatch: pytest.Mo
     mine, his = ada.group(), bob.group()
     start, may_read = exports._start, threading.Event()
 
-    async def wait_first(context: StreamContext, export: exports.Export) -> StreamResponse:
+    async def wait_first(context: AsyncContext, export: exports.Export) -> StreamResponse:
         # Not in a thread of the database, which others need to be refused.
         if context.actor.id == ada.id:
             assert await asyncio.to_thread(may_read.wait, PATIENCE_S)

@@ -20,7 +20,7 @@ from longwire.model import SYSTEM, DeviceType
 from longwire.process import maintenance
 from longwire.store.database import Tx
 from longwire.store.delivery import replays as store_replays
-from longwire.web.request_handler import PREPARED_FOR_CALLER_MAX
+from longwire.web.request_handler import AT_ONCE_FOR_CALLER_MAX
 from longwire.work.turns import CallerKey
 from tests.delivery.receiver import Received, Receiver, StubResponse
 from tests.waiting import eventually
@@ -808,7 +808,7 @@ def test_previews_of_large_records_do_not_exhaust_the_memory(
             return len(handler._preparing[key]._waiters or ()) if key in handler._preparing else 0
 
         # The others wait before they have read any records.
-        eventually(lambda: count_waiting() == 7 - PREPARED_FOR_CALLER_MAX)
+        eventually(lambda: count_waiting() == 7 - AT_ONCE_FOR_CALLER_MAX)
         may_build.set()
         assert [len(ok(each.result())["items"]) for each in asked] == [8] * 7
     assert not handler._preparing

@@ -755,10 +755,7 @@ def test_a_network_gets_its_response_only_after_the_commit(site: Site) -> None:
     submit = world.database.submit
 
     def held(work: Callable[[Tx], Any]) -> Any:
-        if (
-            getattr(work, "func", None)
-            != world.app._request_handler._ingest.committers[0]._store_batch
-        ):
+        if getattr(work, "func", None) != world.app._ingest.committers[0]._store_batch:
             return submit(work)
 
         def slowly(tx: Tx) -> Any:

@@ -186,7 +186,7 @@ def unusual_requests(ada: Person, body: dict[str, Any]) -> Iterator[httpx.Respon
 
 def full(world: World, ada: Person, body: dict[str, Any]) -> httpx.Response:
     """The ingest queue is full; the batch would fit into an empty one."""
-    ingest = world.app._request_handler._ingest
+    ingest = world.app._ingest
     ingest._budget._budget.used += 2
     try:
         items = [{**body, "timestamp": number} for number in (11, 12)]

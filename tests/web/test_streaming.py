@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import httpx
 import pytest
 
+from longwire.api.services import AsyncContext
 from longwire.web.fields import Query
-from longwire.web.routing import StreamContext, StreamResponse, StreamRoute, routes_by_path
+from longwire.web.routing import Route, Stream, StreamResponse, routes_by_path
 from tests.waiting import PATIENCE_S, eventually
 from tests.world import World, refused
 
@@ -28,7 +29,7 @@ class Endless:
     taken: int = 0
     ended: list[str] = field(default_factory=list)
 
-    async def open(self, context: StreamContext, query: Which) -> StreamResponse:
+    async def open(self, context: AsyncContext, query: Which) -> StreamResponse:
         """Stream for ever."""
         return StreamResponse(self.chunks(fails=query.fails), "application/x-endless")
 
@@ -55,16 +56,14 @@ def write_timeout_s() -> float:
 @pytest.fixture
 def world(make_world: Callable[..., World], endless: Endless, write_timeout_s: float) -> World:
     world = make_world(write_timeout_s=write_timeout_s)
-    route = StreamRoute(
+    route = Route(
         "GET",
         "/endless",
         endless.open,
         "any valid token",
         object_rule="none",
         tag="Service",
-        open_per_caller_max=2,
-        open_max=3,
-        content={},
+        stream=Stream(open_per_caller_max=2, open_max=3, content={}),
     )
     world.app._request_handler._routes |= routes_by_path([route])
     return world

@@ -15,7 +15,7 @@ from longwire.api.records.arrivals import (
     RecordId,
     encode_arrival,
 )
-from longwire.api.services import StreamContext
+from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId
 from longwire.dates import format_date
 from longwire.errors import BadInput, LongwireError
@@ -29,7 +29,7 @@ from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.web.errors import get_code
 from longwire.web.fields import Count, DateText, Query, Reply
-from longwire.web.routing import StreamResponse, StreamRoute
+from longwire.web.routing import Route, Stream, StreamResponse
 
 MEDIA_TYPE = "text/event-stream"
 LISTENERS_PER_CALLER_MAX = 8
@@ -140,9 +140,9 @@ class LiveEndpoint:
         self._hub = hub
         self._listeners_max = listeners_max
 
-    def routes(self) -> list[StreamRoute]:
+    def routes(self) -> list[Route]:
         return [
-            StreamRoute(
+            Route(
                 "GET",
                 "/live",
                 self.open,
@@ -150,14 +150,11 @@ class LiveEndpoint:
                 object_rule="in each of the groups",
                 tag="Records",
                 is_addition=True,
-                open_per_caller_max=LISTENERS_PER_CALLER_MAX,
-                open_max=self._listeners_max,
-                content=_CONTENT,
-                schemas=(LiveHello, Arrival, LiveChanged, LiveDeliveries, LiveLost, LiveExpired),
+                stream=Stream(LISTENERS_PER_CALLER_MAX, self._listeners_max, _CONTENT, _EVENTS),
             )
         ]
 
-    async def open(self, context: StreamContext, query: LiveQuery) -> StreamResponse:
+    async def open(self, context: AsyncContext, query: LiveQuery) -> StreamResponse:
         """Follow what arrives in some groups.
 
         A stream of Server-Sent Events, which goes on until the client leaves. Records are sent
@@ -185,7 +182,7 @@ class LiveEndpoint:
 class _LiveStream:
     """One response."""
 
-    def __init__(self, hub: LiveHub, context: StreamContext, selection: ArrivalSelection) -> None:
+    def __init__(self, hub: LiveHub, context: AsyncContext, selection: ArrivalSelection) -> None:
         self._hub = hub
         self._context = context
         self._selection = selection
@@ -229,7 +226,7 @@ class _LiveStream:
         assert self._scope is not None
         listener, missed, lost = await self._hub.open(self._scope, cursor)
         try:
-            now = self._context.database.context.clock.now()
+            now = self._context.now
             begin = listener.advance((), 0)
             hello = LiveHello(time=format_date(now), from_=begin)
             yield _event("hello", hello, begin if cursor is None else None)
@@ -344,6 +341,7 @@ data: [{"id":"rec_65b9a1d5e301401","arrivedAt":"2026-11-15T08:30:00.412Z","kind"
 "deviceName":"Cold room","source":"chirpstack","record":{"deviceId":"dev_vzpeqxr5mxjrq2uy6ct3ml"}}]
 
 """
+_EVENTS = (LiveHello, Arrival, LiveChanged, LiveDeliveries, LiveLost, LiveExpired)
 _CONTENT: Mapping[str, Any] = {
     MEDIA_TYPE: {
         # Without a type: the events are objects for some tools, and the whole a text for others.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.http.egress import Egress
 from longwire.ingest.sequencer import Sequencer
+from longwire.ingest.service import Ingest
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.web import routing
@@ -23,7 +24,8 @@ class Services:
     quotas: Quotas
     group_deletion_grace_hours: int
     sequencer: Sequencer
+    ingest: Ingest
 
 
-Context = routing.RequestContext[Services]
-StreamContext = routing.StreamContext[Services]
+Context = routing.Context[Services]
+AsyncContext = routing.AsyncContext[Services]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from longwire.clock import SECOND, Moment
-from longwire.errors import NotAuthenticated, SessionNotFresh, not_found
+from longwire.errors import HandedOver, NotAuthenticated, SessionNotFresh, not_found
 from longwire.identity import access
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Session, SignInMethod
@@ -23,7 +23,6 @@ SECRET_PREFIX = "lwb"
 # How far `seen_at` may lag behind: a read must not become a write each time.
 TOUCH_INTERVAL_S = 300
 FRESH_S = 600
-HANDED_OVER = "Somebody else was shown the link of this session; sign in yourself."
 ADDRESS_CHARACTERS_MAX = 64
 USER_AGENT_CHARACTERS_MAX = 256
 
@@ -153,7 +152,7 @@ def require_fresh(session: Session | None, now: Moment) -> None:
 def require_oneself(tx: Tx) -> None:
     """Refuse somebody who was shown the link of another user what would outlive the session."""
     if tx.origin.issued_by is not None:
-        raise SessionNotFresh(HANDED_OVER)
+        raise HandedOver
 
 
 def require_own(session: Session | None) -> Session:
@@ -161,7 +160,7 @@ def require_own(session: Session | None) -> Session:
     if session is None:
         raise SessionNotFresh("Sign in: this needs a session, and an access token is none.")
     if get_other_issuer(session) is not None:
-        raise SessionNotFresh(HANDED_OVER)
+        raise HandedOver
     return session
 
 

@@ -30,7 +30,7 @@ from longwire.inbound.downlinks import PUSH_URL_HEADER, DownlinkService
 from longwire.inbound.ingest_requests import KeptContent, ReceivedUplink, encode_kept
 from longwire.inbound.unknown_devices import PAYLOAD_CHARACTERS_MAX
 from longwire.inbound.uplinks import UplinkStore
-from longwire.ingest.requests import IngestRequest
+from longwire.ingest.requests import IngestRequest, StaleDevice
 from longwire.model import Actor
 from longwire.networks import chirpstack, loriot, thingpark, ttn, vendor
 from longwire.networks.base import (
@@ -49,13 +49,15 @@ from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.store.fleet.unknown_devices import UnknownReason
 from longwire.store.records.receptions import Reception
 from longwire.web.prometheus import PrometheusMetrics
-from longwire.web.routing import PlainRoute, Request, Response, bearer_token
+from longwire.web.routing import FastPath, PlainRoute, Request, Response, bearer_token
 from longwire.work.turns import current_caller
 
 GROUP_TOKEN = "the token of a group"
 STORED = b'{"message":"stored"}'
 # The vendor lets the owner of a callback choose its method.
 VENDOR_METHODS = ("POST", "PUT", "GET")
+# A larger message is likely to be a batch, which would be parsed twice.
+FAST_MESSAGE_BYTES_MAX = 16 * 1024
 # So many lines of a batch are stored at once; meanwhile other requests wait.
 LINES_AT_ONCE = 50
 # No network repeats a message later than this.
@@ -341,8 +343,12 @@ class NetworkCallbacks:
             path=path,
             handler=partial(self.handle, network, parse),
             authenticate=self.authenticate,
-            build_ingest_request=partial(self.build_ingest_request, network, parse),
-            stored_response=STORED,
+            fast_path=FastPath(
+                partial(self.build_ingest_request, network, parse),
+                lambda result: STORED,
+                FAST_MESSAGE_BYTES_MAX,
+                retried=(NotFound, StaleDevice),
+            ),
             permission=GROUP_TOKEN,
             object_rule=_RULE,
             tag="Networks",

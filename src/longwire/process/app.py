@@ -201,7 +201,7 @@ class App:
         ]
         self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
         service_endpoints.set_openapi_builder(self.build_openapi)
-        self._services = _build_services(settings, stack)
+        self._services = _build_services(settings, stack, self._ingest)
         self._request_handler = self._build_request_handler(limits, rate_limiter, tracer)
 
     def _build_request_handler(
@@ -209,7 +209,7 @@ class App:
     ) -> RequestHandler[Services]:
         return RequestHandler(
             self.database,
-            self._ingest,
+            self._ingest.try_enqueue,
             self.routes,
             self._services,
             _build_handler_settings(self._settings, limits, rate_limiter),
@@ -469,7 +469,7 @@ def _build_storage_quota(settings: Settings) -> StorageQuota:
     )
 
 
-def _build_services(settings: Settings, stack: DeliveryStack) -> Services:
+def _build_services(settings: Settings, stack: DeliveryStack, ingest: Ingest) -> Services:
     return Services(
         retention_days=get_retention_days(settings),
         egress=stack.egress,
@@ -479,6 +479,7 @@ def _build_services(settings: Settings, stack: DeliveryStack) -> Services:
         quotas=build_quotas(settings),
         group_deletion_grace_hours=settings.group_deletion_grace_hours,
         sequencer=stack.sequencer,
+        ingest=ingest,
     )
 
 

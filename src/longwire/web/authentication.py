@@ -1,44 +1,20 @@
 """Who makes a request: by the access token in `Authorization`, else by the cookie of a session."""
 
 import contextlib
-from dataclasses import dataclass
 from typing import Any
 
-from longwire.clock import Moment
-from longwire.errors import NotAuthenticated, SessionNotFresh, Unavailable
+from longwire.errors import NotAuthenticated, Unavailable
 from longwire.identity import sessions, tokens
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.identity.sessions import SessionRules
-from longwire.model import Actor, Origin, Session
+from longwire.model import Actor, Session
 from longwire.store.cache.cache import MISSING
 from longwire.store.database import Database
-from longwire.web.routing import Request, bearer_token
+from longwire.web.routing import Caller, Request, bearer_token
 from longwire.web.session_cookies import get_session_secret, require_own_site
 from longwire.work.turns import current_caller
 
 _TOKENS, _SESSIONS = "bearers", "session cookies"  # namespaces of the auth cache
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who makes a request, and until when what it was authenticated by is valid."""
-
-    actor: Actor
-    expires_at: Moment
-    session: Session | None = None  # if it was authenticated by a cookie
-
-    @property
-    def handed_over_by(self) -> str | None:
-        return None if self.session is None else sessions.get_other_issuer(self.session)
-
-    def require_oneself(self) -> None:
-        """Refuse somebody who was shown the link of another user to act on that user itself."""
-        if self.handed_over_by is not None:
-            raise SessionNotFresh(sessions.HANDED_OVER)
-
-    def build_origin(self, request: Request) -> Origin:
-        """Where a request of theirs came from, for the audit log."""
-        return Origin(request.address, request.request_id, self.handed_over_by)
 
 
 class Authenticator:
@@ -110,7 +86,7 @@ class Authenticator:
             generation = context.caches.auth.generation
             digest = context.keyring.digest(secret)
             session, actor = await self._database.read(lambda tx: sessions.authenticate(tx, digest))
-            caller = Caller(actor, session.expires_at, session)
+            caller = _build_caller(actor, session)
             context.caches.auth.put(_SESSIONS, secret, caller, since=generation)
         return caller
 
@@ -125,9 +101,13 @@ class Authenticator:
                 session = await self._database.write(
                     lambda tx: sessions.touch(tx, digest, session, self._session_rules)
                 )
-            caller = Caller(actor, session.expires_at, session)
+            caller = _build_caller(actor, session)
             context.caches.auth.put(_SESSIONS, secret, caller, since=generation)
-        return Caller(actor, session.expires_at, session)
+        return _build_caller(actor, session)
+
+
+def _build_caller(actor: Actor, session: Session) -> Caller:
+    return Caller(actor, session.expires_at, session, sessions.get_other_issuer(session))
 
 
 def get_token(request: Request) -> str:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from isal import isal_zlib
 
-from longwire.web.routing import PlainRoute, Request, Response, Route, StreamRoute
+from longwire.web.routing import PlainRoute, Request, Response, Route
 
 # Less than this fits into one packet anyway.
 BYTES_MIN = 1_400
@@ -111,6 +111,6 @@ def may_compress(route: Route | PlainRoute | None) -> bool:
     """Whether responses of a route have no secret in them, and do not compress themselves."""
     if isinstance(route, PlainRoute):
         return route.is_compressed
-    if route is None or isinstance(route, StreamRoute):
+    if route is None or route.stream is not None:
         return False
     return not route.writes and not route.has_secrets

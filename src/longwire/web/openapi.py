@@ -22,7 +22,7 @@ from longwire.web.openapi_schemas import (
     simplify_components,
     simplify_parts,
 )
-from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route, StreamRoute, TextBody
+from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route, TextBody
 from longwire.web.type_info import field_bounds, nested_structs
 
 Json = dict[str, Any]
@@ -193,8 +193,8 @@ def _names_object(route: Route) -> bool:
 
 
 def _success(route: Route) -> Json:
-    if isinstance(route, StreamRoute):
-        return {"description": "A stream.", "content": copy.deepcopy(dict(route.content))}
+    if route.stream is not None:
+        return {"description": "A stream.", "content": copy.deepcopy(dict(route.stream.content))}
     options = [
         msgspec.json.schema_components([each], ref_template=REF)[0][0]
         for each in _reply_options(route)
@@ -204,8 +204,8 @@ def _success(route: Route) -> Json:
 
 def _reply_options(route: Route) -> Sequence[Any]:
     """The types a route may respond with; mostly one."""
-    if isinstance(route, StreamRoute):
-        return route.schemas
+    if route.stream is not None:
+        return route.stream.schemas
     is_union = isinstance(route.reply, types.UnionType)
     return typing.get_args(route.reply) if is_union else [route.reply]
 

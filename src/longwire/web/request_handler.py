@@ -20,15 +20,13 @@ import structlog
 from longwire.errors import LongwireError, NotFound
 from longwire.identity import groups
 from longwire.identity.rate_limiter import OperationRateLimiter, RateLimiter, get_site
-from longwire.ingest.requests import IngestRequest, IngestResult, OnResult, StaleDevice
-from longwire.ingest.service import Ingest
 from longwire.model import Actor, Origin
 from longwire.spans import Tracer, current_span
 from longwire.store.archive.archive_reads import convert_result, read_with_archive
 from longwire.store.database import Database, Tx, may_lag
 from longwire.web import errors, ignored
 from longwire.web.asgi import Receive, Scope, Send
-from longwire.web.authentication import Authenticator, Caller, get_token
+from longwire.web.authentication import Authenticator, get_token
 from longwire.web.body_budget import BodyBudget
 from longwire.web.body_reading import BodyReader, ClientDisconnected
 from longwire.web.compression import BYTES_MIN, Compression
@@ -38,19 +36,22 @@ from longwire.web.page_tokens import PageTokens
 from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.request_cycle import SendResponse
 from longwire.web.request_parsing import ProxyNetwork, RequestParser
-from longwire.web.request_spans import attach_span, attach_transaction, end_span, start_span
+from longwire.web.request_spans import attach_span, end_span, start_span
 from longwire.web.response_cache import ResponseCache
 from longwire.web.response_headers import LENGTH, ResponseHeaders
 from longwire.web.routing import (
     OWN,
+    AsyncContext,
+    Caller,
+    Context,
+    FastPath,
     PlainRoute,
     Request,
-    RequestContext,
     Response,
     Route,
-    StreamContext,
-    StreamRoute,
+    Stream,
     V,
+    open_transaction,
     require_json,
     require_media_type,
     routes_by_path,
@@ -62,12 +63,8 @@ from longwire.work.turns import CallerKey, current_caller
 SLOW_S = 1.0
 # For one owner and operation at once, and for one of its callers: what is prepared may be
 # megabytes, and wait for its turn.
-PREPARED_AT_ONCE_MAX = 4
-PREPARED_FOR_CALLER_MAX = 3
-# A larger message of a network is likely to be a batch, which would be parsed twice.
-FAST_MESSAGE_BYTES_MAX = 16 * 1024
-# A larger batch is prepared in steps, between which the event loop serves others.
-FAST_BATCH_BYTES_MAX = 32 * 1024
+AT_ONCE_MAX = 4
+AT_ONCE_FOR_CALLER_MAX = 3
 # Fields of inputs that name a group.
 _GROUP_FIELDS = ("group_id", "to_group_id", "parent_id")
 
@@ -93,7 +90,7 @@ class RequestHandler(Generic[V]):
     def __init__(
         self,
         database: Database,
-        ingest: Ingest,
+        enqueue: Callable[[Any, Callable[[Any], None]], bool],
         routes: Sequence[Route | PlainRoute],
         services: V,
         settings: RequestHandlerSettings,
@@ -105,7 +102,7 @@ class RequestHandler(Generic[V]):
         self._database = database
         self._authenticator = authenticator
         self._response_cache = ResponseCache(database.context.caches)
-        self._ingest = ingest
+        self._enqueue = enqueue
         self._routes = routes_by_path(routes)
         self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
         self._compression = Compression() if settings.compresses else None
@@ -128,7 +125,7 @@ class RequestHandler(Generic[V]):
         self._services = services
         self._settings = settings
         self._limits = settings.limits
-        self._preparing: WeakValueDictionary[tuple[str, str | CallerKey], asyncio.Semaphore] = (
+        self._turns: WeakValueDictionary[tuple[str, str | CallerKey], asyncio.Semaphore] = (
             WeakValueDictionary()
         )
         self._bodies = BodyReader(settings.limits, BodyBudget(settings.request_bytes_max))
@@ -146,8 +143,8 @@ class RequestHandler(Generic[V]):
         if self._tracer is not None:
             current_span.set(start_span(self._tracer, request, route))
         try:
-            if isinstance(route, StreamRoute):
-                await self._serve_stream(request, route, receive, send)
+            if isinstance(route, Route) and route.stream is not None:
+                await self._serve_stream(request, route, route.stream, receive, send)
                 return
             response = await self._dispatch(request, methods, route, receive)
         except ClientDisconnected:
@@ -196,10 +193,14 @@ class RequestHandler(Generic[V]):
             respond = partial(self._respond, request, route, started, send)
             if isinstance(route, Route) and route.is_cached:
                 return self._send_cached(request, route, respond)
+            path = route.fast_path
+            assert path is not None
+            if path.body_bytes_max is not None and len(body) > path.body_bytes_max:
+                return False
             check_size(len(body), self._bodies.size_max(route))
             if isinstance(route, PlainRoute):
-                return self._enqueue_message(request, route, bytes(body), respond)
-            return self._enqueue_record(request, route, bytes(body), respond)
+                return self._enqueue_message(request, route, path, bytes(body), respond)
+            return self._enqueue_record(request, route, path, bytes(body), respond)
         except LongwireError:
             return False
 
@@ -209,12 +210,16 @@ class RequestHandler(Generic[V]):
         route: Route | PlainRoute,
         started: float,
         send: SendResponse,
-        result: Response | IngestResult | Exception,
+        result: Any,
     ) -> None:
-        """Send a response, or the one for the result of ingest."""
-        response = (
-            result if isinstance(result, Response) else self._build_response(request, route, result)
-        )
+        """Send a response, or the one for the result of what was queued."""
+        if isinstance(result, Response):
+            response = result
+        elif isinstance(result, Exception):
+            response = _error_response(result, request, route)
+        else:
+            assert route.fast_path is not None
+            response = Response(200, route.fast_path.respond(result))
         response = ignored.with_header(request, response)
         self._observe(request, route, response, started)
         send(response.status, self._headers.encode(request, response), response.body)
@@ -241,11 +246,13 @@ class RequestHandler(Generic[V]):
         return None if cached is None else Response(200, cached.body, cached=cached)
 
     def _enqueue_record(
-        self, request: Request, route: Route, body: bytes, on_result: OnResult
+        self,
+        request: Request,
+        route: Route,
+        path: FastPath,
+        body: bytes,
+        on_result: Callable[[Any], None],
     ) -> bool:
-        assert route.body is not None
-        if route.prepare_input is not None and len(body) > FAST_BATCH_BYTES_MAX:
-            return False
         require_json(request)
         actor = self._authenticator.get_cached_actor(get_token(request))
         if actor is None:
@@ -255,34 +262,36 @@ class RequestHandler(Generic[V]):
         decoded = ignored.decode_body(request, route, body, self._limits)
         if actor.has_invitations and _list_named_groups([decoded]):
             return False  # it may accept one
-        ingest_request: IngestRequest = route.handler(actor, decoded)
+        queued = path.build(actor, decoded)
+        if queued is None:
+            return False
         if self._tracer is not None:
-            ingest_request = attach_span(self._tracer, request, route, ingest_request)
-        return self._ingest.try_enqueue(ingest_request, on_result)
+            queued = attach_span(self._tracer, request, route, queued)
+        return self._enqueue(queued, on_result)
 
     def _enqueue_message(
-        self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
+        self,
+        request: Request,
+        route: PlainRoute,
+        path: FastPath,
+        body: bytes,
+        respond: Callable[[Any], None],
     ) -> bool:
-        assert route.build_ingest_request is not None
-        if len(body) > FAST_MESSAGE_BYTES_MAX:
-            return False
-        ingest_request = route.build_ingest_request(request, body)
-        if ingest_request is None:
+        queued = path.build(request, body)
+        if queued is None:
             return False
         if self._tracer is not None:
-            ingest_request = attach_span(self._tracer, request, route, ingest_request)
+            queued = attach_span(self._tracer, request, route, queued)
 
-        def on_result(result: IngestResult | Exception) -> None:
-            if isinstance(result, IngestResult):
-                respond(Response(200, route.stored_response))
-            elif isinstance(result, NotFound | StaleDevice):  # what was cached was out of date
+        def on_result(result: Any) -> None:
+            if isinstance(result, path.retried):  # what was cached was out of date
                 retry = asyncio.create_task(self._handle_message(request, route, body, respond))
                 self._retries.add(retry)
                 retry.add_done_callback(self._retries.discard)
             else:
-                respond(_error_response(result, request, route))
+                respond(result)
 
-        return self._ingest.try_enqueue(ingest_request, on_result)
+        return self._enqueue(queued, on_result)
 
     async def _handle_message(
         self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
@@ -293,15 +302,6 @@ class RequestHandler(Generic[V]):
         except Exception as error:
             response = _error_response(error, request, route)
         respond(response)
-
-    def _build_response(
-        self, request: Request, route: Route | PlainRoute, result: IngestResult | Exception
-    ) -> Response:
-        if isinstance(result, Exception):
-            return _error_response(result, request, route)
-        assert isinstance(route, Route)
-        assert route.build_response is not None
-        return Response(200, route.build_response(result))
 
     def _observe(
         self, request: Request, route: Route | PlainRoute | None, response: Response, started: float
@@ -351,7 +351,7 @@ class RequestHandler(Generic[V]):
     async def _run_operation(self, request: Request, route: Route, receive: Receive) -> Response:
         # Records are sent by devices and programs: no cookie is looked at.
         caller = await self._authenticator.authenticate(
-            request, takes_cookie=route.build_response is None
+            request, takes_cookie=route.fast_path is None
         )
         actor = caller.actor
         if route.permission == OWN and route.writes:
@@ -370,56 +370,48 @@ class RequestHandler(Generic[V]):
         return response
 
     async def _respond_to(
-        self, request: Request, route: Route, caller: Caller, inputs: list[Any]
+        self, request: Request, route: Route, caller: Caller, inputs: Sequence[Any]
     ) -> Response:
-        actor = caller.actor
-        if route.prepare_input is not None and (
-            route.needs_preparing is None or route.needs_preparing(*inputs)
-        ):
-            async with self._preparing_turn(actor.caller, route):
-                more = {name: getattr(self._services, name) for name in route.prepare_settings}
-                if route.takes_limits:
-                    more["limits"] = self._limits
-                if route.takes_origin:
-                    more["origin"] = caller.build_origin(request)
-                inputs.append(await route.prepare_input(self._database, actor, *inputs, **more))
-                if route.build_response is not None:  # a batch, which waits here and not in ingest
-                    return await self._store_records(route, actor, inputs)
-        if route.build_response is not None:
-            return await self._store_records(route, actor, inputs)
-        return await self._run_in_transaction(request, route, caller, inputs)
+        if route.in_transaction:
+            return await self._run_in_transaction(request, route, caller, inputs)
+        context = self._build_context(request, route, caller)
+        if not route.in_turns:
+            return Response(200, msgspec.json.encode(await route.handler(context, *inputs)))
+        async with self._turn(caller.actor.caller, route):
+            return Response(200, msgspec.json.encode(await route.handler(context, *inputs)))
 
-    async def _store_records(self, route: Route, actor: Actor, inputs: Sequence[Any]) -> Response:
-        assert route.build_response is not None
-        ingest_request: IngestRequest = route.handler(actor, *inputs)
-        return Response(200, route.build_response(await self._ingest.store(ingest_request)))
-
-    async def _serve_stream(
-        self, request: Request, route: StreamRoute, receive: Receive, send: Send
-    ) -> None:
-        started = time.perf_counter()
-        actor = (await self._authenticator.authenticate(request)).actor
-        inputs = await self._read_inputs(request, route, receive)
-        keyring, items_default = self._database.context.keyring, self._limits.page_items_default
-        context = StreamContext(
+    def _build_context(self, request: Request, route: Route, caller: Caller) -> AsyncContext[V]:
+        return AsyncContext(
             self._database,
             request,
-            actor,
+            caller,
             self._services,
-            PageTokens(keyring, actor, route.operation_id, items_default),
+            self._build_page_tokens(route, caller.actor),
             self._limits,
             partial(self._reauthenticate, request),
             self._stopping,
         )
-        with self._open_streams.slot(route, actor.caller), _Lagging(route.may_lag):
-            stream = await route.handler(context, *inputs)
-            response = Response(200, b"", stream.media_type, stream.headers)
+
+    def _build_page_tokens(self, route: Route, actor: Actor) -> PageTokens:
+        keyring, items_default = self._database.context.keyring, self._limits.page_items_default
+        return PageTokens(keyring, actor, route.operation_id, items_default)
+
+    async def _serve_stream(
+        self, request: Request, route: Route, stream: Stream, receive: Receive, send: Send
+    ) -> None:
+        started = time.perf_counter()
+        caller = await self._authenticator.authenticate(request)
+        inputs = await self._read_inputs(request, route, receive)
+        slot = self._open_streams.slot(route.path, stream, caller.actor.caller)
+        with slot, _Lagging(route.may_lag):
+            opened = await route.handler(self._build_context(request, route, caller), *inputs)
+            response = Response(200, b"", opened.media_type, opened.headers)
             if self._cors is not None:
                 response = self._cors.with_headers(request, route, response)
             self._observe(request, route, response, started)
             headers = [each for each in self._headers.build(request, response) if each[0] != LENGTH]
             await send_stream(
-                stream, headers, receive, send, self._stopping, has_body=request.method == "GET"
+                opened, headers, receive, send, self._stopping, has_body=request.method == "GET"
             )
 
     async def _reauthenticate(self, request: Request) -> Actor:
@@ -427,17 +419,17 @@ class RequestHandler(Generic[V]):
             return await self._authenticator.reauthenticate(request)
 
     @contextlib.asynccontextmanager
-    async def _preparing_turn(self, caller: CallerKey, route: Route) -> AsyncIterator[None]:
+    async def _turn(self, caller: CallerKey, route: Route) -> AsyncIterator[None]:
         """Whoever waits for the turn of the owner is one of few of its caller."""
-        mine = self._limit_preparing(route.path, caller, PREPARED_FOR_CALLER_MAX)
-        of_owner = self._limit_preparing(route.path, caller.owner, PREPARED_AT_ONCE_MAX)
+        mine = self._limit_turns(route.path, caller, AT_ONCE_FOR_CALLER_MAX)
+        of_owner = self._limit_turns(route.path, caller.owner, AT_ONCE_MAX)
         async with mine, of_owner:
             yield
 
-    def _limit_preparing(self, path: str, whose: str | CallerKey, most: int) -> asyncio.Semaphore:
-        turn = self._preparing.get((path, whose))
+    def _limit_turns(self, path: str, whose: str | CallerKey, most: int) -> asyncio.Semaphore:
+        turn = self._turns.get((path, whose))
         if turn is None:
-            turn = self._preparing[path, whose] = asyncio.Semaphore(most)
+            turn = self._turns[path, whose] = asyncio.Semaphore(most)
         return turn
 
     async def _accept_invitations(
@@ -483,14 +475,11 @@ class RequestHandler(Generic[V]):
         inputs: Sequence[Any],
     ) -> Response:
         actor, services = caller.actor, self._services
-        keyring, items_default = self._database.context.keyring, self._limits.page_items_default
-        page_tokens = PageTokens(keyring, actor, route.operation_id, items_default)
+        page_tokens = self._build_page_tokens(route, actor)
 
         def work(tx: Tx) -> Any:
-            tx.origin = caller.build_origin(request)
-            if request.span is not None:
-                attach_transaction(tx, request.span)
-            context = RequestContext(
+            open_transaction(tx, caller.build_origin(request), request.span)
+            context = Context(
                 tx,
                 actor,
                 services,
@@ -535,8 +524,8 @@ class _Lagging:
 
 def _may_be_fast(route: Route | PlainRoute) -> bool:
     if isinstance(route, PlainRoute):
-        return route.method == "POST" and route.build_ingest_request is not None
-    return route.build_response is not None or route.is_cached
+        return route.method == "POST" and route.fast_path is not None
+    return route.fast_path is not None or route.is_cached
 
 
 def _list_named_groups(inputs: Sequence[Any]) -> set[str]:

@@ -4,12 +4,14 @@ A request continues the trace of its caller, if there is a valid `traceparent`. 
 one: it is parsed by the letter, and nothing else of it is kept or passed on.
 """
 
+from typing import TypeVar
+
 import msgspec
 
-from longwire.ingest.requests import IngestRequest
 from longwire.spans import Span, Tracer, parse_traceparent
-from longwire.store.database import Tx
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, Route
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 _TRACEPARENT = b"traceparent"
 
@@ -27,18 +29,9 @@ def start_span(tracer: Tracer, request: Request, route: Route | PlainRoute | Non
     return request.span
 
 
-def attach_span(
-    tracer: Tracer, request: Request, route: Route | PlainRoute, ingest_request: IngestRequest
-) -> IngestRequest:
-    """Start the span of a request that ingest answers, and have ingest know it."""
-    span = start_span(tracer, request, route)
-    return msgspec.structs.replace(ingest_request, span=span)
-
-
-def attach_transaction(tx: Tx, span: Span) -> None:
-    """Have the messages that a request causes belong to its trace: downlinks, mails."""
-    traceparent = span.traceparent
-    tx.find_traceparent = lambda arrival: traceparent
+def attach_span(tracer: Tracer, request: Request, route: Route | PlainRoute, queued: S) -> S:
+    """Start the span of a request that is queued, and have its queue know it."""
+    return msgspec.structs.replace(queued, span=start_span(tracer, request, route))
 
 
 def end_span(span: Span, response: Response) -> None:

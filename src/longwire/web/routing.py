@@ -10,14 +10,15 @@ import re
 import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from longwire.errors import BadInput, WrongMediaType
-from longwire.ingest.requests import IngestRequest, IngestResult
-from longwire.model import Actor, Session
+from longwire.clock import Moment
+from longwire.errors import BadInput, HandedOver, WrongMediaType
+from longwire.model import Actor, Origin, Session
 from longwire.spans import Span
 from longwire.store.database import Database, Tx
 from longwire.web.errors import FieldLocations
@@ -27,6 +28,7 @@ from longwire.web.response_cache import CachedResponse, CacheKey, ResponseCache
 from longwire.web.type_info import wire_names
 
 S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
 V = TypeVar("V")
 
 ANY_TOKEN = "any valid token"
@@ -39,20 +41,6 @@ _JSON = re.compile(
     rb"application/(?:json|[a-z0-9.+-]+\+json)\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RequestContext(Generic[V]):
-    """What a handler gets besides its input: an authenticated actor and an open transaction."""
-
-    tx: Tx
-    actor: Actor
-    services: V  # of the application; nothing here looks into them
-    page_tokens: PageTokens
-    limits: InputLimits
-    cache_key: CacheKey
-    response_cache: ResponseCache
-    session: Session | None = None  # of a caller who has signed in
 
 
 @dataclass(slots=True)
@@ -129,6 +117,121 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a request, and until when what it was authenticated by is valid."""
+
+    actor: Actor
+    expires_at: Moment
+    session: Session | None = None  # if it was authenticated by a cookie
+    handed_over_by: str | None = None  # another user, who was shown the link of the session
+
+    def require_oneself(self) -> None:
+        """Refuse somebody who was shown the link of another user to act on that user itself."""
+        if self.handed_over_by is not None:
+            raise HandedOver
+
+    def build_origin(self, request: Request) -> Origin:
+        """Where a request of theirs came from, for the audit log."""
+        return Origin(request.address, request.request_id, self.handed_over_by)
+
+
+@dataclass(frozen=True, slots=True)
+class Context(Generic[V]):
+    """What an operation gets besides its input: an authenticated actor and an open transaction."""
+
+    tx: Tx
+    actor: Actor
+    services: V  # of the application; nothing here looks into them
+    page_tokens: PageTokens
+    limits: InputLimits
+    cache_key: CacheKey
+    response_cache: ResponseCache
+    session: Session | None = None  # of a caller who has signed in
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncContext(Generic[V]):
+    """What an operation gets that opens its own transactions, between which it may wait."""
+
+    database: Database
+    request: Request
+    caller: Caller
+    services: V  # of the application; nothing here looks into them
+    page_tokens: PageTokens
+    limits: InputLimits
+    # The caller as they are now; raises NotAuthenticated when a token or session has ended.
+    reauthenticate: Callable[[], Awaitable[Actor]]
+    stopping: asyncio.Event  # set before the process stops: streams end within a second
+
+    @property
+    def actor(self) -> Actor:
+        return self.caller.actor
+
+    @property
+    def origin(self) -> Origin:
+        return self.caller.build_origin(self.request)
+
+    @property
+    def now(self) -> Moment:
+        return self.database.context.clock.now()
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        return await self.database.read(partial(self._run, work))
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        return await self.database.write(partial(self._run, work))
+
+    def _run(self, work: Callable[[Tx], T], tx: Tx) -> T:
+        open_transaction(tx, self.origin, self.request.span)
+        return work(tx)
+
+
+def open_transaction(tx: Tx, origin: Origin, span: Span | None) -> None:
+    """Have a transaction know its request, and the messages that it causes belong to its trace."""
+    tx.origin = origin
+    if span is not None:
+        traceparent = span.traceparent
+        tx.find_traceparent = lambda arrival: traceparent
+
+
+@dataclass(frozen=True, slots=True)
+class FastPath:
+    """How requests that need no waiting are taken without a task of their own."""
+
+    # What is to be stored, of an actor and a body; None if something has to be awaited for it.
+    build: Callable[..., msgspec.Struct | None]
+    respond: Callable[[Any], bytes]  # to its result
+    body_bytes_max: int | None = None  # a larger one is taken in steps
+    retried: tuple[type[Exception], ...] = ()  # results that the operation itself may improve
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """That a GET has a response without an end, or one too large to be built at once.
+
+    What the operation raises becomes an ordinary error response; from its `StreamResponse` on,
+    there is only the end of the stream.
+    """
+
+    open_per_caller_max: int
+    open_max: int  # in a process
+    content: Mapping[str, Any]  # of the response in the OpenAPI document, by media type
+    schemas: tuple[type[msgspec.Struct], ...] = ()  # that it refers to
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResponse:
+    """A response in chunks; the next is taken when the client has read most of those before.
+
+    If it raises, or the service stops, the connection is closed in the middle of the response.
+    """
+
+    chunks: AsyncGenerator[bytes, None]  # of some 64 KiB at most
+    media_type: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TextBody:
     """A request body that is no JSON; the handler gets its bytes."""
 
@@ -163,23 +266,24 @@ class Route:
     body: type[Body] | None = None
     reply: Any = None
     text_body: TextBody | None = None  # instead of `body`
-    # Runs before the transaction is opened; its result is passed to the handler.
-    prepare_input: Callable[..., Awaitable[Any]] | None = None
-    needs_preparing: Callable[..., bool] | None = None  # by its inputs; without it, always
-    prepare_settings: tuple[str, ...] = ()  # of the services that it takes by name
-    takes_limits: bool = False
-    takes_origin: bool = False  # it is called with `origin`, for the audit log
+    # Few of them at once for a caller and an owner: what they hold may be megabytes.
+    in_turns: bool = False
     # Members that people send here although they belong elsewhere, and where. No member of the
     # objects that the path returns: they may be sent back as they were read.
     misplaced: Mapping[str, str] = field(default_factory=dict)
-    # Encodes the response; only for routes whose handler returns an `IngestRequest`.
-    build_response: Callable[[IngestResult], bytes] | None = None
+    fast_path: FastPath | None = None
+    stream: Stream | None = None  # if its response is one
+    # Whether the operation gets a `Context` with a transaction, or else a `AsyncContext`.
+    in_transaction: bool = field(init=False)
     field_locations: FieldLocations = field(init=False)
 
     def __post_init__(self) -> None:
+        function = self.handler.func if isinstance(self.handler, partial) else self.handler
+        hints = typing.get_type_hints(function, include_extras=True)
+        kinds = [hints[name] for name in inspect.signature(self.handler).parameters]
+        context = typing.get_origin(kinds[0]) or kinds[0]
+        object.__setattr__(self, "in_transaction", context is Context)
         if self.reply is None:
-            hints = typing.get_type_hints(self.handler, include_extras=True)
-            kinds = [hints[name] for name in inspect.signature(self.handler).parameters]
             object.__setattr__(self, "query", _first_subclass(Query, kinds))
             object.__setattr__(self, "body", _first_subclass(Body, kinds))
             object.__setattr__(self, "reply", hints["return"])
@@ -217,47 +321,6 @@ def _first_subclass(base: type[S], annotations: Sequence[Any]) -> type[S] | None
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamContext(Generic[V]):
-    """What the handler of a stream gets besides its query; no transaction is open."""
-
-    database: Database
-    request: Request
-    actor: Actor
-    services: V
-    page_tokens: PageTokens
-    limits: InputLimits
-    # The caller as they are now; raises NotAuthenticated when a token or session has ended.
-    reauthenticate: Callable[[], Awaitable[Actor]]
-    stopping: asyncio.Event  # set before the process stops: end within a second
-
-
-@dataclass(frozen=True, slots=True)
-class StreamResponse:
-    """A response in chunks; the next is taken when the client has read most of those before.
-
-    If it raises, or the service stops, the connection is closed in the middle of the response.
-    """
-
-    chunks: AsyncGenerator[bytes, None]  # of some 64 KiB at most
-    media_type: str
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamRoute(Route):
-    """A GET whose response has no end, or is too large to be built at once.
-
-    Its handler is a coroutine function of a `StreamContext` and a query. What it raises becomes an
-    ordinary error response; from its `StreamResponse` on, there is only the end of the stream.
-    """
-
-    open_per_caller_max: int
-    open_max: int  # in a process
-    content: Mapping[str, Any]  # of the response in the OpenAPI document, by media type
-    schemas: tuple[type[msgspec.Struct], ...] = ()  # that it refers to
-
-
 Handler = Callable[[Request, bytes], Awaitable[Response]]
 
 
@@ -277,10 +340,7 @@ class PlainRoute:
     body_bytes_max: int | None = None  # if less than what every request may have
     # Runs before a body that does not arrive at once is kept; sets whose budget it is in.
     authenticate: Callable[[Request], Awaitable[Any]] | None = None
-    # For the fast path: the records of a request, if nothing has to be awaited for them, and the
-    # response after they were stored. What it declines with None is the handler's.
-    build_ingest_request: Callable[[Request, bytes], IngestRequest | None] | None = None
-    stored_response: bytes = b""
+    fast_path: FastPath | None = None  # whose `build` gets the request and its body
     openapi: Mapping[str, Any] | None = None  # its entry in the OpenAPI document, if it has one
     schemas: tuple[type[msgspec.Struct], ...] = ()  # that this entry refers to
     # Where its parameters are, if it has any of our own; else errors name them as they are.
@@ -319,7 +379,7 @@ def routes_by_path(
         methods[route.method] = route
     for methods in table.values():
         get = methods.get("GET")
-        if get is not None and not (isinstance(get, PlainRoute) and get.build_ingest_request):
+        if get is not None and not (isinstance(get, PlainRoute) and get.fast_path):
             # HEAD is GET without the body; the server drops it (RFC 9110 requires both).
             methods["HEAD"] = get
     return table

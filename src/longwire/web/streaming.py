@@ -10,7 +10,7 @@ import structlog
 from longwire.errors import LongwireError, TooManyRequests
 from longwire.web.asgi import Receive, Send
 from longwire.web.request_cycle import ABORT
-from longwire.web.routing import StreamResponse, StreamRoute
+from longwire.web.routing import Stream, StreamResponse
 from longwire.work.budgets import SharedBudget
 from longwire.work.turns import CallerKey
 
@@ -29,21 +29,21 @@ class OpenStreams:
         self._by_caller: Counter[tuple[str, CallerKey]] = Counter()
 
     @contextlib.contextmanager
-    def slot(self, route: StreamRoute, caller: CallerKey) -> Iterator[None]:
+    def slot(self, path: str, stream: Stream, caller: CallerKey) -> Iterator[None]:
         """Hold one of the streams that a route may have open, or raise TooManyRequests.
 
         The last quarter of them is for owners that have none open.
         """
-        path, key = route.path, (route.path, caller)
-        if self._by_caller[key] >= route.open_per_caller_max:
+        key = (path, caller)
+        if self._by_caller[key] >= stream.open_per_caller_max:
             raise TooManyRequests(
-                f"You have {route.open_per_caller_max} of these streams open, which is the maximum."
-                " Close one first.",
+                f"You have {stream.open_per_caller_max} of these streams open, which is the"
+                " maximum. Close one first.",
                 retry_after_s=RETRY_AFTER_S,
             )
         budget = self._by_route.get(path)
         if budget is None:
-            budget = self._by_route[path] = SharedBudget(route.open_max, route.open_max)
+            budget = self._by_route[path] = SharedBudget(stream.open_max, stream.open_max)
         if budget.take(caller.owner) is not None:
             raise TooManyRequests(
                 "Too many of these streams are open at the moment.", retry_after_s=RETRY_AFTER_S

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.api.delivery.connectors import STATUSES, ConnectorEvent, DeliveryStatus, to_event_wire
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import DeviceId, GroupId, GroupPage, RecordKindName, parse_period
 from longwire.clock import Moment
 from longwire.dates import format_date
@@ -19,9 +19,7 @@ from longwire.delivery.connectors.deliveries import ChangedMessages, MessageSele
 from longwire.delivery.destinations.base import FailureCode
 from longwire.errors import BadInput, FieldError
 from longwire.ids import format_record_id
-from longwire.model import Actor, Origin
 from longwire.records import KIND_NAMES
-from longwire.store.database import Database
 from longwire.store.delivery.delivery_search import DeliveryFilter, StateCounts
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.records.records import ALL_TIME
@@ -361,41 +359,32 @@ _RETRYABLE = {name: STATUSES[name] for name in ("failed", "processing")}
 _CANCELLABLE = {"processing": frozenset([DeliveryState.QUEUED])}
 
 
-async def apply_retry(
-    database: Database, actor: Actor, body: RetryMessagesInput, *, origin: Origin
-) -> ChangedMessages:
-    selection = _build_selection(body, _RETRYABLE, "failed")
-    return await deliveries.change_messages(database, actor, origin, "retry", selection)
-
-
-async def apply_cancel(
-    database: Database, actor: Actor, body: CancelMessagesInput, *, origin: Origin
-) -> ChangedMessages:
-    selection = _build_selection(body, _CANCELLABLE, "processing")
-    return await deliveries.change_messages(database, actor, origin, "cancel", selection)
-
-
-def retry_messages(
-    context: Context, body: RetryMessagesInput, result: ChangedMessages
-) -> MessagesChanged:
+async def retry_messages(context: AsyncContext, body: RetryMessagesInput) -> MessagesChanged:
     """Retry messages now.
 
     Those that wait for their next attempt, and those that failed and are still kept for a resend.
     By ids, up to 1,000; or by a filter, up to 10,000 in one request.
     """
-    context.services.dispatch.wake(context.tx, result.channels)
+    selection = _build_selection(body, _RETRYABLE, "failed")
+    result = await deliveries.change_messages(
+        context.database, context.actor, context.origin, "retry", selection
+    )
+    await context.write(lambda tx: context.services.dispatch.wake(tx, result.channels))
     return _changed(result)
 
 
-def cancel_messages(
-    context: Context, body: CancelMessagesInput, result: ChangedMessages
-) -> MessagesChanged:
+async def cancel_messages(context: AsyncContext, body: CancelMessagesInput) -> MessagesChanged:
     """Cancel messages.
 
     Those that are queued; one that is being sent is not changed. By ids, up to 1,000; or by a
     filter, up to 10,000 in one request.
     """
-    return _changed(result)
+    selection = _build_selection(body, _CANCELLABLE, "processing")
+    return _changed(
+        await deliveries.change_messages(
+            context.database, context.actor, context.origin, "cancel", selection
+        )
+    )
 
 
 def _changed(result: ChangedMessages) -> MessagesChanged:
@@ -431,8 +420,7 @@ ROUTES = [
         retry_messages,
         "connector.resend",
         object_rule="in the group of the connectors",
-        prepare_input=apply_retry,
-        takes_origin=True,
+        in_turns=True,
         per_minute_max=60,
     ),
     _route(
@@ -441,8 +429,7 @@ ROUTES = [
         cancel_messages,
         "connector.resend",
         object_rule="in the group of the connectors",
-        prepare_input=apply_cancel,
-        takes_origin=True,
+        in_turns=True,
         per_minute_max=60,
     ),
 ]

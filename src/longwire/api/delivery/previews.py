@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, structs
 
 from longwire.api.delivery.connectors import ConnectorParams, ConnectorTypeName, Filter, FormatName
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext
 from longwire.api.types import (
     DeviceId,
     DeviceIds,
@@ -17,14 +17,16 @@ from longwire.api.types import (
 from longwire.dates import format_date
 from longwire.delivery.connectors import previews
 from longwire.delivery.connectors.connectors import ConnectorDraft
-from longwire.delivery.connectors.previews import NOT_SENT, PreviewedRecord, WantedRecords
-from longwire.delivery.http.egress import Egress
+from longwire.delivery.connectors.previews import (
+    NOT_SENT,
+    PreviewedRecord,
+    PreviewInputs,
+    WantedRecords,
+)
 from longwire.delivery.matching.matching import Mismatch
 from longwire.errors import invalid_field
 from longwire.fleet.codec_guard import CODEC_THREADS
-from longwire.model import Actor
-from longwire.store.database import Database
-from longwire.web.fields import Body, DateIn, DateText, Id, InputLimits, Reply, words
+from longwire.web.fields import Body, DateIn, DateText, Id, Reply, words
 from longwire.web.routing import Route
 from longwire.web.validation import decode_text
 
@@ -132,16 +134,14 @@ class PreviewInput(Body, kw_only=True):
 # --- the operation ---
 
 
-async def build_preview(
-    database: Database, actor: Actor, body: PreviewInput, *, limits: InputLimits, egress: Egress
-) -> list[PreviewedRecord]:
-    """Read the records, then evaluate the connector's expressions with no transaction open."""
+async def _load_inputs(context: AsyncContext, body: PreviewInput) -> PreviewInputs:
+    actor = context.actor
     begin_at, end_at = parse_period(body.begin_date, body.end_date)
     limit = PREVIEW_DEFAULT if body.limit is None else body.limit
     wanted = WantedRecords(limit, body.device_id, begin_at, end_at)
     if body.draft is not None:
         draft = ConnectorDraft(**structs.asdict(body.draft))
-        inputs = await database.read(
+        return await context.read(
             lambda tx: previews.load_draft_preview(
                 tx,
                 actor,
@@ -149,28 +149,27 @@ async def build_preview(
                 body.connector_id,
                 draft,
                 wanted,
-                lambda expected, text: decode_text("params", text, expected, limits),
-                egress,
+                lambda expected, text: decode_text("params", text, expected, context.limits),
+                context.services.egress,
             )
         )
-    elif (connector_id := body.connector_id) is not None:
-        inputs = await database.read(
+    if (connector_id := body.connector_id) is not None:
+        return await context.read(
             lambda tx: previews.load_preview(tx, actor, body.group_id, connector_id, wanted)
         )
-    else:
-        raise invalid_field("connector_id", "is required without a draft")
-    return await CODEC_THREADS.run(inputs.group_id, previews.build_preview, inputs)
+    raise invalid_field("connector_id", "is required without a draft")
 
 
-def preview_connector(
-    context: Context, body: PreviewInput, found: list[PreviewedRecord]
-) -> Preview:
+async def preview_connector(context: AsyncContext, body: PreviewInput) -> Preview:
     """Preview what a connector would send.
 
     For the latest records: whether they match, why not, and the request that would be sent. Nothing
     is sent. With a draft, nothing is saved either, and `matchedBefore` compares it with the saved
     connector. Records of a device or a period are looked for among the last 5,000.
     """
+    inputs = await _load_inputs(context, body)
+    # With no transaction open.
+    found = await CODEC_THREADS.run(inputs.group_id, previews.build_preview, inputs)
     return Preview(items=[_wire(each) for each in found])
 
 
@@ -207,8 +206,6 @@ ROUTES = [
         not_found_is_bad_request=True,
         only_reads=True,
         is_addition=True,
-        prepare_input=build_preview,
-        prepare_settings=("egress",),
-        takes_limits=True,
+        in_turns=True,
     )
 ]

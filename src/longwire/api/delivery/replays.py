@@ -5,16 +5,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GroupId, parse_period
 from longwire.clock import Moment
 from longwire.dates import LATEST, format_date
 from longwire.delivery.connectors import replays
-from longwire.delivery.connectors.replay_estimates import ReplayEstimate, ReplayEstimator
+from longwire.delivery.connectors.replay_estimates import ReplayEstimator
 from longwire.fleet.codec_guard import CODEC_THREADS
-from longwire.model import Actor
 from longwire.model import Replay as ReplayValue
-from longwire.store.database import Database
 from longwire.web.fields import Body, Count, DateIn, DateText, Id, Query, Reply, words
 from longwire.web.routing import Route
 
@@ -134,18 +132,17 @@ def start_replay(context: Context, body: ReplayInput) -> ReplayStarted:
     )
 
 
-async def estimate_replay(database: Database, actor: Actor, body: ReplayInput) -> ReplayEstimate:
-    """Read the records in steps, and evaluate the filter with no transaction open."""
-    estimator = ReplayEstimator(database, CODEC_THREADS.run)
-    return await estimator.estimate(actor, body.group_id, body.connector_id, *_parse_range(body))
-
-
-def preview_replay(context: Context, body: ReplayInput, estimate: ReplayEstimate) -> ReplayPreview:
+async def preview_replay(context: AsyncContext, body: ReplayInput) -> ReplayPreview:
     """Preview a replay: how many records it would send.
 
     Nothing is sent. At most 10,000 records are looked at, those that arrived in the range first;
     beyond, `estimatedMatches` is an estimate.
     """
+    # Reads the records in steps, and evaluates the filter with no transaction open.
+    estimator = ReplayEstimator(context.database, CODEC_THREADS.run)
+    estimate = await estimator.estimate(
+        context.actor, body.group_id, body.connector_id, *_parse_range(body)
+    )
     return ReplayPreview(
         looked_at=estimate.looked_at,
         matches=estimate.matches,
@@ -221,7 +218,7 @@ ROUTES = [
         preview_replay,
         "connector.resend",
         only_reads=True,
-        prepare_input=estimate_replay,
+        in_turns=True,
     ),
     _route("GET", "/connector/replay", get_replay, "connector.read"),
     _route("GET", "/connector/replays", list_replays, "connector.read"),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from longwire.api.fleet.device_shapes import DeviceTypeName, TypeQuery
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import CHANGED_MEANWHILE, DeviceId, GroupId, IfUpdatedAt, parse_version
 from longwire.dates import format_date
 from longwire.decoders.catalogue import KINDS
@@ -21,10 +21,8 @@ from longwire.fleet.decoder_previews import (
     PreviewPayload,
 )
 from longwire.identity import access
-from longwire.model import Actor
 from longwire.model import DeviceType as DeviceTypeValue
 from longwire.networks.values import parse_hex
-from longwire.store.database import Database
 from longwire.web.fields import Body, DateText, Reply, words
 from longwire.web.routing import ANY_TOKEN, Route
 
@@ -157,64 +155,50 @@ def get_decoder(context: Context, query: TypeQuery) -> TypeDecoder:
     return _decoder_wire(device_types.get_device_type(context.tx, query.type))
 
 
-async def check_decoder(
-    database: Database, actor: Actor, body: TypeDecoderChange
-) -> tuple[str, ...]:
-    """Load the new decoder in a sandbox, with no transaction open; returns its warnings."""
-    access.require_operator(actor, "deviceType.write")
-    if body.decoder is None:
-        return ()
-    return await asyncio.to_thread(
-        device_types.validate_decoder, body.decoder, body.decoder_source or ""
-    )
-
-
-def set_decoder(
-    context: Context, body: TypeDecoderChange, warnings: tuple[str, ...]
-) -> TypeDecoder:
+async def set_decoder(context: AsyncContext, body: TypeDecoderChange) -> TypeDecoder:
     """Set the decoder of a device type.
 
     For all devices of the type, in all groups, from the next payload on; stored values change when
     they are redecoded. A decoder with an error is refused, with its line.
     """
-    changed = device_types.change_decoder(
-        context.tx,
-        context.actor,
-        body.type,
-        body.decoder,
-        body.decoder_source or "",
-        body.decoded_location,
-        if_updated_at=parse_version(body.if_updated_at),
+    actor, source = context.actor, body.decoder_source or ""
+    access.require_operator(actor, "deviceType.write")
+    warnings: tuple[str, ...] = ()
+    if body.decoder is not None:  # loaded in a sandbox, with no transaction open
+        warnings = await asyncio.to_thread(device_types.validate_decoder, body.decoder, source)
+    changed = await context.write(
+        lambda tx: device_types.change_decoder(
+            tx,
+            actor,
+            body.type,
+            body.decoder,
+            source,
+            body.decoded_location,
+            if_updated_at=parse_version(body.if_updated_at),
+        )
     )
     return _decoder_wire(changed, warnings)
 
 
-async def build_preview(
-    database: Database, actor: Actor, body: DecoderPreviewInput
-) -> list[PreviewedPayload]:
-    """Read the payloads, then decode them with no transaction open."""
-    given = _given_payloads(body, database.context.clock.now())
-    draft = None if body.decoder is None else DecoderDraft(body.decoder, body.decoder_source or "")
-    if draft is None and body.decoder_source is not None:
-        raise invalid_field("decoder", "is required with decoderSource")
-    limit = PREVIEW_DEFAULT if body.limit is None else body.limit
-    inputs = await database.read(
-        lambda tx: decoder_previews.load_preview(
-            tx, actor, body.group_id, body.type, draft, body.device_id, given, limit
-        )
-    )
-    return await CODEC_THREADS.run(body.group_id, decoder_previews.build_preview, inputs)
-
-
-def preview_decoder(
-    context: Context, body: DecoderPreviewInput, found: list[PreviewedPayload]
-) -> DecoderPreview:
+async def preview_decoder(context: AsyncContext, body: DecoderPreviewInput) -> DecoderPreview:
     """Try a decoder on stored payloads.
 
     On the latest payloads of the type's devices in the group, looked for among the last 5,000
     arrivals, or on given ones. Nothing is stored. A preview takes two seconds of decoding at most,
     and has CPU time of its own for each group; payloads beyond that are not tried.
     """
+    given = _given_payloads(body, context.now)
+    draft = None if body.decoder is None else DecoderDraft(body.decoder, body.decoder_source or "")
+    if draft is None and body.decoder_source is not None:
+        raise invalid_field("decoder", "is required with decoderSource")
+    limit = PREVIEW_DEFAULT if body.limit is None else body.limit
+    inputs = await context.read(
+        lambda tx: decoder_previews.load_preview(
+            tx, context.actor, body.group_id, body.type, draft, body.device_id, given, limit
+        )
+    )
+    # With no transaction open.
+    found = await CODEC_THREADS.run(body.group_id, decoder_previews.build_preview, inputs)
     return DecoderPreview(items=[_item_wire(each) for each in found])
 
 
@@ -281,7 +265,7 @@ ROUTES = [
         object_rule="operators only",
         conflicts=CHANGED_MEANWHILE,
         is_addition=True,
-        prepare_input=check_decoder,
+        in_turns=True,
     ),
     Route(
         "POST",
@@ -293,6 +277,6 @@ ROUTES = [
         conflicts="The device type has no decoder, and none is given.",
         only_reads=True,
         is_addition=True,
-        prepare_input=build_preview,
+        in_turns=True,
     ),
 ]

@@ -9,19 +9,20 @@ import io
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from longwire.api.fleet.device_shapes import Configuration, DeviceTypeName, Network, OriginalId
 from longwire.api.records.csv_cells import parse_tags, unescape_cell
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext
 from longwire.api.types import GroupId
 from longwire.fleet import device_import
 from longwire.fleet.device_import import ImportFile, ImportLine, ImportPlan, LineError
 from longwire.fleet.devices import DeviceDraft
 from longwire.model import Actor
-from longwire.store.database import Database, Tx
+from longwire.store.database import Tx
 from longwire.web.fields import InputLimits, Name, Query, Reply, words
 from longwire.web.routing import Route, TextBody
 from longwire.web.validation import check_text
@@ -118,24 +119,17 @@ class PreparedImport:
     plan: ImportPlan
 
 
-async def prepare_import(
-    database: Database, actor: Actor, query: ImportQuery, body: bytes, *, limits: InputLimits
+def _prepare(
+    query: ImportQuery, body: bytes, limits: InputLimits, actor: Actor, tx: Tx
 ) -> PreparedImport:
-    """Parse and check the file on a thread that reads, so that no write has to wait for it."""
-
-    def work(tx: Tx) -> PreparedImport:
-        file = parse_file(body, query.type or "", query.network or "", limits)
-        plan = device_import.plan_import(tx, actor, query.group_id, file)
-        if query.dry_run is not True:
-            device_import.require_valid(plan)
-        return PreparedImport(file, plan)
-
-    return await database.read(work)
+    file = parse_file(body, query.type or "", query.network or "", limits)
+    plan = device_import.plan_import(tx, actor, query.group_id, file)
+    if query.dry_run is not True:
+        device_import.require_valid(plan)
+    return PreparedImport(file, plan)
 
 
-def import_devices(
-    context: Context, query: ImportQuery, body: bytes, prepared: PreparedImport
-) -> ImportReturn:
+async def import_devices(context: AsyncContext, query: ImportQuery, body: bytes) -> ImportReturn:
     """Create devices from a CSV file.
 
     The first line names the columns: `originalId` is required; `name`, `type`, `network`, `tags`
@@ -144,13 +138,19 @@ def import_devices(
     a file can be sent again. With `dryRun=true` nothing is created, and the response has every
     error.
     """
-    is_dry_run = query.dry_run is True
+    is_dry_run, actor = query.dry_run is True, context.actor
+    # Parsed and checked on a thread that reads, so that no write has to wait for it.
+    prepared = await context.read(partial(_prepare, query, body, context.limits, actor))
     plan = prepared.plan
     created: Mapping[int, str | None] = dict.fromkeys(each.line for each in plan.new)
-    if not is_dry_run:
+
+    def create(tx: Tx) -> tuple[ImportPlan, Mapping[int, str | None]]:
         # Compared again: another request may have created some meanwhile.
-        plan = device_import.plan_import(context.tx, context.actor, query.group_id, prepared.file)
-        created = device_import.create_new(context.tx, context.actor, query.group_id, plan)
+        plan = device_import.plan_import(tx, actor, query.group_id, prepared.file)
+        return plan, device_import.create_new(tx, actor, query.group_id, plan)
+
+    if not is_dry_run:
+        plan, created = await context.write(create)
     items = [
         *(ImportedDevice(line=line, status="created", device_id=i) for line, i in created.items()),
         *(
@@ -338,8 +338,7 @@ ROUTES = [
         tag="Devices",
         conflicts="An original id is taken in its network.",
         text_body=TextBody("text/csv", "A CSV file in UTF-8 with a header.", _EXAMPLE),
-        prepare_input=prepare_import,
-        takes_limits=True,
+        in_turns=True,
         is_bulk=True,
         is_addition=True,
     )

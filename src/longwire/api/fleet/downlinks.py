@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import DeviceId, GroupId
 from longwire.clock import Moment
 from longwire.dates import format_date
@@ -16,10 +16,9 @@ from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import decoding, downlinks
 from longwire.fleet.codec_guard import CODEC_GUARD, CODEC_THREADS, CodecCaller, require_budget
 from longwire.fleet.decoding import Codec
-from longwire.model import Actor, DownlinkState
 from longwire.model import Downlink as DownlinkValue
+from longwire.model import DownlinkState
 from longwire.networks.values import parse_hex
-from longwire.store.database import Database
 from longwire.web.fields import Body, DateText, Id, Paged, Query, Reply, words
 from longwire.web.routing import Route
 
@@ -123,7 +122,7 @@ class Payload(Struct, frozen=True):
     data: str | None = None  # JSON: what the codec says that they mean
 
 
-async def prepare(database: Database, actor: Actor, body: DownlinkInput) -> Payload:
+async def _build_payload(context: AsyncContext, body: DownlinkInput) -> Payload:
     """Get the bytes of the downlink; a codec is slow, so it runs before the transaction."""
     if (body.payload is None) == (body.data is None):
         why = "give this or data" if body.payload is None else "give this or data, not both"
@@ -134,8 +133,8 @@ async def prepare(database: Database, actor: Actor, body: DownlinkInput) -> Payl
             ]
         )
     given = None if body.payload is None else _bytes_of(body.payload)
-    device, codec = await database.read(
-        lambda tx: downlinks.get_device_codec(tx, actor, body.device_id, body.group_id)
+    device, codec = await context.read(
+        lambda tx: downlinks.get_device_codec(tx, context.actor, body.device_id, body.group_id)
     )
     needs_no_codec = not codec.downlink_sources or CODEC_GUARD.is_budget_used_up(device.group_id)
     if given is not None and needs_no_codec:
@@ -144,8 +143,9 @@ async def prepare(database: Database, actor: Actor, body: DownlinkInput) -> Payl
         raise invalid_field("data", f"needs a codec, and the device type {device.type} has none")
     require_budget(CODEC_GUARD, device.group_id)
     caller = CodecCaller(device.group_id, device.id)
-    at = database.context.clock.now()
-    return await CODEC_THREADS.run(device.group_id, _run_codec, codec, caller, body, given, at)
+    return await CODEC_THREADS.run(
+        device.group_id, _run_codec, codec, caller, body, given, context.now
+    )
 
 
 def _bytes_of(text: str) -> bytes:
@@ -200,13 +200,14 @@ def downlink_wire(downlink: DownlinkValue, device_id: str) -> Downlink:
     )
 
 
-def queue_downlink(context: Context, body: DownlinkInput, payload: Payload) -> Downlink:
+async def queue_downlink(context: AsyncContext, body: DownlinkInput) -> Downlink:
     """Send a downlink.
 
     It is queued until the network of the device takes it, or until it expires. Its progress is
     reported by events of the device: `downlinkQueued`, `downlinkSent`, `downlinkAcknowledged`,
     `downlinkFailed`, `downlinkExpired`.
     """
+    payload = await _build_payload(context, body)
     draft = downlinks.DownlinkDraft(
         body.device_id,
         body.group_id,
@@ -217,10 +218,10 @@ def queue_downlink(context: Context, body: DownlinkInput, payload: Payload) -> D
         body.expires_in,
         payload.data,
     )
-    return downlink_wire(
-        downlinks.queue_downlink(context.tx, context.actor, context.services.dispatch, draft),
-        body.device_id,
+    queued = await context.write(
+        lambda tx: downlinks.queue_downlink(tx, context.actor, context.services.dispatch, draft)
     )
+    return downlink_wire(queued, body.device_id)
 
 
 def cancel_downlink(context: Context, query: DownlinkQuery) -> Downlink:
@@ -262,7 +263,7 @@ ROUTES = [
         "/device/downlink",
         queue_downlink,
         downlinks.PERMISSION,
-        prepare_input=prepare,
+        in_turns=True,
         conflicts="The device has no downlink route, or its queue is full.",
         is_addition=True,
     ),

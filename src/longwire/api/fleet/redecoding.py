@@ -1,22 +1,20 @@
 """Redecoding of stored payloads."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId, parse_period
 from longwire.errors import BadInput, FieldError
 from longwire.fleet import redecoding
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.fleet.redecoding import RedecodedBatch, RedecodeSelection
-from longwire.model import Actor
-from longwire.store.database import Database
+from longwire.model import PageRequest
 from longwire.web.fields import Body, DateIn, Name, Reply, limited_by
-from longwire.web.page_tokens import PageTokens
 from longwire.web.routing import Route
 
-REDECODE = "postDeviceRedecode"
 REDECODE_DEFAULT = 100
 
 
@@ -54,19 +52,21 @@ class RedecodeReturn(Reply):
     next_token: str | None = None
 
 
-async def redecode_batch(database: Database, actor: Actor, body: RedecodeInput) -> RedecodedBatch:
+async def _redecode(
+    context: AsyncContext, body: RedecodeInput, request: PageRequest
+) -> RedecodedBatch:
     """Find some records and decode them, while no transaction waits for it."""
     selection = _selection(body)
-    pages = PageTokens(database.context.keyring, actor, REDECODE, REDECODE_DEFAULT)
-    request = pages.page_request(body)
-    batch = await database.read(lambda tx: redecoding.find_batch(tx, actor, selection, request))
+    batch = await context.read(
+        lambda tx: redecoding.find_batch(tx, context.actor, selection, request)
+    )
     if not batch.items:
         return redecoding.redecode_batch(batch)
     group_id = batch.items[0].device.group_id
     return await CODEC_THREADS.run(group_id, redecoding.redecode_batch, batch)
 
 
-def redecode(context: Context, body: RedecodeInput, batch: RedecodedBatch) -> RedecodeReturn:
+async def redecode(context: AsyncContext, body: RedecodeInput) -> RedecodeReturn:
     """Redecode stored payloads.
 
     Decodes `__raw` of data records with the current decoder of the device type. Values from an
@@ -74,7 +74,9 @@ def redecode(context: Context, body: RedecodeInput, batch: RedecodedBatch) -> Re
     not notified. A record that fails to decode is unchanged. One request processes some records and
     responds with a `nextToken` as long as there are more.
     """
-    changed = redecoding.store_batch(context.tx, context.actor, batch)
+    pages = replace(context.page_tokens, items_default=REDECODE_DEFAULT)
+    batch = await _redecode(context, body, pages.page_request(body))
+    changed = await context.write(lambda tx: redecoding.store_batch(tx, context.actor, batch))
     return RedecodeReturn(
         message=f"{changed} of {batch.examined} records changed.",
         looked_at=batch.examined,
@@ -82,7 +84,7 @@ def redecode(context: Context, body: RedecodeInput, batch: RedecodedBatch) -> Re
         skipped=batch.skipped,
         failed=batch.failed,
         failure=batch.failure,
-        next_token=context.page_tokens.next_token(body, batch),
+        next_token=pages.next_token(body, batch),
     )
 
 
@@ -103,7 +105,7 @@ ROUTES = [
         method="POST",
         path="/device/redecode",
         handler=redecode,
-        prepare_input=redecode_batch,
+        in_turns=True,
         permission="record.create",
         object_rule="in the groups the device was in when the records were stored, or in groupId",
         tag="Records",

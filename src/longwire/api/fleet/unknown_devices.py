@@ -1,13 +1,14 @@
 """Operations on unknown devices: what was received about ids that no device of a group has."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
 from longwire.api.fleet.device_shapes import Device, DeviceInput, device_wire
 from longwire.api.records.records import parse_published_record
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturn, GroupId, GroupPage
 from longwire.dates import format_date
 from longwire.errors import BadInput, LongwireError, conflicting_field
@@ -27,7 +28,7 @@ from longwire.ingest.requests import IngestRequest
 from longwire.ingest.storing import store_requests
 from longwire.model import Actor
 from longwire.model import Device as DeviceValue
-from longwire.store.database import Database
+from longwire.store.database import Tx
 from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.store.fleet.unknown_devices import UnknownDevice as UnknownDeviceValue
 from longwire.store.fleet.unknown_devices import UnknownReason
@@ -205,12 +206,12 @@ class FirstRecord:
     decoded: DecodedData | None
 
 
-async def prepare_first_record(database: Database, actor: Actor, body: DeviceInput) -> FirstRecord:
+async def _decode_first(context: AsyncContext, body: DeviceInput) -> FirstRecord:
     """The message that is kept of an id, decoded; a codec is slow, so not in the transaction."""
     group_id, original_id = body.group_id, body.original_id
-    message = await database.read(
+    message = await context.read(
         lambda tx: unknown_devices.get_first_message(
-            tx, actor, group_id, body.network, original_id, body.type
+            tx, context.actor, group_id, body.network, original_id, body.type
         )
     )
     assert message.kept.content is not None
@@ -230,20 +231,27 @@ async def prepare_first_record(database: Database, actor: Actor, body: DeviceInp
     return FirstRecord(message, decoded)
 
 
-def create_unknown_device(context: Context, body: DeviceInput, first: FirstRecord) -> Device:
+async def create_unknown_device(context: AsyncContext, body: DeviceInput) -> Device:
     """Create an unknown device, with its last message as its first records.
 
     As `POST /device` creates it; in the same transaction the last message that was received of this
     id becomes records, as if the network had sent it now. 409 if none is kept: use `POST /device`.
     """
+    first = await _decode_first(context, body)
     draft = DeviceDraft(body.name, body.type, body.original_id, body.network, body.tags or ())
-    created = devices.create_device(context.tx, context.actor, body.group_id, draft)
+    return device_wire(await context.write(partial(_create, context, body.group_id, draft, first)))
+
+
+def _create(
+    context: AsyncContext, group_id: str, draft: DeviceDraft, first: FirstRecord, tx: Tx
+) -> DeviceValue:
+    created = devices.create_device(tx, context.actor, group_id, draft)
     request = _build_request(first, created, context.limits)
-    (result,), woken = store_requests(context.tx, [request], context.services.sequencer)
+    (result,), woken = store_requests(tx, [request], context.services.sequencer)
     if isinstance(result, LongwireError):
         raise result
-    context.services.dispatch.wake(context.tx, woken)
-    return device_wire(created)
+    context.services.dispatch.wake(tx, woken)
+    return created
 
 
 def _build_request(first: FirstRecord, created: DeviceValue, limits: InputLimits) -> IngestRequest:
@@ -305,7 +313,7 @@ ROUTES = [
         tag="Devices",
         object_rule="in groupId",
         conflicts="The original id is taken in its network, or no message is kept of it.",
-        prepare_input=prepare_first_record,
+        in_turns=True,
         is_addition=True,
     ),
 ]

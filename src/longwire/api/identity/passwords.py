@@ -20,13 +20,14 @@ from longwire.identity.passwords import CHARACTERS_MAX, CHARACTERS_MIN, Password
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Origin
 from longwire.store.database import Database, Tx
-from longwire.web.authentication import Authenticator, Caller
+from longwire.web.authentication import Authenticator
 from longwire.web.fields import Body, InputLimits, Reply
 from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
 from longwire.web.routing import (
     FORM_BYTES_MAX,
     NO_TOKEN,
     OWN,
+    Caller,
     Handler,
     PlainRoute,
     Request,

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from functools import partial
 
 from longwire.api.jobs.job_replies import (
@@ -25,14 +25,12 @@ from longwire.api.jobs.job_requests import (
 )
 from longwire.api.records.exports import (
     CHUNK_BYTES,
-    CONTENT,
-    OPEN_MAX,
-    PER_CALLER_MAX,
+    STREAM,
     build_export,
     decode_export_query,
     read_rows,
 )
-from longwire.api.services import Context, StreamContext
+from longwire.api.services import AsyncContext, Context
 from longwire.errors import BadInput, FieldError, NotFound, not_found
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_record_id
@@ -44,10 +42,9 @@ from longwire.jobs.tasks import (
     ExportTask,
     MessageTask,
 )
-from longwire.model import Actor, ItemOutcome, JobState
+from longwire.model import ItemOutcome, JobState
 from longwire.store.archive.archive_reads import read_with_archive
-from longwire.store.database import Database
-from longwire.web.routing import Route, StreamResponse, StreamRoute
+from longwire.web.routing import Route, StreamResponse
 
 # Of a dry run.
 COUNTED_ROWS_MAX = 10_000
@@ -62,18 +59,15 @@ class EstimatedJob:
     messages: MessageEstimate | None = None
 
 
-async def estimate_job(
-    database: Database, actor: Actor, body: JobInput, *, retention_days: Mapping[str, int]
-) -> EstimatedJob:
+async def _estimate(context: AsyncContext, draft: jobs.JobDraft, body: JobInput) -> EstimatedJob:
     """Count the devices, or what the job is about, while no transaction waits for it."""
-    draft = build_draft(body, 0)
-    estimated = await database.read(lambda tx: jobs.estimate(tx, actor, draft))
+    actor = context.actor
+    estimated = await context.read(lambda tx: jobs.estimate(tx, actor, draft))
     if isinstance(draft.task, ExportTask) and draft.task.content != "devices":
-        counted = await _count_rows(database, actor, draft.task, retention_days)
-        return EstimatedJob(counted)
+        return EstimatedJob(await _count_rows(context, draft.task))
     if isinstance(draft.task, MessageTask) and body.dry_run:
         messages = await estimate_messages(
-            database, actor, draft.task, draft.selection, CODEC_THREADS.run
+            context.database, actor, draft.task, draft.selection, CODEC_THREADS.run
         )
         return EstimatedJob(estimated, messages)
     return EstimatedJob(estimated)
@@ -88,16 +82,20 @@ def _in_parameters(error: NotFound | BadInput) -> NotFound | BadInput:
     return type(error)(field_errors=named)
 
 
-async def _count_rows(
-    database: Database, actor: Actor, task: ExportTask, retention_days: Mapping[str, int]
-) -> Estimate:
+async def _count_rows(context: AsyncContext, task: ExportTask) -> Estimate:
     """The rows of an export, as far as they can be read within a second."""
     total, cursor = 0, "null"
     deadline = time.monotonic() + COUNTING_SECONDS_MAX
     while True:
-        read = partial(read_rows, retention_days, actor=actor, task=task, cursor=cursor)
+        read = partial(
+            read_rows,
+            context.services.retention_days,
+            actor=context.actor,
+            task=task,
+            cursor=cursor,
+        )
         try:
-            rows = await read_with_archive(database, read)
+            rows = await read_with_archive(context.database, read)
         except (NotFound, BadInput) as error:
             raise _in_parameters(error) from None
         total += rows.count
@@ -111,7 +109,7 @@ async def _count_rows(
 # --- operations ---
 
 
-def start_job(context: Context, body: JobInput, found: EstimatedJob) -> JobReturn:
+async def start_job(context: AsyncContext, body: JobInput) -> JobReturn:
     """Start a job.
 
     It works in the background, in small steps, with the permissions that its starter has at each
@@ -120,6 +118,7 @@ def start_job(context: Context, body: JobInput, found: EstimatedJob) -> JobRetur
     are not part of the job.
     """
     draft = build_draft(body, context.limits.tags_max)
+    found = await _estimate(context, draft, body)
     estimated, messages = found.estimate, found.messages
     is_of_rows = isinstance(draft.task, ExportTask) and draft.task.content != "devices"
     unit = "rows" if is_of_rows else "devices"
@@ -137,12 +136,15 @@ def start_job(context: Context, body: JobInput, found: EstimatedJob) -> JobRetur
                 None if messages is None else [format_record_id(each) for each in messages.sample]
             ),
         )
-    job = jobs.start_job(context.tx, context.actor, draft, estimated, context.services.quotas)
+    quotas = context.services.quotas
+    job = await context.write(
+        lambda tx: jobs.start_job(tx, context.actor, draft, estimated, quotas)
+    )
     return JobReturn(
         message=f"Started, for {counted}.",
         total=estimated.total,
         total_is_more=estimated.is_more,
-        job=job_wire(job, context.tx.now),
+        job=job_wire(job, context.now),
     )
 
 
@@ -220,13 +222,13 @@ def undo_job(context: Context, body: JobUndo) -> Job:
     return job_wire(undo, context.tx.now)
 
 
-async def get_result(context: StreamContext, query: JobQuery) -> StreamResponse:
+async def get_result(context: AsyncContext, query: JobQuery) -> StreamResponse:
     """Get the file of an export.
 
     For 24 hours after the end of the job, for everybody who may export the same; of the audit log,
     for whoever has started the job.
     """
-    job, task = await context.database.read(
+    job, task = await context.read(
         lambda tx: jobs.get_result(tx, context.actor, query.group_id, query.job_id)
     )
     export = build_export(
@@ -238,7 +240,7 @@ async def get_result(context: StreamContext, query: JobQuery) -> StreamResponse:
 
 
 async def _stream_result(
-    context: StreamContext, query: JobQuery, size: int
+    context: AsyncContext, query: JobQuery, size: int
 ) -> AsyncGenerator[bytes, None]:
     number = sent = 0
     while sent < size:
@@ -250,7 +252,7 @@ async def _stream_result(
             job_id=query.job_id,
             number=number,
         )
-        content = await context.database.read(read)
+        content = await context.read(read)
         if content is None:
             raise not_found("job_id", "file of an export")  # it is being deleted
         for start in range(0, len(content), CHUNK_BYTES):
@@ -282,8 +284,7 @@ ROUTES = [
         start_job,
         READ,
         object_rule=_AS_SINGLE,
-        prepare_input=estimate_job,
-        prepare_settings=("retention_days",),
+        in_turns=True,
         per_minute_max=60,
         conflicts="The group has too many jobs.",
         is_bulk=True,
@@ -291,17 +292,13 @@ ROUTES = [
     _route("GET", "/job", get_job, READ),
     _route("GET", "/jobs", list_jobs, READ, object_rule="in the group"),
     _route("GET", "/job/items", list_job_items, READ),
-    StreamRoute(
+    _route(
         "GET",
         "/job/result",
         get_result,
         READ,
         object_rule="in the group of the job; and what starting it needs",
-        tag="Jobs",
-        is_addition=True,
-        open_per_caller_max=PER_CALLER_MAX,
-        open_max=OPEN_MAX,
-        content=CONTENT,
+        stream=STREAM,
         conflicts="The job has not succeeded, or its file has expired.",
     ),
     _route(

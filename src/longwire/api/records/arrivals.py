@@ -1,12 +1,11 @@
 """The operation that lists what arrived in a group, and the shape of an arrival."""
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId, RecordKindName
 from longwire.dates import format_date, parse_date
 from longwire.errors import invalid_field
@@ -19,9 +18,7 @@ from longwire.fleet.arrivals import (
 )
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_record_id, parse_record_id
-from longwire.model import Actor
 from longwire.records import KIND_NAMES, SOURCE_NAMES
-from longwire.store.database import Database
 from longwire.store.records.arrival_numbers import (
     AFTER_ANY_ARRIVAL,
     BEFORE_ANY_ARRIVAL,
@@ -29,8 +26,7 @@ from longwire.store.records.arrival_numbers import (
     first_seq,
 )
 from longwire.store.records.arrived_records import ArrivedRecord
-from longwire.web.fields import Count, DateText, InputLimits, Paged, Reply, words
-from longwire.web.page_tokens import PageTokens
+from longwire.web.fields import Count, DateText, Paged, Reply, words
 from longwire.web.routing import Route
 
 _OPERATION = "getGroupRecords"
@@ -175,20 +171,13 @@ def _selection(query: ArrivalsQuery) -> ArrivalSelection:
     )
 
 
-async def find_arrivals(
-    database: Database,
-    actor: Actor,
-    query: ArrivalsQuery,
-    *,
-    retention_days: Mapping[str, int],
-    limits: InputLimits,
-) -> LedgerScan:
+async def _find_arrivals(context: AsyncContext, query: ArrivalsQuery) -> LedgerScan:
     """Read and filter in short steps, so that neither a transaction nor a thread is held long."""
     selection = _selection(query)
-    pages = PageTokens(database.context.keyring, actor, _OPERATION, limits.page_items_default)
-    request = pages.page_request(query)
-    scope = await database.read(
-        lambda tx: arrivals.open_scope(tx, actor, selection, retention_days)
+    request = context.page_tokens.page_request(query)
+    retention_days = context.services.retention_days
+    scope = await context.read(
+        lambda tx: arrivals.open_scope(tx, context.actor, selection, retention_days)
     )
     scan = LedgerScan(
         None if request.after is None else int(request.after[0]),
@@ -196,7 +185,7 @@ async def find_arrivals(
         is_filtered=selection.expression is not None,
     )
     while not scan.is_done:
-        step = await arrivals.read_step(database, scope, scan)
+        step = await arrivals.read_step(context.database, scope, scan)
         matched, evaluated = step.records, len(step.records)
         if selection.expression is not None and step.records:
             matched, evaluated = await CODEC_THREADS.run(
@@ -209,7 +198,7 @@ async def find_arrivals(
     return scan
 
 
-def list_arrivals(context: Context, query: ArrivalsQuery, scan: LedgerScan) -> ArrivalConnection:
+async def list_arrivals(context: AsyncContext, query: ArrivalsQuery) -> ArrivalConnection:
     """List what arrived in a group.
 
     The records of all devices in order of arrival, newest first, whatever their timestamps are. A
@@ -217,6 +206,7 @@ def list_arrivals(context: Context, query: ArrivalsQuery, scan: LedgerScan) -> A
     fewer items than `limit`, or none, although there are more: follow `nextToken`. Records that
     were deleted or have expired are not listed.
     """
+    scan = await _find_arrivals(context, query)
     return ArrivalConnection(
         items=[encode_arrival(each) for each in scan.found],
         looked_at=scan.looked_at,
@@ -230,9 +220,7 @@ ROUTES = [
         "/group/records",
         list_arrivals,
         "record.read",
-        prepare_input=find_arrivals,
-        prepare_settings=("retention_days",),
-        takes_limits=True,
+        in_turns=True,
         object_rule="in the group, which the device may have left",
         tag="Records",
         may_lag=True,

@@ -9,7 +9,7 @@ import asyncio
 import csv
 import io
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -33,7 +33,7 @@ from longwire.api.fleet.device_shapes import (
 from longwire.api.identity.audit import AuditEntry, entry_wire
 from longwire.api.records import parquet
 from longwire.api.records.csv_cells import format_cell, format_cells, format_tags
-from longwire.api.services import StreamContext
+from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId, Tag, parse_period
 from longwire.clock import Moment
 from longwire.delivery.connectors import deliveries
@@ -55,7 +55,7 @@ from longwire.store.database import Tx
 from longwire.store.records.arrival_numbers import first_seq
 from longwire.store.records.records import ALL_TIME
 from longwire.web.fields import DateQuery, Id, Query
-from longwire.web.routing import StreamResponse, StreamRoute
+from longwire.web.routing import Route, Stream, StreamResponse
 
 # At once, of each kind of export.
 PER_CALLER_MAX = 4
@@ -218,7 +218,7 @@ def _columns(struct: type[msgspec.Struct], first: str) -> list[str]:
 # --- streams ---
 
 
-async def _start(context: StreamContext, export: Export) -> StreamResponse:
+async def _start(context: AsyncContext, export: Export) -> StreamResponse:
     """Read the first step, whose errors are those of the request, and stream the others."""
     work = partial(_run, export.read, context.actor, None)
     first = await read_with_archive(context.database, work)
@@ -228,7 +228,7 @@ async def _start(context: StreamContext, export: Export) -> StreamResponse:
 
 
 async def _stream(
-    context: StreamContext, header: bytes, step: Step, read: ReadStep
+    context: AsyncContext, header: bytes, step: Step, read: ReadStep
 ) -> AsyncGenerator[bytes, None]:
     """While a step is sent, the next one is read."""
     waiting = bytearray(header)
@@ -253,7 +253,7 @@ async def _stream(
             following.cancel()
 
 
-async def _read_next(context: StreamContext, read: ReadStep, position: Any) -> Step:
+async def _read_next(context: AsyncContext, read: ReadStep, position: Any) -> Step:
     actor = await context.reauthenticate()
     return await read_with_archive(context.database, partial(_run, read, actor, position))
 
@@ -270,14 +270,14 @@ _RECORD_COLUMNS = {
 }
 
 
-async def export_records(context: StreamContext, query: RecordExportQuery) -> StreamResponse:
+async def export_records(context: AsyncContext, query: RecordExportQuery) -> StreamResponse:
     """Export the records of a group or of a device.
 
     Of one kind. Those of a group come in order of arrival, and `beginDate` and `endDate` are about
     their arrival. Those of a device are sorted by timestamp, and the dates are about that; with a
     `groupId`, those that belong to this group. An interrupted Parquet file cannot be continued.
     """
-    now = context.database.context.clock.now()
+    now = context.now
     selection = _record_selection(query, context.services.retention_days, now)
     if query.format == "parquet":
         return await _start_parquet(context, query.kind, selection)
@@ -297,7 +297,7 @@ def _build_record_export(query: RecordExportQuery, selection: RecordSelection) -
 
 
 async def _start_parquet(
-    context: StreamContext, kind: str, selection: RecordSelection
+    context: AsyncContext, kind: str, selection: RecordSelection
 ) -> StreamResponse:
     if not extras.is_installed("parquet"):
         raise invalid_field("format", f"{extras.explain_missing('parquet')}; use ndjson")
@@ -311,7 +311,7 @@ async def _start_parquet(
 
 
 async def _stream_parquet(
-    context: StreamContext, kind: str, selection: RecordSelection, found: ExportedRecords
+    context: AsyncContext, kind: str, selection: RecordSelection, found: ExportedRecords
 ) -> AsyncGenerator[bytes, None]:
     file = await asyncio.to_thread(parquet.RecordFile, kind)
     while True:
@@ -380,7 +380,7 @@ def _encode_records(format_name: str, kind: str, rows: Sequence[tuple[int, str]]
 _DEVICE_COLUMNS = _columns(Device, "deviceId")
 
 
-async def export_devices(context: StreamContext, query: DeviceExportQuery) -> StreamResponse:
+async def export_devices(context: AsyncContext, query: DeviceExportQuery) -> StreamResponse:
     """Export the devices of a group.
 
     With the filters of `GET /devices`, by group and in the order of their creation. A CSV file of
@@ -412,7 +412,7 @@ def _build_device_export(query: DeviceExportQuery) -> Export:
 _MESSAGE_COLUMNS = _columns(ConnectorEvent, "id")
 
 
-async def export_messages(context: StreamContext, query: MessageExportQuery) -> StreamResponse:
+async def export_messages(context: AsyncContext, query: MessageExportQuery) -> StreamResponse:
     """Export the messages of a group's connectors.
 
     Connector by connector, in the order in which their records arrived; `beginDate` and `endDate`
@@ -451,7 +451,7 @@ def _build_message_export(query: MessageExportQuery) -> Export:
 _AUDIT_COLUMNS = _columns(AuditEntry, "id")
 
 
-async def export_audit(context: StreamContext, query: AuditExportQuery) -> StreamResponse:
+async def export_audit(context: AsyncContext, query: AuditExportQuery) -> StreamResponse:
     """Export the audit log of a group.
 
     With the filters of its list, newest first.
@@ -528,24 +528,13 @@ def read_rows(
     return convert_result(export.read(tx, actor, position), build_rows)
 
 
-CONTENT: Mapping[str, Any] = {
-    "text/csv": {"schema": {"type": "string"}},
-    "application/x-ndjson": {"schema": {"type": "string"}},
-}
+_TEXT = {"schema": {"type": "string"}}
+_TEXTS: Mapping[str, Any] = {"text/csv": _TEXT, "application/x-ndjson": _TEXT}
+STREAM = Stream(PER_CALLER_MAX, OPEN_MAX, _TEXTS)
 
-
-def _route(path: str, handler: Callable[..., Any], permission: str, **more: Any) -> StreamRoute:
-    return StreamRoute(
-        "GET",
-        path,
-        handler,
-        permission,
-        open_per_caller_max=PER_CALLER_MAX,
-        open_max=OPEN_MAX,
-        is_addition=True,
-        may_lag=True,
-        **{"object_rule": "in the group", "content": CONTENT, **more},
-    )
+_route = partial(
+    Route, "GET", is_addition=True, may_lag=True, object_rule="in the group", stream=STREAM
+)
 
 
 ROUTES = [
@@ -555,7 +544,7 @@ ROUTES = [
         "record.read",
         object_rule="in groupId, or in the groups the device was in when the records were stored",
         tag="Records",
-        content={**CONTENT, "application/vnd.apache.parquet": {"schema": {"type": "string"}}},
+        stream=replace(STREAM, content={**_TEXTS, "application/vnd.apache.parquet": _TEXT}),
     ),
     _route("/devices/export", export_devices, "device.read", tag="Devices"),
     _route(

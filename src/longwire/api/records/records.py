@@ -1,7 +1,7 @@
 """Operations on the four kinds of records: one set of handlers, four lines of data.
 
-Record POSTs and batches do not run in a transaction of their own: the request handler passes them
-to `ingest`, which commits many together. Records are stored in the form of
+Record POSTs and batches do not run in a transaction of their own: they are passed to `ingest`,
+which commits many together. Records are stored in the form of
 the response, so that a list is concatenated without decoding them.
 """
 
@@ -29,7 +29,7 @@ from longwire.api.records.record_shapes import (
     RecordQuery,
     RecordsQuery,
 )
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturn, GenericReturnBoolean, parse_period
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError
@@ -42,14 +42,15 @@ from longwire.store.archive.archive_reads import (
     convert_result,
     read_with_archive,
 )
-from longwire.store.database import Database
 from longwire.store.records.record_pages import RecordPage
 from longwire.web.fields import Body, InputLimits, Reply, limited_by, parse_date_field
-from longwire.web.routing import Route
+from longwire.web.routing import FastPath, Route
 from longwire.web.validation import decode_body
 
 # A batch with more is prepared in steps of so many, of a millisecond or two.
 ITEMS_PER_STEP = 100
+# A larger one is not taken at once.
+FAST_BATCH_BYTES_MAX = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,12 @@ def list_records(
     return convert_result(page, build_response)
 
 
-def store_record(actor: Actor, body: RecordInput) -> IngestRequest:
+async def store_record(context: AsyncContext, body: RecordInput) -> msgspec.Raw:
+    request = build_record_request(context.actor, body)
+    return msgspec.Raw(encode_record_result(await context.services.ingest.store(request)))
+
+
+def build_record_request(actor: Actor, body: RecordInput) -> IngestRequest:
     return IngestRequest(actor, [build_item(body)], is_batch=False)
 
 
@@ -127,24 +133,20 @@ def parse_published_record(limits: InputLimits, kind_name: str, raw: bytes) -> I
     return build_item(decode_body(raw, _INPUTS[kind_name], limits))
 
 
-def store_batch(actor: Actor, body: Any, items: "BatchItems | None" = None) -> IngestRequest:
-    if items is None:
-        items = BatchItems()
-        items.add(body.items)
-    return IngestRequest(actor, items.validate(), is_batch=True, source=ArrivalSource.BATCH.value)
-
-
-def is_large(body: Any) -> bool:
-    return len(body.items) > ITEMS_PER_STEP
-
-
-async def prepare_batch(database: Database, actor: Actor, body: Any) -> "BatchItems":
-    """The items, built in steps: the event loop serves others in between."""
+async def store_batch(context: AsyncContext, body: Any) -> msgspec.Raw:
     items = BatchItems()
     for begin in range(0, len(body.items), ITEMS_PER_STEP):
+        if begin:
+            await asyncio.sleep(0)  # the event loop serves others
         items.add(body.items[begin : begin + ITEMS_PER_STEP])
-        await asyncio.sleep(0)
-    return items
+    stored = await context.services.ingest.store(items.build_request(context.actor))
+    return msgspec.Raw(encode_batch_result(stored))
+
+
+def build_batch_request(actor: Actor, body: Any) -> IngestRequest:
+    items = BatchItems()
+    items.add(body.items)
+    return items.build_request(actor)
 
 
 class BatchItems:
@@ -166,10 +168,11 @@ class BatchItems:
                 ]
         self._count += len(given)
 
-    def validate(self) -> list[IngestItem]:
+    def build_request(self, actor: Actor) -> IngestRequest:
         if self._field_errors:
             raise BadInput(field_errors=self._field_errors)
-        return self._items
+        source = ArrivalSource.BATCH.value
+        return IngestRequest(actor, self._items, is_batch=True, source=source)
 
 
 def encode_record_result(stored: IngestResult) -> bytes:
@@ -188,23 +191,17 @@ def encode_batch_result(stored: IngestResult) -> bytes:
     )
 
 
-async def count_archived(kind: Kind, database: Database, actor: Actor, query: RecordQuery) -> int:
-    """How many of the records are in the archive, which is not read in a transaction."""
-    ts = parse_date_field("timestamp", query.timestamp)
-    if database.context.archive is None:
-        return 0
-    return await read_with_archive(
-        database, lambda tx: records.count_archived_at(tx, actor, kind.name, query.device_id, ts)
-    )
-
-
-def delete_records(
-    kind: Kind, context: Context, query: RecordQuery, archived: int
+async def delete_records(
+    kind: Kind, context: AsyncContext, query: RecordQuery
 ) -> GenericReturnBoolean:
     ts = parse_date_field("timestamp", query.timestamp)
-    number = records.delete_records_at(
-        context.tx, context.actor, kind.name, query.device_id, ts, archived
-    )
+    which = (context.actor, kind.name, query.device_id, ts)
+    archived = 0
+    if context.database.context.archive is not None:  # which is not read in a transaction
+        archived = await read_with_archive(
+            context.database, lambda tx: records.count_archived_at(tx, *which)
+        )
+    number = await context.write(lambda tx: records.delete_records_at(tx, *which, archived))
     return GenericReturnBoolean(message=f"{number} deleted.", value=True)
 
 
@@ -272,7 +269,7 @@ def routes_for(kind: Kind) -> list[Route]:
             method="POST",
             path=kind.path,
             handler=store_record,
-            build_response=encode_record_result,
+            fast_path=FastPath(build_record_request, encode_record_result),
             permission="record.create",
             object_rule="in the group of the device",
             tag="Records",
@@ -288,9 +285,8 @@ def routes_for(kind: Kind) -> list[Route]:
             method="POST",
             path=f"{kind.path}/batch",
             handler=store_batch,
-            prepare_input=prepare_batch,
-            needs_preparing=is_large,
-            build_response=encode_batch_result,
+            in_turns=True,
+            fast_path=FastPath(build_batch_request, encode_batch_result, FAST_BATCH_BYTES_MAX),
             permission="record.create",
             object_rule="in the group of each device",
             tag="Records",
@@ -306,7 +302,7 @@ def routes_for(kind: Kind) -> list[Route]:
             method=kind.delete_method,
             path=kind.path,
             handler=bind(delete_records),
-            prepare_input=bind(count_archived),
+            in_turns=True,
             permission="record.delete",
             object_rule=in_group,
             tag="Records",

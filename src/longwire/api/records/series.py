@@ -1,13 +1,12 @@
 """The operation that reads numbers over time."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, RecordKindName, parse_period
 from longwire.clock import DAY, SECOND, Moment
 from longwire.dates import LATEST, format_date, format_optional_date
@@ -17,7 +16,7 @@ from longwire.fleet.series import DeviceScan, SeriesSelection
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
-from longwire.store.database import Database, Tx
+from longwire.store.database import Tx
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.web.fields import DateQuery, DateText, Query, Reply
 from longwire.web.routing import Route
@@ -106,31 +105,20 @@ class Series(Reply):
     items: Annotated[list[DeviceSeries], Meta(description="In the order of the request.")]
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesResult:
-    """What was read before the transaction of the operation."""
-
-    selection: SeriesSelection
-    scans: Sequence[DeviceScan]
-
-
-async def read_series(
-    database: Database, actor: Actor, query: SeriesQuery, *, retention_days: Mapping[str, int]
-) -> SeriesResult:
+async def _read_devices(context: AsyncContext, selection: SeriesSelection) -> Sequence[DeviceScan]:
     """Read the records in steps, so that others have their turns between them."""
-    now = database.context.clock.now()
-    selection = _build_selection(query, now)
-    oldest = records.oldest_kept(retention_days.get(selection.kind, 0), now)
-    devices = await database.read(partial(_find_devices, actor, selection))
+    retention_days = context.services.retention_days.get(selection.kind, 0)
+    oldest = records.oldest_kept(retention_days, context.now)
+    devices = await context.read(partial(_find_devices, context.actor, selection))
     scans: list[DeviceScan] = []
     work_left = series.WORK_MAX
     for index, device in enumerate(devices):
         scan = DeviceScan(device, selection, oldest, work_left // (len(devices) - index))
         while not scan.is_done:
-            await read_with_archive(database, partial(_step, actor, scan))
+            await read_with_archive(context.database, partial(_step, context.actor, scan))
         work_left -= scan.work
         scans.append(scan)
-    return SeriesResult(selection, scans)
+    return scans
 
 
 def _find_devices(actor: Actor, selection: SeriesSelection, tx: Tx) -> list[ReportingDevice]:
@@ -141,7 +129,7 @@ def _step(actor: Actor, scan: DeviceScan, tx: Tx) -> NeedsArchive[None] | None:
     return scan.step(tx, actor)
 
 
-def get_series(context: Context, query: SeriesQuery, result: SeriesResult) -> Series:
+async def get_series(context: AsyncContext, query: SeriesQuery) -> Series:
     """Get numbers of devices over time.
 
     The numbers at `path` in the records of up to 20 devices, down-sampled: for each span of
@@ -150,14 +138,15 @@ def get_series(context: Context, query: SeriesQuery, result: SeriesResult) -> Se
     false are 1 and 0. There are at most 2,000 points in all. If a range has more records than one
     request may read, a sample of every span is read, and `isSampled` is true.
     """
-    selection = result.selection
+    selection = _build_selection(query, context.now)
+    scans = await _read_devices(context, selection)
     return Series(
         path=selection.path,
         kind=selection.kind,
         begin_date=format_date(selection.begin),
         end_date=format_date(min(selection.end, LATEST)),
         time_span=selection.span // SECOND,
-        items=[_series_wire(scan) for scan in result.scans],
+        items=[_series_wire(scan) for scan in scans],
     )
 
 
@@ -235,8 +224,7 @@ ROUTES = [
         object_rule="in the groups the devices were in when the records were stored",
         tag="Records",
         may_lag=True,
-        prepare_input=read_series,
-        prepare_settings=("retention_days",),
+        in_turns=True,
         is_addition=True,
     )
 ]

@@ -53,10 +53,9 @@ class RedecodeReturn(Reply):
 
 
 async def _redecode(
-    context: AsyncContext, body: RedecodeInput, request: PageRequest
+    context: AsyncContext, selection: RedecodeSelection, request: PageRequest
 ) -> RedecodedBatch:
     """Find some records and decode them, while no transaction waits for it."""
-    selection = _selection(body)
     batch = await context.read(
         lambda tx: redecoding.find_batch(tx, context.actor, selection, request)
     )
@@ -74,8 +73,9 @@ async def redecode(context: AsyncContext, body: RedecodeInput) -> RedecodeReturn
     not notified. A record that fails to decode is unchanged. One request processes some records and
     responds with a `nextToken` as long as there are more.
     """
+    selection = _selection(body)
     pages = replace(context.page_tokens, items_default=REDECODE_DEFAULT)
-    batch = await _redecode(context, body, pages.page_request(body))
+    batch = await _redecode(context, selection, pages.page_request(body))
     changed = await context.write(lambda tx: redecoding.store_batch(tx, context.actor, batch))
     return RedecodeReturn(
         message=f"{changed} of {batch.examined} records changed.",

@@ -33,7 +33,7 @@ from longwire.inbound.ingest_requests import KeptContent, encode_kept
 from longwire.model import SYSTEM, Actor
 from longwire.networks.base import ParsedUplink, Reading
 from longwire.notifications import monitoring
-from longwire.process.app import App
+from longwire.process.app import SIGN_IN, App
 from longwire.process.app_config import build_wire_limits
 from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
@@ -276,8 +276,8 @@ class World:
     @property
     def operations(self) -> list[Route]:
         """All but the stream without an end; also those that need a part of the process."""
-        routes = self.app.routes
-        return [each for each in routes if isinstance(each, Route) and each.path != "/live"]
+        routes = [each for each in self.app.routes if isinstance(each, Route)]
+        return [each for each in routes if each not in SIGN_IN and each.path != "/live"]
 
     # --- people ---
 

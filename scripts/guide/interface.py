@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from longwire.clock import Clock
-from longwire.process.app import App
+from longwire.process.app import SIGN_IN, App
 from longwire.process.startup import build_database
 from longwire.settings import Settings
 from longwire.web.routing import PlainRoute, Route
@@ -32,11 +32,14 @@ def list_routes() -> list[Route | PlainRoute]:
         return list(App(settings, build_database(settings, Clock())[0]).routes)
 
 
+def list_operations() -> list[Route]:
+    """Those that have a row of all columns: what signs people in is described in words."""
+    return [each for each in list_routes() if isinstance(each, Route) and each not in SIGN_IN]
+
+
 def update_operations(text: str) -> str:
     """The page with its tables as the routes are; each operation must have a row."""
-    known = {
-        (route.method, route.path): route for route in list_routes() if isinstance(route, Route)
-    }
+    known = {(route.method, route.path): route for route in list_operations()}
     lines: list[str] = []
     listed: list[tuple[str, str]] = []
     is_table = False

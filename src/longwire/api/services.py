@@ -1,15 +1,57 @@
 """What the operations use of the application, as one value; `web` does not look into it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.http.egress import Egress
+from longwire.delivery.mail.sign_in_mail import SignInMailer
+from longwire.identity.external_identities import IdentityProvider, SignInPolicy
+from longwire.identity.passkeys import RelyingParty
+from longwire.identity.passwords import PasswordHashing
+from longwire.identity.rate_limiter import (
+    AddressLimiter,
+    AttemptLimiter,
+    FailureThrottle,
+    RateLimiter,
+)
+from longwire.identity.sessions import SessionRules
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.service import Ingest
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.web import routing
+
+
+@dataclass(frozen=True, slots=True)
+class SignInGuards:
+    """What keeps strangers from guessing, and from sending mail."""
+
+    failures: FailureThrottle
+    client_failures: FailureThrottle  # shared with the token endpoint
+    codes: AttemptLimiter  # of authenticator apps, by user and what they come with
+    mails: AddressLimiter  # links that are requested by mail
+    sessions: RateLimiter  # those that are created, by user or client id
+    passkeys: AddressLimiter  # failures
+    oidc: AddressLimiter  # failures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInServices:
+    """The ways to sign in, and what they depend on."""
+
+    methods: Sequence[str]
+    rules: SessionRules
+    guards: SignInGuards
+    hashing: PasswordHashing
+    mailer: SignInMailer
+    base_url: str
+    passkey_party: RelyingParty | None  # without it browsers have no passkeys here
+    oidc_provider: IdentityProvider | None
+    oidc_policy: SignInPolicy
+    oidc_name: str | None
+    map_tiles: str | None
+    map_attribution: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +67,7 @@ class Services:
     group_deletion_grace_hours: int
     sequencer: Sequencer
     ingest: Ingest
+    sign_in: SignInServices
 
 
 Context = routing.Context[Services]

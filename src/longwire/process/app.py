@@ -43,18 +43,19 @@ from longwire.api.identity import (
     clients,
     groups,
     invitations,
+    oidc,
     passkeys,
+    passwords,
     roles,
     sessions,
     tokens,
     users,
 )
-from longwire.api.identity.invitations import InvitationEndpoint
 from longwire.api.jobs import jobs
 from longwire.api.live import LiveEndpoint
 from longwire.api.records import arrivals, exports, records, series, traces
 from longwire.api.service import ServiceEndpoints
-from longwire.api.services import Services
+from longwire.api.services import Services, SignInServices
 from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
@@ -105,20 +106,21 @@ from longwire.web.origins import parse_origins
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE, PrometheusMetrics
 from longwire.web.request_cycle import SendResponse
 from longwire.web.request_handler import RequestHandler, RequestHandlerSettings
-from longwire.web.routing import PlainRoute, Route
+from longwire.web.routing import PlainRoute, Route, routes_in
 
 REJECTIONS_LOG_INTERVAL_S = 60.0
 
 log = structlog.get_logger()
 
+_SIGN_IN = routes_in(sessions, passwords, oidc, passkeys, invitations)
+# By them people sign in, and change how they do: with a cookie, or before they have one.
+SIGN_IN = tuple(each for each in _SIGN_IN if not each.in_transaction)
 OPERATIONS: tuple[Route, ...] = (
+    *(each for each in _SIGN_IN if each.in_transaction),
     *groups.ROUTES,
-    *invitations.ROUTES,
     *roles.ROUTES,
     *access.ROUTES,
     *users.ROUTES,
-    *sessions.ROUTES,
-    *passkeys.ROUTES,
     *clients.ROUTES,
     *devices.ROUTES,
     *unknown_devices.ROUTES,
@@ -189,11 +191,10 @@ class App:
         self.listener = self._build_listener(limits, tracer)
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
-        self._sign_in = SignInStack(
-            settings, database, stack.sending_config.mail, limits, rate_limiter
-        )
+        self._sign_in = SignInStack(settings, database, stack.sending_config.mail, rate_limiter)
         self.routes: list[Route | PlainRoute] = [
             *self._sign_in.routes,
+            *SIGN_IN,
             *OPERATIONS,
             *self._list_bound_routes(),
             *networks.routes(),
@@ -201,7 +202,7 @@ class App:
         ]
         self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
         service_endpoints.set_openapi_builder(self.build_openapi)
-        self._services = _build_services(settings, stack, self._ingest)
+        self._services = _build_services(settings, stack, self._ingest, self._sign_in.services)
         self._request_handler = self._build_request_handler(limits, rate_limiter, tracer)
 
     def _build_request_handler(
@@ -312,18 +313,9 @@ class App:
             base_path=base_path,
         )
 
-    def _list_bound_routes(self) -> list[Route | PlainRoute]:
+    def _list_bound_routes(self) -> list[Route]:
         """Operations whose handlers need a part of this process."""
-        sign_in = self._sign_in
-        return [
-            *LiveEndpoint(self._live_hub, self._settings.fixed.live_listeners_max).routes(),
-            *InvitationEndpoint(
-                self.database,
-                sign_in.authenticator,
-                sign_in.rules,
-                build_input_limits(self._settings),
-            ).routes(),
-        ]
+        return LiveEndpoint(self._live_hub, self._settings.fixed.live_listeners_max).routes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -469,7 +461,9 @@ def _build_storage_quota(settings: Settings) -> StorageQuota:
     )
 
 
-def _build_services(settings: Settings, stack: DeliveryStack, ingest: Ingest) -> Services:
+def _build_services(
+    settings: Settings, stack: DeliveryStack, ingest: Ingest, sign_in: SignInServices
+) -> Services:
     return Services(
         retention_days=get_retention_days(settings),
         egress=stack.egress,
@@ -480,6 +474,7 @@ def _build_services(settings: Settings, stack: DeliveryStack, ingest: Ingest) ->
         group_deletion_grace_hours=settings.group_deletion_grace_hours,
         sequencer=stack.sequencer,
         ingest=ingest,
+        sign_in=sign_in,
     )
 
 

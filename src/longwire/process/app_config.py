@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from longwire.api.identity.sessions import SignInGuards
+from longwire.api.services import SignInGuards
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.mail import email_addresses
 from longwire.delivery.mail.smtp import MailConfig
@@ -98,13 +98,6 @@ def build_session_rules(settings: Settings) -> SessionRules:
     )
 
 
-def build_sign_in_failures(settings: Settings, database: Database) -> AddressLimiter:
-    """By address, where nobody says who they are before they have proved it."""
-    most = settings.fixed.sign_in_failures_per_address_max
-    nodes = _count_serving(database)
-    return AddressLimiter(database.context.clock, per_minute=most, nodes=nodes)
-
-
 def list_sign_in_methods(settings: Settings) -> list[str]:
     """The ways to sign in that a page can offer."""
     offered = [SignInMethod.LINK, SignInMethod.CLIENT]
@@ -122,6 +115,13 @@ def build_sign_in_guards(settings: Settings, database: Database) -> SignInGuards
     mails = settings.fixed.sign_in_mails_per_address_max
     nodes = _count_serving(database)
     limiter = partial(RateLimiter, clock, nodes=nodes)
+    # Where nobody says who they are before they have proved it.
+    failures_by_address = partial(
+        AddressLimiter,
+        clock,
+        per_minute=settings.fixed.sign_in_failures_per_address_max,
+        nodes=nodes,
+    )
     return SignInGuards(
         failures=FailureThrottle(
             clock,
@@ -138,6 +138,8 @@ def build_sign_in_guards(settings: Settings, database: Database) -> SignInGuards
         codes=AttemptLimiter(limiter(burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE)),
         mails=AddressLimiter(clock, per_minute=mails, nodes=nodes),
         sessions=limiter(burst=SESSIONS_BURST, per_minute=SESSIONS_PER_MINUTE),
+        passkeys=failures_by_address(),
+        oidc=failures_by_address(),
     )
 
 

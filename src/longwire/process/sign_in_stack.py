@@ -4,14 +4,9 @@ import importlib
 from typing import Any
 from urllib.parse import urlsplit
 
-from longwire import __version__
 from longwire.api.identity import tokens
-from longwire.api.identity.oidc import OidcEndpoints
-from longwire.api.identity.passkeys import PasskeyEndpoints
-from longwire.api.identity.passwords import PasswordEndpoints
-from longwire.api.identity.session_shapes import ConsoleSettings
-from longwire.api.identity.sessions import SessionEndpoints
 from longwire.api.identity.tokens import TokenEndpoint
+from longwire.api.services import SignInServices
 from longwire.delivery.mail import email_addresses
 from longwire.delivery.mail.sign_in_mail import SignInMailer
 from longwire.delivery.mail.smtp import MailConfig
@@ -23,12 +18,9 @@ from longwire.identity.external_identities import (
 from longwire.identity.passkeys import find_relying_party
 from longwire.identity.passwords import PasswordHashing
 from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
-from longwire.identity.sessions import SessionRules
 from longwire.process import startup
 from longwire.process.app_config import (
-    build_quotas,
     build_session_rules,
-    build_sign_in_failures,
     build_sign_in_guards,
     get_public_origin,
     list_sign_in_methods,
@@ -36,8 +28,7 @@ from longwire.process.app_config import (
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.web.authentication import Authenticator
-from longwire.web.fields import InputLimits
-from longwire.web.routing import PlainRoute, Route
+from longwire.web.routing import PlainRoute
 
 
 class SignInStack:
@@ -48,70 +39,36 @@ class SignInStack:
         settings: Settings,
         database: Database,
         mail: MailConfig,
-        limits: InputLimits,
         rate_limiter: RateLimiter | None,
     ) -> None:
         base_url = startup.get_base_url(settings)
-        self.rules = rules = build_session_rules(settings)
-        self.authenticator = authenticator = Authenticator(
-            database, rules, get_public_origin(settings), rate_limiter
+        self.authenticator = Authenticator(
+            database, build_session_rules(settings), get_public_origin(settings), rate_limiter
         )
         self.mailer = SignInMailer(database, mail)
         self._hashing = PasswordHashing()
         self._oidc_provider = _build_oidc_provider(settings, database)
         guards = build_sign_in_guards(settings, database)
-        sessions = SessionEndpoints(
-            database,
-            authenticator,
-            rules,
-            limits,
+        self.services = SignInServices(
+            methods=list_sign_in_methods(settings),
+            rules=build_session_rules(settings),
+            guards=guards,
+            hashing=self._hashing,
+            mailer=self.mailer,
             base_url=base_url,
-            settings=_build_console_settings(settings, has_mail=self.mailer.is_configured),
-            mailer=self.mailer,
-            guards=guards,
-            hashing=self._hashing,
+            passkey_party=find_relying_party(base_url),
+            oidc_provider=self._oidc_provider,
+            oidc_policy=_build_oidc_policy(settings),
+            oidc_name=settings.oidc_name or urlsplit(settings.oidc_issuer).hostname,
+            map_tiles=settings.map_tiles or None,
+            map_attribution=settings.map_attribution or None,
         )
-        passwords = PasswordEndpoints(
-            database,
-            authenticator,
-            limits,
-            mailer=self.mailer,
-            guards=guards,
-            hashing=self._hashing,
-        )
-        passkeys = PasskeyEndpoints(
-            database,
-            authenticator,
-            find_relying_party(base_url),
-            rules,
-            limits,
-            quotas=build_quotas(settings),
-            failures=build_sign_in_failures(settings, database),
-            mailer=self.mailer,
-        )
-        self.routes: list[Route | PlainRoute] = [
-            *_build_token_routes(settings, database, guards.client_failures),
-            *sessions.routes(),
-            *passwords.routes(),
-            *_build_oidc_routes(settings, database, self._oidc_provider, rules),
-            *passkeys.routes(),
-        ]
+        self.routes = _build_token_routes(settings, database, guards.client_failures)
 
     async def close(self) -> None:
         self._hashing.close()
         if self._oidc_provider is not None:
             await self._oidc_provider.close()
-
-
-def _build_console_settings(settings: Settings, *, has_mail: bool) -> ConsoleSettings:
-    return ConsoleSettings(
-        version=__version__,
-        sign_in=list_sign_in_methods(settings),
-        mail=has_mail,
-        oidc_name=settings.oidc_name or urlsplit(settings.oidc_issuer).hostname,
-        map_tiles=settings.map_tiles or None,
-        map_attribution=settings.map_attribution or None,
-    )
 
 
 def _build_token_routes(
@@ -146,21 +103,9 @@ def _build_oidc_provider(settings: Settings, database: Database) -> IdentityProv
     return provider
 
 
-def _build_oidc_routes(
-    settings: Settings, database: Database, provider: IdentityProvider | None, rules: SessionRules
-) -> list[PlainRoute]:
-    policy = SignInPolicy(
+def _build_oidc_policy(settings: Settings) -> SignInPolicy:
+    return SignInPolicy(
         domains=email_addresses.parse_domains(settings.oidc_domains),
         creates_users=settings.oidc_creates_users,
         claim_rules=parse_claim_rules(settings.oidc_memberships),
     )
-    base_url = startup.get_base_url(settings)
-    endpoints = OidcEndpoints(
-        database,
-        provider,
-        policy,
-        rules,
-        base_url=base_url,
-        failures=build_sign_in_failures(settings, database),
-    )
-    return endpoints.routes()

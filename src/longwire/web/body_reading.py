@@ -20,10 +20,10 @@ class BodyReader:
         self._budget = budget
 
     def size_max(self, route: Route | PlainRoute) -> int:
-        if isinstance(route, PlainRoute):
-            everybodys = self._limits.body_bytes_max
-            return min(route.body_bytes_max or everybodys, everybodys)
-        return self._limits.bulk_body_bytes_max if route.is_bulk else self._limits.body_bytes_max
+        if isinstance(route, Route) and route.is_bulk:
+            return self._limits.bulk_body_bytes_max
+        everybodys = self._limits.body_bytes_max
+        return min(route.body_bytes_max or everybodys, everybodys)
 
     async def read(self, request: Request, route: Route | PlainRoute, receive: Receive) -> bytes:
         """The whole body; `release` must be called when the request is done."""

@@ -22,10 +22,20 @@ from longwire.web.openapi_schemas import (
     simplify_components,
     simplify_parts,
 )
-from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route, TextBody
+from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, PlainRoute, Redirect, Route, TextBody
 from longwire.web.type_info import field_bounds, nested_structs
 
 Json = dict[str, Any]
+
+# A header that other sites cannot send; see `session_cookies`.
+OWN_SITE_PARAMETER: Json = {
+    "name": "X-Longwire-Console",
+    "in": "header",
+    "required": True,
+    "description": "Shows that no other site has caused the request.",
+    "schema": {"type": "string", "enum": ["1"]},
+    "example": "1",
+}
 
 _PROBLEM = {"$ref": REF.format(name="Problem")}
 
@@ -145,15 +155,21 @@ def _operation(route: Route, schemas: Mapping[str, Json]) -> Json:
         **_access(route.permission, route.object_rule),
         "responses": _responses(route),
     }
-    if route.query is not None:
-        entry["parameters"] = _parameters(schemas[route.query.__name__])
+    if route.permission == NO_TOKEN:
+        entry["security"] = []
+    if route.query is not None or route.own_site:
+        entry["parameters"] = [
+            *([OWN_SITE_PARAMETER] if route.own_site else ()),
+            *(_parameters(schemas[route.query.__name__]) if route.query is not None else ()),
+        ]
     if route.body is not None:
         entry["requestBody"] = {
             "required": True,
             "content": {
                 "application/json": {
                     "schema": schema_ref(route.body),
-                    "example": _build_example(schemas[route.body.__name__], schemas),
+                    "example": route.example
+                    or _build_example(schemas[route.body.__name__], schemas),
                 }
             },
         }
@@ -181,10 +197,10 @@ def _responses(route: Route) -> Json:
         statuses.append(404)
     if route.body is not None or route.text_body is not None:
         statuses += [413, 415]
-    problems = problem_responses(*statuses)
+    problems = problem_responses(*(route.statuses or statuses))
     if route.conflicts:
         problems["409"] = _problem(route.conflicts)
-    return {"200": _success(route), **dict(sorted(problems.items()))}
+    return {**_success(route), **dict(sorted(problems.items()))}
 
 
 def _names_object(route: Route) -> bool:
@@ -193,19 +209,26 @@ def _names_object(route: Route) -> bool:
 
 
 def _success(route: Route) -> Json:
+    if route.reply is Redirect:
+        location = {"description": "Where to.", "schema": {"type": "string"}}
+        return {"302": {"description": route.result, "headers": {"Location": location}}}
     if route.stream is not None:
-        return {"description": "A stream.", "content": copy.deepcopy(dict(route.stream.content))}
+        content = copy.deepcopy(dict(route.stream.content))
+        return {"200": {"description": "A stream.", "content": content}}
     options = [
         msgspec.json.schema_components([each], ref_template=REF)[0][0]
         for each in _reply_options(route)
     ]
-    return json_response("Done.", options[0] if len(options) == 1 else {"anyOf": options})
+    schema = options[0] if len(options) == 1 else {"anyOf": options}
+    return {"200": json_response(route.result, schema)}
 
 
 def _reply_options(route: Route) -> Sequence[Any]:
     """The types a route may respond with; mostly one."""
     if route.stream is not None:
         return route.stream.schemas
+    if route.reply is Redirect:
+        return ()
     is_union = isinstance(route.reply, types.UnionType)
     return typing.get_args(route.reply) if is_union else [route.reply]
 

@@ -40,22 +40,26 @@ from longwire.web.request_spans import attach_span, end_span, start_span
 from longwire.web.response_cache import ResponseCache
 from longwire.web.response_headers import LENGTH, ResponseHeaders
 from longwire.web.routing import (
+    NO_TOKEN,
     OWN,
     AsyncContext,
     Caller,
     Context,
     FastPath,
     PlainRoute,
+    Redirect,
     Request,
     Response,
     Route,
     Stream,
     V,
+    WithCookies,
     open_transaction,
     require_json,
     require_media_type,
     routes_by_path,
 )
+from longwire.web.session_cookies import require_own_site, with_cookies
 from longwire.web.streaming import OpenStreams, send_stream
 from longwire.web.validation import check_size, decode_query
 from longwire.work.turns import CallerKey, current_caller
@@ -66,6 +70,7 @@ SLOW_S = 1.0
 AT_ONCE_MAX = 4
 AT_ONCE_FOR_CALLER_MAX = 3
 # Fields of inputs that name a group.
+_NO_REFERRER = (b"referrer-policy", b"no-referrer")
 _GROUP_FIELDS = ("group_id", "to_group_id", "parent_id")
 
 log = structlog.get_logger()
@@ -349,12 +354,14 @@ class RequestHandler(Generic[V]):
         return None
 
     async def _run_operation(self, request: Request, route: Route, receive: Receive) -> Response:
+        if route.permission == NO_TOKEN:
+            return await self._run_without_token(request, route, receive)
         # Records are sent by devices and programs: no cookie is looked at.
         caller = await self._authenticator.authenticate(
             request, takes_cookie=route.fast_path is None
         )
         actor = caller.actor
-        if route.permission == OWN and route.writes:
+        if route.permission == OWN and route.writes and not route.takes_handed_over:
             caller.require_oneself()
         cached = self._get_cached(actor, route, request) if route.is_cached else None
         if cached is not None:
@@ -369,32 +376,39 @@ class RequestHandler(Generic[V]):
             await self._accept_invitations(request, actor, inputs)
         return response
 
-    async def _respond_to(
-        self, request: Request, route: Route, caller: Caller, inputs: Sequence[Any]
+    async def _run_without_token(
+        self, request: Request, route: Route, receive: Receive
     ) -> Response:
-        if route.in_transaction:
+        if route.own_site:
+            require_own_site(request, self._authenticator.public_origin)
+        inputs = await self._read_inputs(request, route, receive)
+        return await self._respond_to(request, route, None, inputs)
+
+    async def _respond_to(
+        self, request: Request, route: Route, caller: Caller | None, inputs: Sequence[Any]
+    ) -> Response:
+        if route.in_transaction and caller is not None:
             return await self._run_in_transaction(request, route, caller, inputs)
         context = self._build_context(request, route, caller)
-        if not route.in_turns:
-            return Response(200, msgspec.json.encode(await route.handler(context, *inputs)))
+        if not route.in_turns or caller is None:
+            return build_response(request, await route.handler(context, *inputs))
         async with self._turn(caller.actor.caller, route):
-            return Response(200, msgspec.json.encode(await route.handler(context, *inputs)))
+            return build_response(request, await route.handler(context, *inputs))
 
-    def _build_context(self, request: Request, route: Route, caller: Caller) -> AsyncContext[V]:
+    def _build_context(
+        self, request: Request, route: Route, caller: Caller | None
+    ) -> AsyncContext[V]:
         return AsyncContext(
             self._database,
             request,
             caller,
             self._services,
-            self._build_page_tokens(route, caller.actor),
+            route.operation_id,
             self._limits,
+            partial(self._authenticator.authenticate, request),
             partial(self._reauthenticate, request),
             self._stopping,
         )
-
-    def _build_page_tokens(self, route: Route, actor: Actor) -> PageTokens:
-        keyring, items_default = self._database.context.keyring, self._limits.page_items_default
-        return PageTokens(keyring, actor, route.operation_id, items_default)
 
     async def _serve_stream(
         self, request: Request, route: Route, stream: Stream, receive: Receive, send: Send
@@ -475,7 +489,8 @@ class RequestHandler(Generic[V]):
         inputs: Sequence[Any],
     ) -> Response:
         actor, services = caller.actor, self._services
-        page_tokens = self._build_page_tokens(route, actor)
+        keyring, items_default = self._database.context.keyring, self._limits.page_items_default
+        page_tokens = PageTokens(keyring, actor, route.operation_id, items_default)
 
         def work(tx: Tx) -> Any:
             open_transaction(tx, caller.build_origin(request), request.span)
@@ -489,11 +504,15 @@ class RequestHandler(Generic[V]):
                 self._response_cache,
                 session=caller.session,
             )
-            return convert_result(route.handler(context, *inputs), msgspec.json.encode)
+            respond = partial(build_response, request)
+            return convert_result(route.handler(context, *inputs), respond)
 
-        if route.writes:
-            return Response(200, await self._database.write(work))
-        return Response(200, await read_with_archive(self._database, work))
+        run = self._database.write if route.writes else self._read
+        response: Response = await run(work)
+        return response
+
+    async def _read(self, work: Callable[[Tx], Any]) -> Any:
+        return await read_with_archive(self._database, work)
 
     async def _send(self, send: Send, request: Request, response: Response) -> None:
         headers = self._headers.build(request, response)
@@ -502,6 +521,20 @@ class RequestHandler(Generic[V]):
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         await send(start)
         await send({"type": "http.response.body", "body": response.body})
+
+
+def build_response(request: Request, result: Any) -> Response:
+    """The response to what an operation returns; mostly a reply, in JSON."""
+    match result:
+        case Redirect():
+            headers = ((b"location", result.location.encode()), _NO_REFERRER)
+            response = Response(302, b"", "text/plain", headers)
+            return with_cookies(response, request, result.cookies)
+        case WithCookies():
+            response = Response(200, msgspec.json.encode(result.reply))
+            return with_cookies(response, request, result.cookies)
+        case _:
+            return Response(200, msgspec.json.encode(result))
 
 
 class _Lagging:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from ipaddress import ip_address
+from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -155,13 +156,20 @@ class AsyncContext(Generic[V]):
 
     database: Database
     request: Request
-    caller: Caller
+    authenticated: Caller | None  # None of an operation that needs no token
     services: V  # of the application; nothing here looks into them
-    page_tokens: PageTokens
+    operation_id: str
     limits: InputLimits
+    # Who makes the request, for an operation that needs no token of everybody.
+    authenticate: Callable[[], Awaitable[Caller]]
     # The caller as they are now; raises NotAuthenticated when a token or session has ended.
     reauthenticate: Callable[[], Awaitable[Actor]]
     stopping: asyncio.Event  # set before the process stops: streams end within a second
+
+    @property
+    def caller(self) -> Caller:
+        assert self.authenticated is not None
+        return self.authenticated
 
     @property
     def actor(self) -> Actor:
@@ -169,11 +177,17 @@ class AsyncContext(Generic[V]):
 
     @property
     def origin(self) -> Origin:
-        return self.caller.build_origin(self.request)
+        handed_over_by = self.authenticated.handed_over_by if self.authenticated else None
+        return Origin(self.request.address, self.request.request_id, handed_over_by)
 
     @property
     def now(self) -> Moment:
         return self.database.context.clock.now()
+
+    @property
+    def page_tokens(self) -> PageTokens:
+        keyring, items_default = self.database.context.keyring, self.limits.page_items_default
+        return PageTokens(keyring, self.actor, self.operation_id, items_default)
 
     async def read(self, work: Callable[[Tx], T]) -> T:
         return await self.database.read(partial(self._run, work))
@@ -232,6 +246,32 @@ class StreamResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class Cookie:
+    """A cookie that no script can read; an age of 0 removes it."""
+
+    name: bytes
+    value: bytes
+    age_s: int
+    same_site: bytes = b"Strict"
+
+
+@dataclass(frozen=True, slots=True)
+class WithCookies(Generic[T]):
+    """A reply, and the cookies that its response sets."""
+
+    reply: T
+    cookies: tuple[Cookie, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A response that leads a browser elsewhere, which does not learn from where."""
+
+    location: str
+    cookies: tuple[Cookie, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TextBody:
     """A request body that is no JSON; the handler gets its bytes."""
 
@@ -260,7 +300,14 @@ class Route:
     has_secrets: bool = False  # in its responses, which are therefore not compressed
     is_cached: bool = False  # its handler puts its responses into the response cache
     may_lag: bool = False  # it may be served by a standby of the database
+    body_bytes_max: int | None = None  # if less than what every request may have
+    # It must come from a page of ours: it sets a cookie, or is of use with one only.
+    own_site: bool = False
+    takes_handed_over: bool = False  # also with a session whose link somebody else was shown
     doc: str = ""  # summary and description, when they are not the handler's docstring
+    result: str = "Done."  # what its response means
+    example: Any = None  # a body; else one of the examples of its members
+    statuses: tuple[int, ...] = ()  # of its errors, where they are not those of every operation
     # From the signature of the handler, unless given.
     query: type[Query] | None = None
     body: type[Body] | None = None
@@ -286,7 +333,7 @@ class Route:
         if self.reply is None:
             object.__setattr__(self, "query", _first_subclass(Query, kinds))
             object.__setattr__(self, "body", _first_subclass(Body, kinds))
-            object.__setattr__(self, "reply", hints["return"])
+            object.__setattr__(self, "reply", _without_cookies(hints["return"]))
         object.__setattr__(self, "field_locations", build_field_locations(self.query, self.body))
 
     @property
@@ -303,11 +350,17 @@ class Route:
 
     @property
     def description(self) -> str:
-        return self._docstring.partition("\n")[2].strip()
+        """In paragraphs of one line each."""
+        text = self._docstring.partition("\n")[2].strip()
+        return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
 
     @property
     def operation_id(self) -> str:
         return _operation_id(self.method, self.path)
+
+
+def _without_cookies(returned: Any) -> Any:
+    return typing.get_args(returned)[0] if typing.get_origin(returned) is WithCookies else returned
 
 
 def _first_subclass(base: type[S], annotations: Sequence[Any]) -> type[S] | None:
@@ -319,6 +372,31 @@ def _first_subclass(base: type[S], annotations: Sequence[Any]) -> type[S] | None
         if inspect.isclass(annotation) and issubclass(annotation, base):
             return annotation
     return None
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def serves(method: str, path: str, permission: str, **declared: Any) -> Callable[[F], F]:
+    """Declare, at its function, the operation that it serves; see `Route`."""
+
+    def declare(handler: F) -> F:
+        route = Route(method, path, handler, permission, **declared)
+        vars(handler)["routes"] = (*vars(handler).get("routes", ()), route)
+        return handler
+
+    return declare
+
+
+def routes_in(*modules: ModuleType) -> list[Route]:
+    """What the functions of some modules serve, in their order."""
+    return [
+        route
+        for module in modules
+        for function in vars(module).values()
+        if getattr(function, "__module__", None) == module.__name__
+        for route in getattr(function, "routes", ())
+    ]
 
 
 Handler = Callable[[Request, bytes], Awaitable[Response]]

@@ -11,12 +11,14 @@ other sites cannot send, `Origin`, and `Sec-Fetch-Site`.
 
 import hashlib
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from longwire.clock import SECOND
 from longwire.errors import BadInput, CrossSite
 from longwire.identity.sessions import SECRET_PREFIX, NewSession
-from longwire.web.routing import Request, Response
+from longwire.web.routing import Cookie, Request, Response
 
 NAME = b"longwire"
 SECURE_PREFIX = b"__Host-"
@@ -34,15 +36,12 @@ def get_session_secret(request: Request) -> str | None:
     return found.decode() if found is not None and is_secret else None
 
 
-def with_session(response: Response, request: Request, new: NewSession) -> Response:
-    """The response with the cookie of a new session."""
+def session_cookie(new: NewSession) -> Cookie:
     age_s = (new.session.ends_at - new.session.created_at) // SECOND
-    return with_cookie(response, request, NAME, new.secret.encode(), max(1, age_s))
+    return Cookie(NAME, new.secret.encode(), max(1, age_s))
 
 
-def without_session(response: Response, request: Request) -> Response:
-    """The response that removes the cookie of the session."""
-    return with_cookie(response, request, NAME, b"", 0)
+NO_SESSION = Cookie(NAME, b"", 0)  # removes that of a session
 
 
 def get_cookie(request: Request, name: bytes) -> bytes | None:
@@ -58,26 +57,21 @@ def get_cookie(request: Request, name: bytes) -> bytes | None:
     return found[0] if len(found) == 1 else None
 
 
-def with_cookie(
-    response: Response,
-    request: Request,
-    name: bytes,
-    value: bytes,
-    age_s: int,
-    *,
-    same_site: bytes = b"Strict",
-) -> Response:
-    """The response with a cookie that no script can read; an age of 0 removes it."""
+def with_cookies(response: Response, request: Request, cookies: Iterable[Cookie]) -> Response:
+    """The response that sets some cookies."""
     secure = b"; Secure" if request.is_secure else b""
-    cookie = b"%s=%s; Max-Age=%d; Path=/; HttpOnly; SameSite=%s%s" % (
-        _full_name(request, name),
-        value,
-        age_s,
-        same_site,
-        secure,
-    )
-    headers = (*response.headers, (b"set-cookie", cookie))
-    return Response(response.status, response.body, response.media_type, headers)
+    headers = list(response.headers)
+    for each in cookies:
+        name = _full_name(request, each.name)
+        cookie = b"%s=%s; Max-Age=%d; Path=/; HttpOnly; SameSite=%s%s" % (
+            name,
+            each.value,
+            each.age_s,
+            each.same_site,
+            secure,
+        )
+        headers.append((b"set-cookie", cookie))
+    return replace(response, headers=tuple(headers))
 
 
 def _full_name(request: Request, name: bytes) -> bytes:

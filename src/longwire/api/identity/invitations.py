@@ -7,34 +7,20 @@ of the page accepts.
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from longwire.api.identity.groups import Group, group_wire
-from longwire.api.identity.session_shapes import OWN_HEADER
-from longwire.api.services import Context
+from longwire.api.identity.sessions import create_session, serves_form
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GroupId
-from longwire.identity import groups, invitations, sessions
+from longwire.identity import groups, invitations
 from longwire.identity.invitations import OpenedInvitation
-from longwire.identity.sessions import NewSession, SessionRules
-from longwire.model import Origin, SignInMethod
-from longwire.store.database import Database, Tx
-from longwire.web.authentication import Authenticator
-from longwire.web.fields import Body, InputLimits, Reply
-from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
-from longwire.web.routing import (
-    FORM_BYTES_MAX,
-    NO_TOKEN,
-    OWN,
-    PlainRoute,
-    Request,
-    Response,
-    Route,
-    build_field_locations,
-    require_json,
-)
-from longwire.web.session_cookies import get_user_agent, require_own_site, with_session
-from longwire.web.validation import decode_body
+from longwire.identity.sessions import NewSession
+from longwire.model import SignInMethod
+from longwire.store.database import Tx
+from longwire.web.fields import Body, Reply
+from longwire.web.routing import NO_TOKEN, OWN, WithCookies, serves
+from longwire.web.session_cookies import session_cookie
 
 PATH = "/invitation"
 _TOKEN_CHARACTERS_MAX = 500
@@ -80,6 +66,15 @@ class InvitationReturn(Reply, kw_only=True):
     ]
 
 
+@serves(
+    "POST",
+    "/group/accept",
+    OWN,
+    object_rule="one's own membership",
+    tag="Members",
+    is_addition=True,
+    has_secrets=True,
+)
 def accept_invitation(context: Context, body: InvitationAcceptance) -> Group:
     """Accept an invitation.
 
@@ -89,83 +84,44 @@ def accept_invitation(context: Context, body: InvitationAcceptance) -> Group:
     return group_wire(groups.accept_invitation(context.tx, context.actor, body.group_id))
 
 
-ROUTES = [
-    Route(
-        "POST",
-        "/group/accept",
-        accept_invitation,
-        OWN,
-        object_rule="one's own membership",
-        tag="Members",
-        is_addition=True,
-        has_secrets=True,
-    )
-]
+@serves_form(
+    "POST",
+    PATH,
+    NO_TOKEN,
+    object_rule="whoever has the link of an invitation",
+    own_site=True,
+    result="The invitation.",
+    example={"token": "15D938-5YhA1SiFIWY1Cg", "accept": True},
+    statuses=(400, 403, 404, 408, 413, 415, 429, 431, 503),
+)
+async def open_invitation(
+    context: AsyncContext, body: InvitationInput
+) -> WithCookies[InvitationReturn]:
+    """Open or accept an invitation.
 
+    By the secret in its link, which is valid for 24 hours. Whoever has never signed in is signed in
+    when they accept; others sign in by their own means. 404 for an invitation that is invalid, has
+    expired, or whose membership has ended.
+    """
+    is_confidential = context.request.is_confidential
+    # Needs no token, so it writes, and invalidates what is cached, only if something changes.
+    opened = await context.read(lambda tx: invitations.open_link(tx, body.token))
+    can_change = not opened.is_accepted or is_confidential
+    if not body.accept or not can_change or not opened.can_change_anything:
+        return WithCookies(_describe(opened), ())
 
-class InvitationEndpoint:
-    """Shows an invitation, and accepts it; signs in who has never signed in."""
+    def work(tx: Tx) -> tuple[OpenedInvitation, NewSession | None]:
+        accepted = invitations.accept_link(tx, body.token)
+        if not accepted.is_new_user or not is_confidential:
+            return accepted, None
+        user_id, issued_by = accepted.user.id, accepted.issued_by
+        method = SignInMethod.LINK
+        return accepted, create_session(context, tx, user_id, method, issued_by=issued_by)
 
-    def __init__(
-        self,
-        database: Database,
-        authenticator: Authenticator,
-        rules: SessionRules,
-        limits: InputLimits,
-    ) -> None:
-        self._database = database
-        self._authenticator = authenticator
-        self._rules = rules
-        self._limits = limits
-
-    async def open(self, request: Request, body: bytes) -> Response:
-        require_own_site(request, self._authenticator.public_origin)
-        require_json(request)
-        given = decode_body(body, InvitationInput, self._limits)
-        # Needs no token, so it writes, and invalidates what is cached, only if something changes.
-        opened = await self._database.read(lambda tx: invitations.open_link(tx, given.token))
-        can_change = not opened.is_accepted or request.is_confidential
-        if not given.accept or not can_change or not opened.can_change_anything:
-            return Response(200, msgspec.json.encode(_describe(opened)))
-
-        def work(tx: Tx) -> tuple[OpenedInvitation, NewSession | None]:
-            tx.origin = Origin(request.address, request.request_id)
-            accepted = invitations.accept_link(tx, given.token)
-            signs_in = accepted.is_new_user and request.is_confidential
-            return accepted, self._sign_in(tx, request, accepted) if signs_in else None
-
-        accepted, new = await self._database.write(work)
-        if new is None:
-            return Response(200, msgspec.json.encode(_describe(accepted)))
-        described = msgspec.json.encode(_describe(accepted, is_signed_in=True))
-        return with_session(Response(200, described), request, new)
-
-    def _sign_in(self, tx: Tx, request: Request, accepted: OpenedInvitation) -> NewSession:
-        return sessions.create(
-            tx,
-            accepted.user.id,
-            SignInMethod.LINK,
-            address=request.address,
-            user_agent=get_user_agent(request),
-            rules=self._rules,
-            issued_by=accepted.issued_by,
-        )
-
-    def routes(self) -> list[PlainRoute]:
-        return [
-            PlainRoute(
-                method="POST",
-                path=PATH,
-                handler=self.open,
-                body_bytes_max=FORM_BYTES_MAX,
-                permission=NO_TOKEN,
-                object_rule="whoever has the link of an invitation",
-                tag="Sessions",
-                openapi=_OPENAPI,
-                schemas=(InvitationInput, InvitationReturn),
-                field_locations=build_field_locations(None, InvitationInput),
-            )
-        ]
+    accepted, new = await context.write(work)
+    if new is None:
+        return WithCookies(_describe(accepted), ())
+    return WithCookies(_describe(accepted, is_signed_in=True), (session_cookie(new),))
 
 
 def _describe(opened: OpenedInvitation, *, is_signed_in: bool = False) -> InvitationReturn:
@@ -175,26 +131,3 @@ def _describe(opened: OpenedInvitation, *, is_signed_in: bool = False) -> Invita
         is_accepted=opened.is_accepted,
         is_signed_in=is_signed_in,
     )
-
-
-_OPENAPI: Json = {
-    "summary": "Open or accept an invitation",
-    "description": "By the secret in its link, which is valid for 24 hours. Whoever has never"
-    " signed in is signed in when they accept; others sign in by their own means. 404 for an"
-    " invitation that is invalid, has expired, or whose membership has ended.",
-    "security": [],
-    "parameters": [OWN_HEADER],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": schema_ref(InvitationInput),
-                "example": {"token": "15D938-5YhA1SiFIWY1Cg", "accept": True},
-            }
-        },
-    },
-    "responses": {
-        "200": json_response("The invitation.", schema_ref(InvitationReturn)),
-        **problem_responses(400, 403, 404, 408, 413, 415, 429, 431, 503),
-    },
-}

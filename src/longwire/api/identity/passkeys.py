@@ -2,34 +2,36 @@
 
 import asyncio
 import importlib
+from functools import partial
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
-from longwire.api.identity.session_shapes import OWN_HEADER, SessionInfo
-from longwire.api.identity.sessions import SIGN_IN_FAILED, describe_session
-from longwire.api.services import Context
+from longwire.api.identity.session_shapes import SessionInfo
+from longwire.api.identity.sessions import (
+    BY_PROOF,
+    SIGN_IN_FAILED,
+    create_session,
+    describe_session,
+    require_confidential,
+)
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturnBoolean
 from longwire.dates import format_date
-from longwire.delivery.mail.sign_in_mail import SignInMailer
-from longwire.errors import BadInput, Conflict, NotAuthenticated
+from longwire.errors import Conflict, NotAuthenticated
 from longwire.identity import passkeys, sessions
 from longwire.identity.passkeys import RelyingParty
-from longwire.identity.rate_limiter import AddressLimiter
-from longwire.identity.sessions import NewSession, SessionRules
+from longwire.identity.sessions import NewSession
 from longwire.identity.sign_in_methods import SignInChange
-from longwire.model import Origin, Passkey, SignInMethod
-from longwire.quotas import Quotas
-from longwire.store.database import Database, Tx
-from longwire.web.authentication import Authenticator
-from longwire.web.fields import Body, DateText, Id, InputLimits, Query, Reply
-from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
-from longwire.web.routing import NO_TOKEN, OWN, PlainRoute, Request, Response, Route, require_json
-from longwire.web.session_cookies import get_user_agent, require_own_site, with_session
-from longwire.web.validation import decode_body
+from longwire.model import Passkey, SignInMethod
+from longwire.store.database import Tx
+from longwire.web.fields import Body, DateText, Id, Query, Reply
+from longwire.web.routing import NO_TOKEN, OWN, WithCookies, serves
+from longwire.web.session_cookies import session_cookie
 
 BODY_BYTES_MAX = 16 * 1024
+# Imported on demand: its library is large, and not every service has passkeys.
+_CEREMONIES = "longwire.identity.passkey_ceremonies"
 
 _CREDENTIAL = {"id": "AAECAw", "rawId": "AAECAw", "type": "public-key", "response": {}}
 
@@ -105,15 +107,27 @@ class PasskeyConnection(Reply):
     items: list[PasskeyItem]
 
 
+_serves = partial(
+    serves,
+    object_rule="a user's own passkeys",
+    tag="Sessions",
+    is_addition=True,
+    body_bytes_max=BODY_BYTES_MAX,
+)
+_serves_browsers = partial(_serves, own_site=True)
+
+
 # --- one's own passkeys ---
 
 
+@_serves("GET", "/user/passkeys", OWN)
 def list_own(context: Context) -> PasskeyConnection:
     """List the caller's passkeys."""
     found = passkeys.list_own(context.tx, context.actor)
     return PasskeyConnection(items=[_item(each) for each in found])
 
 
+@_serves("PUT", "/user/passkey", OWN)
 def rename(context: Context, body: PasskeyUpdate) -> PasskeyItem:
     """Rename a passkey.
 
@@ -123,178 +137,139 @@ def rename(context: Context, body: PasskeyUpdate) -> PasskeyItem:
     return _item(passkeys.rename(context.tx, context.actor, body.passkey_id, body.name))
 
 
-_OWN_PASSKEYS = "a user's own passkeys"
-ROUTES = [
-    Route(
-        "GET",
-        "/user/passkeys",
-        list_own,
-        OWN,
-        object_rule=_OWN_PASSKEYS,
-        tag="Sessions",
-        is_addition=True,
-    ),
-    Route(
-        "PUT",
-        "/user/passkey",
-        rename,
-        OWN,
-        object_rule=_OWN_PASSKEYS,
-        tag="Sessions",
-        is_addition=True,
-    ),
-]
+@_serves("DELETE", "/user/passkey", OWN)
+def delete(context: Context, query: PasskeyQuery) -> GenericReturnBoolean:
+    """Delete a passkey.
+
+    The sessions that were created with it end. Needs a session that is younger than ten minutes
+    (403, `session_not_fresh`).
+    """
+    sessions.require_fresh(context.session, context.tx.now)
+    passkeys.delete(context.tx, context.actor, query.passkey_id)
+    mailer = context.services.sign_in.mailer
+    mailer.notify_on_commit(context.tx, context.actor, SignInChange.PASSKEY_DELETED)
+    return GenericReturnBoolean(message="The passkey is deleted.", value=True)
 
 
 # --- with a browser: registering and signing in ---
 
 
-class PasskeyEndpoints:
-    """What needs a cookie or sets one; without a relying party browsers have no passkeys here."""
+@_serves_browsers(
+    "POST",
+    "/user/passkey/options",
+    OWN,
+    result="The options.",
+    statuses=(400, 401, 403, 408, 409, 413, 429, 431, 503),
+)
+async def get_registration_options(context: AsyncContext) -> PasskeyOptions:
+    """Begin to register a passkey.
 
-    def __init__(
-        self,
-        database: Database,
-        authenticator: Authenticator,
-        party: RelyingParty | None,
-        rules: SessionRules,
-        limits: InputLimits,
-        *,
-        quotas: Quotas,
-        failures: AddressLimiter,
-        mailer: SignInMailer,
-    ) -> None:
-        self._database = database
-        self._authenticator = authenticator
-        self._quotas = quotas
-        self._party = party
-        self._rules = rules
-        self._limits = limits
-        self._failures = failures
-        self._mailer = mailer
-        self._ceremonies: Any = None
+    For `navigator.credentials.create`. Needs a session that is younger than ten minutes (403); an
+    access token does not do. 409 if the service has no host name, or no HTTPS: browsers have no
+    passkeys there.
+    """
+    party = _require_party(context)
+    ceremonies = await _load_ceremonies()
 
-    async def _load_ceremonies(self) -> Any:
-        # Imported on demand: its library is large, and not every service has passkeys. In a thread,
-        # so that requests do not wait for it.
-        if self._ceremonies is None:
-            name = "longwire.identity.passkey_ceremonies"
-            self._ceremonies = await asyncio.to_thread(importlib.import_module, name)
-        return self._ceremonies
+    def work(tx: Tx) -> dict[str, Any]:
+        sessions.require_fresh(context.caller.session, tx.now)
+        options: dict[str, Any] = ceremonies.build_registration_options(tx, context.actor, party)
+        return options
 
-    async def get_registration_options(self, request: Request, body: bytes) -> Response:
-        caller = await self._authenticator.authenticate(request)
-        party = _require_party(self._party)
-        ceremonies = await self._load_ceremonies()
+    return PasskeyOptions(public_key=await context.read(work))
 
-        def work(tx: Tx) -> dict[str, Any]:
-            sessions.require_fresh(caller.session, tx.now)
-            options: dict[str, Any] = ceremonies.build_registration_options(tx, caller.actor, party)
-            return options
 
-        options = await self._database.read(work)
-        return Response(200, msgspec.json.encode(PasskeyOptions(public_key=options)))
+@_serves_browsers(
+    "POST",
+    "/user/passkey",
+    OWN,
+    result="The passkey.",
+    example={"name": "Phone", "credential": _CREDENTIAL},
+    statuses=(400, 401, 403, 408, 409, 413, 415, 429, 431, 503),
+)
+async def register(context: AsyncContext, body: PasskeyInput) -> PasskeyItem:
+    """Register a passkey.
 
-    async def register(self, request: Request, body: bytes) -> Response:
-        caller = await self._authenticator.authenticate(request)
-        party = _require_party(self._party)
-        require_json(request)
-        given = decode_body(body, PasskeyInput, self._limits)
-        ceremonies = await self._load_ceremonies()
+    Its authenticator must have verified the user, by a fingerprint, a PIN or the like, and keep the
+    passkey itself. Needs a session that is younger than ten minutes (403). 409 if the passkey is
+    registered already, or the user has too many.
+    """
+    party, mailer = _require_party(context), context.services.sign_in.mailer
+    ceremonies = await _load_ceremonies()
 
-        def work(tx: Tx) -> Passkey:
-            tx.origin = caller.build_origin(request)
-            sessions.require_fresh(caller.session, tx.now)
-            self._mailer.notify_on_commit(tx, caller.actor, SignInChange.PASSKEY_CREATED)
-            passkey: Passkey = ceremonies.register(
-                tx, caller.actor, party, given.credential, given.name, self._quotas
-            )
-            return passkey
-
-        return Response(200, msgspec.json.encode(_item(await self._database.write(work))))
-
-    def delete(self, context: Context, query: PasskeyQuery) -> GenericReturnBoolean:
-        """Delete a passkey.
-
-        The sessions that were created with it end. Needs a session that is younger than ten minutes
-        (403, `session_not_fresh`).
-        """
-        sessions.require_fresh(context.session, context.tx.now)
-        passkeys.delete(context.tx, context.actor, query.passkey_id)
-        self._mailer.notify_on_commit(context.tx, context.actor, SignInChange.PASSKEY_DELETED)
-        return GenericReturnBoolean(message="The passkey is deleted.", value=True)
-
-    async def get_sign_in_options(self, request: Request, body: bytes) -> Response:
-        require_own_site(request, self._authenticator.public_origin)
-        party = _require_party(self._party)
-        ceremonies = await self._load_ceremonies()
-        options = await self._database.read(lambda tx: ceremonies.build_sign_in_options(tx, party))
-        return Response(200, msgspec.json.encode(PasskeyOptions(public_key=options)))
-
-    async def sign_in(self, request: Request, body: bytes) -> Response:
-        require_own_site(request, self._authenticator.public_origin)
-        if not request.is_confidential:
-            raise BadInput("Sign in over HTTPS, or on this machine.")
-        require_json(request)
-        given = decode_body(body, PasskeySignIn, self._limits)
-        party = _require_party(self._party)
-        ceremonies = await self._load_ceremonies()
-
-        def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
-            tx.origin = Origin(request.address, request.request_id)
-            used: Passkey = ceremonies.authenticate(tx, party, given.credential)
-            new = sessions.create(
-                tx,
-                used.user_id,
-                SignInMethod.PASSKEY,
-                address=request.address,
-                user_agent=get_user_agent(request),
-                rules=self._rules,
-                client_id=used.id,
-            )
-            return new, describe_session(tx, new.session)
-
-        try:
-            async with self._failures.attempt(request.address):
-                new, info = await self._database.write(work)
-        except NotAuthenticated:
-            raise NotAuthenticated(SIGN_IN_FAILED) from None
-        return with_session(Response(200, msgspec.json.encode(info)), request, new)
-
-    def routes(self) -> list[Route | PlainRoute]:
-        by_session, by_proof = (OWN, _OWN_PASSKEYS), (NO_TOKEN, "whoever can prove who they are")
-        delete = Route(
-            "DELETE",
-            "/user/passkey",
-            self.delete,
-            OWN,
-            object_rule=_OWN_PASSKEYS,
-            tag="Sessions",
-            is_addition=True,
+    def work(tx: Tx) -> Passkey:
+        sessions.require_fresh(context.caller.session, tx.now)
+        mailer.notify_on_commit(tx, context.actor, SignInChange.PASSKEY_CREATED)
+        quotas = context.services.quotas
+        passkey: Passkey = ceremonies.register(
+            tx, context.actor, party, body.credential, body.name, quotas
         )
-        ceremonies = [
-            PlainRoute(
-                method="POST",
-                path=path,
-                handler=handler,
-                body_bytes_max=BODY_BYTES_MAX,
-                permission=access[0],
-                object_rule=access[1],
-                tag="Sessions",
-                openapi=openapi,
-                schemas=(PasskeyOptions, PasskeyInput, PasskeyItem, PasskeySignIn, SessionInfo),
-            )
-            for path, handler, access, openapi in (
-                ("/user/passkey/options", self.get_registration_options, by_session, _NEW_OPENAPI),
-                ("/user/passkey", self.register, by_session, _REGISTER_OPENAPI),
-                ("/session/passkey/options", self.get_sign_in_options, by_proof, _OPTIONS_OPENAPI),
-                ("/session/passkey", self.sign_in, by_proof, _SIGN_IN_OPENAPI),
-            )
-        ]
-        return [delete, *ceremonies]
+        return passkey
+
+    return _item(await context.write(work))
 
 
-def _require_party(party: RelyingParty | None) -> RelyingParty:
+@_serves_browsers(
+    "POST",
+    "/session/passkey/options",
+    NO_TOKEN,
+    object_rule=BY_PROOF,
+    result="The options.",
+    statuses=(400, 403, 408, 409, 413, 431, 503),
+)
+async def get_sign_in_options(context: AsyncContext) -> PasskeyOptions:
+    """Begin to sign in with a passkey.
+
+    For `navigator.credentials.get`. The authenticator knows which passkeys it has for this site, so
+    nobody has to say who they are.
+    """
+    party = _require_party(context)
+    ceremonies = await _load_ceremonies()
+    options = await context.read(lambda tx: ceremonies.build_sign_in_options(tx, party))
+    return PasskeyOptions(public_key=options)
+
+
+@_serves_browsers(
+    "POST",
+    "/session/passkey",
+    NO_TOKEN,
+    object_rule=BY_PROOF,
+    result="Signed in.",
+    example={"credential": _CREDENTIAL},
+    statuses=(400, 401, 403, 408, 409, 413, 415, 429, 431, 503),
+)
+async def sign_in(context: AsyncContext, body: PasskeySignIn) -> WithCookies[SessionInfo]:
+    """Sign in with a passkey.
+
+    Sets the cookie of a session. The same 401 for everything that is not a passkey of somebody,
+    used for the first time for a challenge that is not older than five minutes.
+    """
+    require_confidential(context.request)
+    party = _require_party(context)
+    ceremonies = await _load_ceremonies()
+
+    def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
+        used: Passkey = ceremonies.authenticate(tx, party, body.credential)
+        method = SignInMethod.PASSKEY
+        new = create_session(context, tx, used.user_id, method, client_id=used.id)
+        return new, describe_session(tx, new.session)
+
+    failures = context.services.sign_in.guards.passkeys
+    try:
+        async with failures.attempt(context.request.address):
+            new, info = await context.write(work)
+    except NotAuthenticated:
+        raise NotAuthenticated(SIGN_IN_FAILED) from None
+    return WithCookies(info, (session_cookie(new),))
+
+
+async def _load_ceremonies() -> Any:
+    # In a thread, so that other requests do not wait for it.
+    return await asyncio.to_thread(importlib.import_module, _CEREMONIES)
+
+
+def _require_party(context: AsyncContext) -> RelyingParty:
+    party = context.services.sign_in.passkey_party
     if party is None:
         raise Conflict("Passkeys need a public_url with https and a host name.")
     return party
@@ -308,67 +283,3 @@ def _item(passkey: Passkey) -> PasskeyItem:
         created_at=format_date(passkey.created_at),
         seen_at=None if passkey.seen_at is None else format_date(passkey.seen_at),
     )
-
-
-_NEW_OPENAPI: Json = {
-    "summary": "Begin to register a passkey",
-    "description": "For `navigator.credentials.create`. Needs a session that is younger than ten"
-    " minutes (403); an access token does not do. 409 if the service has no host name, or no HTTPS:"
-    " browsers have no passkeys there.",
-    "parameters": [OWN_HEADER],
-    "responses": {
-        "200": json_response("The options.", schema_ref(PasskeyOptions)),
-        **problem_responses(400, 401, 403, 408, 409, 413, 429, 431, 503),
-    },
-}
-_REGISTER_OPENAPI: Json = {
-    "summary": "Register a passkey",
-    "description": "Its authenticator must have verified the user, by a fingerprint, a PIN or the"
-    " like, and keep the passkey itself. Needs a session that is younger than ten minutes (403)."
-    " 409 if the passkey is registered already, or the user has too many.",
-    "parameters": [OWN_HEADER],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": schema_ref(PasskeyInput),
-                "example": {"name": "Phone", "credential": _CREDENTIAL},
-            }
-        },
-    },
-    "responses": {
-        "200": json_response("The passkey.", schema_ref(PasskeyItem)),
-        **problem_responses(400, 401, 403, 408, 409, 413, 415, 429, 431, 503),
-    },
-}
-_OPTIONS_OPENAPI: Json = {
-    "summary": "Begin to sign in with a passkey",
-    "description": "For `navigator.credentials.get`. The authenticator knows which passkeys it has"
-    " for this site, so nobody has to say who they are.",
-    "security": [],
-    "parameters": [OWN_HEADER],
-    "responses": {
-        "200": json_response("The options.", schema_ref(PasskeyOptions)),
-        **problem_responses(400, 403, 408, 409, 413, 431, 503),
-    },
-}
-_SIGN_IN_OPENAPI: Json = {
-    "summary": "Sign in with a passkey",
-    "description": "Sets the cookie of a session. The same 401 for everything that is not a passkey"
-    " of somebody, used for the first time for a challenge that is not older than five minutes.",
-    "security": [],
-    "parameters": [OWN_HEADER],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": schema_ref(PasskeySignIn),
-                "example": {"credential": _CREDENTIAL},
-            }
-        },
-    },
-    "responses": {
-        "200": json_response("Signed in.", schema_ref(SessionInfo)),
-        **problem_responses(400, 401, 403, 408, 409, 413, 415, 429, 431, 503),
-    },
-}

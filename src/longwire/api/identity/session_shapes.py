@@ -1,15 +1,14 @@
-"""Sessions on the wire: what is sent and answered, and how the API document describes it."""
+"""Sessions on the wire: what is sent and answered."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
 from longwire.api.identity.users import User
-from longwire.api.types import Email, GenericReturnBoolean, GroupId
+from longwire.api.types import Email, GroupId
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import SignInMethod
 from longwire.web.fields import Body, DateText, Id, Query, Reply, words
-from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
 Method = Annotated[
@@ -156,7 +155,16 @@ class SessionConnection(Reply):
 class SessionQuery(Query):
     """Which session; by default that of the request."""
 
-    session_id: Id | None = None
+    session_id: (
+        Annotated[
+            Id,
+            Meta(
+                description="By default the session of the request.",
+                examples=["ses_vzpeqxr5mxjrq2uy6ct3mlgw"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class SignInChangeItem(Reply, kw_only=True):
@@ -184,100 +192,3 @@ class SignInChangeConnection(Reply):
     """The last changes of how a user signs in, the newest first."""
 
     items: list[SignInChangeItem]
-
-
-OWN_SITE = (
-    "With a cookie, every request but GET needs the header `X-Longwire-Console: 1`, and must not"
-    " come from another site (403, `cross_site`)."
-)
-OWN_HEADER: Json = {
-    "name": "X-Longwire-Console",
-    "in": "header",
-    "required": True,
-    "description": "Shows that no other site has caused the request.",
-    "schema": {"type": "string", "enum": ["1"]},
-    "example": "1",
-}
-GET_OPENAPI: Json = {
-    "summary": "Get the session of the caller",
-    "description": "401 without the cookie of a session, also with an access token.",
-    "responses": {
-        "200": json_response("The session.", schema_ref(SessionInfo)),
-        **problem_responses(400, 401, 403, 408, 429, 431, 503),
-    },
-}
-CREATE_OPENAPI: Json = {
-    "summary": "Sign in",
-    "description": "Sets the cookie of a session: `__Host-longwire` over HTTPS, and `longwire` over"
-    " plain HTTP, which is possible on the loopback interface only. Needs the header"
-    " `X-Longwire-Console: 1`. The same 401 for everything that does not match.",
-    "security": [],
-    "parameters": [OWN_HEADER],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": schema_ref(SignInInput),
-                "example": {"link": "lwl_HPtmTBiOSgSXmXb0OIvRhFJBmq7Cj1b3BPFLiDBhS4g"},
-            }
-        },
-    },
-    "responses": {
-        "200": json_response("Signed in.", schema_ref(SessionInfo)),
-        **problem_responses(400, 401, 403, 408, 413, 415, 429, 431, 503),
-    },
-}
-_SESSION_PARAMETER: Json = {
-    "name": "sessionId",
-    "in": "query",
-    "required": False,
-    "description": "By default the session of the request.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 128},
-    "example": "ses_vzpeqxr5mxjrq2uy6ct3mlgw",
-}
-END_OPENAPI: Json = {
-    "summary": "Sign out, or end another session of the caller",
-    "description": f"It ends in every process within two seconds. {OWN_SITE}",
-    "parameters": [_SESSION_PARAMETER],
-    "responses": {
-        "200": json_response("Ended.", schema_ref(GenericReturnBoolean)),
-        **problem_responses(400, 401, 403, 404, 408, 413, 429, 431, 503),
-    },
-}
-LINK_OPENAPI: Json = {
-    "summary": "Mail a link to sign in, or show one",
-    "description": "Mails a link that signs the user with this address in, once, within 15 minutes;"
-    " the response is the same whether there is such a user or not. With `show` the link is in the"
-    " response, for the caller to hand over: the caller, whose session must be younger than ten"
-    " minutes (403, `session_not_fresh`), needs `member.write` in the group, where the user has"
-    " accepted an invitation, and must hold everything that the user holds anywhere. The session"
-    " that it begins changes no ways to sign in, whoever it is for.",
-    "security": [],
-    "parameters": [OWN_HEADER],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": schema_ref(LinkInput),
-                "example": {
-                    "email": "ada@example.com",
-                    "groupId": "880148294221312",
-                    "show": True,
-                },
-            }
-        },
-    },
-    "responses": {
-        "200": json_response("Requested, or shown.", schema_ref(LinkReturn)),
-        **problem_responses(400, 401, 403, 404, 408, 413, 415, 429, 431, 503),
-    },
-}
-SETTINGS_OPENAPI: Json = {
-    "summary": "Get what a page needs before signing in",
-    "description": "The version, which ways to sign in there are, and the tiles of the map.",
-    "security": [],
-    "responses": {
-        "200": json_response("The settings.", schema_ref(ConsoleSettings)),
-        **problem_responses(408, 431),
-    },
-}

@@ -2,16 +2,11 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-import msgspec
-
+from longwire import __version__
 from longwire.api.identity.session_shapes import (
-    CREATE_OPENAPI,
-    END_OPENAPI,
-    GET_OPENAPI,
-    LINK_OPENAPI,
-    SETTINGS_OPENAPI,
     ConsoleSettings,
     LinkInput,
     LinkReturn,
@@ -24,11 +19,10 @@ from longwire.api.identity.session_shapes import (
     SignInInput,
 )
 from longwire.api.identity.users import user_wire
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturnBoolean
-from longwire.clock import Moment
 from longwire.dates import format_date
-from longwire.delivery.mail.sign_in_mail import LinkRequest, SignInMailer
+from longwire.delivery.mail.sign_in_mail import LinkRequest
 from longwire.errors import (
     BadInput,
     FieldError,
@@ -45,38 +39,24 @@ from longwire.identity import (
     totp,
     users,
 )
-from longwire.identity.passwords import PasswordHashing
-from longwire.identity.rate_limiter import (
-    AddressLimiter,
-    AttemptLimiter,
-    FailureThrottle,
-    RateLimiter,
-)
-from longwire.identity.sessions import NewSession, SessionRules
+from longwire.identity.sessions import NewSession
 from longwire.identity.sign_in_links import LinkPurpose
-from longwire.model import Actor, LinkSource, Origin, Session, SignInMethod
-from longwire.store.database import Database, Tx
+from longwire.model import Actor, LinkSource, Session, SignInMethod
+from longwire.store.database import Tx
 from longwire.store.identity.users import email_key
-from longwire.web.authentication import Authenticator
-from longwire.web.fields import InputLimits
 from longwire.web.routing import (
     FORM_BYTES_MAX,
     NO_TOKEN,
     OWN,
-    PlainRoute,
     Request,
-    Response,
-    Route,
-    build_field_locations,
-    require_json,
+    WithCookies,
+    serves,
 )
 from longwire.web.session_cookies import (
+    NO_SESSION,
     get_user_agent,
-    require_own_site,
-    with_session,
-    without_session,
+    session_cookie,
 )
-from longwire.web.validation import decode_body, decode_query
 
 PATH = "/session"
 # The same whatever is wrong: an unknown account, a wrong secret, one that has expired.
@@ -84,8 +64,16 @@ SIGN_IN_FAILED = "Signing in failed: it is unknown, wrong or expired."
 LINK_REQUESTED = "If there is a user with this address, a mail with a link is on its way."
 WAYS = ("link", "email and password", "clientId and clientSecret")
 LINK_CHARACTERS = 12  # of a link, by which failed attempts with it are counted
+BY_PROOF = "whoever can prove who they are"
+_BY_TOKEN = "the user behind the token or cookie"
+
+Signed = tuple[NewSession, SessionInfo]
+
+_serves = partial(serves, tag="Sessions", is_addition=True)
+serves_form = partial(_serves, body_bytes_max=FORM_BYTES_MAX)
 
 
+@_serves("GET", "/sessions", OWN, object_rule=_BY_TOKEN)
 def list_sessions(context: Context) -> SessionConnection:
     """List the caller's sessions.
 
@@ -99,6 +87,7 @@ def list_sessions(context: Context) -> SessionConnection:
     return SessionConnection(items=[_item(each, is_this=each.id == own) for each in found])
 
 
+@_serves("GET", "/user/signInChanges", OWN, object_rule=_BY_TOKEN)
 def list_sign_in_changes(context: Context) -> SignInChangeConnection:
     """List what changed in how the caller signs in.
 
@@ -136,349 +125,288 @@ def _item(session: Session, *, is_this: bool) -> SessionItem:
     )
 
 
-ROUTES = [
-    Route(
-        "GET",
-        "/sessions",
-        list_sessions,
-        OWN,
-        object_rule="the user behind the token or cookie",
-        tag="Sessions",
-        is_addition=True,
-    ),
-    Route(
-        "GET",
-        "/user/signInChanges",
-        list_sign_in_changes,
-        OWN,
-        object_rule="the user behind the token or cookie",
-        tag="Sessions",
-        is_addition=True,
-    ),
-]
+@_serves("GET", PATH, OWN, object_rule="the session of the cookie", result="The session.")
+async def get_session(context: AsyncContext) -> SessionInfo:
+    """Get the session of the caller.
+
+    401 without the cookie of a session, also with an access token.
+    """
+    session = context.caller.session
+    if session is None:
+        raise NotAuthenticated("An access token is not a session; sign in first.")
+    return await context.read(lambda tx: describe_session(tx, session))
 
 
-@dataclass(frozen=True, slots=True)
-class SignInGuards:
-    """What keeps strangers from guessing, and from sending mail."""
+@serves_form(
+    "DELETE",
+    PATH,
+    OWN,
+    object_rule="a session of the user behind the token or cookie",
+    result="Ended.",
+    takes_handed_over=True,
+    statuses=(400, 401, 403, 404, 408, 413, 429, 431, 503),
+)
+async def end_session(
+    context: AsyncContext, query: SessionQuery
+) -> WithCookies[GenericReturnBoolean]:
+    """Sign out, or end another session of the caller.
 
-    failures: FailureThrottle
-    client_failures: FailureThrottle  # shared with the token endpoint
-    codes: AttemptLimiter  # of authenticator apps, by user and what they come with
-    mails: AddressLimiter  # links that are requested by mail
-    sessions: RateLimiter  # those that are created, by user or client id
+    It ends in every process within two seconds. With a cookie, every request but GET needs the
+    header `X-Longwire-Console: 1`, and must not come from another site (403, `cross_site`).
+    """
+    own = context.caller.session.id if context.caller.session is not None else None
+    session_id = query.session_id or own
+    if session_id is None:
+        raise BadInput(field_errors=[FieldError("session_id", "is required without a cookie")])
+    if session_id != own:
+        context.caller.require_oneself()
+    await context.write(lambda tx: sessions.end(tx, context.actor, session_id))
+    done = GenericReturnBoolean(message="The session has ended.", value=True)
+    return WithCookies(done, (NO_SESSION,) if session_id == own else ())
 
 
-class SessionEndpoints:
-    """Signs people in and out; these responses set and remove the cookie."""
+@serves_form(
+    "POST",
+    "/session/link",
+    NO_TOKEN,
+    object_rule="with `show`: a fresh session, member.write in the group, and all that the user"
+    " holds",
+    result="Requested, or shown.",
+    own_site=True,
+    example={"email": "ada@example.com", "groupId": "880148294221312", "show": True},
+    statuses=(400, 401, 403, 404, 408, 413, 415, 429, 431, 503),
+)
+async def create_link(context: AsyncContext, body: LinkInput) -> LinkReturn:
+    """Mail a link to sign in, or show one.
 
-    def __init__(
-        self,
-        database: Database,
-        authenticator: Authenticator,
-        rules: SessionRules,
-        limits: InputLimits,
-        *,
-        base_url: str,
-        settings: ConsoleSettings,
-        mailer: SignInMailer,
-        guards: SignInGuards,
-        hashing: PasswordHashing,
-    ) -> None:
-        self._database = database
-        self._authenticator = authenticator
-        self._rules = rules
-        self._limits = limits
-        self._base_url = base_url
-        self._settings = settings
-        self._mailer = mailer
-        self._guards = guards
-        self._hashing = hashing
+    Mails a link that signs the user with this address in, once, within 15 minutes; the response is
+    the same whether there is such a user or not. With `show` the link is in the response, for the
+    caller to hand over: the caller, whose session must be younger than ten minutes (403,
+    `session_not_fresh`), needs `member.write` in the group, where the user has accepted an
+    invitation, and must hold everything that the user holds anywhere. The session that it begins
+    changes no ways to sign in, whoever it is for.
+    """
+    if body.show:
+        return await _show_link(context, body.email, body.group_id)
+    sign_in = context.services.sign_in
+    sign_in.guards.mails.acquire(context.request.address)
+    sign_in.mailer.enqueue(LinkRequest(body.email, context.origin))
+    return LinkReturn(message=LINK_REQUESTED)
 
-    async def get(self, request: Request, body: bytes) -> Response:
-        caller = await self._authenticator.authenticate(request)
-        session = caller.session
-        if session is None:
-            raise NotAuthenticated("An access token is not a session; sign in first.")
-        info = await self._database.read(lambda tx: describe_session(tx, session))
-        return Response(200, msgspec.json.encode(info))
 
-    async def create(self, request: Request, body: bytes) -> Response:
-        require_own_site(request, self._authenticator.public_origin)
-        if not request.is_confidential:
-            raise BadInput("Sign in over HTTPS, or on this machine.")
-        require_json(request)
-        given = decode_body(body, SignInInput, self._limits)
-        new, info = await self._sign_in(request, given)
-        return with_session(Response(200, msgspec.json.encode(info)), request, new)
+async def _show_link(context: AsyncContext, email: str, group_id: str | None) -> LinkReturn:
+    caller = await context.authenticate()
+    sessions.require_fresh(caller.session, context.now)
+    if group_id is None:
+        raise BadInput(field_errors=[FieldError("group_id", "is required with show")])
 
-    async def end(self, request: Request, body: bytes) -> Response:
-        caller = await self._authenticator.authenticate(request)
-        query = decode_query(request.query_string, SessionQuery, self._limits)
-        own = caller.session.id if caller.session is not None else None
-        session_id = query.session_id or own
-        if session_id is None:
-            raise BadInput(field_errors=[FieldError("session_id", "is required without a cookie")])
-        if session_id != own:
-            caller.require_oneself()
+    def work(tx: Tx) -> str:
+        tx.origin = caller.build_origin(context.request)
+        return sign_in_links.create_to_show(tx, caller.actor, email, group_id)
 
-        def work(tx: Tx) -> None:
-            tx.origin = caller.build_origin(request)
-            sessions.end(tx, caller.actor, session_id)
+    base_url = context.services.sign_in.base_url
+    url = sign_in_links.build_url(base_url, await context.write(work), LinkPurpose.CONFIRM)
+    return LinkReturn(message="Whoever opens this link is signed in.", url=url)
 
-        await self._database.write(work)
-        done = GenericReturnBoolean(message="The session has ended.", value=True)
-        response = Response(200, msgspec.json.encode(done))
-        return without_session(response, request) if session_id == own else response
 
-    async def create_link(self, request: Request, body: bytes) -> Response:
-        """Mail a link, or show one; nobody learns whether there is a user with an address."""
-        require_json(request)
-        given = decode_body(body, LinkInput, self._limits)
-        if given.show:
-            return await self._show_link(request, given.email, given.group_id)
-        require_own_site(request, self._authenticator.public_origin)
-        self._guards.mails.acquire(request.address)
-        origin = Origin(request.address, request.request_id)
-        self._mailer.enqueue(LinkRequest(given.email, origin))
-        return Response(200, msgspec.json.encode(LinkReturn(message=LINK_REQUESTED)))
+@_serves(
+    "GET",
+    "/console/settings",
+    NO_TOKEN,
+    object_rule="reveals nothing about any group",
+    result="The settings.",
+    statuses=(408, 431),
+)
+async def get_settings(context: AsyncContext) -> ConsoleSettings:
+    """Get what a page needs before signing in.
 
-    async def _show_link(self, request: Request, email: str, group_id: str | None) -> Response:
-        caller = await self._authenticator.authenticate(request)
-        sessions.require_fresh(caller.session, self._database.context.clock.now())
-        if group_id is None:
-            raise BadInput(field_errors=[FieldError("group_id", "is required with show")])
+    The version, which ways to sign in there are, and the tiles of the map.
+    """
+    sign_in = context.services.sign_in
+    return ConsoleSettings(
+        version=__version__,
+        sign_in=list(sign_in.methods),
+        mail=sign_in.mailer.is_configured,
+        oidc_name=sign_in.oidc_name,
+        map_tiles=sign_in.map_tiles,
+        map_attribution=sign_in.map_attribution,
+    )
 
-        def work(tx: Tx) -> str:
-            tx.origin = caller.build_origin(request)
-            return sign_in_links.create_to_show(tx, caller.actor, email, group_id)
 
-        secret = await self._database.write(work)
-        url = sign_in_links.build_url(self._base_url, secret, LinkPurpose.CONFIRM)
-        shown = LinkReturn(message="Whoever opens this link is signed in.", url=url)
-        return Response(200, msgspec.json.encode(shown))
+# --- signing in ---
 
-    async def get_settings(self, request: Request, body: bytes) -> Response:
-        return Response(200, msgspec.json.encode(self._settings))
 
-    async def _sign_in(
-        self, request: Request, given: SignInInput
-    ) -> tuple[NewSession, SessionInfo]:
-        given_names = {each for each in given.__struct_fields__ if getattr(given, each) is not None}
-        if {"link"} <= given_names <= {"link", "totp"}:
-            return await self._sign_in_by_link(request, given.link or "", given.totp)
-        if {"email", "password"} <= given_names <= {"email", "password", "totp"}:
-            email, password = given.email or "", given.password or ""
-            return await self._sign_in_by_password(request, email, password, given.totp)
-        if given_names == {"client_id", "client_secret"}:
-            client_id, secret = given.client_id or "", given.client_secret or ""
-            return await self._sign_in_as_client(request, client_id, secret)
+@serves_form(
+    "POST",
+    PATH,
+    NO_TOKEN,
+    object_rule=BY_PROOF,
+    own_site=True,
+    result="Signed in.",
+    example={"link": "lwl_HPtmTBiOSgSXmXb0OIvRhFJBmq7Cj1b3BPFLiDBhS4g"},
+    statuses=(400, 401, 403, 408, 413, 415, 429, 431, 503),
+)
+async def sign_in(context: AsyncContext, body: SignInInput) -> WithCookies[SessionInfo]:
+    """Sign in.
+
+    Sets the cookie of a session: `__Host-longwire` over HTTPS, and `longwire` over plain HTTP,
+    which is possible on the loopback interface only. Needs the header `X-Longwire-Console: 1`. The
+    same 401 for everything that does not match.
+    """
+    require_confidential(context.request)
+    given = {each for each in body.__struct_fields__ if getattr(body, each) is not None}
+    if {"link"} <= given <= {"link", "totp"}:
+        new, info = await _sign_in_by_link(context, body.link or "", body.totp)
+    elif {"email", "password"} <= given <= {"email", "password", "totp"}:
+        email, password = body.email or "", body.password or ""
+        new, info = await _sign_in_by_password(context, email, password, body.totp)
+    elif given == {"client_id", "client_secret"}:
+        client_id, secret = body.client_id or "", body.client_secret or ""
+        new, info = await _sign_in_as_client(context, client_id, secret)
+    else:
         raise BadInput(f"Send one of these: {'; '.join(WAYS)}.")
+    return WithCookies(info, (session_cookie(new),))
 
-    async def _sign_in_by_link(
-        self, request: Request, secret: str, totp_code: str | None
-    ) -> tuple[NewSession, SessionInfo]:
-        # By link and by address: nobody else at an address is locked out by somebody's failures.
-        account = secret[:LINK_CHARACTERS]
 
-        def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
-            code = sign_in_links.get_valid(tx, secret)
-            if code.source is not LinkSource.TERMINAL:
-                totp.require(tx, code.user_id, totp_code)
-            sign_in_links.redeem(tx, code)
-            return self._create(
-                tx, request, code.user_id, SignInMethod.LINK, issued_by=code.issued_by
-            )
+def require_confidential(request: Request) -> None:
+    if not request.is_confidential:
+        raise BadInput("Sign in over HTTPS, or on this machine.")
 
-        async with self._limiting_failures(request, account):
-            # Anybody may send anything: what is invalid writes nothing.
-            code = await self._database.read(lambda tx: sign_in_links.get_valid(tx, secret))
-            async with self._limiting_codes(code.user_id, code.source, totp_code):
-                result = await self._database.write(work)
-        if code.source is not LinkSource.SHOWN:
-            # Whoever guesses codes with the password does not keep its owner out by that.
-            self._guards.codes.refill((code.user_id, SignInMethod.PASSWORD))
-        return result
 
-    async def _sign_in_by_password(
-        self, request: Request, email: str, password: str, totp_code: str | None
-    ) -> tuple[NewSession, SessionInfo]:
-        if SignInMethod.PASSWORD not in self._settings.sign_in:
-            raise NotAllowed("The operator has turned passwords off.")
-        address, key = request.address, email_key(email)
-        async with self._limiting_failures(request, key):
-            account = await self._database.read(
-                lambda tx: passwords.find_account(tx, email, address)
-            )
-            is_known = self._guards.failures.has_succeeded(address, key) or (
-                account is not None and account.is_known_there
-            )
-            stored = account.hash if account is not None else None
-            matches = await self._hashing.matches(stored, password, address, is_known=is_known)
-            if account is None or not matches:
-                raise NotAuthenticated
-            new_hash = None
-            if passwords.needs_rehash(account.hash):
-                new_hash = await self._hashing.hash(password, account.user_id)
+async def _sign_in_by_link(context: AsyncContext, secret: str, totp_code: str | None) -> Signed:
+    def work(tx: Tx) -> Signed:
+        code = sign_in_links.get_valid(tx, secret)
+        if code.source is not LinkSource.TERMINAL:
+            totp.require(tx, code.user_id, totp_code)
+        sign_in_links.redeem(tx, code)
+        return _create(context, tx, code.user_id, SignInMethod.LINK, issued_by=code.issued_by)
 
-            def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
-                passwords.require_unchanged(tx, account)
-                totp.require(tx, account.user_id, totp_code)
-                if new_hash is not None:
-                    passwords.save_rehashed(tx, account, new_hash)
-                return self._create(tx, request, account.user_id, SignInMethod.PASSWORD)
+    # By link and by address: nobody else at an address is locked out by somebody's failures.
+    async with _limiting_failures(context, secret[:LINK_CHARACTERS]):
+        # Anybody may send anything: what is invalid writes nothing.
+        code = await context.read(lambda tx: sign_in_links.get_valid(tx, secret))
+        async with _limiting_codes(context, code.user_id, code.source, totp_code):
+            result = await context.write(work)
+    if code.source is not LinkSource.SHOWN:
+        # Whoever guesses codes with the password does not keep its owner out by that.
+        context.services.sign_in.guards.codes.refill((code.user_id, SignInMethod.PASSWORD))
+    return result
 
-            async with self._limiting_codes(account.user_id, SignInMethod.PASSWORD, totp_code):
-                with self._limiting_sessions(account.user_id):
-                    return await self._database.write(work)
 
-    @asynccontextmanager
-    async def _limiting_failures(self, request: Request, account: str) -> AsyncIterator[None]:
-        """Bound failures, and make them all look alike; a missing code is none."""
-        try:
-            async with self._guards.failures.attempt(request.address, account):
-                yield
-        except TotpRequired:
-            raise
-        except NotAuthenticated:
-            raise NotAuthenticated(SIGN_IN_FAILED) from None
-
-    @contextmanager
-    def _limiting_sessions(self, key: str) -> Iterator[None]:
-        """Bound how often somebody signs in: one session too many ends another, for which every
-        process drops what it has cached about everybody."""
-        self._guards.sessions.acquire(key)
-        try:
-            yield
-        except Exception:
-            self._guards.sessions.give_back(key)
-            raise
-
-    @asynccontextmanager
-    async def _limiting_codes(
-        self, user_id: str, way: SignInMethod | LinkSource, totp_code: str | None
-    ) -> AsyncIterator[None]:
-        """Codes are short: bound how many are tried for a user, from whatever addresses.
-
-        Each way has a limit of its own: whoever knows the password does not know the mailbox, and
-        locks nobody out who has it.
-        """
-        if totp_code is None:
-            yield
-            return
-        async with self._guards.codes.attempt((user_id, way)):
-            yield
-
-    async def _sign_in_as_client(
-        self, request: Request, client_id: str, secret: str
-    ) -> tuple[NewSession, SessionInfo]:
-        """With the credentials of a user, by the rate limit that the token endpoint has."""
-
-        def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
-            client = tokens.authenticate_client(tx, client_id, secret)
-            if client.user_id is None:  # an app client is nobody
-                raise NotAuthenticated
-            return self._create(
-                tx,
-                request,
-                client.user_id,
-                SignInMethod.CLIENT,
-                client_id=client.id,
-                ends_at=client.expires_at,
-            )
-
-        try:
-            async with self._guards.client_failures.attempt(request.address, client_id):
-                with self._limiting_sessions(client_id):
-                    return await self._database.write(work)
-        except NotAuthenticated:
-            raise NotAuthenticated(SIGN_IN_FAILED) from None
-
-    def _create(
-        self,
-        tx: Tx,
-        request: Request,
-        user_id: str,
-        method: SignInMethod,
-        *,
-        client_id: str | None = None,
-        issued_by: str | None = None,
-        ends_at: Moment | None = None,
-    ) -> tuple[NewSession, SessionInfo]:
-        tx.origin = Origin(request.address, request.request_id)
-        new = sessions.create(
-            tx,
-            user_id,
-            method,
-            address=request.address,
-            user_agent=get_user_agent(request),
-            rules=self._rules,
-            client_id=client_id,
-            issued_by=issued_by,
-            ends_at=ends_at,
+async def _sign_in_by_password(
+    context: AsyncContext, email: str, password: str, totp_code: str | None
+) -> Signed:
+    services = context.services.sign_in
+    if SignInMethod.PASSWORD not in services.methods:
+        raise NotAllowed("The operator has turned passwords off.")
+    address, key = context.request.address, email_key(email)
+    async with _limiting_failures(context, key):
+        account = await context.read(lambda tx: passwords.find_account(tx, email, address))
+        is_known = services.guards.failures.has_succeeded(address, key) or (
+            account is not None and account.is_known_there
         )
-        return new, describe_session(tx, new.session)
+        stored = account.hash if account is not None else None
+        matches = await services.hashing.matches(stored, password, address, is_known=is_known)
+        if account is None or not matches:
+            raise NotAuthenticated
+        new_hash = None
+        if passwords.needs_rehash(account.hash):
+            new_hash = await services.hashing.hash(password, account.user_id)
 
-    def routes(self) -> list[PlainRoute]:
-        return [
-            PlainRoute(
-                method="GET",
-                path=PATH,
-                handler=self.get,
-                permission=OWN,
-                object_rule="the session of the cookie",
-                tag="Sessions",
-                openapi=GET_OPENAPI,
-                schemas=(SessionInfo,),
-            ),
-            PlainRoute(
-                method="POST",
-                path=PATH,
-                handler=self.create,
-                body_bytes_max=FORM_BYTES_MAX,
-                permission=NO_TOKEN,
-                object_rule="whoever can prove who they are",
-                tag="Sessions",
-                openapi=CREATE_OPENAPI,
-                schemas=(SignInInput, SessionInfo),
-                field_locations=build_field_locations(None, SignInInput),
-            ),
-            PlainRoute(
-                method="DELETE",
-                path=PATH,
-                handler=self.end,
-                body_bytes_max=FORM_BYTES_MAX,
-                permission=OWN,
-                object_rule="a session of the user behind the token or cookie",
-                tag="Sessions",
-                openapi=END_OPENAPI,
-                schemas=(GenericReturnBoolean,),
-                field_locations=build_field_locations(SessionQuery, None),
-            ),
-            PlainRoute(
-                method="POST",
-                path="/session/link",
-                handler=self.create_link,
-                body_bytes_max=FORM_BYTES_MAX,
-                permission=NO_TOKEN,
-                object_rule="with `show`: a fresh session, member.write in the group, and all that"
-                " the user holds",
-                tag="Sessions",
-                openapi=LINK_OPENAPI,
-                schemas=(LinkInput, LinkReturn),
-                field_locations=build_field_locations(None, LinkInput),
-            ),
-            PlainRoute(
-                method="GET",
-                path="/console/settings",
-                handler=self.get_settings,
-                permission=NO_TOKEN,
-                object_rule="reveals nothing about any group",
-                tag="Sessions",
-                openapi=SETTINGS_OPENAPI,
-                schemas=(ConsoleSettings,),
-            ),
-        ]
+        def work(tx: Tx) -> Signed:
+            passwords.require_unchanged(tx, account)
+            totp.require(tx, account.user_id, totp_code)
+            if new_hash is not None:
+                passwords.save_rehashed(tx, account, new_hash)
+            return _create(context, tx, account.user_id, SignInMethod.PASSWORD)
+
+        way = SignInMethod.PASSWORD
+        async with _limiting_codes(context, account.user_id, way, totp_code):
+            with _limiting_sessions(context, account.user_id):
+                return await context.write(work)
+
+
+async def _sign_in_as_client(context: AsyncContext, client_id: str, secret: str) -> Signed:
+    """With the credentials of a user, by the rate limit that the token endpoint has."""
+
+    def work(tx: Tx) -> Signed:
+        client = tokens.authenticate_client(tx, client_id, secret)
+        if client.user_id is None:  # an app client is nobody
+            raise NotAuthenticated
+        method, ends_at = SignInMethod.CLIENT, client.expires_at
+        return _create(context, tx, client.user_id, method, client_id=client.id, ends_at=ends_at)
+
+    failures = context.services.sign_in.guards.client_failures
+    try:
+        async with failures.attempt(context.request.address, client_id):
+            with _limiting_sessions(context, client_id):
+                return await context.write(work)
+    except NotAuthenticated:
+        raise NotAuthenticated(SIGN_IN_FAILED) from None
+
+
+@asynccontextmanager
+async def _limiting_failures(context: AsyncContext, account: str) -> AsyncIterator[None]:
+    """Bound failures, and make them all look alike; a missing code is none."""
+    failures = context.services.sign_in.guards.failures
+    try:
+        async with failures.attempt(context.request.address, account):
+            yield
+    except TotpRequired:
+        raise
+    except NotAuthenticated:
+        raise NotAuthenticated(SIGN_IN_FAILED) from None
+
+
+@contextmanager
+def _limiting_sessions(context: AsyncContext, key: str) -> Iterator[None]:
+    """Bound how often somebody signs in: one session too many ends another, for which every
+    process drops what it has cached about everybody."""
+    limiter = context.services.sign_in.guards.sessions
+    limiter.acquire(key)
+    try:
+        yield
+    except Exception:
+        limiter.give_back(key)
+        raise
+
+
+@asynccontextmanager
+async def _limiting_codes(
+    context: AsyncContext, user_id: str, way: SignInMethod | LinkSource, totp_code: str | None
+) -> AsyncIterator[None]:
+    """Codes are short: bound how many are tried for a user, from whatever addresses.
+
+    Each way has a limit of its own: whoever knows the password does not know the mailbox, and
+    locks nobody out who has it.
+    """
+    if totp_code is None:
+        yield
+        return
+    async with context.services.sign_in.guards.codes.attempt((user_id, way)):
+        yield
+
+
+def create_session(
+    context: AsyncContext, tx: Tx, user_id: str, method: SignInMethod, **more: Any
+) -> NewSession:
+    """Begin a session of whoever makes a request; `more` says what it began with."""
+    return sessions.create(
+        tx,
+        user_id,
+        method,
+        address=context.request.address,
+        user_agent=get_user_agent(context.request),
+        rules=context.services.sign_in.rules,
+        **more,
+    )
+
+
+def _create(
+    context: AsyncContext, tx: Tx, user_id: str, method: SignInMethod, **more: Any
+) -> Signed:
+    new = create_session(context, tx, user_id, method, **more)
+    return new, describe_session(tx, new.session)
 
 
 def describe_session(tx: Tx, session: Session) -> SessionInfo:

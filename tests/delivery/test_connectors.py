@@ -805,13 +805,13 @@ def test_previews_of_large_records_do_not_exhaust_the_memory(
         asked = [pool.submit(ada.post, "/connector/preview", which) for _ in range(7)]
 
         def count_waiting() -> int:
-            return len(handler._preparing[key]._waiters or ()) if key in handler._preparing else 0
+            return len(handler._turns[key]._waiters or ()) if key in handler._turns else 0
 
         # The others wait before they have read any records.
         eventually(lambda: count_waiting() == 7 - AT_ONCE_FOR_CALLER_MAX)
         may_build.set()
         assert [len(ok(each.result())["items"]) for each in asked] == [8] * 7
-    assert not handler._preparing
+    assert not handler._turns
 
     def count_shown() -> int:
         return len(ok(ada.post("/connector/preview", which))["items"])

@@ -15,7 +15,7 @@ from longwire.model import SYSTEM, DeviceType
 from longwire.store.database import Tx
 from longwire.store.fleet import redecoding as store_redecoding
 from longwire.store.records import record_deletion
-from longwire.web import request_handler
+from longwire.web import routing
 from tests.decoders.codecs import SOIL_PROBE
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
@@ -481,7 +481,7 @@ def test_a_record_that_changed_meanwhile_is_left_alone(world: World) -> None:
     write, changed = world.database.write, []
 
     def interrupted(work: Callable[[Tx], Any]) -> Any:
-        if work.__module__ != request_handler.__name__:
+        if getattr(work, "func", work).__module__ != routing.__name__:
             return write(work)  # of the service itself
         world.database.write = write  # type: ignore[method-assign]
         return after_others(work)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Generic
 from weakref import WeakValueDictionary
 
-import msgspec
 import structlog
 
 from longwire.errors import LongwireError, NotFound
@@ -39,6 +38,7 @@ from longwire.web.request_parsing import ProxyNetwork, RequestParser
 from longwire.web.request_spans import attach_span, end_span, start_span
 from longwire.web.response_cache import ResponseCache
 from longwire.web.response_headers import LENGTH, ResponseHeaders
+from longwire.web.responses import build_error_response, build_response, log_response
 from longwire.web.routing import (
     NO_TOKEN,
     OWN,
@@ -47,19 +47,17 @@ from longwire.web.routing import (
     Context,
     FastPath,
     PlainRoute,
-    Redirect,
     Request,
     Response,
     Route,
     Stream,
     V,
-    WithCookies,
     open_transaction,
     require_json,
     require_media_type,
     routes_by_path,
 )
-from longwire.web.session_cookies import require_own_site, with_cookies
+from longwire.web.session_cookies import require_own_site
 from longwire.web.streaming import OpenStreams, send_stream
 from longwire.web.validation import check_size, decode_query
 from longwire.work.turns import CallerKey, current_caller
@@ -70,7 +68,6 @@ SLOW_S = 1.0
 AT_ONCE_MAX = 4
 AT_ONCE_FOR_CALLER_MAX = 3
 # Fields of inputs that name a group.
-_NO_REFERRER = (b"referrer-policy", b"no-referrer")
 _GROUP_FIELDS = ("group_id", "to_group_id", "parent_id")
 
 log = structlog.get_logger()
@@ -155,7 +152,7 @@ class RequestHandler(Generic[V]):
         except ClientDisconnected:
             return
         except Exception as error:
-            response = _error_response(error, request, route)
+            response = build_error_response(error, request, route)
         finally:
             self._bodies.release(request)
         response = ignored.with_header(request, response)
@@ -221,7 +218,7 @@ class RequestHandler(Generic[V]):
         if isinstance(result, Response):
             response = result
         elif isinstance(result, Exception):
-            response = _error_response(result, request, route)
+            response = build_error_response(result, request, route)
         else:
             assert route.fast_path is not None
             response = Response(200, route.fast_path.respond(result))
@@ -305,7 +302,7 @@ class RequestHandler(Generic[V]):
         try:
             response = await route.handler(request, body)
         except Exception as error:
-            response = _error_response(error, request, route)
+            response = build_error_response(error, request, route)
         respond(response)
 
     def _observe(
@@ -316,7 +313,7 @@ class RequestHandler(Generic[V]):
             route.path if route else "-", request.method if route else "-", response.status, seconds
         )
         if response.status >= 500 or seconds > SLOW_S or self._settings.logs_requests:
-            _log(request, response, seconds)
+            log_response(request, response, seconds, is_slow=seconds > SLOW_S)
         if request.span is not None:
             end_span(request.span, response)
 
@@ -523,20 +520,6 @@ class RequestHandler(Generic[V]):
         await send({"type": "http.response.body", "body": response.body})
 
 
-def build_response(request: Request, result: Any) -> Response:
-    """The response to what an operation returns; mostly a reply, in JSON."""
-    match result:
-        case Redirect():
-            headers = ((b"location", result.location.encode()), _NO_REFERRER)
-            response = Response(302, b"", "text/plain", headers)
-            return with_cookies(response, request, result.cookies)
-        case WithCookies():
-            response = Response(200, msgspec.json.encode(result.reply))
-            return with_cookies(response, request, result.cookies)
-        case _:
-            return Response(200, msgspec.json.encode(result))
-
-
 class _Lagging:
     """What is read in this block may be served by a standby, or not.
 
@@ -570,38 +553,3 @@ def _list_named_groups(inputs: Sequence[Any]) -> set[str]:
         for name in _GROUP_FIELDS
         if (group_id := getattr(struct, name, None))
     }
-
-
-def _error_response(
-    error: Exception, request: Request, route: Route | PlainRoute | None
-) -> Response:
-    if not isinstance(error, LongwireError):
-        log.error(
-            "unexpected error", request_id=request.request_id, path=request.path, exc_info=error
-        )
-        error = errors.Internal()
-    operation = route if isinstance(route, Route) else None
-    built = errors.build_error_response(
-        error,
-        request.request_id,
-        route.field_locations if route is not None else None,
-        not_found_is_bad_request=operation is not None and operation.not_found_is_bad_request,
-    )
-    return Response(built.status, built.body, errors.MEDIA_TYPE, built.headers)
-
-
-def _log(request: Request, response: Response, seconds: float) -> None:
-    write = log.debug
-    if response.status >= 500:
-        write = log.error
-    elif seconds > SLOW_S:
-        write = log.warning
-    write(
-        "request",
-        method=request.method,
-        path=ascii(request.path)[1:-1],  # a line break in it must not begin a line of the log
-        status=response.status,
-        seconds=round(seconds, 4),
-        address=request.address,
-        request_id=request.request_id,
-    )

@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeGuard
 
 import msgspec
 
@@ -32,14 +33,14 @@ def list_routes() -> list[Route | PlainRoute]:
         return list(App(settings, build_database(settings, Clock())[0]).routes)
 
 
-def list_operations() -> list[Route]:
-    """Those that have a row of all columns: what signs people in is described in words."""
-    return [each for each in list_routes() if isinstance(each, Route) and each not in SIGN_IN]
+def is_operation(route: Route | PlainRoute) -> TypeGuard[Route]:
+    """Whether it has a row of all columns: what signs people in is described in words."""
+    return isinstance(route, Route) and route not in SIGN_IN
 
 
 def update_operations(text: str) -> str:
     """The page with its tables as the routes are; each operation must have a row."""
-    known = {(route.method, route.path): route for route in list_operations()}
+    known = {(each.method, each.path): each for each in list_routes() if is_operation(each)}
     lines: list[str] = []
     listed: list[tuple[str, str]] = []
     is_table = False

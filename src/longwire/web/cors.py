@@ -70,4 +70,4 @@ def _origin_of(request: Request) -> bytes:
 
 
 def _takes_part(route: Route | PlainRoute | None) -> bool:
-    return isinstance(route, Route) or (route is not None and route.takes_cors)
+    return route is not None and route.takes_cors

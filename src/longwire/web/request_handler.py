@@ -376,9 +376,11 @@ class RequestHandler(Generic[V]):
     async def _run_without_token(
         self, request: Request, route: Route, receive: Receive
     ) -> Response:
-        if route.own_site:
+        if route.own_site is True:
             require_own_site(request, self._authenticator.public_origin)
         inputs = await self._read_inputs(request, route, receive)
+        if callable(route.own_site) and route.own_site(*inputs):
+            require_own_site(request, self._authenticator.public_origin)
         return await self._respond_to(request, route, None, inputs)
 
     async def _respond_to(

@@ -18,7 +18,7 @@ _TRACEPARENT = b"traceparent"
 
 def start_span(tracer: Tracer, request: Request, route: Route | PlainRoute | None) -> Span | None:
     """Start the span of a request, which ends with the response; pages and health have none."""
-    if isinstance(route, PlainRoute) and route.method == "GET" and route.permission == NO_TOKEN:
+    if route is not None and route.method == "GET" and route.permission == NO_TOKEN:
         return None
     parent = None
     given = request.headers.get(_TRACEPARENT)

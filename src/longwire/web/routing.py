@@ -301,8 +301,9 @@ class Route:
     is_cached: bool = False  # its handler puts its responses into the response cache
     may_lag: bool = False  # it may be served by a standby of the database
     body_bytes_max: int | None = None  # if less than what every request may have
-    # It must come from a page of ours: it sets a cookie, or is of use with one only.
-    own_site: bool = False
+    # Whether it must come from a page of ours, perhaps by its inputs: it sets a cookie, say.
+    own_site: bool | Callable[..., bool] = False
+    takes_cors: bool = True  # pages of other origins may use it, if the operator names them
     takes_handed_over: bool = False  # also with a session whose link somebody else was shown
     doc: str = ""  # summary and description, when they are not the handler's docstring
     result: str = "Done."  # what its response means

@@ -114,7 +114,7 @@ _serves = partial(
     is_addition=True,
     body_bytes_max=BODY_BYTES_MAX,
 )
-_serves_browsers = partial(_serves, own_site=True)
+_serves_browsers = partial(_serves, own_site=True, takes_cors=False, has_secrets=True)
 
 
 # --- one's own passkeys ---

@@ -70,7 +70,9 @@ _BY_TOKEN = "the user behind the token or cookie"
 Signed = tuple[NewSession, SessionInfo]
 
 _serves = partial(serves, tag="Sessions", is_addition=True)
-serves_form = partial(_serves, body_bytes_max=FORM_BYTES_MAX)
+# No page of another origin signs anybody in or out.
+serves_here = partial(_serves, takes_cors=False, has_secrets=True)
+serves_form = partial(serves_here, body_bytes_max=FORM_BYTES_MAX)
 
 
 @_serves("GET", "/sessions", OWN, object_rule=_BY_TOKEN)
@@ -125,7 +127,7 @@ def _item(session: Session, *, is_this: bool) -> SessionItem:
     )
 
 
-@_serves("GET", PATH, OWN, object_rule="the session of the cookie", result="The session.")
+@serves_here("GET", PATH, OWN, object_rule="the session of the cookie", result="The session.")
 async def get_session(context: AsyncContext) -> SessionInfo:
     """Get the session of the caller.
 
@@ -172,7 +174,7 @@ async def end_session(
     object_rule="with `show`: a fresh session, member.write in the group, and all that the user"
     " holds",
     result="Requested, or shown.",
-    own_site=True,
+    own_site=lambda body: not body.show,
     example={"email": "ada@example.com", "groupId": "880148294221312", "show": True},
     statuses=(400, 401, 403, 404, 408, 413, 415, 429, 431, 503),
 )
@@ -209,7 +211,7 @@ async def _show_link(context: AsyncContext, email: str, group_id: str | None) ->
     return LinkReturn(message="Whoever opens this link is signed in.", url=url)
 
 
-@_serves(
+@serves_here(
     "GET",
     "/console/settings",
     NO_TOKEN,

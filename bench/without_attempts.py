@@ -5,10 +5,9 @@ from typing import Any
 
 from longwire.cli import main
 from longwire.delivery.engine import claiming
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.delivery import delivery_leases
 from longwire.store.delivery.delivery_states import SUCCEEDED, DeliveryState, set_first_end
-from longwire.store.engines.dialects import array_param, in_array
 
 _SUCCEED = delivery_leases._settle(
     f"""{SUCCEEDED},
@@ -16,13 +15,13 @@ _SUCCEED = delivery_leases._settle(
     error = null,
     body = null,
     context = null""",
-    in_array("seqs"),
-    DialectSql("", ""),
+    "{in:seqs}",
+    "",
 )
 
 
 def succeed(tx: Tx, lease: delivery_leases.LeaseKey, logs: Mapping[int, Any]) -> set[int]:
-    return delivery_leases._settle_rows(tx, _SUCCEED, lease, {"seqs": array_param(tx, logs)})
+    return delivery_leases._settle_rows(tx, _SUCCEED, lease, {"seqs": logs})
 
 
 def log_attempt(tx: Tx, attempt: Any) -> str:

@@ -93,17 +93,20 @@ def test_records_that_are_erased_while_retention_deletes_them_are_subtracted(
     device = ada.device(group)
     ada.reports(device, timestamp="2000-01-01T12:00:00Z")
     assert counted(world, group)[0] == 1
-    fetch_raw, asked = Tx.fetch_raw, []
+    fetch, asked = Tx.fetch, []
 
-    def erase_and_fetch(tx: Tx, sql: Any, *arguments: Any, **options: Any) -> Any:
+    def erase_and_fetch(tx: Tx, statement: Any, **values: Any) -> Any:
         """Between the two statements that look for the group of what was deleted."""
-        if sql in (group_storage.LIST_GROUPS_OF_STAYS, group_storage.LIST_GROUPS_OF_ERASURES):
-            asked.append(sql)
+        if statement in (
+            group_storage.LIST_GROUPS_OF_STAYS,
+            group_storage.LIST_GROUPS_OF_ERASURES,
+        ):
+            asked.append(statement)
             if len(asked) == 2:
                 ok(ada.request("DELETE", "/device/data", json={"deviceId": device}))
-        return fetch_raw(tx, sql, *arguments, **options)
+        return fetch(tx, statement, **values)
 
-    monkeypatch.setattr(Tx, "fetch_raw", erase_and_fetch)
+    monkeypatch.setattr(Tx, "fetch", erase_and_fetch)
     run = maintenance.delete_old_records(world.database, {"data": 1})
     asyncio.run_coroutine_threadsafe(run, world._loop).result(60)
     assert len(asked) == 2
@@ -128,16 +131,16 @@ def test_records_that_are_erased_while_their_month_is_dropped_are_subtracted_onc
 
     erase(erased_before)
     assert counted(world, group)[0] == 3
-    fetch_raw, summed = Tx.fetch_raw, []
+    fetch, summed = Tx.fetch, []
 
-    def fetch_and_erase(tx: Tx, sql: Any, *arguments: Any, **options: Any) -> Any:
-        found = fetch_raw(tx, sql, *arguments, **options)
-        if "sum(length(r.body))" in str(sql) and not summed:
-            summed.append(sql)
+    def fetch_and_erase(tx: Tx, statement: Any, **values: Any) -> Any:
+        found = fetch(tx, statement, **values)
+        if "sum(length(r.body))" in str(statement) and not summed:
+            summed.append(statement)
             erase(erased_meanwhile)
         return found
 
-    monkeypatch.setattr(Tx, "fetch_raw", fetch_and_erase)
+    monkeypatch.setattr(Tx, "fetch", fetch_and_erase)
     world.clock.let_pass(days=70)
     run = maintenance.delete_old_records(world.database, {"data": 1})
     asyncio.run_coroutine_threadsafe(run, world._loop).result(60)

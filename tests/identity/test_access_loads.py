@@ -51,12 +51,12 @@ class Statements:
 def record(monkeypatch: pytest.MonkeyPatch) -> Callable[[Tx], Statements]:
     """Starts to record the statements of one transaction."""
     recorded: dict[Tx, Statements] = {}
-    fetch_raw = Tx.fetch_raw
+    fetch = Tx.fetch
 
-    def fetch(tx: Tx, sql: Any, *args: Any, **options: Any) -> list[tuple[Any, ...]]:
+    def fetch_and_note(tx: Tx, statement: Any, **values: Any) -> list[Any]:
         if tx in recorded:
-            recorded[tx].raw.append(sql)
-        return fetch_raw(tx, sql, *args, **options)
+            recorded[tx].raw.append(statement)
+        return fetch(tx, statement, **values)
 
     def start(tx: Tx) -> Statements:
         statements = recorded[tx] = Statements()
@@ -68,7 +68,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Callable[[Tx], Statements]:
         sa.event.listen(tx.connection, "before_execute", note)
         return statements
 
-    monkeypatch.setattr(Tx, "fetch_raw", fetch)
+    monkeypatch.setattr(Tx, "fetch", fetch_and_note)
     return start
 
 

@@ -4,7 +4,7 @@ Bounded: what cannot be looked at within a second is estimated, or left out of t
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -82,7 +82,7 @@ async def _count_dead_letters(
 
 def _read_dead_letters(
     tx: Tx, actor: Actor, task: ResendTask, selection: DeviceSelection, after: int
-) -> tuple[list[tuple[int, str]], Collection[str]]:
+) -> tuple[Sequence[tuple[int, str]], Collection[str]]:
     scope = access.authorize(tx, actor, "connector.resend", selection.group_id)
     connector = require_connector(tx, scope, task)
     found = store_dead_letters.list_dead_letters(

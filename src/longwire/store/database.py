@@ -55,7 +55,12 @@ class StatementQueue(Protocol):
     # For a work that takes as long as it takes, and for which nobody waits.
     lift_deadline: Callable[[], None]
 
-    def add(self, sql: str, values: Sequence[Any]) -> None:
+    def add(
+        self,
+        sql: str,
+        values: Sequence[Any],
+        on_rows: Callable[[list[Any]], None] | None = None,
+    ) -> None:
         """A statement with `$1`; its values are numbers, texts and encoded arrays."""
 
     def add_named(
@@ -237,13 +242,29 @@ class Tx:
         else:
             self.statements.add_named(sql, values, on_rows)
 
-    def fetch_queued(self, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Run what is queued and a statement; its rows."""
-        rows: list[tuple[Any, ...]] = []
-        self.queue_raw(sql, values, rows.extend)
+    def queue(
+        self, statement: Statement[T], on_rows: Callable[[list[T]], None], /, **values: Any
+    ) -> None:
+        """Run a statement with the next one that is queued, or at once where there is no queue.
+
+        Its values are numbers, texts and encoded arrays.
+        """
+        if self.statements is None:
+            on_rows(self.fetch(statement, **values))
+            return
+        text, names = statement.numbered
+        into: Any = statement.into or _make_tuple
+        self.statements.add(
+            text, [values[name] for name in names], lambda rows: on_rows(list(starmap(into, rows)))
+        )
+
+    def fetch_queued(self, statement: Statement[T], /, **values: Any) -> list[T]:
+        """Run what is queued and a statement; what its rows become."""
+        found: list[T] = []
+        self.queue(statement, found.extend, **values)
         if self.statements is not None:
             self.statements.run()
-        return rows
+        return found
 
     def on_commit(self, call: Callable[[], None]) -> None:
         """Have something called after the commit, on any thread; it must not fail."""
@@ -254,6 +275,10 @@ class Tx:
         self.cache.publish()
         for call in self._on_commit:
             call()
+
+
+def _make_tuple(*columns: Any) -> tuple[Any, ...]:
+    return columns
 
 
 @functools.cache

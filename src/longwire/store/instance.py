@@ -5,19 +5,22 @@ import secrets
 import sqlalchemy as sa
 
 from longwire.store import schema
-from longwire.store.database import Database, DialectSql, NodeRole, Tx
+from longwire.store.database import Database, NodeRole, Tx
 from longwire.store.records.arrival_numbers import WRITER_BITS
+from longwire.store.statement import ByEngine, Statement
 
-GET_DATABASE_BYTES = DialectSql(
-    sqlite="select page_count * page_size from pragma_page_count, pragma_page_size",
-    postgres="select pg_database_size(current_database())",
+GET_DATABASE_BYTES = Statement(
+    ByEngine(
+        sqlite="select page_count * page_size from pragma_page_count, pragma_page_size",
+        postgres="select pg_database_size(current_database())",
+    )
 )
 PROBE = "write_probe"
 PROBE_BYTES = 64 * 1024
 WRITERS_MAX = 1 << WRITER_BITS
 
-NEXT_WRITER = f"select nextval('{schema.writer_number.name}')"
-GET_USER_VERSION = "pragma user_version"
+NEXT_WRITER = Statement(f"select nextval('{schema.writer_number.name}')")
+GET_USER_VERSION = Statement("pragma user_version")
 SET_USER_VERSION = "pragma user_version = {}"
 
 
@@ -32,7 +35,7 @@ def insert_fact(tx: Tx, name: str, value: str) -> None:
 
 def get_database_bytes(tx: Tx) -> int:
     """The size of the database, without the write-ahead log."""
-    return int(tx.fetch_raw(GET_DATABASE_BYTES, {})[0][0])
+    return int(tx.fetch(GET_DATABASE_BYTES)[0][0])
 
 
 def probe_growth(tx: Tx) -> None:
@@ -63,8 +66,8 @@ def hold_writer_number(database: Database, role: NodeRole = NodeRole.SERVE) -> i
 
 def _next_writer(tx: Tx) -> int:
     if tx.is_postgres:
-        return int(tx.fetch_raw(NEXT_WRITER, {})[0][0])
+        return int(tx.fetch(NEXT_WRITER)[0][0])
     # SQLite has no sequences, but a number in the head of its file that is the owner's to use.
-    number = int(tx.fetch_raw(GET_USER_VERSION, {})[0][0]) + 1
+    number = int(tx.fetch(GET_USER_VERSION)[0][0]) + 1
     tx.driver.execute(SET_USER_VERSION.format(number % WRITERS_MAX))
     return number

@@ -6,8 +6,9 @@ For what no row stands for yet, such as an id that two requests want to create.
 import hashlib
 
 from longwire.store.database import Tx
+from longwire.store.statement import Statement
 
-LOCK_NAME = "select pg_advisory_xact_lock(:key)"
+LOCK_NAME = Statement("select pg_advisory_xact_lock(:key)")
 
 
 def acquire_lock(tx: Tx, kind: str, name: str) -> None:
@@ -17,4 +18,4 @@ def acquire_lock(tx: Tx, kind: str, name: str) -> None:
     """
     if tx.is_postgres:
         digest = hashlib.blake2b(f"{kind}:{name}".encode(), digest_size=8).digest()
-        tx.fetch_raw(LOCK_NAME, {"key": int.from_bytes(digest, signed=True)})
+        tx.fetch(LOCK_NAME, key=int.from_bytes(digest, signed=True))

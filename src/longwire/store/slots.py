@@ -15,8 +15,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.schema import SLOT_BY
+from longwire.store.statement import Statement
 
 SLOT = "slot"  # the column
 
@@ -24,10 +25,13 @@ SLOT = "slot"  # the column
 BUCKETS = 64
 
 # For PostgreSQL.
-TAKE_NUMBERS = """
+TAKE_NUMBERS = Statement(
+    """
 select nextval('device_number_seq')
 from generate_series(1, :count)
-"""
+""",
+    into=int,
+)
 
 
 def bucket_of(device_id: str) -> int:
@@ -59,10 +63,9 @@ def list_of_ids(tx: Tx, device_ids: Iterable[str]) -> list[int]:
 
 def take_numbers(tx: Tx, device_ids: Sequence[str]) -> list[int]:
     """New numbers for devices on PostgreSQL, in order; each carries the part of its device."""
-    taken = tx.fetch_raw(TAKE_NUMBERS, {"count": len(device_ids)})
+    taken = tx.fetch(TAKE_NUMBERS, count=len(device_ids))
     return [
-        number * BUCKETS + bucket_of(each)
-        for (number,), each in zip(taken, device_ids, strict=True)
+        number * BUCKETS + bucket_of(each) for number, each in zip(taken, device_ids, strict=True)
     ]
 
 
@@ -79,11 +82,10 @@ def insert(tx: Tx, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     tx.execute(sa.insert(slotted), slotted_rows)
 
 
-def change_in_slots(tx: Tx, statement: DialectSql, values: Mapping[str, Any], most: int) -> int:
+def change_in_slots(tx: Tx, statement: Statement[Any], values: Mapping[str, Any], most: int) -> int:
     """Change some rows of one slot after the other; how many."""
     changed = 0
     for slot in range(tx.slots):
         if changed < most:
-            left = {"slot": slot, "most": most - changed}
-            changed += len(tx.fetch_raw(statement, {**values, **left}))
+            changed += len(tx.fetch(statement, **values, slot=slot, most=most - changed))
     return changed

@@ -11,35 +11,36 @@ from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.cache.cache import CacheEpochs
 from longwire.store.database import Tx
+from longwire.store.statement import Statement
 
 PLATFORM = "0"  # stands for a group where configuration belongs to no group, such as codecs
 
 NAMES = AUTH, CONFIG, RECORDS = "auth", "config", "records"
 
-BUMP_EPOCH = """
+BUMP_EPOCH = Statement("""
 update cache_epoch
 set epoch = epoch + 1
 where name = :name
 returning epoch
-"""
+""")
 UPSERT_CONFIG_CHANGE = """
 insert into config_change (group_id, epoch)
 values (:group_id, :epoch)
 on conflict (group_id) do update
 set epoch = excluded.epoch
 """
-SELECT_EPOCHS = """
+SELECT_EPOCHS = Statement("""
 select name, epoch
 from cache_epoch
-"""
-SELECT_CHANGED_GROUPS = """
+""")
+SELECT_CHANGED_GROUPS = Statement("""
 select group_id
 from config_change
 where epoch > :epoch
-"""
-SELECT_CLOCK = """
+""")
+SELECT_CLOCK = Statement("""
 select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
-"""
+""")
 
 
 def bump_auth_epoch(tx: Tx) -> None:
@@ -68,7 +69,7 @@ def bump_records_epoch(tx: Tx) -> None:
 
 
 def _bump(tx: Tx, name: str) -> int:
-    return int(tx.fetch_raw(BUMP_EPOCH, {"name": name})[0][0])
+    return int(tx.fetch(BUMP_EPOCH, name=name)[0][0])
 
 
 def refresh_epochs(tx: Tx) -> None:
@@ -87,7 +88,7 @@ def may_refresh(tx: Tx) -> bool:
 def read_epochs(tx: Tx) -> CacheEpochs:
     """One statement, and another one when a configuration has changed."""
     since = tx.caches.observed_epochs
-    return build_epochs(tx, since, tx.fetch_raw(SELECT_EPOCHS, {}))
+    return build_epochs(tx, since, tx.fetch(SELECT_EPOCHS))
 
 
 def build_epochs(tx: Tx, since: tuple[int, int], rows: Iterable[tuple[Any, ...]]) -> CacheEpochs:
@@ -98,7 +99,7 @@ def build_epochs(tx: Tx, since: tuple[int, int], rows: Iterable[tuple[Any, ...]]
     if config_since == epochs[CONFIG]:
         changed = frozenset()
     elif config_since >= 0:
-        rows = tx.fetch_raw(SELECT_CHANGED_GROUPS, {"epoch": config_since})
+        rows = tx.fetch(SELECT_CHANGED_GROUPS, epoch=config_since)
         changed = frozenset(str(row[0]) for row in rows)
     return CacheEpochs(
         epochs[AUTH], epochs[CONFIG], epochs[RECORDS], auth_since, config_since, changed
@@ -107,5 +108,5 @@ def build_epochs(tx: Tx, since: tuple[int, int], rows: Iterable[tuple[Any, ...]]
 
 def read_epochs_and_time(tx: Tx) -> tuple[CacheEpochs, Moment]:
     """The epochs, and the time by the clock that all processes share."""
-    now = int(tx.fetch_raw(SELECT_CLOCK, {})[0][0]) if tx.is_postgres else tx.now
+    now = int(tx.fetch(SELECT_CLOCK)[0][0]) if tx.is_postgres else tx.now
     return read_epochs(tx), now

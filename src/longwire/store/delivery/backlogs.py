@@ -7,87 +7,94 @@ from typing import NamedTuple
 from longwire.clock import Moment
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import FAILED, IS_OPEN, LEASED, QUEUED
-from longwire.store.engines.dialects import array_param, by_slot, dialect_sql, using_index
+from longwire.store.statement import Statement
 
-COUNT_QUEUED = dialect_sql(
+
+class SlotBacklog(NamedTuple):
+    """What is queued in a slot, and when the first of it is or was due for an enabled channel."""
+
+    slot: int
+    queued: int
+    due_at: Moment | None
+
+
+COUNT_QUEUED = Statement(
     f"""
 select count(*)
 from (
     select 1
-    from delivery {{by_due}}
+    from delivery {{index:ix_delivery_due}}
     where channel_number = :channel
         and {QUEUED}
     limit :most
 ) queued
 """,
-    by_due=using_index("ix_delivery_due"),
+    into=int,
 )
 
-LIST_BACKLOGS = dialect_sql(
-    f"""
+LIST_BACKLOGS = Statement(f"""
 select
     channel_number,
     sum(case when {QUEUED} then 1 else 0 end),
     sum(case when {LEASED} then 1 else 0 end),
     0,
     min(created_at)
-from delivery {{by_open}}
+from delivery {{index:ix_delivery_open}}
 where {IS_OPEN}
 group by channel_number
 union all
 select channel_number, 0, 0, count(*), null
-from delivery {{by_failed}}
+from delivery {{index:ix_delivery_failed}}
 where {FAILED}
 group by channel_number
-""",
-    by_open=using_index("ix_delivery_open"),
-    by_failed=using_index("ix_delivery_failed"),
-)
+""")
 
 # Without the oldest one, so that every part reads one index alone.
-COUNT_BY_CHANNEL = dialect_sql(
-    f"""
+COUNT_BY_CHANNEL = Statement(f"""
 select channel_number, count(*), 0, 0
-from delivery {{by_due}}
+from delivery {{index:ix_delivery_due}}
 where {QUEUED}
 group by channel_number
 union all
 select channel_number, 0, count(*), 0
-from delivery {{by_lease}}
+from delivery {{index:ix_delivery_lease}}
 where {LEASED}
 group by channel_number
 union all
 select channel_number, 0, 0, count(*)
-from delivery {{by_failed}}
+from delivery {{index:ix_delivery_failed}}
 where {FAILED}
 group by channel_number
-""",
-    by_due=using_index("ix_delivery_due"),
-    by_lease=using_index("ix_delivery_lease"),
-    by_failed=using_index("ix_delivery_failed"),
-)
+""")
 
 # For PostgreSQL; by the index of what is due alone, as the first part of the one before.
-LIST_SLOT_BACKLOGS = f"""
-select slot, count(*), min(due_at) filter (where channel_number <> all(cast(:idle as bigint[])))
+LIST_SLOT_BACKLOGS = Statement(
+    f"""
+select
+    slot,
+    count(*),
+    min(due_at) filter (where channel_number <> all(cast({{array:idle}} as bigint[])))
 from delivery
 where {QUEUED}
 group by slot
 order by slot
-"""
+""",
+    into=SlotBacklog,
+)
 
 # Those whose messages wait for somebody to enable them.
-LIST_IDLE = """
+LIST_IDLE = Statement(
+    """
 select number
 from channel
 where not is_enabled
     or deleted_at is not null
-"""
+""",
+    into=int,
+)
 
 # By channel, since the index begins with it; there are few of them.
-GET_OLDEST_OPEN = by_slot(
-    dialect_sql(
-        f"""
+GET_OLDEST_OPEN = Statement(f"""
 with every as materialized (
     select number
     from channel
@@ -96,22 +103,19 @@ select min(oldest)
 from (
     select (
         select min(d.created_at)
-        from delivery d {{by_open}}
+        from delivery d {{index:ix_delivery_open}}
         where d.channel_number = c.number
-            and d.slot = :slot
+            {{slot:d}}
             and d.{IS_OPEN}
     ) as oldest
     from every c
 ) open
-""",
-        by_open=using_index("ix_delivery_open"),
-    )
-)
+""")
 
 
 def is_backlog_over(tx: Tx, number: int, most: int) -> bool:
     """Whether more than `most` deliveries are queued for a channel."""
-    return bool(tx.fetch_raw(COUNT_QUEUED, {"channel": number, "most": most + 1})[0][0] > most)
+    return tx.fetch(COUNT_QUEUED, channel=number, most=most + 1)[0] > most
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ class Backlog:
 def list_backlogs(tx: Tx) -> dict[int, Backlog]:
     """Of every channel that has anything open or failed."""
     found: dict[int, Backlog] = {}
-    for number, queued, leased, failed, oldest in tx.fetch_raw(LIST_BACKLOGS, {}):
+    for number, queued, leased, failed, oldest in tx.fetch(LIST_BACKLOGS):
         before = found.get(number, Backlog(number, 0, 0, 0, None))
         found[number] = Backlog(
             number,
@@ -143,7 +147,7 @@ def list_backlogs(tx: Tx) -> dict[int, Backlog]:
 def count_by_channel(tx: Tx) -> dict[int, Backlog]:
     """The same without the oldest, which reads less."""
     found: dict[int, Backlog] = {}
-    for number, queued, leased, failed in tx.fetch_raw(COUNT_BY_CHANNEL, {}):
+    for number, queued, leased, failed in tx.fetch(COUNT_BY_CHANNEL):
         before = found.get(number, Backlog(number, 0, 0, 0, None))
         found[number] = Backlog(
             number,
@@ -168,23 +172,13 @@ def get_total_backlog(tx: Tx, counts: Mapping[int, Backlog] | None = None) -> Ba
 
 
 def _get_oldest_open(tx: Tx) -> Moment | None:
-    found = [tx.fetch_raw(GET_OLDEST_OPEN, {"slot": each})[0][0] for each in range(tx.slots)]
+    found = [tx.fetch(GET_OLDEST_OPEN, slot=each)[0][0] for each in range(tx.slots)]
     return min((each for each in found if each is not None), default=None)
-
-
-class SlotBacklog(NamedTuple):
-    """What is queued in a slot, and when the first of it is or was due for an enabled channel."""
-
-    slot: int
-    queued: int
-    due_at: Moment | None
 
 
 def list_slot_backlogs(tx: Tx) -> list[SlotBacklog]:
     """Of every slot; none where there is only one."""
     if tx.slots == 1:
         return []
-    idle = array_param(tx, [number for (number,) in tx.fetch_raw(LIST_IDLE, {})])
-    rows = tx.fetch_raw(LIST_SLOT_BACKLOGS, {"idle": idle})
-    found = {slot: SlotBacklog(slot, *rest) for slot, *rest in rows}
+    found = {each.slot: each for each in tx.fetch(LIST_SLOT_BACKLOGS, idle=tx.fetch(LIST_IDLE))}
     return [found.get(slot, SlotBacklog(slot, 0, None)) for slot in range(tx.slots)]

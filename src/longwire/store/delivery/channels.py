@@ -11,68 +11,56 @@ from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store import schema
 from longwire.store.cache.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, on_postgres
 from longwire.store.locks import acquire_lock
+from longwire.store.statement import Statement
 
 _table = schema.channel
 IS_THERE = _table.c.deleted_at.is_(None)
 # What ingest caches; channels of other purposes concern only the engine.
 CACHED_PURPOSES = (ChannelPurpose.CONNECTOR, ChannelPurpose.NOTIFICATION)
 
-GET_VERSIONS = dialect_sql(
-    """
+GET_VERSIONS = Statement("""
 select number, version
 from channel
-where number {listed}
+where number {in:numbers}
     and is_enabled
     and deleted_at is null
-""",
-    listed=in_array("numbers"),
-)
+""")
 
-GET_NUMBERS = dialect_sql(
-    """
+GET_NUMBERS = Statement("""
 select id, number
 from channel
-where id {listed}
+where id {in:ids}
     and purpose = :purpose
     and deleted_at is null
-""",
-    listed=in_array("ids"),
-)
+""")
 
-LIST_CONNECTOR_HEALTH = dialect_sql(
-    f"""
+LIST_CONNECTOR_HEALTH = Statement(f"""
 select number, id, type, failures
 from channel
-where number {{listed}}
+where number {{in:numbers}}
     and purpose = '{ChannelPurpose.CONNECTOR}'
     and deleted_at is null
-""",
-    listed=in_array("numbers"),
-)
+""")
 
-LIST_FAILING = dialect_sql(
-    """
+LIST_FAILING = Statement("""
 select number
 from channel
-where number {listed}
+where number {in:numbers}
     and failures > 0
-""",
-    listed=in_array("numbers"),
-)
+""")
 
-RESET_FAILURES = """
+RESET_FAILURES = Statement("""
 update channel
 set failures = 0,
     failing_since = null
 where number = :number
     and failures > 0
-"""
+""")
 
 # Of about the last hundred evaluations: where there are more, both are halved.
 FILTER_EVALUATIONS_MAX = 200
-COUNT_FILTER_OUTCOMES = f"""
+COUNT_FILTER_OUTCOMES = Statement(f"""
 update channel
 set filter_evaluated = (filter_evaluated + :evaluated)
         / case when filter_evaluated + :evaluated > {FILTER_EVALUATIONS_MAX} then 2 else 1 end,
@@ -86,14 +74,14 @@ set filter_evaluated = (filter_evaluated + :evaluated)
     error_message = case when :failed > 0 then :error else error_message end
 where number = :number
 returning filter_failed
-"""
+""")
 
-RECORD_ERROR = """
+RECORD_ERROR = Statement("""
 update channel
 set error_at = :now,
     error_message = :error
 where number = :number
-"""
+""")
 
 # Hides a channel and frees its id.
 _MARK_DELETED = """
@@ -104,39 +92,35 @@ set id = 'deleted:' || number,
     is_enabled = false,
     resend_before = null
 where deleted_at is null"""
-MARK_DELETED = f"""{_MARK_DELETED}
+MARK_DELETED = Statement(f"""{_MARK_DELETED}
     and number = :number
-"""
-MARK_GROUP_DELETED = f"""{_MARK_DELETED}
+""")
+MARK_GROUP_DELETED = Statement(f"""{_MARK_DELETED}
     and group_id = :home
-"""
+""")
 
-LIST_RESENDS = """
+LIST_RESENDS = Statement("""
 select number, resend_before
 from channel
 where resend_before is not null
     and deleted_at is null
 order by number
-"""
+""")
 
-LOCK_RESENDS = dialect_sql(
-    """
+LOCK_RESENDS = Statement("""
 select number, resend_before
 from channel
-where number {listed}
+where number {in:numbers}
     and resend_before is not null
     and deleted_at is null
-order by number {locked}
-""",
-    listed=in_array("numbers"),
-    locked=on_postgres("for update skip locked"),
-)
+order by number {skip_locked}
+""")
 
-END_RESEND = """
+END_RESEND = Statement("""
 update channel
 set resend_before = null
 where number = :number
-"""
+""")
 
 
 # --- create, update, delete ---
@@ -153,8 +137,8 @@ def get_numbers(tx: Tx, purpose: ChannelPurpose, ids: Collection[str]) -> dict[s
     """The numbers of channels, by their ids."""
     if not ids:
         return {}
-    values = {"ids": array_param(tx, ids), "purpose": purpose.value}
-    return dict(tx.fetch_raw(GET_NUMBERS, values))
+    values = {"ids": ids, "purpose": purpose.value}
+    return dict(tx.fetch(GET_NUMBERS, **values))
 
 
 def id_exists(tx: Tx, channel_id: str) -> bool:
@@ -179,13 +163,13 @@ def save(tx: Tx, channel: Channel) -> None:
 
 def mark_deleted(tx: Tx, channel: Channel) -> None:
     """Hide it and free its id; its deliveries are deleted in small steps."""
-    tx.execute_raw(MARK_DELETED, {"number": channel.number, "now": tx.now})
+    tx.run(MARK_DELETED, number=channel.number, now=tx.now)
 
 
 def mark_group_deleted(tx: Tx, group_id: str) -> int:
     """The same for every channel of a group; how many there were."""
     values = {"home": schema.group_number(group_id), "now": tx.now}
-    return tx.execute_raw(MARK_GROUP_DELETED, values)
+    return tx.run(MARK_GROUP_DELETED, **values)
 
 
 def list_deleted(tx: Tx) -> list[int]:
@@ -219,7 +203,7 @@ def get_by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, Channel]:
 
 def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
     """The versions of those that are enabled."""
-    return dict(tx.fetch_raw(GET_VERSIONS, {"numbers": array_param(tx, numbers)}))
+    return dict(tx.fetch(GET_VERSIONS, numbers=numbers))
 
 
 def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
@@ -252,7 +236,7 @@ def count_filter_outcomes(tx: Tx, number: int, counts: FilterCounts) -> bool:
         "failed": counts.failed,
         "error": describe_filter_error(counts.reason),
     }
-    rows = tx.fetch_raw(COUNT_FILTER_OUTCOMES, values)
+    rows = tx.fetch(COUNT_FILTER_OUTCOMES, **values)
     return any(row[0] for row in rows)
 
 
@@ -274,20 +258,20 @@ def describe_filter_error(reason: str) -> str:
 def record_errors(tx: Tx, errors: Mapping[int, str]) -> None:
     for number in sorted(errors):
         values = {"number": number, "now": tx.now, "error": errors[number]}
-        tx.execute_raw(RECORD_ERROR, values)
+        tx.run(RECORD_ERROR, **values)
 
 
 def list_failing(tx: Tx, numbers: Collection[int]) -> set[int]:
     """Those of these channels whose last attempts have failed."""
     if not numbers:
         return set()
-    rows = tx.fetch_raw(LIST_FAILING, {"numbers": array_param(tx, numbers)})
+    rows = tx.fetch(LIST_FAILING, numbers=numbers)
     return {row[0] for row in rows}
 
 
 def reset_failures(tx: Tx, number: int) -> None:
     """The last attempt succeeded."""
-    tx.execute_raw(RESET_FAILURES, {"number": number})
+    tx.run(RESET_FAILURES, number=number)
 
 
 def lock_to_disable(tx: Tx, channels: Sequence[Channel]) -> None:
@@ -347,17 +331,17 @@ def begin_resend(tx: Tx, number: int) -> bool:
 
 def list_resends(tx: Tx) -> list[Resend]:
     """All that are running."""
-    return [Resend(*row) for row in tx.fetch_raw(LIST_RESENDS, {})]
+    return [Resend(*row) for row in tx.fetch(LIST_RESENDS)]
 
 
 def lock_resends(tx: Tx, numbers: Collection[int]) -> set[Resend]:
     """Those of these channels that are running, and that no other process has locked."""
-    rows = tx.fetch_raw(LOCK_RESENDS, {"numbers": array_param(tx, numbers)})
+    rows = tx.fetch(LOCK_RESENDS, numbers=numbers)
     return {Resend(*row) for row in rows}
 
 
 def end_resend(tx: Tx, number: int) -> None:
-    tx.execute_raw(END_RESEND, {"number": number})
+    tx.run(END_RESEND, number=number)
 
 
 # --- for the operator ---
@@ -378,7 +362,7 @@ class ConnectorFailures:
 
 def list_connector_health(tx: Tx, numbers: Collection[int]) -> list[ConnectorFailures]:
     """How those of these channels are that are connectors."""
-    rows = tx.fetch_raw(LIST_CONNECTOR_HEALTH, {"numbers": array_param(tx, numbers)})
+    rows = tx.fetch(LIST_CONNECTOR_HEALTH, numbers=numbers)
     return [ConnectorFailures(*row) for row in rows]
 
 

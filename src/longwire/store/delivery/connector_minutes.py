@@ -13,6 +13,7 @@ from longwire.clock import MINUTE, Moment
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.statement import Statement
 
 # Upper bounds of the buckets of durations, in milliseconds; the last one has none.
 BUCKET_BOUNDS_MS = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000)
@@ -45,7 +46,7 @@ set waiting = excluded.waiting
 _SUMMED = ("made", *_COUNTS)
 _SUMS = ",\n    ".join(f"cast(sum({name}) as bigint)" for name in _SUMMED)
 
-LIST_SUMS = f"""
+LIST_SUMS = Statement(f"""
 select
     (minute - :first) / :span,
     {_SUMS},
@@ -57,10 +58,10 @@ where channel_number = :channel
     and part >= :part
     and part < :part + {_WAITING}
 group by 1
-"""
+""")
 
 # What waited when a span was last sampled.
-LIST_WAITING = """
+LIST_WAITING = Statement("""
 select (minute - :first) / :span, minute, waiting
 from connector_minute
 where channel_number = :channel
@@ -68,17 +69,17 @@ where channel_number = :channel
     and minute < :until
     and part = :part
 order by minute
-"""
+""")
 
-GET_NEXT_CHANNEL = """
+GET_NEXT_CHANNEL = Statement("""
 select channel_number
 from connector_minute
 where channel_number > :after
 order by channel_number
 limit 1
-"""
+""")
 
-DELETE_OLDER = """
+DELETE_OLDER = Statement("""
 delete from connector_minute
 where channel_number = :channel
     and (minute, part, writer) in (
@@ -88,7 +89,7 @@ where channel_number = :channel
             and minute < :before
         limit :most
     )
-"""
+""")
 
 
 @dataclass(slots=True)
@@ -158,9 +159,9 @@ def list_spans(
     unit = _OF_HOUR if by_hours else 0
     for number in numbers:
         values = {"channel": number, "first": first, "until": until, "span": span}
-        for row in tx.fetch_raw(LIST_SUMS, {**values, "part": unit}):
+        for row in tx.fetch(LIST_SUMS, **values, part=unit):
             _add(spans.setdefault(row[0], ConnectorSpan()), row)
-        found = tx.fetch_raw(LIST_WAITING, {**values, "part": unit + _WAITING})
+        found = tx.fetch(LIST_WAITING, **values, part=unit + _WAITING)
         for index, waiting in {row[0]: row[2] for row in found}.items():
             spans.setdefault(index, ConnectorSpan()).waiting += waiting
     return spans
@@ -181,7 +182,7 @@ def _add(span: ConnectorSpan, row: tuple[Any, ...]) -> None:
 
 def prune(tx: Tx, after_channel: int, before: Moment, most: int) -> int | None:
     """Delete some old minutes; the channel to continue after, None at the end."""
-    following = tx.fetch_raw(GET_NEXT_CHANNEL, {"after": after_channel})
+    following = tx.fetch(GET_NEXT_CHANNEL, after=after_channel)
     if not following:
         return None
     number: int = following[0][0]
@@ -191,4 +192,4 @@ def prune(tx: Tx, after_channel: int, before: Moment, most: int) -> int | None:
 
 def delete_some(tx: Tx, number: int, before_minute: int, most: int) -> int:
     values = {"channel": number, "before": before_minute, "most": most}
-    return tx.execute_raw(DELETE_OLDER, values)
+    return tx.run(DELETE_OLDER, **values)

@@ -10,6 +10,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery import channels
 from longwire.store.delivery.channel_owners import OwnerTable
+from longwire.store.statement import Statement
 
 _table = schema.connector
 _channel = schema.channel
@@ -23,7 +24,7 @@ CONNECTORS = OwnerTable(
 )
 
 
-SUM_SETTINGS = """
+SUM_SETTINGS = Statement("""
 select coalesce(sum(
     length(w.device_ids)
     + length(w.device_types)
@@ -34,12 +35,12 @@ from channel c
 join connector w on w.channel_number = c.number
 where c.group_id = :home
     and c.deleted_at is null
-"""
+""")
 
 
 def sum_settings(tx: Tx, group_id: str) -> int:
     """How large the settings of all connectors of a group are, disabled ones as well."""
-    return int(tx.fetch_raw(SUM_SETTINGS, {"home": schema.group_number(group_id)})[0][0])
+    return int(tx.fetch(SUM_SETTINGS, home=schema.group_number(group_id))[0][0])
 
 
 def list_numbers(tx: Tx, groups: Sequence[str]) -> dict[int, str]:

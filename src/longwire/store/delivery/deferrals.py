@@ -14,24 +14,25 @@ from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
 from longwire.store.records.arrival_numbers import WRITER_BITS
 from longwire.store.records.records import RecordRow
+from longwire.store.statement import Statement
 
 _table = schema.deferral
 _COLUMNS = ("owner_id", "purpose", "group_id", "first_seq", "last_seq", "lease_until")
 
-NEXT_OWNER = """
+NEXT_OWNER = Statement("""
 select min(owner_id)
 from deferral
 where owner_id > :after
-"""
-GET_NEXT = """
+""")
+GET_NEXT = Statement("""
 select owner_id, purpose, group_id, first_seq, last_seq
 from deferral
 where owner_id = :owner
     and lease_until <= :now
 order by owner_id, purpose, group_id, first_seq
 limit 1
-"""
-LEASE = """
+""")
+LEASE = Statement("""
 update deferral
 set lease_until = :until
 where owner_id = :owner
@@ -39,8 +40,8 @@ where owner_id = :owner
     and group_id = :home
     and first_seq = :first
     and lease_until <= :now
-"""
-ADVANCE = """
+""")
+ADVANCE = Statement("""
 update deferral
 set first_seq = :next,
     lease_until = :until
@@ -48,20 +49,20 @@ where owner_id = :owner
     and purpose = :purpose
     and group_id = :home
     and first_seq = :first
-"""
-DELETE = """
+""")
+DELETE = Statement("""
 delete from deferral
 where owner_id = :owner
     and purpose = :purpose
     and group_id = :home
     and first_seq = :first
-"""
-LIST_PURPOSES = """
+""")
+LIST_PURPOSES = Statement("""
 select purpose
 from deferral
 where owner_id = :owner
 group by purpose
-"""
+""")
 
 BEFORE_ANY_OWNER = -1
 _STEP = 1 << WRITER_BITS  # between two arrivals of one process
@@ -112,7 +113,7 @@ def list_owners(tx: Tx, after: int, most: int) -> list[str]:
     """Groups whose connectors or notifications have something deferred, after one of them."""
     found: list[str] = []
     while len(found) < most:
-        owner = tx.fetch_raw(NEXT_OWNER, {"after": after})[0][0]
+        owner = tx.fetch(NEXT_OWNER, after=after)[0][0]
         if owner is None:
             break
         found.append(str(owner))
@@ -125,13 +126,13 @@ def lease_next(tx: Tx, owner_id: str, until: Moment) -> Deferral | None:
 
     SQLite has one process, which needs no lease.
     """
-    rows = tx.fetch_raw(GET_NEXT, {"owner": int(owner_id), "now": tx.now})
+    rows = tx.fetch(GET_NEXT, owner=int(owner_id), now=tx.now)
     if not rows:
         return None
     owner, purpose, group, first, last = rows[0]
     deferral = Deferral(str(owner), ChannelPurpose(purpose), str(group), first, last)
     if tx.is_postgres:
-        leased = tx.execute_raw(LEASE, _key(deferral) | {"until": until, "now": tx.now})
+        leased = tx.run(LEASE, **_key(deferral), until=until, now=tx.now)
         return deferral if leased else None
     return deferral
 
@@ -140,14 +141,14 @@ def advance(tx: Tx, deferral: Deferral, done_seq: int, until: Moment) -> Deferra
     """Take what was matched out of the deferral, or delete it; None if somebody else did."""
     following = deferral.next_seq(done_seq)
     if following > deferral.last_seq:
-        return deferral if tx.execute_raw(DELETE, _key(deferral)) else None
+        return deferral if tx.run(DELETE, **_key(deferral)) else None
     values = _key(deferral) | {"next": following, "until": until if tx.is_postgres else 0}
-    is_mine = tx.execute_raw(ADVANCE, values)
+    is_mine = tx.run(ADVANCE, **values)
     return msgspec.structs.replace(deferral, first_seq=following) if is_mine else None
 
 
 def list_purposes(tx: Tx, owner_id: str) -> set[ChannelPurpose]:
-    rows = tx.fetch_raw(LIST_PURPOSES, {"owner": int(owner_id)})
+    rows = tx.fetch(LIST_PURPOSES, owner=int(owner_id))
     return {ChannelPurpose(row[0]) for row in rows}
 
 

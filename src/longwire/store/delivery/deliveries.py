@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.store import schema, slots
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import (
     CANCELLED,
     IS_DEAD_LETTER,
@@ -23,7 +23,7 @@ from longwire.store.delivery.delivery_states import (
     set_first_end,
 )
 from longwire.store.engines.bulk import insert_many, insert_new
-from longwire.store.engines.dialects import by_slot, dialect_sql, in_array
+from longwire.store.statement import ByEngine, Statement
 
 _table = schema.delivery
 
@@ -32,8 +32,7 @@ _PRUNED = (DeliveryState.SUCCEEDED, DeliveryState.EXPIRED, DeliveryState.CANCELL
 _IS_PRUNED = f"state in ({', '.join(f'{state:d}' for state in _PRUNED)})"
 
 
-REQUEUE = by_slot(
-    f"""
+REQUEUE = Statement(f"""
 update delivery
 set {REQUEUED},
     error = null,
@@ -41,49 +40,47 @@ set {REQUEUED},
     context = :context,
     traceparent = coalesce(:traceparent, traceparent)
 where channel_number = :channel
-    and slot = :slot
+    {{slot}}
     and seq = :seq
     and {IS_FINAL}
 returning seq
-"""
-)
+""")
 
-_ONE = DialectSql("= :seq", "= :seq")
-_MANY = in_array("seqs")
+_ONE = "= :seq"
+_MANY = "{in:seqs}"
 
 
-def _make_due(which: DialectSql) -> DialectSql:
-    return dialect_sql(
+def _make_due(which: str) -> Statement[int]:
+    return Statement(
         f"""
 update delivery
 set due_at = :now,
     changed_at = :now
 where channel_number = :channel
-    and seq {{which}}
+    and seq {which}
     and {QUEUED}
 returning seq
 """,
-        which=which,
+        into=int,
     )
 
 
-def _resend(which: DialectSql) -> DialectSql:
-    return dialect_sql(
+def _resend(which: str) -> Statement[int]:
+    return Statement(
         f"""
 update delivery
 set {REQUEUED}
 where channel_number = :channel
-    and seq {{which}}
+    and seq {which}
     and {IS_DEAD_LETTER}
 returning seq
 """,
-        which=which,
+        into=int,
     )
 
 
-def _cancel(which: DialectSql) -> DialectSql:
-    return dialect_sql(
-        f"""
+def _cancel(which: str) -> Statement[tuple[Any, ...]]:
+    return Statement(f"""
 update delivery
 set {CANCELLED},
     {set_first_end(DeliveryState.CANCELLED)},
@@ -92,21 +89,18 @@ set {CANCELLED},
     body = null,
     context = null
 where channel_number = :channel
-    and seq {{which}}
+    and seq {which}
     and {QUEUED}
 returning seq, generation
-""",
-        which=which,
-    )
+""")
 
 
 MAKE_DUE, MAKE_MANY_DUE = _make_due(_ONE), _make_due(_MANY)
 RESEND_ONE, RESEND_MANY = _resend(_ONE), _resend(_MANY)
 CANCEL, CANCEL_MANY = _cancel(_ONE), _cancel(_MANY)
 
-PRUNE = by_slot(
-    dialect_sql(
-        f"""
+PRUNE = Statement(
+    f"""
 delete from delivery
 where {IS_FINAL}
     and (channel_number, seq) in (
@@ -117,26 +111,24 @@ where {IS_FINAL}
     )
 returning seq
 """,
-        # Channel by channel on both engines, so that the index by time is used for each of them.
-        old_deliveries=DialectSql(
-            f"""cross join delivery d
+    old_deliveries=ByEngine(
+        sqlite=f"""cross join delivery d
         where d.channel_number = c.number
             and d.changed_at < :before
             and d.{_IS_PRUNED}""",
-            f"""cross join lateral (
+        postgres=f"""cross join lateral (
             select channel_number, seq
             from delivery
             where channel_number = c.number
                 and changed_at < :before
-                and slot = :slot
+                {{slot}}
                 and {_IS_PRUNED}
             limit :most
         ) d""",
-        ),
-    )
+    ),
 )
 
-DELETE_FOR_CHANNEL = """
+DELETE_FOR_CHANNEL = Statement("""
 delete from delivery
 where channel_number = :channel
     and seq in (
@@ -146,7 +138,7 @@ where channel_number = :channel
         limit :most
     )
 returning seq
-"""
+""")
 
 
 class NewDelivery(msgspec.Struct, frozen=True, gc=False):
@@ -255,20 +247,20 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
             "context": each.context,
             "traceparent": find_traceparent(each.seq) if find_traceparent is not None else None,
         }
-        repeated += len(tx.fetch_raw(REQUEUE, values))
+        repeated += len(tx.fetch(REQUEUE, **values))
     return inserted, repeated
 
 
 def retry_now(tx: Tx, number: int, seq: int) -> bool:
     """Make one due at once: a queued one, or a dead letter."""
     values = {"channel": number, "seq": seq, "now": tx.now}
-    return any([tx.fetch_raw(MAKE_DUE, values), tx.fetch_raw(RESEND_ONE, values)])
+    return any([tx.fetch(MAKE_DUE, **values), tx.fetch(RESEND_ONE, **values)])
 
 
 def cancel(tx: Tx, number: int, seq: int, why: str = "cancelled by the operator") -> bool:
     """Cancel one that is queued."""
     values = {"channel": number, "seq": seq, "why": why, "now": tx.now}
-    return bool(tx.fetch_raw(CANCEL, values))
+    return bool(tx.fetch(CANCEL, **values))
 
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
@@ -278,4 +270,4 @@ def prune(tx: Tx, before: Moment, most: int) -> int:
 
 def delete_for_channel(tx: Tx, number: int, most: int) -> int:
     """Delete deliveries of a deleted channel; how many."""
-    return len(tx.fetch_raw(DELETE_FOR_CHANNEL, {"channel": number, "most": most}))
+    return len(tx.fetch(DELETE_FOR_CHANNEL, channel=number, most=most))

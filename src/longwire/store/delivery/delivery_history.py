@@ -12,37 +12,33 @@ from longwire.model import Page, PageRequest
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import IS_OPEN, LEASED, DeliveryState
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, using_index
 from longwire.store.paging import page
+from longwire.store.statement import Statement
 
 _table = schema.delivery
-_MANY = in_array("seqs")
 
-COUNT_BY_STATE = """
+COUNT_BY_STATE = Statement("""
 select state, count(*)
 from delivery
 where channel_number = :channel
     and changed_at >= :begin
     and changed_at < :until
 group by state
-"""
+""")
 
-COUNT_UNFINISHED = dialect_sql(
-    f"""
+COUNT_UNFINISHED = Statement(f"""
 select (created_at - :begin) / :span, count(*)
-from delivery {{by_open}}
+from delivery {{index:ix_delivery_open}}
 where channel_number = :channel
     and {IS_OPEN}
     and first_end is null
     and created_at >= :begin
     and created_at < :until
 group by 1
-""",
-    by_open=using_index("ix_delivery_open"),
-)
+""")
 
 # In the order of an index: without one, PostgreSQL reads all deliveries until it finds some.
-IS_ACTIVE = """
+IS_ACTIVE = Statement("""
 select 1
 from delivery
 where channel_number = :channel
@@ -51,50 +47,44 @@ where channel_number = :channel
     and created_at < :until
 order by changed_at
 limit 1
-"""
+""")
 
-LIST_OF_ARRIVAL = dialect_sql(
-    """
+LIST_OF_ARRIVAL = Statement("""
 select
     channel_number, seq, device_id, kind, state, generation, attempts, created_at, changed_at,
     due_at, error, ts, body, attempt_log, cause
 from delivery
-where channel_number {listed}
+where channel_number {in:numbers}
     and seq = :seq
-""",
-    listed=in_array("numbers"),
-)
+""")
 
-LIST_PRESENT = dialect_sql(
+LIST_PRESENT = Statement(
     """
 select seq
 from delivery
 where channel_number = :channel
-    and seq {which}
+    and seq {in:seqs}
 """,
-    which=_MANY,
+    into=int,
 )
 
-LIST_LEASED = dialect_sql(
+LIST_LEASED = Statement(
     f"""
 select seq
 from delivery
 where channel_number = :channel
-    and seq {{which}}
+    and seq {{in:seqs}}
     and {LEASED}
 """,
-    which=_MANY,
+    into=int,
 )
 
-LIST_DEVICE_IDS = dialect_sql(
-    """
+LIST_DEVICE_IDS = Statement("""
 select seq, device_id
 from delivery
 where channel_number = :channel
-    and seq {which}
-""",
-    which=_MANY,
-)
+    and seq {in:seqs}
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +140,7 @@ def list_events(
 
 def count_by_state(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[DeliveryState, int]:
     """How many deliveries last changed in a period, by state."""
-    rows = tx.fetch_raw(COUNT_BY_STATE, {"channel": number, "begin": begin, "until": end})
+    rows = tx.fetch(COUNT_BY_STATE, channel=number, begin=begin, until=end)
     return {DeliveryState(row[0]): row[1] for row in rows}
 
 
@@ -161,7 +151,7 @@ def count_unfinished(
     found: Counter[int] = Counter()
     for number in numbers:
         values = {"channel": number, "begin": begin, "until": end, "span": span}
-        for index, count in tx.fetch_raw(COUNT_UNFINISHED, values):
+        for index, count in tx.fetch(COUNT_UNFINISHED, **values):
             found[int(index)] += count
     return list(found.items())
 
@@ -169,7 +159,7 @@ def count_unfinished(
 def list_active_channels(tx: Tx, numbers: Iterable[int], begin: Moment, end: Moment) -> list[int]:
     """Those of the channels with a delivery created in a period."""
     period = {"begin": begin, "until": end}
-    return [each for each in numbers if tx.fetch_raw(IS_ACTIVE, {"channel": each, **period})]
+    return [each for each in numbers if tx.fetch(IS_ACTIVE, channel=each, **period)]
 
 
 def list_latest(
@@ -212,8 +202,8 @@ def get_detail(tx: Tx, number: int, seq: int) -> DeliveryDetail | None:
 
 def list_of_arrival(tx: Tx, numbers: Collection[int], seq: int) -> dict[int, DeliveryDetail]:
     """The deliveries of a record through some channels, by channel."""
-    values = {"numbers": array_param(tx, numbers), "seq": seq}
-    return {row[0]: _to_detail(row) for row in tx.fetch_raw(LIST_OF_ARRIVAL, values)}
+    rows = tx.fetch(LIST_OF_ARRIVAL, numbers=numbers, seq=seq)
+    return {row[0]: _to_detail(row) for row in rows}
 
 
 def _to_detail(row: tuple[Any, ...]) -> DeliveryDetail:
@@ -225,20 +215,17 @@ def _to_detail(row: tuple[Any, ...]) -> DeliveryDetail:
 
 def list_present(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
     """Those of the deliveries that exist."""
-    values = {"channel": number, "seqs": array_param(tx, seqs)}
-    return {row[0] for row in tx.fetch_raw(LIST_PRESENT, values)}
+    return set(tx.fetch(LIST_PRESENT, channel=number, seqs=seqs))
 
 
 def list_leased(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
     """Those of the deliveries that are in flight."""
-    values = {"channel": number, "seqs": array_param(tx, seqs)}
-    return {row[0] for row in tx.fetch_raw(LIST_LEASED, values)}
+    return set(tx.fetch(LIST_LEASED, channel=number, seqs=seqs))
 
 
 def list_device_ids(tx: Tx, number: int, seqs: Collection[int]) -> dict[int, str]:
     """The ids of the devices of deliveries, as far as these exist."""
-    values = {"channel": number, "seqs": array_param(tx, seqs)}
-    return dict(tx.fetch_raw(LIST_DEVICE_IDS, values))
+    return dict(tx.fetch(LIST_DEVICE_IDS, channel=number, seqs=seqs))
 
 
 def list_caused(tx: Tx, seq: int, limit: int) -> list[DeliveryDetail]:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from longwire.clock import Moment
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import (
     EXPIRED,
     FAILED,
@@ -21,21 +21,41 @@ from longwire.store.delivery.delivery_states import (
     DeliveryState,
     set_first_end,
 )
-from longwire.store.engines.dialects import (
-    array_param,
-    by_slot,
-    dialect_sql,
-    in_array,
-    in_unlocked,
-    on_postgres,
-    using_index,
-)
 from longwire.store.records.arrival_numbers import WRITER_BITS
+from longwire.store.statement import ByEngine, Sql, Statement, in_unlocked
 
 # One statement for each log pays if, on average, at least so many deliveries share it.
 ALIKE_MIN = 16
 
-LIST_DUE_CHANNELS = by_slot(
+
+class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
+    """A delivery that this process may attempt until its lease expires."""
+
+    channel_number: int
+    seq: int
+    device_id: str
+    kind: int
+    generation: int
+    attempts: int  # with this one
+    created_at: Moment
+    body: str
+    context: str
+    attempt_log: str | None = None  # without this one
+    traceparent: str | None = None  # of the request that caused it, if it was traced
+
+
+class OrphanedLease(msgspec.Struct, frozen=True):
+    """A delivery whose lease has expired: its holder has stopped, or hangs."""
+
+    channel_number: int
+    seq: int
+    token: int
+    generation: int
+    attempts: int
+    attempt_log: str | None
+
+
+LIST_DUE_CHANNELS = Statement(
     f"""
 with enabled as materialized (
     select number
@@ -49,18 +69,18 @@ where exists (
         select 1
         from delivery d
         where d.channel_number = c.number
-            and d.slot = :slot
+            {{slot:d}}
             and d.{QUEUED}
             and d.due_at <= :now
     )
 order by c.number <= :after, c.number
 limit :most
-"""
+""",
+    into=int,
 )
 
-CLAIM = by_slot(
-    dialect_sql(
-        f"""
+CLAIM = Statement(
+    f"""
 update delivery
 set {LEASED},
     attempts = attempts + 1,
@@ -68,69 +88,64 @@ set {LEASED},
     lease_until = :until,
     changed_at = :now
 where channel_number = :channel
-    and slot = :slot
+    {{slot}}
     and seq {{due}}
     and {QUEUED}
 returning
     channel_number, seq, device_id, kind, generation, attempts, created_at, body, context,
     attempt_log, traceparent
 """,
-        due=in_unlocked(
-            dialect_sql(
-                f"""
+    into=ClaimedDelivery,
+    due=in_unlocked(f"""
         select seq
-        from delivery {{by_due}}
+        from delivery {{index:ix_delivery_due}}
         where channel_number = :channel
-            and slot = :slot
+            {{slot}}
             and {QUEUED}
             and due_at <= :now
         order by due_at, seq
-        limit :most""",
-                by_due=using_index("ix_delivery_due"),
-            )
-        ),
-    )
+        limit :most"""),
 )
 
 
-_NOTHING = DialectSql("", "")
-_MANY = in_array("seqs")
 # Each delivery has a log of its own, and a time when it is due. SQLite would join a list of them
 # the wrong way round, so it looks each up.
-_ITS_LOG = DialectSql("""json_extract(:logs, '$."' || seq || '"')""", "settled.log")
-_ITS_DUE = DialectSql("""json_extract(:due, '$."' || seq || '"')""", "settled.due")
-_IS_SETTLED = DialectSql("in (select value from json_each(:seqs))", "= settled.settled_seq")
-_WITH_LOGS = on_postgres("""
-from unnest(cast(:seqs as bigint[]), cast(:logs as text[])) settled(settled_seq, log)""")
-_WITH_LOGS_AND_DUE = on_postgres("""
-from unnest(cast(:seqs as bigint[]), cast(:logs as text[]), cast(:due as bigint[]))
-    settled(settled_seq, log, due)""")
+_ITS_LOG = ByEngine(sqlite="""json_extract(:logs, '$."' || seq || '"')""", postgres="settled.log")
+_ITS_DUE = ByEngine(sqlite="""json_extract(:due, '$."' || seq || '"')""", postgres="settled.due")
+_IS_SETTLED = ByEngine(sqlite="{in:seqs}", postgres="= settled.settled_seq")
+_WITH_LOGS = ByEngine(
+    postgres="""
+from unnest(cast({array:seqs} as bigint[]), cast(:logs as text[])) settled(settled_seq, log)"""
+)
+_WITH_LOGS_AND_DUE = ByEngine(
+    postgres="""
+from unnest(cast({array:seqs} as bigint[]), cast(:logs as text[]), cast(:due as bigint[]))
+    settled(settled_seq, log, due)"""
+)
 
 
 def _settle(
-    assignments: str, which: DialectSql = _IS_SETTLED, values: DialectSql = _WITH_LOGS
-) -> DialectSql:
+    assignments: str, which: Sql | str = _IS_SETTLED, values: Sql | str = _WITH_LOGS
+) -> Statement[int]:
     """Change leased rows, as far as the lease is the one we hold."""
-    return by_slot(
-        dialect_sql(
-            f"""
+    return Statement(
+        f"""
 update delivery
-set {assignments},
+set {{assignments}},
     changed_at = :now,
     lease_token = null,
     lease_until = null{{values}}
 where channel_number = :channel
-    and slot = :slot
+    {{slot}}
     and seq {{which}}
     and {LEASED}
     and lease_token = :token
 returning seq
 """,
-            which=which,
-            values=values,
-            log=_ITS_LOG,
-            due=_ITS_DUE,
-        )
+        into=int,
+        assignments=Sql(assignments, log=_ITS_LOG, due=_ITS_DUE),
+        which=which,
+        values=values,
     )
 
 
@@ -142,7 +157,7 @@ _SUCCEEDED = f"""{SUCCEEDED},
     attempt_log = """
 SUCCEED = _settle(_SUCCEEDED + "{log}")
 # For SQLite; PostgreSQL has all logs at once as well.
-SUCCEED_ALIKE = _settle(_SUCCEEDED + ":log", _MANY, _NOTHING)
+SUCCEED_ALIKE = _settle(_SUCCEEDED + ":log", "{in:seqs}", "")
 RETRY = _settle(
     f"""{QUEUED},
     due_at = {{due}},
@@ -169,61 +184,49 @@ FAIL = _settle(
 RELEASE = _settle(
     f"""{QUEUED},
     attempts = attempts - 1""",
-    _MANY,
-    _NOTHING,
+    "{in:seqs}",
+    "",
 )
 
-LOCK_ORPHANED_LEASES = by_slot(
-    dialect_sql(
-        f"""
+LOCK_ORPHANED_LEASES = Statement(
+    f"""
 select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
 from delivery d
 where d.{LEASED}
-    and d.slot = :slot
+    {{slot:d}}
     and d.lease_until < :until
 order by d.lease_until
 limit :most
-{{lock}}
+{{skip_locked:d}}
 """,
-        lock=on_postgres("for update of d skip locked"),
-    )
+    into=OrphanedLease,
 )
 
 # The low bits of a token are the number of the process that claimed. For PostgreSQL.
 _WRITER_MASK = (1 << WRITER_BITS) - 1
 
-LIST_LIVING_NODES = """
+LIST_LIVING_NODES = Statement(
+    """
 select number
 from node
 where until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
-"""
+""",
+    into=int,
+)
 
-LOCK_LEASES_OF_DEAD_NODES = f"""
+LOCK_LEASES_OF_DEAD_NODES = Statement(
+    f"""
 select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
 from delivery d
 where d.{LEASED}
-    and d.slot = :slot
-    and (d.lease_token & {_WRITER_MASK}) <> all(cast(:living as bigint[]))
+    {{slot:d}}
+    and (d.lease_token & {_WRITER_MASK}) <> all(cast({{array:living}} as bigint[]))
 order by d.lease_until
 limit :most
-for update of d skip locked
-"""
-
-
-class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
-    """A delivery that this process may attempt until its lease expires."""
-
-    channel_number: int
-    seq: int
-    device_id: str
-    kind: int
-    generation: int
-    attempts: int  # with this one
-    created_at: Moment
-    body: str
-    context: str
-    attempt_log: str | None = None  # without this one
-    traceparent: str | None = None  # of the request that caused it, if it was traced
+{{skip_locked:d}}
+""",
+    into=OrphanedLease,
+)
 
 
 LeaseKey = tuple[int, int, int]  # channel, slot and fencing token of what was claimed together
@@ -232,7 +235,7 @@ LeaseKey = tuple[int, int, int]  # channel, slot and fencing token of what was c
 def list_due_channels(tx: Tx, slot: int, limit: int, after: int) -> list[int]:
     """Enabled channels with something due in a slot; those after `after` come first."""
     values = {"slot": slot, "now": tx.now, "after": after, "most": limit}
-    return [row[0] for row in tx.fetch_raw(LIST_DUE_CHANNELS, values)]
+    return tx.fetch(LIST_DUE_CHANNELS, **values)
 
 
 def claim(
@@ -240,8 +243,8 @@ def claim(
 ) -> list[ClaimedDelivery]:
     """Lease what is due for a channel in a slot, the oldest first. The attempt counts from here."""
     lease = {"token": token, "until": until, "now": tx.now}
-    rows = tx.fetch_raw(CLAIM, {"channel": number, "slot": slot, "most": most, **lease})
-    return sorted((ClaimedDelivery(*row) for row in rows), key=lambda claimed: claimed.seq)
+    found = tx.fetch(CLAIM, channel=number, slot=slot, most=most, **lease)
+    return sorted(found, key=lambda claimed: claimed.seq)
 
 
 def succeed(tx: Tx, lease: LeaseKey, logs: Mapping[int, str]) -> set[int]:
@@ -258,9 +261,7 @@ def succeed(tx: Tx, lease: LeaseKey, logs: Mapping[int, str]) -> set[int]:
         return _settle_rows(tx, SUCCEED, lease, _logs_param(tx, logs))
     changed: set[int] = set()
     for log, seqs in alike.items():
-        changed |= _settle_rows(
-            tx, SUCCEED_ALIKE, lease, {"seqs": array_param(tx, seqs), "log": log}
-        )
+        changed |= _settle_rows(tx, SUCCEED_ALIKE, lease, {"seqs": seqs, "log": log})
     return changed
 
 
@@ -289,53 +290,37 @@ def fail(
 
 def release(tx: Tx, lease: LeaseKey, seqs: Sequence[int]) -> set[int]:
     """Return what was claimed and not attempted."""
-    return _settle_rows(tx, RELEASE, lease, {"seqs": array_param(tx, seqs)})
+    return _settle_rows(tx, RELEASE, lease, {"seqs": seqs})
 
 
 def _logs_param(tx: Tx, logs: Mapping[int, str]) -> dict[str, Any]:
     texts: Any = list(logs.values())
     if not tx.is_postgres:
         texts = "{" + ",".join([f'"{seq}":{log}' for seq, log in logs.items()]) + "}"
-    return {"seqs": array_param(tx, logs), "logs": texts}
+    return {"seqs": logs, "logs": texts}
 
 
 def _settle_rows(
-    tx: Tx, statement: DialectSql, lease: LeaseKey, values: Mapping[str, Any]
+    tx: Tx, statement: Statement[int], lease: LeaseKey, values: Mapping[str, Any]
 ) -> set[int]:
     number, slot, token = lease
     leased = {"channel": number, "slot": slot, "token": token, "now": tx.now}
-    return {row[0] for row in tx.fetch_raw(statement, {**leased, **values})}
-
-
-class OrphanedLease(msgspec.Struct, frozen=True):
-    """A delivery whose lease has expired: its holder has stopped, or hangs."""
-
-    channel_number: int
-    seq: int
-    token: int
-    generation: int
-    attempts: int
-    attempt_log: str | None
+    return set(tx.fetch(statement, **leased, **values))
 
 
 def lock_orphaned_leases(tx: Tx, slot: int, until: Moment, most: int) -> list[OrphanedLease]:
     """Leases of a slot that expired before `until`, locked so that nobody else settles them."""
     values = {"slot": slot, "until": until, "most": most}
-    rows = tx.fetch_raw(LOCK_ORPHANED_LEASES, values)
-    return [OrphanedLease(*row) for row in rows]
+    return tx.fetch(LOCK_ORPHANED_LEASES, **values)
 
 
 def lock_leases_of_dead_nodes(tx: Tx, slot: int, most: int) -> list[OrphanedLease]:
     """Leases in a slot of processes that do not live any more, whether or not they have expired."""
-    values = {"slot": slot, "most": most, "living": _list_living_nodes(tx)}
-    found = [OrphanedLease(*row) for row in tx.fetch_raw(LOCK_LEASES_OF_DEAD_NODES, values)]
+    values = {"slot": slot, "most": most, "living": tx.fetch(LIST_LIVING_NODES)}
+    found = tx.fetch(LOCK_LEASES_OF_DEAD_NODES, **values)
     # A process that has started meanwhile was not among the living before, but lives.
-    living = set(_list_living_nodes(tx)) if found else set()
+    living = set(tx.fetch(LIST_LIVING_NODES)) if found else set()
     return [each for each in found if each.token & _WRITER_MASK not in living]
-
-
-def _list_living_nodes(tx: Tx) -> list[int]:
-    return [number for (number,) in tx.fetch_raw(LIST_LIVING_NODES, {})]
 
 
 def new_token(writer: int) -> int:

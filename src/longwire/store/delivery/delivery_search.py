@@ -18,7 +18,7 @@ from longwire.store.database import Tx
 from longwire.store.delivery.deliveries import CANCEL_MANY, MAKE_MANY_DUE, RESEND_MANY
 from longwire.store.delivery.delivery_history import EVENT_COLUMNS, DeliveryEvent, to_event
 from longwire.store.delivery.delivery_states import DeliveryState
-from longwire.store.engines.dialects import array_param, by_slot, dialect_sql, listed_in
+from longwire.store.statement import Statement
 
 # Entries that one page reads, of all channels together; and of each, however many there are.
 SCANNED_MAX = 10_000
@@ -26,7 +26,7 @@ SCANNED_PER_CHANNEL_MIN = 100
 COUNTED_MAX = 20_000
 COUNTED_PER_CHANNEL_MIN = 500
 
-COUNT_SOME_BY_STATE = """
+COUNT_SOME_BY_STATE = Statement("""
 select state, count(*)
 from (
     select state
@@ -38,28 +38,26 @@ from (
     limit :most
 ) counted
 group by state
-"""
+""")
 
 # Not by `exists`, which PostgreSQL may turn into a join that reads all deliveries; and in the order
 # of an index, or it reads them until it finds one.
-LIST_ACTIVE = by_slot(
-    dialect_sql(
-        """
+LIST_ACTIVE = Statement(
+    """
 select c.number
-from {listed}
+from {rows:numbers c.number}
 where (
         select d.seq
         from delivery d
         where d.channel_number = c.number
-            and d.slot = :slot
+            {slot:d}
             and d.changed_at >= :begin
             and d.changed_at < :until
         order by d.changed_at
         limit 1
     ) is not null
 """,
-        listed=listed_in("numbers", "c", "number"),
-    )
+    into=int,
 )
 
 _table = schema.delivery
@@ -93,13 +91,9 @@ class StateCounts:
 
 def list_active(tx: Tx, numbers: Sequence[int], begin: Moment, end: Moment) -> list[int]:
     """Those of some channels with a delivery that last changed in a period."""
-    values = {"numbers": array_param(tx, numbers), "begin": begin, "until": end}
-    found = {
-        row[0]
-        for slot in range(tx.slots)
-        for row in tx.fetch_raw(LIST_ACTIVE, {**values, "slot": slot})
-    }
-    return sorted(found)
+    values = {"numbers": numbers, "begin": begin, "until": end}
+    slots = range(tx.slots)
+    return sorted({each for slot in slots for each in tx.fetch(LIST_ACTIVE, **values, slot=slot)})
 
 
 def search(
@@ -239,7 +233,7 @@ def count_by_state(tx: Tx, numbers: Sequence[int], begin: Moment, end: Moment) -
     is_complete = True
     for number in numbers:
         values = {"channel": number, "begin": begin, "until": end, "most": most + 1}
-        found = {DeliveryState(row[0]): row[1] for row in tx.fetch_raw(COUNT_SOME_BY_STATE, values)}
+        found = {DeliveryState(row[0]): row[1] for row in tx.fetch(COUNT_SOME_BY_STATE, **values)}
         is_complete = is_complete and sum(found.values()) <= most
         counts.update(found)
     return StateCounts(counts, is_complete)
@@ -250,12 +244,11 @@ def count_by_state(tx: Tx, numbers: Sequence[int], begin: Moment, end: Moment) -
 
 def retry_many(tx: Tx, number: int, seqs: Sequence[int]) -> set[int]:
     """Make those due that are queued, and queue those that are kept for a resend; which."""
-    values = {"channel": number, "seqs": array_param(tx, seqs), "now": tx.now}
-    changed = tx.fetch_raw(MAKE_MANY_DUE, values) + tx.fetch_raw(RESEND_MANY, values)
-    return {row[0] for row in changed}
+    values = {"channel": number, "seqs": seqs, "now": tx.now}
+    return {*tx.fetch(MAKE_MANY_DUE, **values), *tx.fetch(RESEND_MANY, **values)}
 
 
 def cancel_many(tx: Tx, number: int, seqs: Sequence[int], why: str) -> dict[int, int]:
     """Cancel those that are queued; the generation of each."""
-    values = {"channel": number, "seqs": array_param(tx, seqs), "now": tx.now, "why": why}
-    return dict(tx.fetch_raw(CANCEL_MANY, values))
+    values = {"channel": number, "seqs": seqs, "now": tx.now, "why": why}
+    return dict(tx.fetch(CANCEL_MANY, **values))

@@ -12,47 +12,48 @@ from longwire.errors import OperatorError
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines import slot_count
+from longwire.store.statement import Statement
 
-HAS_EXTENSION = """
+HAS_EXTENSION = Statement("""
 select 1
 from pg_extension
 where extname = 'citus'
-"""
+""")
 
 # Not without the extension: the server would not know the names.
-LIST_DISTRIBUTED = """
+LIST_DISTRIBUTED = Statement("""
 select cast(logicalrelid as text)
 from pg_dist_partition
 where partmethod = 'h'
-"""
+""")
 
-COUNT_SHARDS = """
+COUNT_SHARDS = Statement("""
 select count(*), count(distinct p.groupid)
 from pg_dist_shard s
 join pg_dist_placement p
     on p.shardid = s.shardid
 where s.logicalrelid = cast(:name as regclass)
-"""
+""")
 
 # One after the other in one transaction; parallel connections would not see each other's tables.
-SET_SEQUENTIAL = """
+SET_SEQUENTIAL = Statement("""
 select set_config('citus.multi_shard_modify_mode', 'sequential', true)
-"""
+""")
 
-LIST_OUTER_KEYS = """
+LIST_OUTER_KEYS = Statement("""
 select conname
 from pg_constraint
 where conrelid = cast(:name as regclass)
     and contype = 'f'
-"""
+""")
 
-DISTRIBUTE = """
+DISTRIBUTE = Statement("""
 select create_distributed_table(:name, 'slot', shard_count => :shards)
-"""
+""")
 
-DISTRIBUTE_COLOCATED = """
+DISTRIBUTE_COLOCATED = Statement("""
 select create_distributed_table(:name, 'slot', colocate_with => :first_table)
-"""
+""")
 
 
 FIRST_TABLE = "arrival"  # all others are colocated with it
@@ -89,12 +90,12 @@ def distribute(tx: Tx) -> list[str]:
             "This database has one slot, which cannot be divided; run `longwire migrate --slots 32`"
             " first, with as many as there may ever be workers, or more."
         )
-    present = {name for (name,) in tx.fetch_raw(LIST_DISTRIBUTED, {})}
+    present = {name for (name,) in tx.fetch(LIST_DISTRIBUTED)}
     missing = [name for name in list_tables() if name not in present]
     missing.sort(key=lambda name: name != FIRST_TABLE)
     if missing:
         slot_count.require_unused(tx)
-        tx.fetch_raw(SET_SEQUENTIAL, {})
+        tx.fetch(SET_SEQUENTIAL)
     for name in missing:
         _distribute_one(tx, name, count)
     return missing
@@ -102,26 +103,24 @@ def distribute(tx: Tx) -> list[str]:
 
 def _distribute_one(tx: Tx, name: str, shards: int) -> None:
     # A worker does not have the tables of the coordinator, so it cannot look into them.
-    for (key,) in tx.fetch_raw(LIST_OUTER_KEYS, {"name": name}):
+    for (key,) in tx.fetch(LIST_OUTER_KEYS, name=name):
         tx.execute(sa.text(f"alter table {name} drop constraint {key}"))
     if name == FIRST_TABLE:
-        tx.fetch_raw(DISTRIBUTE, {"name": name, "shards": shards})
+        tx.fetch(DISTRIBUTE, name=name, shards=shards)
     else:
-        tx.fetch_raw(DISTRIBUTE_COLOCATED, {"name": name, "first_table": FIRST_TABLE})
+        tx.fetch(DISTRIBUTE_COLOCATED, name=name, first_table=FIRST_TABLE)
 
 
 def get_layout(tx: Tx) -> Layout | None:
     """How the tables are distributed; None if they are not."""
     if not is_distributed(tx):
         return None
-    return Layout(*tx.fetch_raw(COUNT_SHARDS, {"name": FIRST_TABLE})[0])
+    return Layout(*tx.fetch(COUNT_SHARDS, name=FIRST_TABLE)[0])
 
 
 def is_distributed(tx: Tx) -> bool:
     """Whether each slot has tables of its own, on some server."""
-    return _has_extension(tx) and FIRST_TABLE in {
-        name for (name,) in tx.fetch_raw(LIST_DISTRIBUTED, {})
-    }
+    return _has_extension(tx) and FIRST_TABLE in {name for (name,) in tx.fetch(LIST_DISTRIBUTED)}
 
 
 def change_slots(tx: Tx, count: int) -> None:
@@ -135,4 +134,4 @@ def change_slots(tx: Tx, count: int) -> None:
 
 
 def _has_extension(tx: Tx) -> bool:
-    return tx.is_postgres and bool(tx.fetch_raw(HAS_EXTENSION, {}))
+    return tx.is_postgres and bool(tx.fetch(HAS_EXTENSION))

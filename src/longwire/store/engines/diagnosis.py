@@ -10,16 +10,17 @@ from longwire.store.delivery import backlogs
 from longwire.store.engines import upgrade
 from longwire.store.fleet import unknown_devices
 from longwire.store.fleet.unknown_devices import UnknownReason
+from longwire.store.statement import Statement
 
 UNKNOWN_DEVICES_COUNTED_MAX = 100_000
 
-SQLITE_VERSION = "select sqlite_version()"
-JOURNAL_MODE = "pragma journal_mode"
-FREE_PAGES = """
+SQLITE_VERSION = Statement("select sqlite_version()")
+JOURNAL_MODE = Statement("pragma journal_mode")
+FREE_PAGES = Statement("""
 select freelist_count * page_size
 from pragma_freelist_count, pragma_page_size
-"""
-QUICK_CHECK = "pragma quick_check(1)"
+""")
+QUICK_CHECK = Statement("pragma quick_check(1)")
 
 POSTGRES_FACTS = """
 select
@@ -90,15 +91,15 @@ def read_facts(tx: Tx) -> DatabaseFacts:
 
 def read_sqlite_facts(tx: Tx) -> SqliteFacts:
     return SqliteFacts(
-        str(tx.fetch_raw(SQLITE_VERSION, {})[0][0]),
-        str(tx.fetch_raw(JOURNAL_MODE, {})[0][0]),
-        int(tx.fetch_raw(FREE_PAGES, {})[0][0]),
+        str(tx.fetch(SQLITE_VERSION)[0][0]),
+        str(tx.fetch(JOURNAL_MODE)[0][0]),
+        int(tx.fetch(FREE_PAGES)[0][0]),
     )
 
 
 def check_sqlite_file(tx: Tx) -> str:
     """Read the whole file; "ok", or the first thing that is wrong with it."""
-    return str(tx.fetch_raw(QUICK_CHECK, {})[0][0])
+    return str(tx.fetch(QUICK_CHECK)[0][0])
 
 
 def read_postgres_facts(tx: Tx) -> PostgresFacts:

@@ -18,6 +18,7 @@ from longwire.store.database import Tx
 from longwire.store.engines import citus
 from longwire.store.identity import group_storage
 from longwire.store.records.arrival_numbers import first_seq
+from longwire.store.statement import Statement
 
 MONTHS_AHEAD = 2
 # 2 MB: some thousand records, of which few or all may be old.
@@ -99,9 +100,9 @@ class Place(NamedTuple):
     end: int
 
 
-COUNT_BLOCKS = """
+COUNT_BLOCKS = Statement("""
 select pg_relation_size(cast(:name as regclass)) / cast(current_setting('block_size') as integer)
-"""
+""")
 
 # Asked of the table in which a slot is, whose name is not known here.
 COUNT_BLOCKS_OF_SLOT = """
@@ -151,9 +152,8 @@ def _find_next(tx: Tx, names: Sequence[str], place: Place | None) -> Place | Non
 
 def _count_blocks(tx: Tx, name: str, slot: int | None) -> int:
     if slot is None:
-        return int(tx.fetch_raw(COUNT_BLOCKS, {"name": name})[0][0])
-    rows = tx.fetch_raw(COUNT_BLOCKS_OF_SLOT.format(table=name), {"slot": slot})
-    return int(rows[0][0]) if rows else 0
+        return int(tx.fetch(COUNT_BLOCKS, name=name)[0][0])
+    return tx.first(Statement(COUNT_BLOCKS_OF_SLOT, into=int, table=name), slot=slot) or 0
 
 
 def _wait_for_turn(tx: Tx) -> None:

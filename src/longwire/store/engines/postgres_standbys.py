@@ -48,6 +48,7 @@ from longwire.store.engines.postgres_connections import ConnectionWatch, ServerC
 from longwire.store.engines.postgres_timelines import Address
 from longwire.store.engines.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
 from longwire.store.records import arrival_horizon
+from longwire.store.statement import Statement
 from longwire.work.turns import current_caller
 
 T = TypeVar("T")
@@ -65,12 +66,12 @@ POSITIONS_PER_LAG = 8
 HORIZON_INTERVAL_S = 0.5
 HORIZON_BEHIND = 5 * SECOND
 
-GET_WRITTEN = """
+GET_WRITTEN = Statement("""
 select cast(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') as bigint)
-"""
+""")
 
 # The epochs are those of a snapshot that is no newer than what was replayed.
-CHECK = """
+CHECK = Statement("""
 select
     pg_is_in_recovery(),
     exists (select from pg_stat_wal_receiver),
@@ -78,7 +79,7 @@ select
     name,
     epoch
 from cache_epoch
-"""
+""")
 
 # One that receives nothing has replayed all it has received, and is behind nevertheless.
 PROBE = """
@@ -167,7 +168,7 @@ class WalPositions:
 
 
 def _read_written(tx: Tx) -> tuple[int, int | None]:
-    return int(tx.fetch_raw(GET_WRITTEN, {})[0][0]), None
+    return int(tx.fetch(GET_WRITTEN)[0][0]), None
 
 
 def _read_horizon(tx: Tx) -> tuple[int, int | None]:
@@ -371,7 +372,7 @@ class StandbyReads:
         started = time.monotonic()
         may_wait = started >= self._no_waiting_until
         while True:
-            rows = tx.fetch_raw(CHECK, {})
+            rows = tx.fetch(CHECK)
             is_standby, is_streaming, replayed, *_ = rows[0]
             if not is_standby:
                 self._set_unreachable("it is a primary now")

@@ -4,34 +4,35 @@ from longwire.errors import OperatorError
 from longwire.store import instance, schema
 from longwire.store.database import Tx
 from longwire.store.slots import BUCKETS
+from longwire.store.statement import Sql, Statement
 
 SLOTS_FACT = "slots"
 COUNTS = tuple(2**power for power in range(BUCKETS.bit_length()))  # that there may be
 
 ONLY_POSTGRES = "Slots are for PostgreSQL; SQLite has one writer, and one slot."
 
-LOCK_NODES = """
+LOCK_NODES = Statement("""
 lock table node in exclusive mode
-"""
+""")
 
-HAS_LIVING_NODES = """
+HAS_LIVING_NODES = Statement("""
 select 1
 from node
 where until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
 limit 1
-"""
+""")
 
 # A process that stood still finds that it has lost its number, and exits.
-END_NODES = """
+END_NODES = Statement("""
 update node
 set holder = '',
     until_at = cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
-"""
+""")
 
 REWRITE = """
 update {table}
-set slot = {slot}
-where slot <> {slot}
+set slot = {new_slot}
+where slot <> {new_slot}
 """
 # Both as in `slots`; the count divides the number of the finest parts.
 _OF_NUMBER = "mod({column}, :count)"
@@ -78,10 +79,10 @@ def change(tx: Tx, count: int) -> None:
 
 def require_unused(tx: Tx) -> None:
     """No process uses the database, and none starts before this transaction ends."""
-    tx.execute_raw(LOCK_NODES, {})
-    if tx.fetch_raw(HAS_LIVING_NODES, {}):
+    tx.run(LOCK_NODES)
+    if tx.fetch(HAS_LIVING_NODES):
         raise SlotsFixed("Processes use this database; stop all of them, and retry.")
-    tx.execute_raw(END_NODES, {})
+    tx.run(END_NODES)
 
 
 def rewrite(tx: Tx, count: int) -> None:
@@ -91,8 +92,8 @@ def rewrite(tx: Tx, count: int) -> None:
         column = table.info.get(schema.SLOT_BY, schema.TRANSACTION)
         if column != schema.TRANSACTION:
             template = _OF_ID if column == "device_id" else _OF_NUMBER
-            statement = REWRITE.format(table=table.name, slot=template.format(column=column))
-            tx.execute_raw(statement, {"count": count})
+            slot = Sql(template, column=column)
+            tx.run(Statement(REWRITE, table=table.name, new_slot=slot), count=count)
     instance.save_fact(tx, SLOTS_FACT, str(count))
 
 

@@ -8,67 +8,58 @@ from longwire.clock import Moment
 from longwire.model import ChannelPurpose
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import DeliveryState
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.statement import Statement
 
 CHANGES_MAX = 1_000
 CHANNELS_MAX = 5_000
 RECENT_DELIVERIES_MAX = 20_000
 WAITING_MAX = 10_000
 
-GET_LAST_CHANGE = """
+GET_LAST_CHANGE = Statement("""
 select max(id)
 from audit
-"""
+""")
 
-LIST_CHANGES = """
+LIST_CHANGES = Statement("""
 select id, at, group_id, action, object_id
 from audit
 where id > :after
 order by id
 limit :most
-"""
+""")
 
-LIST_CONNECTORS = dialect_sql(
-    f"""
+LIST_CONNECTORS = Statement(f"""
 select number, id, group_id
 from channel
-where group_id {{listed}}
+where group_id {{in:groups}}
     and purpose = '{ChannelPurpose.CONNECTOR}'
     and deleted_at is null
 limit {CHANNELS_MAX}
-""",
-    listed=in_array("groups"),
-)
+""")
 
-COUNT_RECENT = dialect_sql(
-    f"""
+COUNT_RECENT = Statement(f"""
 select channel_number, state, count(*)
 from (
     select channel_number, state
     from delivery
-    where channel_number {{listed}}
+    where channel_number {{in:channels}}
         and changed_at >= :begin
         and changed_at < :end
     limit {RECENT_DELIVERIES_MAX}
 ) recent
 group by channel_number, state
-""",
-    listed=in_array("channels"),
-)
+""")
 
-COUNT_WAITING = dialect_sql(
-    f"""
+COUNT_WAITING = Statement(f"""
 select count(*)
 from (
     select 1
-    from delivery {{by_open}}
+    from delivery {{index:ix_delivery_open}}
     where channel_number = :channel
         and state < {DeliveryState.SUCCEEDED:d}
     limit {WAITING_MAX}
 ) waiting
-""",
-    by_open=using_index("ix_delivery_open"),
-)
+""")
 
 
 class Change(NamedTuple):
@@ -88,17 +79,17 @@ class WatchedConnector(NamedTuple):
 
 
 def get_last_change_id(tx: Tx) -> int:
-    return int(tx.fetch_raw(GET_LAST_CHANGE, {})[0][0] or 0)
+    return int(tx.fetch(GET_LAST_CHANGE)[0][0] or 0)
 
 
 def list_changes(tx: Tx, after: int) -> list[Change]:
     """The changes after one of them, in order, at most `CHANGES_MAX`."""
-    rows = tx.fetch_raw(LIST_CHANGES, {"after": after, "most": CHANGES_MAX})
+    rows = tx.fetch(LIST_CHANGES, after=after, most=CHANGES_MAX)
     return [Change(*row) for row in rows]
 
 
 def list_connectors(tx: Tx, groups: Sequence[int]) -> list[WatchedConnector]:
-    rows = tx.fetch_raw(LIST_CONNECTORS, {"groups": array_param(tx, groups)})
+    rows = tx.fetch(LIST_CONNECTORS, groups=groups)
     return [WatchedConnector(*row) for row in rows]
 
 
@@ -106,13 +97,13 @@ def count_recent_deliveries(
     tx: Tx, channels: Sequence[int], begin: Moment, end: Moment
 ) -> Mapping[int, Mapping[int, int]]:
     """How many deliveries came into each state in a period, by channel."""
-    values = {"channels": array_param(tx, channels), "begin": begin, "end": end}
+    values = {"channels": channels, "begin": begin, "end": end}
     counts: dict[int, dict[int, int]] = defaultdict(dict)
-    for channel, state, count in tx.fetch_raw(COUNT_RECENT, values):
+    for channel, state, count in tx.fetch(COUNT_RECENT, **values):
         counts[channel][state] = count
     return counts
 
 
 def count_waiting(tx: Tx, channel: int) -> int:
     """Deliveries that are not done, up to `WAITING_MAX`."""
-    return int(tx.fetch_raw(COUNT_WAITING, {"channel": channel})[0][0])
+    return int(tx.fetch(COUNT_WAITING, channel=channel)[0][0])

@@ -14,10 +14,10 @@ import sqlalchemy as sa
 
 from longwire.model import Device
 from longwire.store import schema, slots
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, in_unlocked
 from longwire.store.fleet import device_stays, devices, unknown_devices
+from longwire.store.statement import Statement, in_unlocked
 
 _table = schema.binned_device
 _device = schema.device
@@ -36,29 +36,26 @@ _OF_GROUP = """
     where group_id = :home
     limit :most
 """
-TAKE_OF_JOB = dialect_sql(
+TAKE_OF_JOB = Statement(
     """
 delete from binned_device
 where number {some}
 returning number
 """,
-    some=in_unlocked(DialectSql(_OF_JOB, _OF_JOB)),
+    some=in_unlocked(_OF_JOB),
 )
-TAKE_OF_GROUP = dialect_sql(
+TAKE_OF_GROUP = Statement(
     """
 delete from binned_device
 where number {some}
 returning number
 """,
-    some=in_unlocked(DialectSql(_OF_GROUP, _OF_GROUP)),
+    some=in_unlocked(_OF_GROUP),
 )
-DELETE = dialect_sql(
-    """
+DELETE = Statement("""
 delete from binned_device
-where id {listed}
-""",
-    listed=in_array("ids"),
-)
+where id {in:ids}
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +126,7 @@ def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
     values = [row for each in restored for row in each.snapshot.get(_value.name, ())]
     insert_many(tx, _value, _VALUE_COLUMNS, [(int(home), *rest) for home, *rest in values])
     ids = [each.id for each in restored]
-    tx.execute_raw(DELETE, {"ids": array_param(tx, ids)})
+    tx.run(DELETE, ids=ids)
     unknown_devices.delete_of_devices(tx, [each.number for each in restored])
     devices.adjust_count(tx, restored[0].group_id, len(restored))
     tx.cache.touched_devices.update(each.number for each in restored)
@@ -138,13 +135,13 @@ def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
 
 def erase_some_of_job(tx: Tx, job_id: str, most: int) -> int:
     """Erase some of the devices that a job has deleted, with their records; how many."""
-    return _erase(tx, tx.fetch_raw(TAKE_OF_JOB, {"job": job_id, "most": most}))
+    return _erase(tx, tx.fetch(TAKE_OF_JOB, job=job_id, most=most))
 
 
 def erase_some_of_group(tx: Tx, group_id: str, most: int) -> int:
     """Erase some devices of a group that is deleted; how many."""
     home = schema.group_number(group_id)
-    return _erase(tx, tx.fetch_raw(TAKE_OF_GROUP, {"home": home, "most": most}))
+    return _erase(tx, tx.fetch(TAKE_OF_GROUP, home=home, most=most))
 
 
 def _erase(tx: Tx, taken: Collection[tuple[Any, ...]]) -> int:

@@ -15,9 +15,9 @@ from longwire.model import Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
 from longwire.store.fleet.reporting_devices import count_next
 from longwire.store.identity.scopes import reaches
+from longwire.store.statement import Statement
 
 _device = schema.device
 _report = schema.device_report
@@ -34,16 +34,13 @@ _UPSERT = (
     " where device_report.reported_at <= excluded.reported_at"
 )
 
-SET_DIGESTS = dialect_sql(
-    """
+SET_DIGESTS = Statement("""
 update device
 set reported_digest = r.digest
 from device_report r
 where r.device_number = device.number
-    and device.number {listed}
-""",
-    listed=in_array("numbers"),
-)
+    and device.number {in:numbers}
+""")
 
 _SELECT_REPORT = """
 select
@@ -52,18 +49,18 @@ select
 from device d
 join device_report r on r.device_number = d.number"""
 
-GET_REPORT = f"""{_SELECT_REPORT}
+GET_REPORT = Statement(f"""{_SELECT_REPORT}
 where d.number = :number
-"""
+""")
 
-LIST_PENDING = f"""{_SELECT_REPORT}
+LIST_PENDING = Statement(f"""{_SELECT_REPORT}
 where r.version > r.checked_version
     and r.device_number > :after
 order by r.device_number
 limit :most
-"""
+""")
 
-LIST_DRIFTING = """
+LIST_DRIFTING = Statement("""
 select
     d.number, d.id, d.name, d.type, d.group_id, d.configuration, d.drifted_at,
     r.configuration, r.reported_at, r.version, p.group_id
@@ -78,10 +75,10 @@ where p.ancestor_id = :home
     and (p.group_id, d.number) > (:at_group, :at_device)
 order by p.group_id, d.number
 limit :most
-"""
+""")
 
 # Unless there is another version by now, or another report after a transfer.
-SET_DRIFTED = """
+SET_DRIFTED = Statement("""
 update device
 set drifted_at = :at
 where number = :number
@@ -91,17 +88,17 @@ where number = :number
         where r.device_number = :number
             and r.version = :version
     )
-"""
+""")
 
-SET_CHECKED = """
+SET_CHECKED = Statement("""
 update device_report
 set checked_version = :version
 where device_number = :number
     and version >= :version
     and checked_version < :version
-"""
+""")
 
-INVALIDATE_OF_GROUP = """
+INVALIDATE_OF_GROUP = Statement("""
 update device_report
 set version = version + 1
 where device_number in (
@@ -111,9 +108,9 @@ where device_number in (
         and number > :after
         and number <= :last
 )
-"""
+""")
 
-INVALIDATE_OF_TYPE = """
+INVALIDATE_OF_TYPE = Statement("""
 update device_report
 set version = version + 1
 where device_number > :after
@@ -124,9 +121,9 @@ where device_number > :after
         where number = device_report.device_number
             and type = :type
     )
-"""
+""")
 
-COUNT_NEXT_OF_ALL = """
+COUNT_NEXT_OF_ALL = Statement("""
 select max(device_number), count(*)
 from (
     select device_number
@@ -135,16 +132,16 @@ from (
     order by device_number
     limit :most
 ) next_devices
-"""
+""")
 
-LIST_NEXT_GROUPS = """
+LIST_NEXT_GROUPS = Statement("""
 select group_id
 from group_path
 where ancestor_id = :home
     and group_id >= :at_group
 order by group_id
 limit :most
-"""
+""")
 
 
 class NewReport(msgspec.Struct, frozen=True):
@@ -180,11 +177,11 @@ def insert(tx: Tx, reports: Sequence[NewReport]) -> None:
     columns = ("device_number", "configuration", "digest", "reported_at")
     insert_many(tx, _report, (*columns, "version", "checked_version"), rows, _UPSERT)
     numbers = [row[0] for row in rows]
-    tx.execute_raw(SET_DIGESTS, {"numbers": array_param(tx, numbers)})
+    tx.run(SET_DIGESTS, numbers=numbers)
 
 
 def get(tx: Tx, number: int) -> Report | None:
-    rows = tx.fetch_raw(GET_REPORT, {"number": number})
+    rows = tx.fetch(GET_REPORT, number=number)
     return _to_report(*rows[0]) if rows else None
 
 
@@ -212,7 +209,7 @@ def delete(tx: Tx, numbers: Sequence[int]) -> None:
 
 def list_pending(tx: Tx, after: int, most: int) -> list[Report]:
     """The next reports that are to be compared, by the numbers of their devices."""
-    rows = tx.fetch_raw(LIST_PENDING, {"after": after, "most": most})
+    rows = tx.fetch(LIST_PENDING, after=after, most=most)
     return [_to_report(*row) for row in rows]
 
 
@@ -220,8 +217,8 @@ def save_result(tx: Tx, report: Report, *, is_drifting: bool) -> None:
     """Store the result of a comparison of this version."""
     values = {"number": report.number, "version": report.version}
     if is_drifting != (report.drifted_at is not None):
-        tx.execute_raw(SET_DRIFTED, {**values, "at": tx.now if is_drifting else None})
-    tx.execute_raw(SET_CHECKED, values)
+        tx.run(SET_DRIFTED, **values, at=tx.now if is_drifting else None)
+    tx.run(SET_CHECKED, **values)
 
 
 # --- list ---
@@ -241,7 +238,7 @@ def list_drifting(
         "at_device": at_device,
         "most": request.limit + 1,
     }
-    rows = tx.fetch_raw(LIST_DRIFTING, values)
+    rows = tx.fetch(LIST_DRIFTING, **values)
     items = [_to_report(*row[:-1]) for row in rows[: request.limit]]
     if len(rows) <= request.limit:
         return Page(items)
@@ -290,22 +287,22 @@ def do_next_check(tx: Tx) -> int:
 def _check_type(tx: Tx, row: sa.Row[Any]) -> tuple[int, int] | None:
     after = row.at_device
     window = {"after": after, "most": DEVICES_PER_STEP_MAX}
-    last, found = tx.fetch_raw(COUNT_NEXT_OF_ALL, window)[0]
+    last, found = tx.fetch(COUNT_NEXT_OF_ALL, **window)[0]
     if found:
-        tx.execute_raw(INVALIDATE_OF_TYPE, {"type": row.type, "after": after, "last": last})
+        tx.run(INVALIDATE_OF_TYPE, type=row.type, after=after, last=last)
     return (0, last) if found == DEVICES_PER_STEP_MAX else None
 
 
 def _check_group(tx: Tx, row: sa.Row[Any]) -> tuple[int, int] | None:
     """Some groups of the tree, and some of their devices; where to continue."""
     tree = {"home": schema.group_number(row.group_id), "at_group": row.at_group}
-    groups = tx.fetch_raw(LIST_NEXT_GROUPS, {**tree, "most": GROUPS_PER_STEP_MAX})
+    groups = tx.fetch(LIST_NEXT_GROUPS, **tree, most=GROUPS_PER_STEP_MAX)
     room = DEVICES_PER_STEP_MAX
     for (group,) in groups:
         after = row.at_device if group == row.at_group else 0
         last, found = count_next(tx, group, after, room)
         if found:
-            tx.execute_raw(INVALIDATE_OF_GROUP, {"home": group, "after": after, "last": last})
+            tx.run(INVALIDATE_OF_GROUP, home=group, after=after, last=last)
         room -= found
         if room == 0:
             return group, last

@@ -9,19 +9,19 @@ import sqlalchemy as sa
 
 from longwire.model import Device, Stay
 from longwire.store import schema, slots
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.engines.dialects import by_slot
 from longwire.store.fleet import device_reports
 from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.statement import ByEngine, Statement
 
 _table = schema.device
 _stay = schema.device_stay
 
 # In one slot, so that Citus passes it on to one shard as it is, with the list.
-TAKE_STAYS = by_slot(
-    DialectSql(
-        """
+TAKE_STAYS = Statement(
+    ByEngine(
+        sqlite="""
 delete from device_stay
 where (device_number, stay) in (
     select json_extract(value, '$[0]'), json_extract(value, '$[1]')
@@ -29,12 +29,12 @@ where (device_number, stay) in (
 )
 returning device_number, stay, group_id
 """,
-        """
+        postgres="""
 delete from device_stay s
 using unnest(cast(:devices as bigint[]), cast(:stays as integer[])) gone (device_number, stay)
 where s.device_number = gone.device_number
     and s.stay = gone.stay
-    and s.slot = :slot
+    {slot:s}
 returning s.device_number, s.stay, s.group_id
 """,
     )
@@ -61,7 +61,7 @@ def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
     if tx.is_postgres:
         taken = _take_by_slot(tx, gone)
     else:
-        taken = tx.fetch_raw(TAKE_STAYS, {"stays": json.dumps(gone)})
+        taken = tx.fetch(TAKE_STAYS, stays=json.dumps(gone))
     insert_many(tx, schema.erasure, ("device_number", "stay", "group_id"), taken)
 
 
@@ -72,7 +72,7 @@ def _take_by_slot(tx: Tx, gone: Sequence[tuple[int, int]]) -> list[tuple[Any, ..
     taken = []
     for slot, some in sorted(parts.items()):
         devices, stays = map(list, zip(*some, strict=True))
-        taken += tx.fetch_raw(TAKE_STAYS, {"slot": slot, "devices": devices, "stays": stays})
+        taken += tx.fetch(TAKE_STAYS, slot=slot, devices=devices, stays=stays)
     return taken
 
 

@@ -18,8 +18,8 @@ from longwire.records import DataRecord, parse_data_record
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import DeliveryState
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, on_postgres
 from longwire.store.paging import page
+from longwire.store.statement import ByEngine, Statement
 
 _table = schema.downlink
 _device = schema.device
@@ -28,48 +28,48 @@ _NAMES = tuple(field.name for field in fields(Downlink))
 _COLUMNS = [_table.c[name] for name in _NAMES]
 _SELECT = sa.select(*_COLUMNS)
 
-LIST_EXPIRIES = """
+LIST_EXPIRIES = Statement("""
 select expires_at
 from downlink
 where device_number = :number
     and expires_at >= :begin
     and expires_at < :end_at
-"""
+""")
 
-HAS_EXPIRED = """
+HAS_EXPIRED = Statement("""
 select 1
 from downlink
 where state = 'queued'
     and expires_at <= :now
 limit 1
-"""
+""")
 
-HAS_QUEUED_OR_ANSWERED = """
+HAS_QUEUED_OR_ANSWERED = Statement("""
 select 1
 from downlink w
 join device d on d.number = w.device_number
 where d.id = :device
     and (w.state = 'queued' or w.reference = :reference)
 limit 1
-"""
+""")
 
-HAS_REFERENCE = """
+HAS_REFERENCE = Statement("""
 select 1
 from downlink
 where device_number = :number
     and (id = :reference or reference = :reference)
 limit 1
-"""
+""")
 
-HAS_ANSWERED = """
+HAS_ANSWERED = Statement("""
 select 1
 from downlink
 where device_number = :number
     and reference is not null
 limit 1
-"""
+""")
 
-HAS_UNACKNOWLEDGED = """
+HAS_UNACKNOWLEDGED = Statement("""
 select 1
 from downlink
 where device_number = :number
@@ -78,9 +78,9 @@ where device_number = :number
     and created_at <= :at
     and expires_at > :at
 limit 1
-"""
+""")
 
-LIST_DATA_BETWEEN = """
+LIST_DATA_BETWEEN = Statement("""
 select body
 from record_data
 where device_number = :number
@@ -89,9 +89,9 @@ where device_number = :number
     and ts <= :until
 order by ts desc
 limit :most
-"""
+""")
 
-IS_IN_FLIGHT = f"""
+IS_IN_FLIGHT = Statement(f"""
 select 1
 from downlink w
 join delivery d
@@ -101,67 +101,59 @@ join delivery d
 where w.device_number = :number
     and w.state = 'queued'
 limit 1
-"""
+""")
 
-_LOCK = on_postgres("""
-order by id
-for update""")
+_LOCK = ByEngine(postgres="\norder by id\nfor update")
 
-LOCK_MANY = dialect_sql(
+LOCK_MANY = Statement(
     f"""
 select {", ".join(_NAMES)}
 from downlink
-where id {{listed}}{{lock}}
+where id {{in:ids}}{{lock}}
 """,
-    listed=in_array("ids"),
     lock=_LOCK,
 )
 
-LOCK_BY_DELIVERIES = dialect_sql(
+LOCK_BY_DELIVERIES = Statement(
     f"""
 select {", ".join(_NAMES)}
 from downlink
-where device_number {{devices}}
-    and seq {{deliveries}}{{lock}}
+where device_number {{in:numbers}}
+    and seq {{in:seqs}}{{lock}}
 """,
-    devices=in_array("numbers"),
-    deliveries=in_array("seqs"),
     lock=_LOCK,
 )
 
-UPDATE_STATES = dialect_sql(
-    """
+UPDATE_STATES = Statement("""
 update downlink
 set state = :state,
     detail = :detail,
     reference = :reference,
     updated_at = :now
-where id {listed}
-""",
-    listed=in_array("ids"),
-)
+where id {in:ids}
+""")
 
-GET_LINK = """
+GET_LINK = Statement("""
 select l.url, l.sealed_key, l.updated_at
 from network_link l
 join device d on d.number = l.device_number
 where d.id = :device
-"""
+""")
 
-SAVE_LINK = """
+SAVE_LINK = Statement("""
 insert into network_link (device_number, url, sealed_key, updated_at)
 values (:number, :url, :key, :now)
 on conflict (device_number) do update
 set url = excluded.url,
     sealed_key = excluded.sealed_key,
     updated_at = excluded.updated_at
-"""
+""")
 
-DELETE_LINK = """
+DELETE_LINK = Statement("""
 delete from network_link
 where url = :url
     and device_number = (select number from device where id = :device)
-"""
+""")
 
 ENDED = ("sent", "acknowledged", "failed", "expired", "cancelled")
 
@@ -190,7 +182,7 @@ def count_queued(tx: Tx, number: int, group_id: str) -> int:
 def list_expiries(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment]:
     """The expiries of downlinks of a device in a period."""
     values = {"number": number, "begin": begin, "end_at": end}
-    return {row[0] for row in tx.fetch_raw(LIST_EXPIRIES, values)}
+    return {row[0] for row in tx.fetch(LIST_EXPIRIES, **values)}
 
 
 # --- locked for a change ---
@@ -202,7 +194,7 @@ def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
 
 def lock_many(tx: Tx, downlink_ids: Collection[str]) -> dict[str, Downlink]:
     """Downlinks of any device, by their ids."""
-    rows = tx.fetch_raw(LOCK_MANY, {"ids": array_param(tx, downlink_ids)})
+    rows = tx.fetch(LOCK_MANY, ids=downlink_ids)
     return {each.id: each for each in map(_from_raw, rows)}
 
 
@@ -213,10 +205,10 @@ def lock_by_deliveries(
     if not deliveries:
         return {}
     values = {
-        "numbers": array_param(tx, {number for number, _ in deliveries}),
-        "seqs": array_param(tx, {seq for _, seq in deliveries}),
+        "numbers": {number for number, _ in deliveries},
+        "seqs": {seq for _, seq in deliveries},
     }
-    found = map(_from_raw, tx.fetch_raw(LOCK_BY_DELIVERIES, values))
+    found = map(_from_raw, tx.fetch(LOCK_BY_DELIVERIES, **values))
     return {(each.device_number, each.seq): each for each in found if each.seq is not None}
 
 
@@ -311,7 +303,7 @@ def list_expired(tx: Tx, most: int) -> list[ExpiredDownlink]:
 
 
 def has_expired(tx: Tx) -> bool:
-    return bool(tx.fetch_raw(HAS_EXPIRED, {"now": tx.now}))
+    return bool(tx.fetch(HAS_EXPIRED, now=tx.now))
 
 
 def update_states(tx: Tx, changed: Iterable[Downlink]) -> None:
@@ -321,7 +313,7 @@ def update_states(tx: Tx, changed: Iterable[Downlink]) -> None:
         alike[each.state, each.detail, each.reference].append(each.id)
     for (state, detail, reference), ids in alike.items():
         values = {"state": state, "detail": detail, "reference": reference, "now": tx.now}
-        tx.execute_raw(UPDATE_STATES, {**values, "ids": array_param(tx, ids)})
+        tx.run(UPDATE_STATES, **values, ids=ids)
 
 
 # --- checks without a lock ---
@@ -330,22 +322,22 @@ def update_states(tx: Tx, changed: Iterable[Downlink]) -> None:
 def has_queued_or_answered(tx: Tx, device_id: str, reference: str) -> bool:
     """Whether anything is queued for a device, or was sent in response to this uplink."""
     values = {"device": device_id, "reference": reference}
-    return bool(tx.fetch_raw(HAS_QUEUED_OR_ANSWERED, values))
+    return bool(tx.fetch(HAS_QUEUED_OR_ANSWERED, **values))
 
 
 def has_reference(tx: Tx, number: int, names: Sequence[str]) -> bool:
     """Whether any of these is the id or reference of a downlink of a device."""
-    return any(tx.fetch_raw(HAS_REFERENCE, {"number": number, "reference": each}) for each in names)
+    return any(tx.fetch(HAS_REFERENCE, number=number, reference=each) for each in names)
 
 
 def has_answered(tx: Tx, number: int) -> bool:
     """Whether any uplink of a device was answered with a downlink."""
-    return bool(tx.fetch_raw(HAS_ANSWERED, {"number": number}))
+    return bool(tx.fetch(HAS_ANSWERED, number=number))
 
 
 def has_unacknowledged(tx: Tx, number: int, at: Moment) -> bool:
     """Whether a device may acknowledge a confirmed downlink at a moment."""
-    return bool(tx.fetch_raw(HAS_UNACKNOWLEDGED, {"number": number, "at": at}))
+    return bool(tx.fetch(HAS_UNACKNOWLEDGED, number=number, at=at))
 
 
 def list_data_between(
@@ -353,12 +345,12 @@ def list_data_between(
 ) -> list[DataRecord]:
     """The last data records of a device after one moment and up to another."""
     values = {"number": number, "stay": stay, "after": after, "until": until, "most": most}
-    return [parse_data_record(row[0]) for row in tx.fetch_raw(LIST_DATA_BETWEEN, values)]
+    return [parse_data_record(row[0]) for row in tx.fetch(LIST_DATA_BETWEEN, **values)]
 
 
 def is_in_flight(tx: Tx, number: int, channel_number: int) -> bool:
     """Whether a downlink of this device is being sent to its network."""
-    return bool(tx.fetch_raw(IS_IN_FLIGHT, {"number": number, "channel": channel_number}))
+    return bool(tx.fetch(IS_IN_FLIGHT, number=number, channel=channel_number))
 
 
 class PendingDownlink(msgspec.Struct, frozen=True):
@@ -402,18 +394,18 @@ class NetworkLink(msgspec.Struct, frozen=True):
 
 
 def get_link(tx: Tx, device_id: str) -> NetworkLink | None:
-    rows = tx.fetch_raw(GET_LINK, {"device": device_id})
+    rows = tx.fetch(GET_LINK, device=device_id)
     return NetworkLink(*rows[0]) if rows else None
 
 
 def save_link(tx: Tx, number: int, link: NetworkLink) -> None:
     values = {"number": number, "url": link.url, "key": link.sealed_key, "now": tx.now}
-    tx.execute_raw(SAVE_LINK, values)
+    tx.run(SAVE_LINK, **values)
 
 
 def delete_link(tx: Tx, device_id: str, url: str) -> None:
     """Stop sending downlinks of a device there."""
-    tx.execute_raw(DELETE_LINK, {"url": url, "device": device_id})
+    tx.run(DELETE_LINK, url=url, device=device_id)
 
 
 def delete_links(tx: Tx, number: int) -> None:

@@ -9,9 +9,9 @@ from longwire.model import ChannelPurpose, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import DeliveryState
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, using_index
 from longwire.store.engines.number_ranges import find_range, is_in_range, list_homes
 from longwire.store.fleet.unknown_devices import UnknownReason
+from longwire.store.statement import Statement
 
 # On SQLite, a group with so many devices is counted by itself.
 LARGE_GROUP = 1_000
@@ -26,78 +26,65 @@ _COUNTS = """
     min(s.silent_at)
 from device_state s"""
 
-COUNT_DEVICES = dialect_sql(
+COUNT_DEVICES = Statement(
     f"""
-select s.group_id,{_COUNTS} {{by_group}}
-where s.group_id {{listed}}
+select s.group_id,{_COUNTS} {{index:ix_device_state_group_id_device_number}}
+where s.group_id {{in:homes}}
 group by s.group_id
 order by s.group_id
 """,
-    by_group=using_index("ix_device_state_group_id_device_number"),
-    listed=in_array("homes"),
+    is_planned_by_values=True,
 )
 
-COUNT_DEVICES_IN_RANGE = f"""
+COUNT_DEVICES_IN_RANGE = Statement(f"""
 select{_COUNTS}
 where {is_in_range("s.group_id", "s.device_number", is_one_group=True)}
-"""
+""")
 
-COUNT_DRIFTING = dialect_sql(
-    """
+COUNT_DRIFTING = Statement("""
 select group_id, count(*), min(drifted_at)
 from device
-where group_id {listed}
+where group_id {in:homes}
     and drifted_at is not null
 group by group_id
 order by 2 desc, group_id
-""",
-    listed=in_array("homes"),
-)
+""")
 
-COUNT_UNKNOWN = dialect_sql(
-    """
+COUNT_UNKNOWN = Statement("""
 select group_id, count(*), min(first_at)
 from unknown_device
-where group_id {listed}
+where group_id {in:homes}
     and (reason = :rejected) = :is_rejected
 group by group_id
 order by 2 desc, group_id
-""",
-    listed=in_array("homes"),
-)
+""")
 
-COUNT_GROUPS = dialect_sql(
-    """
+COUNT_GROUPS = Statement("""
 select coalesce(sum(device_count), 0)
 from device_group
-where id {listed}
-""",
-    listed=in_array("homes"),
-)
+where id {in:homes}
+""")
 
 _CONNECTORS = f"""
 from channel c
-where c.group_id {{listed}}
+where c.group_id {{in:homes}}
     and c.purpose = '{ChannelPurpose.CONNECTOR}'
     and c.deleted_at is null"""
 
-COUNT_CONNECTORS = dialect_sql(
-    f"""
+COUNT_CONNECTORS = Statement(f"""
 select
     count(*),
     sum(case when c.is_enabled then 1 else 0 end),
     sum(case when c.is_enabled and c.failures > 0 then 1 else 0 end){_CONNECTORS}
-""",
-    listed=in_array("homes"),
-)
+""")
 
-LIST_CONNECTOR_NUMBERS = dialect_sql(
+LIST_CONNECTOR_NUMBERS = Statement(
     f"""
 select c.number{_CONNECTORS}
 order by c.number
 limit :most
 """,
-    listed=in_array("homes"),
+    into=int,
 )
 
 _SELECT_CONNECTOR = """
@@ -105,20 +92,16 @@ select c.number, c.id, c.group_id, n.name, c.error_at, c.error_message, c.failin
 from channel c
 join connector n on n.channel_number = c.number"""
 
-LIST_FAILING = dialect_sql(
-    f"""{_SELECT_CONNECTOR}
-where c.group_id {{listed}}
+LIST_FAILING = Statement(f"""{_SELECT_CONNECTOR}
+where c.group_id {{in:homes}}
     and c.deleted_at is null
     and c.is_enabled
     and c.failures > 0
 order by coalesce(c.failing_since, c.error_at), c.number
 limit :most
-""",
-    listed=in_array("homes"),
-)
+""")
 
-LIST_FAILING_FILTERS = dialect_sql(
-    """
+LIST_FAILING_FILTERS = Statement("""
 select
     c.id,
     c.purpose,
@@ -131,57 +114,43 @@ select
 from channel c
 left join connector n on n.channel_number = c.number
 left join notification m on m.channel_number = c.number
-where c.group_id {listed}
+where c.group_id {in:homes}
     and c.deleted_at is null
     and c.is_enabled
-    and c.purpose {purposes}
+    and c.purpose {in:purposes}
     and c.filter_failing_since is not null
 order by c.filter_failing_since, c.number
 limit :most
-""",
-    listed=in_array("homes"),
-    purposes=in_array("purposes"),
-)
+""")
 
-LIST_BY_NUMBER = dialect_sql(
-    f"""{_SELECT_CONNECTOR}
-where c.number {{listed}}
+LIST_BY_NUMBER = Statement(f"""{_SELECT_CONNECTOR}
+where c.number {{in:numbers}}
 order by c.number
-""",
-    listed=in_array("numbers"),
-)
+""")
 
-COUNT_QUEUED = dialect_sql(
-    f"""
+COUNT_QUEUED = Statement(f"""
 select count(*)
 from (
     select 1
-    from delivery {{by_due}}
-    where channel_number {{listed}}
+    from delivery {{index:ix_delivery_due}}
+    where channel_number {{in:numbers}}
         and state = {DeliveryState.QUEUED:d}
     limit :most
 ) d
-""",
-    by_due=using_index("ix_delivery_due"),
-    listed=in_array("numbers"),
-)
+""")
 
-COUNT_DEAD_LETTERS = dialect_sql(
-    f"""
+COUNT_DEAD_LETTERS = Statement(f"""
 select channel_number, count(*)
 from (
     select channel_number
-    from delivery {{by_failed}}
-    where channel_number {{listed}}
+    from delivery {{index:ix_delivery_failed}}
+    where channel_number {{in:numbers}}
         and state = {DeliveryState.FAILED:d}
     limit :most
 ) d
 group by channel_number
 order by 2 desc, channel_number
-""",
-    by_failed=using_index("ix_delivery_failed"),
-    listed=in_array("numbers"),
-)
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +211,14 @@ class FailingFilter:
 
 
 def sum_device_counts(tx: Tx, scope: Scope) -> int:
-    return int(tx.fetch_raw(COUNT_GROUPS, _homes(tx, scope))[0][0])
+    return int(tx.fetch(COUNT_GROUPS, **_homes(scope))[0][0])
 
 
 def count_devices(
     tx: Tx, scope: Scope, *, hour_ago: Moment, day_ago: Moment, battery_low: int
 ) -> list[GroupDeviceCounts]:
     """Look at the state of every device; one result for each group that has any."""
-    values = {
+    values: dict[str, Any] = {
         "hour_ago": hour_ago,
         "day_ago": day_ago,
         "never": schema.NEVER_SEEN,
@@ -263,10 +232,10 @@ def count_devices(
             others.append(home)
         else:
             place = {"home": home, **numbers._asdict()}
-            rows.append((home, *tx.fetch_raw(COUNT_DEVICES_IN_RANGE, values | place)[0]))
+            rows.append((home, *tx.fetch(COUNT_DEVICES_IN_RANGE, **values, **place)[0]))
     if others:
-        values |= {"homes": array_param(tx, others)}
-        rows += tx.fetch_raw(COUNT_DEVICES, values, is_planned_by_values=True)
+        values |= {"homes": others}
+        rows += tx.fetch(COUNT_DEVICES, **values)
     return [_device_counts(row) for row in sorted(rows, key=lambda row: int(row[0]))]
 
 
@@ -276,30 +245,29 @@ def _device_counts(row: tuple[Any, ...]) -> GroupDeviceCounts:
 
 def count_drifting(tx: Tx, scope: Scope) -> list[GroupCount]:
     """By group; those with most of them first."""
-    rows = tx.fetch_raw(COUNT_DRIFTING, _homes(tx, scope))
+    rows = tx.fetch(COUNT_DRIFTING, **_homes(scope))
     return [GroupCount(str(group), count, since) for group, count, since in rows]
 
 
 def count_unknown_devices(tx: Tx, scope: Scope, *, is_rejected: bool) -> list[GroupCount]:
     """The same of unknown devices, or of those whose messages were rejected."""
     values = {"rejected": UnknownReason.REJECTED.value, "is_rejected": is_rejected}
-    rows = tx.fetch_raw(COUNT_UNKNOWN, _homes(tx, scope) | values)
+    rows = tx.fetch(COUNT_UNKNOWN, **_homes(scope), **values)
     return [GroupCount(str(group), count, since) for group, count, since in rows]
 
 
 def count_connectors(tx: Tx, scope: Scope) -> ConnectorTotals:
-    row = tx.fetch_raw(COUNT_CONNECTORS, _homes(tx, scope))[0]
+    row = tx.fetch(COUNT_CONNECTORS, **_homes(scope))[0]
     return ConnectorTotals(*(int(value or 0) for value in row))
 
 
 def list_connector_numbers(tx: Tx, scope: Scope, most: int) -> list[int]:
-    rows = tx.fetch_raw(LIST_CONNECTOR_NUMBERS, _homes(tx, scope) | {"most": most})
-    return [row[0] for row in rows]
+    return tx.fetch(LIST_CONNECTOR_NUMBERS, **_homes(scope), most=most)
 
 
 def list_failing(tx: Tx, scope: Scope, most: int) -> list[ConnectorProblem]:
     """Enabled connectors whose last attempts failed; first what has failed for longest."""
-    rows = tx.fetch_raw(LIST_FAILING, _homes(tx, scope) | {"most": most})
+    rows = tx.fetch(LIST_FAILING, **_homes(scope), most=most)
     return [_problem(*row) for row in rows]
 
 
@@ -307,8 +275,8 @@ def list_failing_filters(
     tx: Tx, scope: Scope, purposes: Collection[ChannelPurpose], most: int
 ) -> list[FailingFilter]:
     """Those that are enabled; first what has failed for longest."""
-    values = {"purposes": array_param(tx, [each.value for each in purposes]), "most": most}
-    rows = tx.fetch_raw(LIST_FAILING_FILTERS, _homes(tx, scope) | values)
+    values = {"purposes": [each.value for each in purposes], "most": most}
+    rows = tx.fetch(LIST_FAILING_FILTERS, **_homes(scope), **values)
     return [
         FailingFilter(channel_id, ChannelPurpose(purpose), str(home), *rest)
         for channel_id, purpose, home, *rest in rows
@@ -316,20 +284,20 @@ def list_failing_filters(
 
 
 def list_connectors(tx: Tx, numbers: Collection[int]) -> dict[int, ConnectorProblem]:
-    rows = tx.fetch_raw(LIST_BY_NUMBER, {"numbers": array_param(tx, numbers)})
+    rows = tx.fetch(LIST_BY_NUMBER, numbers=numbers)
     return {row[0]: _problem(*row) for row in rows}
 
 
 def count_queued(tx: Tx, numbers: Collection[int], most: int) -> int:
     """Messages that wait, counted up to `most`."""
-    values = {"numbers": array_param(tx, numbers), "most": most}
-    return int(tx.fetch_raw(COUNT_QUEUED, values)[0][0])
+    values = {"numbers": numbers, "most": most}
+    return int(tx.fetch(COUNT_QUEUED, **values)[0][0])
 
 
 def count_dead_letters(tx: Tx, numbers: Collection[int], most: int) -> dict[int, int]:
     """Dead letters by connector, most first, counted up to `most` of all."""
-    values = {"numbers": array_param(tx, numbers), "most": most}
-    return dict(tx.fetch_raw(COUNT_DEAD_LETTERS, values))
+    values = {"numbers": numbers, "most": most}
+    return dict(tx.fetch(COUNT_DEAD_LETTERS, **values))
 
 
 def _problem(
@@ -345,6 +313,6 @@ def _problem(
     return ConnectorProblem(*problem)
 
 
-def _homes(tx: Tx, scope: Scope) -> dict[str, object]:
+def _homes(scope: Scope) -> dict[str, object]:
     homes = [schema.group_number(group_id) for group_id in scope.group_ids]
-    return {"homes": array_param(tx, homes)}
+    return {"homes": homes}

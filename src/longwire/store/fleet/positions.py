@@ -1,17 +1,18 @@
 """The last position of each device, in the row of its state."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from enum import Enum
+from functools import cache
+from typing import Any, NamedTuple
 
 import msgspec
 
 from longwire.clock import SECOND, Moment
 from longwire.model import PageRequest, PositionFilter, Scope
 from longwire.records import GeolocRecord, RecordKind, parse_record
-from longwire.store.database import DialectSql, Tx
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.database import Tx
 from longwire.store.engines.number_ranges import find_ends, find_range, is_in_range, list_homes
+from longwire.store.statement import Sql, Statement
 
 # Newer records of a device than its last position are looked at, should they have none.
 RECORDS_EXAMINED_MAX = 100
@@ -38,64 +39,75 @@ where {home}
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadPlan:
-    """How the states of groups are read, and in which order."""
+class _Box(Enum):
+    """In which part of the earth."""
 
-    group: str
-    index: DialectSql
-    home: DialectSql
-    after: str
-    order: str
-
-
-_OF_ONE = DialectSql("= :home", "= :home")
-_BY_GROUP = {
-    is_one_group: _ReadPlan(
-        group="s.group_id",
-        index=using_index("ix_device_state_group_id_device_number"),
-        home=DialectSql(*(f"s.group_id {each}" for each in among)),
-        after=f"and {after}",
-        order=order,
-    )
-    for is_one_group, among, order, after in (
-        (True, _OF_ONE, "s.device_number", "s.device_number > :after_number"),
-        (
-            False,
-            in_array("homes"),
-            "s.group_id, s.device_number",
-            "(s.group_id, s.device_number) > (:after_group, :after_number)",
-        ),
-    )
-}
-# On SQLite, where the devices of the groups lie side by side: as they lie there.
-_BY_NUMBER = {
-    is_one_group: _ReadPlan(
-        group="0",
-        index=DialectSql("", ""),
-        home=DialectSql(
-            is_in_range("s.group_id", "s.device_number", is_one_group=is_one_group), ""
-        ),
-        after="",
-        order="s.device_number",
-    )
-    for is_one_group in (True, False)
-}
-_IN_BOX = "and s.lat >= :south and s.lat <= :north and s.lng >= :west and s.lng <= :east"
-# The box contains the 180th meridian.
-_IN_BOX_ACROSS = """and s.lat >= :south and s.lat <= :north
+    NONE = ""
+    ONE = "and s.lat >= :south and s.lat <= :north and s.lng >= :west and s.lng <= :east"
+    # The box contains the 180th meridian.
+    ACROSS = """and s.lat >= :south and s.lat <= :north
     and (s.lng >= :west or s.lng <= :east)"""
 
-LIST_NEWEST = """
+
+class _PlacedDevice(NamedTuple):
+    """The state of a device that has one."""
+
+    group_number: int
+    device_number: int
+    device_id: str
+    lat: float
+    lng: float
+    radius: int | None
+    at: Moment
+
+
+@cache
+def _make_list(is_one_group: bool, is_by_number: bool, box: _Box) -> Statement[_PlacedDevice]:
+    sql = Sql(_LIST, **_choose_path(is_one_group, is_by_number), box=box.value)
+    return Statement(sql, into=_PlacedDevice, is_binary=True, is_planned_by_values=True)
+
+
+@cache
+def _make_count(is_one_group: bool, is_by_number: bool, box: _Box) -> Statement[int]:
+    sql = Sql(_COUNT, **_choose_path(is_one_group, is_by_number), box=box.value)
+    return Statement(sql, into=int, is_planned_by_values=True)
+
+
+def _choose_path(is_one_group: bool, is_by_number: bool) -> dict[str, str]:
+    """How the states of groups are read, and in which order.
+
+    On SQLite, where the devices of the groups lie side by side: as they lie there.
+    """
+    if is_by_number:
+        return {
+            "group": "0",
+            "index": "",
+            "home": is_in_range("s.group_id", "s.device_number", is_one_group=is_one_group),
+            "after": "",
+            "order": "s.device_number",
+        }
+    after, order = "(s.group_id, s.device_number) > (:after_group, :after_number)", "s.group_id, "
+    if is_one_group:
+        after, order = "s.device_number > :after_number", ""
+    return {
+        "group": "s.group_id",
+        "index": "{index:ix_device_state_group_id_device_number}",
+        "home": f"s.group_id {'= :home' if is_one_group else '{in:homes}'}",
+        "after": f"and {after}",
+        "order": f"{order}s.device_number",
+    }
+
+
+LIST_NEWEST = Statement("""
 select ts, body
 from record_geoloc
 where device_number = :device
     and stay = :stay
 order by ts desc
 limit :most
-"""
+""")
 
-SET = """
+SET = Statement("""
 update device_state
 set lat = :lat,
     lng = :lng,
@@ -103,7 +115,7 @@ set lat = :lat,
     position_at = :at
 where device_number = :device
     and (position_at is null or position_at <= :deleted_at)
-"""
+""")
 
 
 class Position(msgspec.Struct, frozen=True, gc=False):
@@ -160,7 +172,7 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
         numbers = find_range(tx, homes) if is_first else find_ends(tx, homes)
     values = {
         "home": next(iter(homes)),
-        "homes": array_param(tx, list(homes)),
+        "homes": list(homes),
         "since": wanted.since,
         "after_group": after_group,
         "after_number": after_number,
@@ -168,22 +180,18 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
     }
     if numbers is not None:
         values |= {"first": max(numbers.first, after_number + 1), "last": numbers.last}
-    plan = (_BY_GROUP if numbers is None else _BY_NUMBER)[len(homes) == 1]
-    listed = values | {"most": request.limit + 1}
-    rows = tx.fetch_raw(
-        _format(_LIST, plan, wanted), listed, is_binary=True, is_planned_by_values=True
-    )
+    chosen = len(homes) == 1, numbers is not None, _choose_box(wanted)
+    rows = tx.fetch(_make_list(*chosen), **values, most=request.limit + 1)
     shown = rows[: request.limit]
     items = [
-        DevicePosition(device_id, lat, lng, radius, at // SECOND)
-        for _, _, device_id, lat, lng, radius, at in shown
+        DevicePosition(each.device_id, each.lat, each.lng, each.radius, each.at // SECOND)
+        for each in shown
     ]
     if len(rows) <= request.limit:
         return PositionPage(items, len(items) if is_first else total, None)
     if is_first:
-        counted = tx.fetch_raw(_format(_COUNT, plan, wanted), values, is_planned_by_values=True)
-        total = int(counted[0][0])
-    return PositionPage(items, total, (total, *shown[-1][:2]))
+        total = tx.fetch(_make_count(*chosen), **values)[0]
+    return PositionPage(items, total, (total, shown[-1].group_number, shown[-1].device_number))
 
 
 def refresh(tx: Tx, device_number: int, stays: Sequence[int], deleted_at: Moment) -> None:
@@ -200,34 +208,21 @@ def refresh(tx: Tx, device_number: int, stays: Sequence[int], deleted_at: Moment
             newest = found
     if newest is not None:
         values = msgspec.structs.asdict(newest)
-    tx.execute_raw(SET, {"device": device_number, "deleted_at": deleted_at, **values})
+    tx.run(SET, device=device_number, deleted_at=deleted_at, **values)
 
 
 def _find_newest(tx: Tx, device_number: int, stay: int) -> Position | None:
     values = {"device": device_number, "stay": stay, "most": RECORDS_EXAMINED_MAX}
-    for ts, body in tx.fetch_raw(LIST_NEWEST, values):
+    for ts, body in tx.fetch(LIST_NEWEST, **values):
         if position := parse_position(body, min(ts, tx.now)):
             return position
     return None
 
 
-def _format(template: str, plan: _ReadPlan, wanted: PositionFilter) -> DialectSql:
-    box = ""
-    if wanted.box is not None:
-        box = _IN_BOX_ACROSS if wanted.box.west > wanted.box.east else _IN_BOX
-    return dialect_sql(
-        template,
-        group=_both(plan.group),
-        index=plan.index,
-        home=plan.home,
-        after=_both(plan.after),
-        order=_both(plan.order),
-        box=_both(box),
-    )
-
-
-def _both(text: str) -> DialectSql:
-    return DialectSql(text, text)
+def _choose_box(wanted: PositionFilter) -> _Box:
+    if wanted.box is None:
+        return _Box.NONE
+    return _Box.ACROSS if wanted.box.west > wanted.box.east else _Box.ONE
 
 
 def _box_values(wanted: PositionFilter) -> dict[str, float]:

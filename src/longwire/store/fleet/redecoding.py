@@ -9,41 +9,40 @@ from longwire.clock import Moment
 from longwire.records import DataRecord, parse_data_record
 from longwire.store import slots
 from longwire.store.database import Tx
-from longwire.store.engines.dialects import by_slot
 from longwire.store.identity import group_storage
 from longwire.store.records.records import ALL_TIME
+from longwire.store.statement import Statement
 
 _LIST_DATA = """
 select {columns}
 from record_data
 where device_number = :device
     and stay = :stay
-    and slot = :slot
+    {slot}
     and ts >= :begin
-    and ts < :end{beyond}
+    and ts < :end
+    {beyond}
 order by ts, digest
 limit :most
 """
 _DATA_COLUMNS = "stay, ts, digest, seq, body"
-_DATA_AFTER = "\n    and (ts, digest) > (:ts, :digest)"
-LIST_DATA = by_slot(_LIST_DATA.format(columns=_DATA_COLUMNS, beyond=""))
-LIST_DATA_AFTER = by_slot(_LIST_DATA.format(columns=_DATA_COLUMNS, beyond=_DATA_AFTER))
-LIST_DATA_SIZES = by_slot(_LIST_DATA.format(columns="length(body)", beyond=""))
-LIST_DATA_SIZES_AFTER = by_slot(_LIST_DATA.format(columns="length(body)", beyond=_DATA_AFTER))
+_DATA_AFTER = "and (ts, digest) > (:ts, :digest)"
+LIST_DATA = Statement(_LIST_DATA, columns=_DATA_COLUMNS, beyond="")
+LIST_DATA_AFTER = Statement(_LIST_DATA, columns=_DATA_COLUMNS, beyond=_DATA_AFTER)
+LIST_DATA_SIZES = Statement(_LIST_DATA, into=int, columns="length(body)", beyond="")
+LIST_DATA_SIZES_AFTER = Statement(_LIST_DATA, into=int, columns="length(body)", beyond=_DATA_AFTER)
 
-UPDATE_BODY = by_slot(
-    """
+UPDATE_BODY = Statement("""
 update record_data
 set body = :body
 where device_number = :device
     and stay = :stay
-    and slot = :slot
+    {slot}
     and ts = :ts
     and digest = :digest
     and seq = :seq
     and body = :old
-"""
-)
+""")
 
 
 class StoredDataRecord(msgspec.Struct, frozen=True):
@@ -80,10 +79,10 @@ def list_data(
     }
     if after:
         values["ts"], values["digest"] = after
-    sizes = tx.fetch_raw(LIST_DATA_SIZES_AFTER if after else LIST_DATA_SIZES, values)
-    totals = itertools.accumulate(length for (length,) in sizes)
+    sizes = tx.fetch(LIST_DATA_SIZES_AFTER if after else LIST_DATA_SIZES, **values)
+    totals = itertools.accumulate(sizes)
     values["most"] = min(most, 1 + sum(total <= characters_max for total in totals))
-    rows = tx.fetch_raw(LIST_DATA_AFTER if after else LIST_DATA, values)
+    rows = tx.fetch(LIST_DATA_AFTER if after else LIST_DATA, **values)
     return [
         StoredDataRecord(stay, ts, digest, seq, body, parse_data_record(body))
         for _, ts, digest, seq, body in rows
@@ -102,7 +101,7 @@ def update_body(tx: Tx, device_number: int, record: StoredDataRecord, body: str)
         "seq": record.seq,
         "old": record.body,
     }
-    is_updated = bool(tx.execute_raw(UPDATE_BODY, values))
+    is_updated = bool(tx.run(UPDATE_BODY, **values))
     if is_updated:
         more = len(body) - len(record.body)
         group_storage.add_for_stay(tx, device_number, record.stay, 0, more)

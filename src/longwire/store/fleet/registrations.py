@@ -9,89 +9,81 @@ import msgspec
 import sqlalchemy as sa
 
 from longwire.store import schema
-from longwire.store.database import DialectSql, Tx
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.database import Tx
+from longwire.store.statement import ByEngine, Statement
 
 _table = schema.registration
 _device = schema.device
-_MANY = in_array("numbers")
 
-LIST_MANY = dialect_sql(
-    """
+LIST_MANY = Statement("""
 select
     r.device_number, d.id, d.group_id, r.sealed_pac, r.request, r.state, d.information, r.answer,
     r.seq
 from registration r
 join device d on d.number = r.device_number
-where r.device_number {listed}
+where r.device_number {in:numbers}
 order by r.device_number
-""",
-    listed=_MANY,
-)
+""")
 
-SET_DELIVERIES = DialectSql(
-    """
+SET_DELIVERIES = Statement(
+    ByEngine(
+        sqlite="""
 update registration
 set seq = json_extract(:each, '$."' || device_number || '"')
-where device_number in (select value from json_each(:numbers))
+where device_number {in:numbers}
 """,
-    """
+        postgres="""
 update registration
 set seq = queued.seq
-from unnest(cast(:numbers as bigint[]), cast(:each as bigint[])) queued (number, seq)
+from unnest(cast({array:numbers} as bigint[]), cast(:each as bigint[])) queued (number, seq)
 where device_number = queued.number
 """,
+    )
 )
 
-CLEAR_DELIVERIES = dialect_sql(
-    """
+CLEAR_DELIVERIES = Statement("""
 update registration
 set seq = null,
     updated_at = :now
-where device_number {listed}
-""",
-    listed=_MANY,
-)
+where device_number {in:numbers}
+""")
 
-SET_STATE = dialect_sql(
-    """
+SET_STATE = Statement("""
 update registration
 set state = :state,
     answer = :answer,
     updated_at = :now
-where device_number {listed}
-""",
-    listed=_MANY,
-)
+where device_number {in:numbers}
+""")
 
-SET_REGISTERED = dialect_sql(
-    """
+SET_REGISTERED = Statement("""
 update registration
 set state = :state,
     answer = :answer,
     sealed_pac = '',
     updated_at = :now
-where device_number {listed}
-""",
-    listed=_MANY,
-)
+where device_number {in:numbers}
+""")
 
-SET_INFORMATION = DialectSql(
-    """
+SET_INFORMATION = Statement(
+    ByEngine(
+        sqlite="""
 update device
 set information = json_extract(:each, '$."' || number || '"'),
     updated_at = :now,
     updated_by = :by
-where number in (select value from json_each(:numbers))
+where number {in:numbers}
 """,
-    """
+        postgres="""
 update device
 set information = shown.information,
     updated_at = :now,
     updated_by = :by
-from unnest(cast(:numbers as bigint[]), cast(:each as text[])) shown (device_number, information)
+from unnest(cast({array:numbers} as bigint[]), cast(:each as text[]))
+    shown (device_number, information)
 where number = shown.device_number
 """,
+    )
 )
 
 
@@ -160,7 +152,7 @@ def list_many(tx: Tx, device_numbers: Collection[int]) -> list[Registration]:
     """The registrations of devices; lock the devices first, as deleting one does."""
     if not device_numbers:
         return []
-    rows = tx.fetch_raw(LIST_MANY, {"numbers": array_param(tx, device_numbers)})
+    rows = tx.fetch(LIST_MANY, numbers=device_numbers)
     return [Registration(number, id_, str(group), *row) for number, id_, group, *row in rows]
 
 
@@ -176,8 +168,8 @@ def set_deliveries(tx: Tx, seqs: Mapping[int, int]) -> None:
 def clear_deliveries(tx: Tx, device_numbers: Collection[int]) -> None:
     """Have them queued again, once there is an API."""
     if device_numbers:
-        values = {"numbers": array_param(tx, device_numbers), "now": tx.now}
-        tx.execute_raw(CLEAR_DELIVERIES, values)
+        values = {"numbers": device_numbers, "now": tx.now}
+        tx.run(CLEAR_DELIVERIES, **values)
 
 
 def update_states(tx: Tx, changed: Iterable[Registration]) -> None:
@@ -191,7 +183,7 @@ def update_states(tx: Tx, changed: Iterable[Registration]) -> None:
     for (state, answer), numbers in alike.items():
         statement = SET_REGISTERED if state == "registered" else SET_STATE
         values = {"state": state, "answer": answer, "now": tx.now}
-        tx.execute_raw(statement, {**values, "numbers": array_param(tx, numbers)})
+        tx.run(statement, **values, numbers=numbers)
 
 
 def update_device_information(tx: Tx, information: Mapping[int, str], by: str) -> None:
@@ -200,10 +192,10 @@ def update_device_information(tx: Tx, information: Mapping[int, str], by: str) -
 
 
 def _update_each(
-    tx: Tx, statement: DialectSql, by_number: Mapping[int, int | str], **values: Any
+    tx: Tx, statement: Statement[Any], by_number: Mapping[int, int | str], **values: Any
 ) -> None:
     """Give each row a value of its own, with one statement."""
     if by_number:
         each: Any = list(by_number.values()) if tx.is_postgres else json.dumps(by_number)
-        numbers = array_param(tx, by_number)
-        tx.execute_raw(statement, {**values, "numbers": numbers, "each": each})
+        numbers = by_number
+        tx.run(statement, **values, numbers=numbers, each=each)

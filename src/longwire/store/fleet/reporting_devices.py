@@ -13,9 +13,9 @@ from longwire.clock import Moment
 from longwire.model import SequenceCounter
 from longwire.store import schema, slots
 from longwire.store.cache.cache import DeviceCache
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.engines.binary_arrays import encode_array
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.statement import ByEngine, Statement
 
 
 class ReportingDevice(msgspec.Struct, frozen=True, gc=False):
@@ -44,22 +44,23 @@ _LOCK = """
 order by number
 for no key update"""
 
-GET_REPORTING = f"""{_SELECT_REPORTING}
-where id = :id"""
+GET_REPORTING = Statement(f"""{_SELECT_REPORTING}
+where id = :id""")
 
 # On SQLite all of them as one value: between two rows the driver releases the interpreter lock, and
 # the thread that writes would have to wait for it as often as there are devices.
-LIST_REPORTING = dialect_sql(
+LIST_REPORTING = Statement(
     """
 select {columns}
 from device
-where id {listed}""",
-    columns=DialectSql(f"json_group_array(json_array({_REPORTING_COLUMNS}))", _REPORTING_COLUMNS),
-    listed=in_array("ids"),
+where id {in:ids}""",
+    columns=ByEngine(
+        sqlite=f"json_group_array(json_array({_REPORTING_COLUMNS}))", postgres=_REPORTING_COLUMNS
+    ),
 )
 
 # For the cache of SQLite's one writer: grows with every commit of another connection.
-GET_VERSION = "pragma data_version"
+GET_VERSION = Statement("pragma data_version")
 
 EXISTS = "select 1 from sqlite_master where type = 'table' and name = 'device'"
 
@@ -81,35 +82,38 @@ end
 )
 
 # For a write on PostgreSQL; SQLite has one writer, which needs no lock.
-LOCK_REPORTING = f"""{LIST_REPORTING.postgres}
-    and slot = any(:slots){_LOCK}"""
-
+_LOCK_SOME = f"""{_SELECT_REPORTING}
+where id = any(:ids)
+    {{postgres:and slot = any(:slots)}}{_LOCK}"""
+LOCK_REPORTING = Statement(_LOCK_SOME)
 # Without those that are locked by others.
-LOCK_UNLOCKED = f"""{LOCK_REPORTING}
-skip locked"""
+LOCK_UNLOCKED = Statement(f"{_LOCK_SOME} skip locked")
 
-LIST_IDS = """
+LIST_IDS = Statement(
+    """
 select id
 from device
 where id = any(:ids)
-    and slot = any(:slots)"""
+    {postgres:and slot = any(:slots)}""",
+    into=str,
+)
 
-LIST_IN_GROUP = f"""{_SELECT_REPORTING}
+LIST_IN_GROUP = Statement(f"""{_SELECT_REPORTING}
 where group_id = :home
     and number >= :first
 order by number
 limit :most
-"""
+""")
 
-LIST_IN_GROUP_OF_TYPE = f"""{_SELECT_REPORTING}
+LIST_IN_GROUP_OF_TYPE = Statement(f"""{_SELECT_REPORTING}
 where group_id = :home
     and number >= :first
     and type = :type
 order by number
 limit :most
-"""
+""")
 
-COUNT_NEXT = """
+COUNT_NEXT = Statement("""
 select max(number), count(*)
 from (
     select number
@@ -119,25 +123,25 @@ from (
     order by number
     limit :most
 ) next_devices
-"""
+""")
 
 # In one slot, as Citus locks no rows of several shards with one statement.
-LOCK_COUNTERS = """
+LOCK_COUNTERS = Statement("""
 select device_number, sequence, sequence_at, missing
 from device_state
-where device_number = any(:numbers)
-    and slot = :slot
+where device_number {in:numbers}
+    {slot}
 order by device_number
-for update
-"""
+{lock}
+""")
 
 # For SQLite, as one value.
-LIST_COUNTERS = """
+LIST_COUNTERS = Statement("""
 select json_group_array(json_array(device_number, sequence, sequence_at, missing))
 from device_state
-where device_number in (select value from json_each(:numbers))
+where device_number {in:numbers}
     and sequence is not null
-"""
+""")
 
 _SELECT_NETWORK_DEVICE = """
 select d.id, d.type, d.configuration, d.updated_at, d.network, d.group_id
@@ -146,14 +150,14 @@ join group_path p
     on p.group_id = d.group_id
     and p.ancestor_id = :home"""
 
-GET_BY_ORIGINAL_ID = f"""{_SELECT_NETWORK_DEVICE}
+GET_BY_ORIGINAL_ID = Statement(f"""{_SELECT_NETWORK_DEVICE}
 where d.network = :network
     and d.original_key = :original
-"""
+""")
 
-GET_IN_SUBTREE = f"""{_SELECT_NETWORK_DEVICE}
+GET_IN_SUBTREE = Statement(f"""{_SELECT_NETWORK_DEVICE}
 where d.id = :device
-"""
+""")
 
 
 def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDevice]:
@@ -166,7 +170,7 @@ def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDev
     cache = tx.caches.devices
     if not tx.is_write or not cache.is_watched:
         return _read_reporting(tx, device_ids)
-    found: dict[str, ReportingDevice] = cache.find(device_ids, tx.fetch_raw(GET_VERSION, {})[0][0])
+    found: dict[str, ReportingDevice] = cache.find(device_ids, tx.fetch(GET_VERSION)[0][0])
     if len(found) < len(device_ids):
         since = cache.changes
         read = _read_reporting(tx, [each for each in device_ids if each not in found])
@@ -183,8 +187,7 @@ def get_unlocked(
     others = [each for each in device_ids if each not in devices]
     if not others:
         return devices, ()
-    rows = tx.fetch_queued(LIST_IDS, _of_slots(tx, others))
-    return devices, frozenset(row[0] for row in rows)
+    return devices, frozenset(tx.fetch_queued(LIST_IDS, **_of_slots(tx, others)))
 
 
 def watch_changes(driver: sqlite3.Connection, cache: DeviceCache) -> None:
@@ -205,18 +208,18 @@ def _read_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingD
     if tx.is_postgres and tx.is_write:
         return _lock_reporting(tx, LOCK_REPORTING, device_ids)
     if len(device_ids) == 1:
-        rows = tx.fetch_raw(GET_REPORTING, {"id": next(iter(device_ids))})
+        rows = tx.fetch(GET_REPORTING, id=next(iter(device_ids)))
     else:
-        rows = tx.fetch_raw(LIST_REPORTING, {"ids": array_param(tx, device_ids)})
+        rows = tx.fetch(LIST_REPORTING, ids=device_ids)
         if not tx.is_postgres:
             rows = _REPORTING_ROWS.decode(rows[0][0])
     return {row[0]: _reporting(*row) for row in rows}
 
 
 def _lock_reporting(
-    tx: Tx, statement: str, device_ids: Collection[str]
+    tx: Tx, statement: Statement[tuple[Any, ...]], device_ids: Collection[str]
 ) -> dict[str, ReportingDevice]:
-    rows = tx.fetch_queued(statement, _of_slots(tx, device_ids))
+    rows = tx.fetch_queued(statement, **_of_slots(tx, device_ids))
     return {row[0]: _reporting(*row) for row in rows}
 
 
@@ -236,7 +239,7 @@ def get_counts(tx: Tx, devices: Mapping[str, ReportingDevice]) -> dict[int, Sequ
     counts: dict[int, SequenceCounter] = {}
     if tx.is_postgres:
         for slot in slots.list_of_ids(tx, devices):
-            rows = tx.fetch_raw(LOCK_COUNTERS, {"numbers": numbers, "slot": slot})
+            rows = tx.fetch(LOCK_COUNTERS, numbers=numbers, slot=slot)
             counts |= {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
         return counts
     cache = tx.caches.devices
@@ -244,7 +247,7 @@ def get_counts(tx: Tx, devices: Mapping[str, ReportingDevice]) -> dict[int, Sequ
         counts |= cache.find_counters(numbers)
     unknown = [each for each in numbers if each not in counts]
     if unknown:
-        found = tx.fetch_raw(LIST_COUNTERS, {"numbers": array_param(tx, unknown)})
+        found = tx.fetch(LIST_COUNTERS, numbers=unknown)
         counts |= {row[0]: _count(*row[1:]) for row in _COUNTED_ROWS.decode(found[0][0])}
     return counts
 
@@ -288,7 +291,7 @@ def _reporting(
 def count_next(tx: Tx, group_number: int, after: int, most: int) -> tuple[int, int]:
     """The last number of the next devices of a group, and how many these are."""
     values = {"home": group_number, "after": after, "most": most}
-    last, count = tx.fetch_raw(COUNT_NEXT, values)[0]
+    last, count = tx.fetch(COUNT_NEXT, **values)[0]
     return last or after, count
 
 
@@ -298,9 +301,9 @@ def list_in_group(
     """The devices of a group, perhaps of one type, from a number on."""
     values: dict[str, Any] = {"home": schema.group_number(group_id), "first": first, "most": most}
     if type_name is None:
-        rows = tx.fetch_raw(LIST_IN_GROUP, values)
+        rows = tx.fetch(LIST_IN_GROUP, **values)
     else:
-        rows = tx.fetch_raw(LIST_IN_GROUP_OF_TYPE, {**values, "type": type_name})
+        rows = tx.fetch(LIST_IN_GROUP_OF_TYPE, **values, type=type_name)
     return [_reporting(*row) for row in rows]
 
 
@@ -323,12 +326,12 @@ def get_by_original_id(
 ) -> NetworkDevice | None:
     """The device of a network's id, in a group or below it."""
     values = {"home": schema.group_number(group_id), "network": network, "original": original_key}
-    rows = tx.fetch_raw(GET_BY_ORIGINAL_ID, values)
+    rows = tx.fetch(GET_BY_ORIGINAL_ID, **values)
     return NetworkDevice(*rows[0]) if rows else None
 
 
 def get_in_subtree(tx: Tx, group_id: str, device_id: str) -> NetworkDevice | None:
     """The device of this id, in a group or below it."""
     values = {"home": schema.group_number(group_id), "device": device_id}
-    rows = tx.fetch_raw(GET_IN_SUBTREE, values)
+    rows = tx.fetch(GET_IN_SUBTREE, **values)
     return NetworkDevice(*rows[0]) if rows else None

@@ -19,9 +19,9 @@ from longwire.seal import UnsealError
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import KEY, insert_many
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
 from longwire.store.identity.scopes import within
 from longwire.store.paging import page
+from longwire.store.statement import Statement
 
 _table = schema.unknown_device
 _COLUMNS = (
@@ -40,19 +40,16 @@ set original_id = excluded.original_id,
     sealed = excluded.sealed
 """
 
-LIST_QUOTA_USERS = dialect_sql(
-    """
+LIST_QUOTA_USERS = Statement("""
 select id, quota_user_id
 from device_group
-where id {listed}
+where id {in:homes}
     and deleted_at is null
-""",
-    listed=in_array("homes"),
-)
+""")
 
 # Of each reason, half of the rows are those that were seen last, and half those that were seen most
 # often: a flood of random ids replaces neither itself nor what reports again and again.
-DELETE_EXCESS_OF_GROUP = """
+DELETE_EXCESS_OF_GROUP = Statement("""
 delete from unknown_device
 where group_id = :home
     and (network, original_key) in (
@@ -71,9 +68,9 @@ where group_id = :home
         where by_time > :half
             and by_messages > :half
     )
-"""
+""")
 
-DELETE_EXCESS_OF_USER = """
+DELETE_EXCESS_OF_USER = Statement("""
 delete from unknown_device
 where (group_id, network, original_key) in (
     select group_id, network, original_key
@@ -82,22 +79,19 @@ where (group_id, network, original_key) in (
     order by last_at desc
     limit :most offset :kept
 )
-"""
+""")
 
-DELETE_OF_DEVICES = dialect_sql(
-    """
+DELETE_OF_DEVICES = Statement("""
 delete from unknown_device
 where (network, original_key) in (
     select network, original_key
     from device
-    where number {listed}
+    where number {in:numbers}
 )
-""",
-    listed=in_array("numbers"),
-)
+""")
 
 # Written at the same moment as the device was created.
-DELETE_CREATED = """
+DELETE_CREATED = Statement("""
 delete from unknown_device
 where last_at > :since
     and reason = 'unknown'
@@ -107,9 +101,9 @@ where last_at > :since
         where d.network = unknown_device.network
             and d.original_key = unknown_device.original_key
     )
-"""
+""")
 
-DELETE_OLD = """
+DELETE_OLD = Statement("""
 delete from unknown_device
 where (group_id, network, original_key) in (
     select group_id, network, original_key
@@ -118,9 +112,9 @@ where (group_id, network, original_key) in (
     order by last_at
     limit :most
 )
-"""
+""")
 
-COUNT_BY_REASON = """
+COUNT_BY_REASON = Statement("""
 select reason, count(*)
 from (
     select reason
@@ -128,7 +122,7 @@ from (
     limit :most
 ) u
 group by reason
-"""
+""")
 
 
 class UnknownReason(enum.StrEnum):
@@ -186,7 +180,7 @@ _decode = msgspec.msgpack.Decoder(_Content).decode
 def list_quota_users(tx: Tx, group_ids: Collection[str]) -> dict[str, str]:
     """Whose quota groups count for, by their ids; without those that are deleted."""
     homes = [schema.group_number(each) for each in group_ids]
-    rows = tx.fetch_raw(LIST_QUOTA_USERS, {"homes": array_param(tx, homes)})
+    rows = tx.fetch(LIST_QUOTA_USERS, homes=homes)
     return {str(number): user_id for number, user_id in rows}
 
 
@@ -220,26 +214,24 @@ def delete_excess(
     """Delete what groups, and the users whose quotas they count for, have too many of."""
     for group_id in sorted(quota_users):
         values = {"home": schema.group_number(group_id), "half": per_reason_max // 2}
-        tx.execute_raw(DELETE_EXCESS_OF_GROUP, values)
+        tx.run(DELETE_EXCESS_OF_GROUP, **values)
     for user_id in sorted(set(quota_users.values())):
-        tx.execute_raw(
-            DELETE_EXCESS_OF_USER, {"user": user_id, "kept": per_user_max, "most": per_user_max}
-        )
+        tx.run(DELETE_EXCESS_OF_USER, user=user_id, kept=per_user_max, most=per_user_max)
 
 
 def delete_of_devices(tx: Tx, numbers: Collection[int]) -> None:
     """Delete the rows of ids that devices have: these were created, moved or are to be deleted."""
-    tx.execute_raw(DELETE_OF_DEVICES, {"numbers": array_param(tx, numbers)})
+    tx.run(DELETE_OF_DEVICES, numbers=numbers)
 
 
 def delete_created(tx: Tx, since: Moment) -> int:
     """Delete those changed since a moment that have a device by now; how many."""
-    return tx.execute_raw(DELETE_CREATED, {"since": since})
+    return tx.run(DELETE_CREATED, since=since)
 
 
 def prune(tx: Tx, before: Moment, limit: int) -> int:
     """Delete some that were last seen before a moment; how many."""
-    return tx.execute_raw(DELETE_OLD, {"before": before, "most": limit})
+    return tx.run(DELETE_OLD, before=before, most=limit)
 
 
 def delete(
@@ -283,7 +275,7 @@ def find_kept(
 
 def count_by_reason(tx: Tx, most: int) -> Counter[UnknownReason]:
     """All of the service, counted up to `most`."""
-    rows = tx.fetch_raw(COUNT_BY_REASON, {"most": most})
+    rows = tx.fetch(COUNT_BY_REASON, most=most)
     return Counter({UnknownReason(reason): count for reason, count in rows})
 
 

@@ -15,6 +15,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
 from longwire.store.identity.scopes import reaches, within
+from longwire.store.statement import Statement
 
 # What a row keeps of the fields before and after, in bytes of JSON.
 CHANGES_BYTES_MAX = 16 * 1024
@@ -41,7 +42,7 @@ _COLUMNS = (
 _SELECTED = ", ".join(f"a.{name}" for name in ("id", *_COLUMNS))
 
 # By id, which is their order, so that no index by time is needed.
-PRUNE = """
+PRUNE = Statement("""
 delete from audit
 where id in (
     select id
@@ -53,7 +54,7 @@ where id in (
     ) oldest
     where at < :before
 )
-"""
+""")
 
 _NEWEST_OF_GROUP = """
     where a.group_id = {group}
@@ -62,14 +63,14 @@ _NEWEST_OF_GROUP = """
     order by a.at desc, a.id desc
     limit {most}"""
 
-LIST_OF_GROUP = f"""
+LIST_OF_GROUP = Statement(f"""
 select {_SELECTED}
 from audit a
 {_NEWEST_OF_GROUP.format(group=":home", most=":most")}
-"""
+""")
 
 # An object may have been in several groups: the last column says whether this one is meant.
-LIST_OF_OBJECT = f"""
+LIST_OF_OBJECT = Statement(f"""
 select {_SELECTED}, p.depth
 from audit a
 left join group_path p
@@ -80,11 +81,11 @@ where a.object_id = :object
     and (a.at, a.id) < (:at, :id)
 order by a.at desc, a.id desc
 limit :most
-"""
+""")
 
 # The newest row of each group of a tree, the newest of them first. Beyond `most` groups no other
 # group has one of the next `most` rows.
-LIST_NEWEST_OF_GROUPS = f"""
+LIST_NEWEST_OF_GROUPS = Statement(f"""
 select {_SELECTED}
 from (
     select (
@@ -98,7 +99,7 @@ from (
 join audit a on a.id = newest.id
 order by a.at desc, a.id desc
 limit :most
-"""
+""")
 
 Fields = Mapping[str, Any]
 
@@ -255,11 +256,11 @@ def _read_batch(
         "most": most,
     }
     if wanted.object_id is not None:
-        rows = tx.fetch_raw(LIST_OF_OBJECT, {**values, "object": wanted.object_id})
+        rows = tx.fetch(LIST_OF_OBJECT, **values, object=wanted.object_id)
         return [_entry(*row[:-1], depth=row[-1]) for row in rows]
     if not wanted.subgroups:
-        return [_entry(*row) for row in tx.fetch_raw(LIST_OF_GROUP, values)]
-    newest = [_entry(*row) for row in tx.fetch_raw(LIST_NEWEST_OF_GROUPS, values)]
+        return [_entry(*row) for row in tx.fetch(LIST_OF_GROUP, **values)]
+    newest = [_entry(*row) for row in tx.fetch(LIST_NEWEST_OF_GROUPS, **values)]
     groups = [_walk_group(tx, each, values) for each in newest]
     return list(islice(merge(*groups, key=_key, reverse=True), most))
 
@@ -271,7 +272,7 @@ def _walk_group(tx: Tx, newest: AuditEntry, values: Mapping[str, Any]) -> Iterat
     while found == most:
         most = min(most * 4, SCAN_BATCH)
         place = {"home": schema.group_number(entry.group_id or ""), "at": entry.at, "id": entry.id}
-        rows = tx.fetch_raw(LIST_OF_GROUP, {**values, **place, "most": most})
+        rows = tx.fetch(LIST_OF_GROUP, **{**values, **place, "most": most})
         for row in rows:
             entry = _entry(*row)
             yield entry
@@ -371,4 +372,4 @@ def list_latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
     """Delete some of the rows before a moment, the oldest first; how many."""
-    return tx.execute_raw(PRUNE, {"before": before, "most": most})
+    return tx.run(PRUNE, before=before, most=most)

@@ -15,6 +15,7 @@ from longwire.store.identity.request_owners import (
     get_owner_id,
     to_owner_id,
 )
+from longwire.store.statement import Statement
 
 _credential = schema.credential
 _client = schema.app_client
@@ -22,7 +23,7 @@ _token = schema.access_token
 _user = schema.user
 
 # This runs for every token in use whenever permissions have changed.
-GET_TOKEN_ACTOR = f"""
+GET_TOKEN_ACTOR = Statement(f"""
 select
     token.expires_at,
     token.is_app_client,
@@ -49,7 +50,7 @@ left join device_group counted
     on counted.id = app_client.group_id
 {JOIN_PAYER}
 where token.digest = :digest
-"""
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def insert_token(tx: Tx, digest: bytes, owner: TokenClient, expires_at: Moment) 
 
 def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
     """Who acts with the token of this digest, and until when."""
-    rows = tx.fetch_raw(GET_TOKEN_ACTOR, {"digest": digest})
+    rows = tx.fetch(GET_TOKEN_ACTOR, digest=digest)
     if not rows:
         return None
     expires_at, *found = rows[0]

@@ -11,7 +11,7 @@ from longwire.clock import Moment
 from longwire.store import schema, slots
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import KEY, insert_many
-from longwire.store.engines.dialects import by_slot
+from longwire.store.statement import Statement
 
 _ADD = f"""
 on conflict {KEY} do update
@@ -20,22 +20,20 @@ set records = group_storage.records + excluded.records,
 """
 
 # The group in which the device stayed; a stay that was erased is known by its erasure.
-GET_GROUP_OF_STAY = by_slot(
-    """
+GET_GROUP_OF_STAY = Statement("""
 select group_id
 from device_stay
 where device_number = :device
     and stay = :stay
-    and slot = :slot
-"""
-)
+    {slot}
+""")
 
-GET_GROUP_OF_ERASURE = """
+GET_GROUP_OF_ERASURE = Statement("""
 select group_id
 from erasure
 where device_number = :device
     and stay = :stay
-"""
+""")
 
 # For PostgreSQL. One statement, so that a stay that is erased meanwhile counts once.
 SUM_TABLE = """
@@ -44,7 +42,7 @@ from {table} r
 left join device_stay s
     on s.device_number = r.device_number
     and s.stay = r.stay
-    and s.slot = r.slot
+    {slot:s=r}
 left join erasure e
     on e.device_number = r.device_number
     and e.stay = r.stay
@@ -67,39 +65,40 @@ where ctid = any (array(
     {in_slot}
 returning device_number, stay, length(body)
 """
+LIFT_TIMEOUT = Statement("set local statement_timeout = 0")
 
-LIST_GROUPS_OF_STAYS = """
+LIST_GROUPS_OF_STAYS = Statement("""
 select device_number, stay, group_id
 from device_stay
 where device_number = any(:numbers)
-    and slot = any(:slots)
-"""
+    {postgres:and slot = any(:slots)}
+""")
 
-LIST_GROUPS_OF_ERASURES = """
+LIST_GROUPS_OF_ERASURES = Statement("""
 select device_number, stay, group_id
 from erasure
 where device_number = any(:numbers)
-"""
+""")
 
-GET_OWNER = """
+GET_OWNER = Statement("""
 select quota_user_id
 from device_group
 where id = :home
-"""
+""")
 
 # Of all groups that count for the quota of a user.
-GET_OF_OWNER = """
+GET_OF_OWNER = Statement("""
 select coalesce(sum(s.records), 0), coalesce(sum(s.characters), 0)
 from device_group g
 join group_storage s on s.group_id = g.id
 where g.quota_user_id = :owner
-"""
+""")
 
-GET = """
+GET = Statement("""
 select coalesce(sum(records), 0), coalesce(sum(characters), 0)
 from group_storage
 where group_id = :home
-"""
+""")
 
 
 def add(tx: Tx, writer: int, stored: Mapping[int, tuple[int, int]]) -> None:
@@ -117,7 +116,7 @@ def add_for_stay(tx: Tx, device_number: int, stay: int, records: int, characters
     """Add, or subtract, for the group that a device was in during a stay."""
     if records or characters:
         key = {**slots.key_of(tx, device_number), "stay": stay}
-        found = tx.fetch_raw(GET_GROUP_OF_STAY, key) or tx.fetch_raw(GET_GROUP_OF_ERASURE, key)
+        found = tx.fetch(GET_GROUP_OF_STAY, **key) or tx.fetch(GET_GROUP_OF_ERASURE, **key)
         for (group,) in found:
             add(tx, 0, {group: (records, characters)})
 
@@ -126,8 +125,8 @@ def subtract_table(tx: Tx, table: str) -> None:
     """Subtract all records of a partition that is about to be dropped, however long it takes."""
     if tx.statements is not None:
         tx.statements.lift_deadline()
-    tx.execute_raw("set local statement_timeout = 0", {})
-    found = tx.fetch_raw(SUM_TABLE.format(table=table), {})
+    tx.run(LIFT_TIMEOUT)
+    found = tx.fetch(Statement(SUM_TABLE, table=table))
     add(tx, 0, {group: (-records, -int(characters)) for group, records, characters in found})
 
 
@@ -139,11 +138,8 @@ def delete_blocks(
     With a slot they are the blocks of its shard, in which there may be other slots.
     """
     values = {"begin": f"({blocks.start},0)", "end": f"({blocks.stop},0)", "before": before}
-    in_slot = "" if slot is None else "and slot = :slot"
-    gone = tx.fetch_raw(
-        DELETE_BLOCKS.format(table=table, in_slot=in_slot),
-        {**values, "most": most} | ({} if slot is None else {"slot": slot}),
-    )
+    statement = Statement(DELETE_BLOCKS, table=table, in_slot="" if slot is None else "{slot}")
+    gone = tx.fetch(statement, **values, most=most, slot=slot)
     if gone:
         _subtract(tx, gone)
     return len(gone)
@@ -154,8 +150,8 @@ def _subtract(tx: Tx, gone: Sequence[tuple[int, int, int]]) -> None:
     numbers = sorted({device for device, _, _ in gone})
     held = sorted({slots.get_slot_by_number(tx, each) for each in numbers})
     # In this order: a stay that is erased meanwhile is found by one of the two, or by both.
-    rows = tx.fetch_raw(LIST_GROUPS_OF_STAYS, {"numbers": numbers, "slots": held})
-    rows += tx.fetch_raw(LIST_GROUPS_OF_ERASURES, {"numbers": numbers})
+    rows = tx.fetch(LIST_GROUPS_OF_STAYS, numbers=numbers, slots=held)
+    rows += tx.fetch(LIST_GROUPS_OF_ERASURES, numbers=numbers)
     groups = {(device, stay): group for device, stay, group in rows}
     less: defaultdict[int, list[int]] = defaultdict(list)
     for device, stay, size in gone:
@@ -166,17 +162,17 @@ def _subtract(tx: Tx, gone: Sequence[tuple[int, int, int]]) -> None:
 
 def get(tx: Tx, group_number: int) -> tuple[int, int]:
     """(records, characters) of a group."""
-    records, characters = tx.fetch_raw(GET, {"home": group_number})[0]
+    records, characters = tx.fetch(GET, home=group_number)[0]
     return int(records), int(characters)
 
 
 def get_owner(tx: Tx, group_number: int) -> str:
     """Whose quota a group counts for."""
-    found = tx.fetch_raw(GET_OWNER, {"home": group_number})
+    found = tx.fetch(GET_OWNER, home=group_number)
     return str(found[0][0]) if found else ""
 
 
 def get_of_owner(tx: Tx, owner_id: str) -> tuple[int, int]:
     """(records, characters) of all groups that count for the quota of a user."""
-    records, characters = tx.fetch_raw(GET_OF_OWNER, {"owner": owner_id})[0]
+    records, characters = tx.fetch(GET_OF_OWNER, owner=owner_id)[0]
     return int(records), int(characters)

@@ -11,11 +11,11 @@ from longwire.model import Actor, Group, Membership, Page, PageRequest, Scope, U
 from longwire.store import schema
 from longwire.store.cache.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
 from longwire.store.identity.scopes import belongs, reaches, topmost, within
 from longwire.store.identity.users import to_user
 from longwire.store.paging import page
 from longwire.store.search_text import search_text
+from longwire.store.statement import Statement
 
 _table = schema.group
 _path = schema.group_path
@@ -52,33 +52,30 @@ _SAVE = sa.update(_table).where(_IS_GROUP)
 _NAMES = [column.name for column in _COLUMNS]
 _TAGS = _NAMES.index("tags")
 _GROUP_IDS = [_NAMES.index("id"), _NAMES.index("parent_id")]
-_BY_ID = f"select {', '.join(_NAMES)} from {_table.name} where id = :group_id"
-LIST_SUBTREE_FROM = """
+_BY_ID = Statement(f"select {', '.join(_NAMES)} from {_table.name} where id = :group_id")
+LIST_SUBTREE_FROM = Statement("""
 select group_id
 from group_path
 where ancestor_id = :ancestor
     and group_id >= :first
 order by group_id
 limit :most
-"""
+""")
 
 # These run for every caller and group whenever permissions have changed.
-GET_PATH = """
+GET_PATH = Statement("""
 select ancestor_id
 from group_path
 where group_id = :group_id
 order by depth
-"""
-LIST_PATHS = dialect_sql(
-    """
+""")
+LIST_PATHS = Statement("""
 select group_id, ancestor_id
 from group_path
-where group_id {listed}
+where group_id {in:group_ids}
 order by group_id, depth
-""",
-    listed=in_array("group_ids"),
-)
-WAS_MOVED_BELOW = """
+""")
+WAS_MOVED_BELOW = Statement("""
 select 1
 from group_path top
 join group_path p
@@ -90,40 +87,41 @@ where top.ancestor_id = :ancestor
     and top.group_id = :group_id
     and g.moved_at > :since
 limit 1
-"""
-GET_ID_BY_TOKEN = """
+""")
+GET_ID_BY_TOKEN = Statement("""
 select id
 from device_group
 where token_digest = :digest
-"""
-GET_DEFAULT_ROLE_ID = """
+""")
+GET_DEFAULT_ROLE_ID = Statement("""
 select default_role_id
 from device_group
 where id = :group_id
-"""
-LIST_MEMBERSHIPS = """
+""")
+LIST_MEMBERSHIPS = Statement("""
 select group_id, role_id
 from member
 where user_id = :user_id
 limit :most
-"""
-LIST_MEMBERSHIPS_IN = dialect_sql(
+""")
+LIST_MEMBERSHIPS_IN = Statement(
     """
 select group_id, role_id
 from member
 where user_id = :user_id
-    and group_id {listed}
+    and group_id {in:group_ids}
 """,
-    listed=in_array("group_ids"),
+    is_planned_by_values=True,
 )
-LIST_ROLE_IDS = """
+LIST_ROLE_IDS = Statement("""
 select distinct role_id
 from member
 where user_id = :user_id
-"""
+""")
 # SQLite takes tables in the order of a cross join. Otherwise it reads all groups of somebody for
 # each of their groups.
-LIST_ROLE_PAIRS = """
+LIST_ROLE_PAIRS = Statement(
+    """
 select distinct below.role_id, above.role_id
 from member below
 cross join group_path path
@@ -134,13 +132,15 @@ where below.user_id = :user_id
     and above.group_id = path.ancestor_id
     and above.user_id = :user_id
     and above.role_id <> below.role_id
-"""
-FIND_WITH_PERMISSIONS = dialect_sql(
+""",
+    is_planned_by_values=True,
+)
+FIND_WITH_PERMISSIONS = Statement(
     """
 select below.group_id
 from member below
 where below.user_id = :user_id
-    and below.role_id {in_roles}
+    and below.role_id {in:role_ids}
     and (
         select count(distinct held.permission_id)
         from group_path path
@@ -150,19 +150,18 @@ where below.user_id = :user_id
             and above.group_id = path.ancestor_id
             and above.user_id = :user_id
             and held.role_id = above.role_id
-            and held.permission_id {in_permissions}
+            and held.permission_id {in:permissions}
     ) = :permission_count
 limit 1
 """,
-    in_roles=in_array("role_ids"),
-    in_permissions=in_array("permissions"),
+    is_planned_by_values=True,
 )
 
 
 def get(tx: Tx, scope: Scope, group_id: str) -> Group | None:
     if not reaches(scope, group_id):
         return None
-    rows = tx.fetch_raw(_BY_ID, {"group_id": schema.group_number(group_id)})
+    rows = tx.fetch(_BY_ID, group_id=schema.group_number(group_id))
     return _group_of_driver(rows[0]) if rows else None
 
 
@@ -274,7 +273,7 @@ def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
 
 def get_path(tx: Tx, group_id: str) -> tuple[str, ...]:
     """The group and all above it, nearest first; empty when there is no such group."""
-    rows = tx.fetch_raw(GET_PATH, {"group_id": schema.group_number(group_id)})
+    rows = tx.fetch(GET_PATH, group_id=schema.group_number(group_id))
     return tuple(str(row[0]) for row in rows)
 
 
@@ -285,14 +284,14 @@ def was_moved_below(tx: Tx, ancestor_id: str, group_id: str, since: Moment) -> b
         "group_id": schema.group_number(group_id),
         "since": since,
     }
-    return bool(tx.fetch_raw(WAS_MOVED_BELOW, values))
+    return bool(tx.fetch(WAS_MOVED_BELOW, **values))
 
 
 def list_paths(tx: Tx, group_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The paths of many groups."""
     paths: dict[str, list[str]] = {each: [] for each in group_ids}
-    numbers = array_param(tx, [schema.group_number(each) for each in paths])
-    for number, ancestor in tx.fetch_raw(LIST_PATHS, {"group_ids": numbers}):
+    numbers = [schema.group_number(each) for each in paths]
+    for number, ancestor in tx.fetch(LIST_PATHS, group_ids=numbers):
         paths[str(number)].append(str(ancestor))
     return {group_id: tuple(path) for group_id, path in paths.items()}
 
@@ -305,7 +304,7 @@ def update_token(tx: Tx, group_id: str, digest: bytes, sealed: str) -> None:
 
 def get_id_by_token(tx: Tx, digest: bytes) -> str | None:
     """The group whose network token has this digest."""
-    rows = tx.fetch_raw(GET_ID_BY_TOKEN, {"digest": digest})
+    rows = tx.fetch(GET_ID_BY_TOKEN, digest=digest)
     return str(rows[0][0]) if rows else None
 
 
@@ -324,7 +323,7 @@ def list_subtree(tx: Tx, group_id: str) -> list[str]:
 def list_subtree_from(tx: Tx, group_id: str, first: int, most: int) -> list[int]:
     """The numbers of the group and those below it, some of them in order from one on."""
     values = {"ancestor": schema.group_number(group_id), "first": first, "most": most}
-    return [row[0] for row in tx.fetch_raw(LIST_SUBTREE_FROM, values)]
+    return [row[0] for row in tx.fetch(LIST_SUBTREE_FROM, **values)]
 
 
 def count_below(tx: Tx, group_id: str) -> int:
@@ -351,26 +350,26 @@ def are_within(tx: Tx, group_ids: Iterable[str], ancestor_id: str) -> bool:
 
 def list_memberships(tx: Tx, user_id: str, most: int) -> dict[str, str]:
     """Where a person belongs: some or all groups, with the role in each."""
-    rows = tx.fetch_raw(LIST_MEMBERSHIPS, {"user_id": user_id, "most": most})
+    rows = tx.fetch(LIST_MEMBERSHIPS, user_id=user_id, most=most)
     return {str(number): role_id for number, role_id in rows}
 
 
 def list_memberships_in(tx: Tx, user_id: str, group_ids: Iterable[str]) -> dict[str, str]:
     """Those of these groups that a person belongs to, with the role in each."""
-    numbers = array_param(tx, [schema.group_number(each) for each in group_ids])
+    numbers = [schema.group_number(each) for each in group_ids]
     values = {"user_id": user_id, "group_ids": numbers}
-    rows = tx.fetch_raw(LIST_MEMBERSHIPS_IN, values, is_planned_by_values=True)
+    rows = tx.fetch(LIST_MEMBERSHIPS_IN, **values)
     return {str(number): role_id for number, role_id in rows}
 
 
 def list_role_ids(tx: Tx, user_id: str) -> list[str]:
     """The roles that a person has, in whatever group."""
-    return [row[0] for row in tx.fetch_raw(LIST_ROLE_IDS, {"user_id": user_id})]
+    return [row[0] for row in tx.fetch(LIST_ROLE_IDS, user_id=user_id)]
 
 
 def list_role_pairs(tx: Tx, user_id: str) -> list[tuple[Any, ...]]:
     """The different roles that a person has in a group and in one above it."""
-    return tx.fetch_raw(LIST_ROLE_PAIRS, {"user_id": user_id}, is_planned_by_values=True)
+    return tx.fetch(LIST_ROLE_PAIRS, user_id=user_id)
 
 
 def find_with_permissions(
@@ -379,11 +378,11 @@ def find_with_permissions(
     """A group where a person has one of these roles, and all of these permissions on its path."""
     values = {
         "user_id": user_id,
-        "role_ids": array_param(tx, role_ids),
-        "permissions": array_param(tx, permissions),
+        "role_ids": role_ids,
+        "permissions": permissions,
         "permission_count": len(permissions),
     }
-    rows = tx.fetch_raw(FIND_WITH_PERMISSIONS, values, is_planned_by_values=True)
+    rows = tx.fetch(FIND_WITH_PERMISSIONS, **values)
     return str(rows[0][0]) if rows else None
 
 
@@ -394,7 +393,7 @@ def owns_any(tx: Tx, user_id: str) -> bool:
 
 
 def get_default_role_id(tx: Tx, group_id: str) -> str | None:
-    rows = tx.fetch_raw(GET_DEFAULT_ROLE_ID, {"group_id": schema.group_number(group_id)})
+    rows = tx.fetch(GET_DEFAULT_ROLE_ID, group_id=schema.group_number(group_id))
     return rows[0][0] if rows else None
 
 

@@ -5,14 +5,15 @@ import sqlalchemy as sa
 from longwire.clock import HOUR
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.statement import Statement
 
-COUNT_MAIL = """
+COUNT_MAIL = Statement("""
 insert into mail_quota (holder, hour, mails)
 values (:holder, :hour, 1)
 on conflict (holder, hour) do update
 set mails = mail_quota.mails + 1
 returning mails
-"""
+""")
 
 
 def count_mail(tx: Tx, group_id: str) -> tuple[int, int]:
@@ -24,7 +25,7 @@ def count_mail(tx: Tx, group_id: str) -> tuple[int, int]:
 
 def count_one(tx: Tx, holder: str) -> int:
     """Count one more of a holder in this hour; how many there are."""
-    return int(tx.fetch_raw(COUNT_MAIL, {"holder": holder, "hour": tx.now // HOUR})[0][0])
+    return int(tx.fetch(COUNT_MAIL, holder=holder, hour=tx.now // HOUR)[0][0])
 
 
 def prune(tx: Tx, limit: int) -> int:

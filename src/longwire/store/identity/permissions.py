@@ -9,13 +9,14 @@ from longwire.model import Page, PageRequest, Permission
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.paging import page
+from longwire.store.statement import Statement
 
 _table = schema.permission
 
-LIST_IDS = """
+LIST_IDS = Statement("""
 select id
 from permission
-"""
+""")
 
 
 def get(tx: Tx, permission_id: str) -> Permission | None:
@@ -34,7 +35,7 @@ def list_all(tx: Tx) -> tuple[Permission, ...]:
 
 
 def list_ids(tx: Tx) -> frozenset[str]:
-    return frozenset(row[0] for row in tx.fetch_raw(LIST_IDS, {}))
+    return frozenset(row[0] for row in tx.fetch(LIST_IDS))
 
 
 def list_page(tx: Tx, request: PageRequest) -> Page[Permission]:

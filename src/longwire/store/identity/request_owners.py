@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.statement import Statement
 
 _user = schema.user
 
@@ -27,13 +28,13 @@ OWNER_COLUMNS = """payer.id,
 JOIN_PAYER = """left join user_account payer
     on payer.id = counted.quota_user_id"""
 
-GET_OWNER = f"""
+GET_OWNER = Statement(f"""
 select
     {OWNER_COLUMNS}
 from device_group counted
 {JOIN_PAYER}
 where counted.id = :group_id
-"""
+""")
 
 
 def to_owner_id(
@@ -49,7 +50,7 @@ def get_owner_id(tx: Tx, group_id: str) -> str:
     """The owner of an existing group."""
 
     def load() -> str:
-        rows = tx.fetch_raw(GET_OWNER, {"group_id": schema.group_number(group_id)})
+        rows = tx.fetch(GET_OWNER, group_id=schema.group_number(group_id))
         return (to_owner_id(*rows[0]) if rows else None) or f"group {group_id}"
 
     return tx.cache.get_auth("request owners", group_id, load)

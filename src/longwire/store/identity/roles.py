@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from longwire.model import Actor, Page, PageRequest, Role, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
 from longwire.store.identity.scopes import within
 from longwire.store.paging import page
+from longwire.store.statement import Statement
 
 _table = schema.role
 _held = schema.role_permission
@@ -19,7 +19,7 @@ _group = schema.group
 _client = schema.app_client
 
 # These run for every role on the path of a group whenever permissions have changed.
-GET_ROLE = """
+GET_ROLE = Statement("""
 select
     name,
     description,
@@ -28,44 +28,41 @@ select
     updated_at
 from role
 where id = :role_id
-"""
-LIST_PERMISSIONS = """
+""")
+LIST_PERMISSIONS = Statement("""
 select permission_id
 from role_permission
 where role_id = :role_id
 order by permission_id
-"""
+""")
 
-LIST_UNUSED = dialect_sql(
-    """
+LIST_UNUSED = Statement("""
 select id
 from role
-where id {listed}
+where id {in:ids}
     and id not in (
         select role_id
         from member
-        where role_id {listed}
+        where role_id {in:ids}
         union
         select default_role_id
         from device_group
-        where default_role_id {listed}
+        where default_role_id {in:ids}
         union
         select administrator_role_id
         from device_group
-        where administrator_role_id {listed}
+        where administrator_role_id {in:ids}
         union
         select role_id
         from app_client
-        where role_id {listed}
+        where role_id {in:ids}
     )
-""",
-    listed=in_array("ids"),
-)
+""")
 
 
 def get(tx: Tx, role_id: str) -> Role | None:
     """A role by id, without a scope: a role shows nothing of any group."""
-    rows = tx.fetch_raw(GET_ROLE, {"role_id": role_id})
+    rows = tx.fetch(GET_ROLE, role_id=role_id)
     if not rows:
         return None
     [(name, description, is_removable, created_by, updated_at)] = rows
@@ -74,7 +71,7 @@ def get(tx: Tx, role_id: str) -> Role | None:
 
 
 def list_permissions(tx: Tx, role_id: str) -> tuple[str, ...]:
-    return tuple(row[0] for row in tx.fetch_raw(LIST_PERMISSIONS, {"role_id": role_id}))
+    return tuple(row[0] for row in tx.fetch(LIST_PERMISSIONS, role_id=role_id))
 
 
 def is_visible(tx: Tx, scope: Scope, actor: Actor, role_id: str) -> bool:
@@ -156,7 +153,7 @@ def delete(tx: Tx, role_ids: Sequence[str]) -> None:
 
 def delete_unused(tx: Tx, role_ids: Sequence[str]) -> None:
     """Delete those that nobody has in any group, and no group falls back to."""
-    unused = tx.fetch_raw(LIST_UNUSED, {"ids": array_param(tx, role_ids)}) if role_ids else ()
+    unused = tx.fetch(LIST_UNUSED, ids=role_ids) if role_ids else ()
     if unused:
         delete(tx, [role_id for (role_id,) in unused])
 

@@ -7,11 +7,12 @@ import sqlalchemy as sa
 from longwire.model import Actor, Session, SignInMethod
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.statement import Statement
 
 _table = schema.session
 
 # This runs for every session in use whenever permissions have changed.
-GET_WITH_ACTOR = """
+GET_WITH_ACTOR = Statement("""
 select
     user_account.is_operator,
     user_account.sponsor_id,
@@ -36,7 +37,7 @@ from session
 join user_account
     on user_account.id = session.user_id
 where session.digest = :digest
-"""
+""")
 
 
 def insert(tx: Tx, digest: bytes, session: Session) -> None:
@@ -61,7 +62,7 @@ def insert(tx: Tx, digest: bytes, session: Session) -> None:
 
 def get_with_actor(tx: Tx, digest: bytes) -> tuple[Session, Actor] | None:
     """The session of this digest, and who acts with it."""
-    rows = tx.fetch_raw(GET_WITH_ACTOR, {"digest": digest})
+    rows = tx.fetch(GET_WITH_ACTOR, digest=digest)
     if not rows:
         return None
     is_operator, sponsor_id, has_invitations, method, session_id, user_id, *rest = rows[0]

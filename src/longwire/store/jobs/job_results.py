@@ -4,44 +4,41 @@ from longwire.model import Job
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.engines.dialects import dialect_sql, on_postgres
+from longwire.store.statement import Statement
 
 CHUNK_BYTES_MAX = 1024 * 1024
 
-COUNT_BYTES = """
+COUNT_BYTES = Statement("""
 select coalesce(sum(result_bytes), 0)
 from job
 where owner_id = :owner
     and result_bytes > 0
-"""
+""")
 
-LAST_CHUNK = """
+LAST_CHUNK = Statement("""
 select max(number)
 from job_chunk
 where job_id = :job
-"""
+""")
 
-GET_CHUNK = """
+GET_CHUNK = Statement("""
 select content
 from job_chunk
 where job_id = :job
     and number = :number
-"""
+""")
 
 # Locked: of two processes one deletes.
-LOCK_EXPIRED = dialect_sql(
-    """
+LOCK_EXPIRED = Statement("""
 select id
 from job
 where result_until <= :now
 order by result_until
 limit 1
-{lock}
-""",
-    lock=on_postgres("for update skip locked"),
-)
+{skip_locked}
+""")
 
-DELETE_CHUNKS = """
+DELETE_CHUNKS = Statement("""
 delete from job_chunk
 where job_id = :job
     and number in (
@@ -51,24 +48,24 @@ where job_id = :job
         order by number
         limit :most
     )
-"""
+""")
 
-CLEAR_RESULT = """
+CLEAR_RESULT = Statement("""
 update job
 set result_until = null,
     result_bytes = 0
 where id = :job
-"""
+""")
 
 
 def count_bytes(tx: Tx, owner_id: str) -> int:
     """What is kept for the groups of a user."""
-    return int(tx.fetch_raw(COUNT_BYTES, {"owner": owner_id})[0][0])
+    return int(tx.fetch(COUNT_BYTES, owner=owner_id)[0][0])
 
 
 def append(tx: Tx, job: Job, content: bytes) -> None:
     """Add to the file of a job."""
-    last = tx.fetch_raw(LAST_CHUNK, {"job": job.id})[0][0]
+    last = tx.fetch(LAST_CHUNK, job=job.id)[0][0]
     first = 0 if last is None else last + 1
     parts = [
         content[start : start + CHUNK_BYTES_MAX]
@@ -84,24 +81,24 @@ def append(tx: Tx, job: Job, content: bytes) -> None:
 
 def read_chunk(tx: Tx, job: Job, number: int) -> bytes | None:
     """A part of the file; None behind its end."""
-    rows = tx.fetch_raw(GET_CHUNK, {"job": job.id, "number": number})
+    rows = tx.fetch(GET_CHUNK, job=job.id, number=number)
     return tx.keyring.unseal_bytes(rows[0][0], _purpose(job.id, number)) if rows else None
 
 
 def prune(tx: Tx, most: int) -> int:
     """Delete some chunks of a file that has expired; how many rows were changed."""
-    rows = tx.fetch_raw(LOCK_EXPIRED, {"now": tx.now})
+    rows = tx.fetch(LOCK_EXPIRED, now=tx.now)
     if not rows:
         return 0
     (job_id,) = rows[0]
     deleted = delete_some(tx, job_id, most)
     if deleted < most:
-        tx.execute_raw(CLEAR_RESULT, {"job": job_id})
+        tx.run(CLEAR_RESULT, job=job_id)
     return deleted + 1
 
 
 def delete_some(tx: Tx, job_id: str, most: int) -> int:
-    return tx.execute_raw(DELETE_CHUNKS, {"job": job_id, "most": most})
+    return tx.run(DELETE_CHUNKS, job=job_id, most=most)
 
 
 def _purpose(job_id: str, number: int) -> str:

@@ -22,35 +22,35 @@ from longwire.model import (
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, on_postgres
 from longwire.store.fleet import device_bin
 from longwire.store.identity.scopes import within
 from longwire.store.jobs import job_results
 from longwire.store.paging import page
+from longwire.store.statement import Statement
 
 _table = schema.job
 _item = schema.job_item
 _COUNTS = ("done", "changed", "skipped", "failed")
 _IS_OPEN = _table.c.state.in_(["waiting", "running"])
 
-NEXT_OWNER = """
+NEXT_OWNER = Statement("""
 select min(owner_id)
 from job
 where owner_id > :after
     and state in ('waiting', 'running')
-"""
+""")
 
 # The oldest first; the rest of a long queue waits.
-LIST_OPEN = """
+LIST_OPEN = Statement("""
 select id, kind, group_id, updated_at, lease_until, fence
 from job
 where owner_id = :owner
     and state in ('waiting', 'running')
 order by created_at
 limit :most
-"""
+""")
 
-LEASE = """
+LEASE = Statement("""
 update job
 set fence = fence + 1,
     lease_until = :until
@@ -58,69 +58,62 @@ where id = :id
     and state in ('waiting', 'running')
     and lease_until <= :now
 returning fence
-"""
+""")
 
-TOUCH = """
+TOUCH = Statement("""
 update job
 set updated_at = :now
 where id = :id
     and fence = :fence
     and state in ('waiting', 'running')
-"""
+""")
 
-RENEW = """
+RENEW = Statement("""
 update job
 set lease_until = :until
 where id = :id
     and fence = :fence
     and state in ('waiting', 'running')
-"""
+""")
 
-LIST_FENCES = dialect_sql(
-    """
+LIST_FENCES = Statement("""
 select id, fence
 from job
-where id {listed}
+where id {in:ids}
     and state in ('waiting', 'running')
-""",
-    listed=in_array("ids"),
-)
+""")
 
-RELEASE_ALL = """
+RELEASE_ALL = Statement("""
 update job
 set lease_until = 0
 where state in ('waiting', 'running')
     and lease_until > 0
-"""
+""")
 
-LAST_ITEM = """
+LAST_ITEM = Statement("""
 select max(number)
 from job_item
 where job_id = :job
-"""
+""")
 
-MARK_UNDONE = dialect_sql(
-    """
+MARK_UNDONE = Statement("""
 update job_item
 set outcome = 'undone'
 where job_id = :job
-    and number {listed}
-""",
-    listed=in_array("numbers"),
-)
+    and number {in:numbers}
+""")
 
 # Items without a use: of jobs that ended long ago, or that nothing can be undone of any more.
-LIST_ENDED = """
+LIST_ENDED = Statement("""
 select id
 from job
 where ended_at < :before
 order by ended_at
 limit 1
-"""
+""")
 
 # Not while an undo is under way. Locked: of two processes one cleans up after a job.
-LOCK_PAST_UNDO = dialect_sql(
-    """
+LOCK_PAST_UNDO = Statement("""
 select j.id
 from job j
 where j.undo_until <= :now
@@ -132,19 +125,17 @@ where j.undo_until <= :now
     )
 order by j.undo_until
 limit 1
-{lock}
-""",
-    lock=on_postgres("for update of j skip locked"),
-)
+{skip_locked:j}
+""")
 
-LIST_OF_GROUP = """
+LIST_OF_GROUP = Statement("""
 select id
 from job
 where group_id = :home
 limit 1
-"""
+""")
 
-DELETE_ITEMS = """
+DELETE_ITEMS = Statement("""
 delete from job_item
 where job_id = :job
     and number in (
@@ -154,9 +145,9 @@ where job_id = :job
         order by number
         limit :most
     )
-"""
+""")
 
-DELETE_CHANGED_ITEMS = """
+DELETE_CHANGED_ITEMS = Statement("""
 delete from job_item
 where job_id = :job
     and number in (
@@ -166,7 +157,7 @@ where job_id = :job
             and outcome in ('changed', 'undone')
         limit :most
     )
-"""
+""")
 
 BEFORE_ANY_OWNER = ""
 JOBS_PER_OWNER_MAX = 1_000
@@ -238,7 +229,7 @@ def list_owners(tx: Tx, after: str, most: int) -> list[str]:
     """Users with open jobs, after one of them."""
     found: list[str] = []
     while len(found) < most:
-        owner = tx.fetch_raw(NEXT_OWNER, {"after": after})[0][0]
+        owner = tx.fetch(NEXT_OWNER, after=after)[0][0]
         if owner is None:
             break
         found.append(owner)
@@ -261,7 +252,7 @@ def pick_next(
     by_group: Counter[int] = Counter()
     runnable = []
     values = {"owner": owner_id, "most": JOBS_PER_OWNER_MAX}
-    for job_id, kind, group, updated_at, lease_until, fence in tx.fetch_raw(LIST_OPEN, values):
+    for job_id, kind, group, updated_at, lease_until, fence in tx.fetch(LIST_OPEN, **values):
         by_group[group] += 1
         is_mine = mine.get(job_id) == fence
         is_free = is_mine or lease_until <= tx.now
@@ -272,7 +263,7 @@ def pick_next(
 
 def lease(tx: Tx, job_id: str, until: Moment) -> int | None:
     """Lease a job; its fencing token, or None if it is leased by another process or has ended."""
-    rows = tx.fetch_raw(LEASE, {"id": job_id, "until": until, "now": tx.now})
+    rows = tx.fetch(LEASE, id=job_id, until=until, now=tx.now)
     return rows[0][0] if rows else None
 
 
@@ -294,18 +285,18 @@ def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
 
 def touch(tx: Tx, job_id: str, fence: int) -> bool:
     """It had its turn; whether it is still open, and leased by this process."""
-    return tx.execute_raw(TOUCH, {"id": job_id, "fence": fence, "now": tx.now}) == 1
+    return tx.run(TOUCH, id=job_id, fence=fence, now=tx.now) == 1
 
 
 def renew(tx: Tx, leases: Mapping[str, int], until: Moment) -> None:
     """Set when leases end, as far as this process still holds them."""
     for job_id, fence in leases.items():
-        tx.execute_raw(RENEW, {"id": job_id, "fence": fence, "until": until})
+        tx.run(RENEW, id=job_id, fence=fence, until=until)
 
 
 def list_lost(tx: Tx, leases: Mapping[str, int]) -> list[str]:
     """Those of the jobs that have ended, or that another process has leased."""
-    fences = dict(tx.fetch_raw(LIST_FENCES, {"ids": array_param(tx, leases)}))
+    fences = dict(tx.fetch(LIST_FENCES, ids=leases))
     return [job_id for job_id, fence in leases.items() if fences.get(job_id) != fence]
 
 
@@ -316,7 +307,7 @@ def release(tx: Tx, leases: Mapping[str, int]) -> None:
 
 def release_all(tx: Tx) -> None:
     """On an embedded database, where no other process can hold a lease."""
-    tx.execute_raw(RELEASE_ALL, {})
+    tx.run(RELEASE_ALL)
 
 
 # --- items ---
@@ -325,7 +316,7 @@ def release_all(tx: Tx) -> None:
 def insert_items(tx: Tx, job_id: str, items: Sequence[JobItem]) -> None:
     if not items:
         return
-    last = tx.fetch_raw(LAST_ITEM, {"job": job_id})[0][0] or 0
+    last = tx.fetch(LAST_ITEM, job=job_id)[0][0] or 0
     insert_many(
         tx,
         _item,
@@ -356,7 +347,7 @@ def list_items(
 
 def mark_undone(tx: Tx, job_id: str, numbers: Sequence[int]) -> None:
     if numbers:
-        tx.execute_raw(MARK_UNDONE, {"job": job_id, "numbers": array_param(tx, numbers)})
+        tx.run(MARK_UNDONE, job=job_id, numbers=numbers)
 
 
 # --- deletion ---
@@ -370,23 +361,23 @@ def prune(tx: Tx, before: Moment, most: int) -> int:
     deleted = job_results.prune(tx, CHUNKS_PER_STEP_MAX)
     if deleted:
         return deleted
-    rows = tx.fetch_raw(LOCK_PAST_UNDO, {"now": tx.now})
+    rows = tx.fetch(LOCK_PAST_UNDO, now=tx.now)
     if rows:
         (job_id,) = rows[0]
         erased = device_bin.erase_some_of_job(tx, job_id, min(most, DEVICES_PER_STEP_MAX))
         if erased:
             return erased
-        deleted = tx.execute_raw(DELETE_CHANGED_ITEMS, {"job": job_id, "most": most})
+        deleted = tx.run(DELETE_CHANGED_ITEMS, job=job_id, most=most)
         if deleted < most:
             tx.execute(sa.update(_table).where(_table.c.id == job_id).values(undo_until=None))
         return deleted + 1
-    rows = tx.fetch_raw(LIST_ENDED, {"before": before})
+    rows = tx.fetch(LIST_ENDED, before=before)
     return _delete_some(tx, rows[0][0], most) if rows else 0
 
 
 def delete_some_of_group(tx: Tx, group_id: str, most: int) -> int:
     """Delete some rows of the jobs of a deleted group; how many."""
-    rows = tx.fetch_raw(LIST_OF_GROUP, {"home": schema.group_number(group_id)})
+    rows = tx.fetch(LIST_OF_GROUP, home=schema.group_number(group_id))
     return _delete_some(tx, rows[0][0], most) if rows else 0
 
 
@@ -394,7 +385,7 @@ def _delete_some(tx: Tx, job_id: str, most: int) -> int:
     deleted = job_results.delete_some(tx, job_id, CHUNKS_PER_STEP_MAX)
     if deleted:
         return deleted
-    deleted = tx.execute_raw(DELETE_ITEMS, {"job": job_id, "most": most})
+    deleted = tx.run(DELETE_ITEMS, job=job_id, most=most)
     if deleted < most:
         deleted += tx.execute(sa.delete(_table).where(_table.c.id == job_id))
     return deleted

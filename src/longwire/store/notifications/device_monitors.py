@@ -7,20 +7,20 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.store import schema
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.engines.bulk import KEY, insert_many
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.statement import ByEngine, Statement
 
 _table = schema.device_watch
 
-LIST_DUE = """
+LIST_DUE = Statement("""
 select d.id
 from device_watch w
 join device d on d.number = w.device_number
 where w.due_at <= :now
 order by w.due_at
 limit :most
-"""
+""")
 
 _NEXT_SILENT = """
     select device_number, silent_at
@@ -32,14 +32,15 @@ _NEXT_SILENT = """
 """
 
 # The limits keep PostgreSQL from reading the states of all devices, once a second.
-LIST_RECOVERED = DialectSql(
-    f"""
+LIST_RECOVERED = Statement(
+    ByEngine(
+        sqlite=f"""
 select d.id
 from ({_NEXT_SILENT}) w
 join device_state s on s.device_number = w.device_number and s.seen_at > w.silent_at
 join device d on d.number = w.device_number
 """,
-    f"""
+        postgres=f"""
 with silent as materialized (
     select w.device_number, w.silent_at, d.id
     from ({_NEXT_SILENT}) w
@@ -56,48 +57,40 @@ cross join lateral (
     select s.device_number
     from device_state s
     where s.device_number = w.device_number
-        and s.slot = :slot
+        {{slot:s}}
         and s.seen_at > w.silent_at
     limit 1
 ) s
 """,
+    )
 )
 
-COUNT_NEXT_SILENT = f"""
+COUNT_NEXT_SILENT = Statement(f"""
 select max(device_number), count(*)
 from ({_NEXT_SILENT}) w
-"""
+""")
 
 
-LIST_STATES = dialect_sql(
-    """
+LIST_STATES = Statement("""
 select device_number, nullif(seen_at, :never), silent_at
 from device_state
-where device_number {listed}
-""",
-    listed=in_array("numbers"),
-)
+where device_number {in:numbers}
+""")
 
 
-LIST_NEVER_SEEN = dialect_sql(
-    """
+LIST_NEVER_SEEN = Statement("""
 select device_number
 from device_state
-where device_number {listed}
+where device_number {in:numbers}
     and seen_at = :never
-""",
-    listed=in_array("numbers"),
-)
+""")
 
-ADVANCE = dialect_sql(
-    """
+ADVANCE = Statement("""
 update device_watch
 set due_at = :now
-where device_number {listed}
+where device_number {in:numbers}
     and due_at > :now
-""",
-    listed=in_array("numbers"),
-)
+""")
 
 
 def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
@@ -114,10 +107,10 @@ def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
 
 def advance_if_never_seen(tx: Tx, device_numbers: Sequence[int]) -> None:
     """Check those of the devices now that are monitored, and were never seen before."""
-    values = {"numbers": array_param(tx, device_numbers), "never": schema.NEVER_SEEN}
-    numbers = [row[0] for row in tx.fetch_raw(LIST_NEVER_SEEN, values)]
+    values = {"numbers": device_numbers, "never": schema.NEVER_SEEN}
+    numbers = [row[0] for row in tx.fetch(LIST_NEVER_SEEN, **values)]
     if numbers:
-        tx.execute_raw(ADVANCE, {"numbers": array_param(tx, sorted(numbers)), "now": tx.now})
+        tx.run(ADVANCE, numbers=sorted(numbers), now=tx.now)
 
 
 def clear(tx: Tx, device_numbers: Sequence[int]) -> None:
@@ -144,7 +137,7 @@ def list_silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
 
 def list_due(tx: Tx, now: Moment, most: int) -> list[str]:
     """The ids of devices whose check is due."""
-    return [row[0] for row in tx.fetch_raw(LIST_DUE, {"now": now, "most": most})]
+    return [row[0] for row in tx.fetch(LIST_DUE, now=now, most=most)]
 
 
 def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
@@ -154,11 +147,9 @@ def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None
     """
     values = {"after": after, "most": most}
     recovered = [
-        row[0]
-        for slot in range(tx.slots)
-        for row in tx.fetch_raw(LIST_RECOVERED, {**values, "slot": slot})
+        row[0] for slot in range(tx.slots) for row in tx.fetch(LIST_RECOVERED, **values, slot=slot)
     ]
-    last, count = tx.fetch_raw(COUNT_NEXT_SILENT, values)[0]
+    last, count = tx.fetch(COUNT_NEXT_SILENT, **values)[0]
     return recovered, last if count == most else None
 
 
@@ -204,8 +195,8 @@ def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
     if not locked:
         return []
     # Apart, because the states may be on another server than the locks.
-    numbers = array_param(tx, [number for number, *_ in locked])
-    rows = tx.fetch_raw(LIST_STATES, {"numbers": numbers, "never": schema.NEVER_SEEN})
+    numbers = [number for number, *_ in locked]
+    rows = tx.fetch(LIST_STATES, numbers=numbers, never=schema.NEVER_SEEN)
     states = {number: (seen_at, silent_at) for number, seen_at, silent_at in rows}
     unknown = (None, None)
     return [

@@ -12,8 +12,8 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.channel_owners import OwnerTable
 from longwire.store.engines.bulk import insert_many
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array, on_postgres
 from longwire.store.fleet.reporting_devices import count_next
+from longwire.store.statement import Statement
 
 ALL = 2**62  # a limit that is none
 
@@ -40,54 +40,46 @@ _COLUMNS = (
 _STATE_COLUMNS = ", ".join(f"s.{name}" for name in _COLUMNS)
 _UPDATE_STATE = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
 
-LIST_GROUPS_WITH_REASONS = dialect_sql(
-    """
+LIST_GROUPS_WITH_REASONS = Statement("""
 select distinct c.group_id
 from notification n
 join channel c on c.number = n.channel_number
-where n.reason {listed}
+where n.reason {in:reasons}
     and c.is_enabled
     and c.deleted_at is null
-""",
-    listed=in_array("reasons"),
-)
+""")
 
-SUM_PARAMS = """
+SUM_PARAMS = Statement("""
 select coalesce(sum(length(c.sealed_params)), 0)
 from channel c
 join notification n on n.channel_number = c.number
 where c.group_id = :home
     and c.deleted_at is null
-"""
+""")
 
-SET_FIRED = """
+SET_FIRED = Statement("""
 update notification
 set fired_at = :now
 where channel_number = :number
     and (fired_at is null or fired_at < :now)
-"""
+""")
 
-SET_SENT = """
+SET_SENT = Statement("""
 update notification
 set sent_at = :now
 where channel_number = :number
     and (sent_at is null or sent_at < :now)
-"""
+""")
 
-LOCK_STATES = dialect_sql(
-    f"""
+LOCK_STATES = Statement(f"""
 select {_STATE_COLUMNS}
 from notification_state s
-where s.notification_number {{numbers}}
-    and s.subject {{subjects}}
-{{lock}}
-""",
-    numbers=in_array("numbers"),
-    subjects=in_array("subjects"),
-    lock=on_postgres("order by s.notification_number, s.subject for update"),
-)
+where s.notification_number {{in:numbers}}
+    and s.subject {{in:subjects}}
+{{postgres:order by s.notification_number, s.subject for update}}
+""")
 
-DELETE_STATES = """
+DELETE_STATES = Statement("""
 delete from notification_state
 where notification_number = :number
     and subject in (
@@ -97,7 +89,7 @@ where notification_number = :number
         limit :most
     )
 returning subject
-"""
+""")
 
 _SEEN_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at end"
 _SELECT_LAST_SEEN = f"""
@@ -111,22 +103,19 @@ left join notification_state s
     and s.notification_number = :notification
 where d.group_id = :home"""
 
-LIST_LAST_SEEN = dialect_sql(
-    f"""{_SELECT_LAST_SEEN}
-    and d.number {{listed}}
+LIST_LAST_SEEN = Statement(f"""{_SELECT_LAST_SEEN}
+    and d.number {{in:numbers}}
 order by d.number
-""",
-    listed=in_array("numbers"),
-)
+""")
 
-LIST_SILENCE_CHANGES = f"""{_SELECT_LAST_SEEN}
+LIST_SILENCE_CHANGES = Statement(f"""{_SELECT_LAST_SEEN}
     and d.number > :after
     and d.number <= :last
     and case when {_SEEN_AT} <= :before
         then s.raised_at is null or not s.is_notified
         else s.raised_at is not null
     end
-"""
+""")
 
 _SELECT_DRIFT = f"""
 select d.number, d.id, d.name, d.type, d.tags, d.drifted_at, {_STATE_COLUMNS}
@@ -136,31 +125,28 @@ left join notification_state s
     on s.subject = d.number
     and s.notification_number = :notification"""
 
-LIST_DRIFT = dialect_sql(
-    f"""{_SELECT_DRIFT}{_STATE_OF_DEVICE}
+LIST_DRIFT = Statement(f"""{_SELECT_DRIFT}{_STATE_OF_DEVICE}
 where d.group_id = :home
-    and d.number {{listed}}
+    and d.number {{in:numbers}}
 order by d.number
-""",
-    listed=in_array("numbers"),
-)
+""")
 
-LIST_DRIFTING = f"""{_SELECT_DRIFT}{_STATE_OF_DEVICE}
+LIST_DRIFTING = Statement(f"""{_SELECT_DRIFT}{_STATE_OF_DEVICE}
 where d.group_id = :home
     and d.drifted_at is not null
     and d.number > :after
 order by d.number
 limit :most
-"""
+""")
 
-LIST_DRIFT_ENDS = f"""{_SELECT_DRIFT}
+LIST_DRIFT_ENDS = Statement(f"""{_SELECT_DRIFT}
 join notification_state s on s.subject = d.number
 where s.notification_number = :notification
     and s.raised_at is not null
     and d.group_id = :home
     and d.drifted_at is null
 limit :most
-"""
+""")
 
 _SELECT_HEALTH = f"""
 select
@@ -175,17 +161,14 @@ where c.group_id = :home
     and (c.is_enabled or c.updated_by = :system)
     and c.deleted_at is null"""
 
-LIST_CONNECTOR_HEALTH = f"""{_SELECT_HEALTH}
+LIST_CONNECTOR_HEALTH = Statement(f"""{_SELECT_HEALTH}
 order by c.number
-"""
+""")
 
-LIST_SOME_CONNECTOR_HEALTH = dialect_sql(
-    f"""{_SELECT_HEALTH}
-    and c.number {{listed}}
+LIST_SOME_CONNECTOR_HEALTH = Statement(f"""{_SELECT_HEALTH}
+    and c.number {{in:numbers}}
 order by c.number
-""",
-    listed=in_array("numbers"),
-)
+""")
 
 
 # --- for triggers ---
@@ -193,7 +176,7 @@ order by c.number
 
 def sum_params(tx: Tx, group_id: str) -> int:
     """How large the parameters of all notifications of a group are, disabled ones as well."""
-    return int(tx.fetch_raw(SUM_PARAMS, {"home": schema.group_number(group_id)})[0][0])
+    return int(tx.fetch(SUM_PARAMS, home=schema.group_number(group_id))[0][0])
 
 
 def list_enabled(tx: Tx, group_id: str) -> list[Notification]:
@@ -203,19 +186,19 @@ def list_enabled(tx: Tx, group_id: str) -> list[Notification]:
 
 def list_groups_with_reasons(tx: Tx, reasons: Collection[str]) -> list[str]:
     """The groups that have an enabled notification with one of these reasons."""
-    rows = tx.fetch_raw(LIST_GROUPS_WITH_REASONS, {"reasons": array_param(tx, reasons)})
+    rows = tx.fetch(LIST_GROUPS_WITH_REASONS, reasons=reasons)
     return [str(row[0]) for row in rows]
 
 
 def set_fired(tx: Tx, numbers: Collection[int]) -> None:
     """Set the time of firing; in order, so that processes do not deadlock."""
     for number in sorted(numbers):
-        tx.execute_raw(SET_FIRED, {"now": tx.now, "number": number})
+        tx.run(SET_FIRED, now=tx.now, number=number)
 
 
 def set_sent(tx: Tx, number: int) -> None:
     """Set the time of the last successful delivery."""
-    tx.execute_raw(SET_SENT, {"now": tx.now, "number": number})
+    tx.run(SET_SENT, now=tx.now, number=number)
 
 
 # --- state ---
@@ -246,10 +229,10 @@ def lock_states(tx: Tx, keys: Collection[Key]) -> dict[Key, NotificationState]:
         columns = ("notification_number", "subject", "is_notified", "held_back")
         insert_many(tx, _state, columns, blank, "on conflict do nothing")
     values = {
-        "numbers": array_param(tx, {key[0] for key in keys}),
-        "subjects": array_param(tx, {key[1] for key in keys}),
+        "numbers": {key[0] for key in keys},
+        "subjects": {key[1] for key in keys},
     }
-    found = {(row[0], row[1]): _state_of(row) for row in tx.fetch_raw(LOCK_STATES, values)}
+    found = {(row[0], row[1]): _state_of(row) for row in tx.fetch(LOCK_STATES, **values)}
     return {key: found.get(key, NotificationState()) for key in keys}
 
 
@@ -271,7 +254,7 @@ def save_states(tx: Tx, changed: Mapping[Key, NotificationState]) -> None:
 def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
     """Delete the states of a notification, all or at most so many; how many."""
     limit = ALL if most is None else most
-    return len(tx.fetch_raw(DELETE_STATES, {"number": number, "most": limit}))
+    return len(tx.fetch(DELETE_STATES, number=number, most=limit))
 
 
 def delete_subject_states(tx: Tx, subjects: Sequence[int]) -> None:
@@ -304,9 +287,9 @@ def list_last_seen(tx: Tx, number: int, group_id: str, only: Collection[int]) ->
     values = {
         "notification": number,
         "home": schema.group_number(group_id),
-        "numbers": array_param(tx, only),
+        "numbers": only,
     }
-    return [_last_seen(row) for row in tx.fetch_raw(LIST_LAST_SEEN, values)]
+    return [_last_seen(row) for row in tx.fetch(LIST_LAST_SEEN, **values)]
 
 
 def list_silence_changes(
@@ -328,7 +311,7 @@ def list_silence_changes(
         "last": last,
         "before": before,
     }
-    found = [_last_seen(row) for row in tx.fetch_raw(LIST_SILENCE_CHANGES, values)]
+    found = [_last_seen(row) for row in tx.fetch(LIST_SILENCE_CHANGES, **values)]
     return found, last if checked == most else None, checked
 
 
@@ -349,9 +332,9 @@ def list_drift(tx: Tx, number: int, group_id: str, only: Collection[int]) -> lis
     values = {
         "notification": number,
         "home": schema.group_number(group_id),
-        "numbers": array_param(tx, only),
+        "numbers": only,
     }
-    return [_drift_state(row) for row in tx.fetch_raw(LIST_DRIFT, values)]
+    return [_drift_state(row) for row in tx.fetch(LIST_DRIFT, **values)]
 
 
 def list_drift_changes(
@@ -367,8 +350,8 @@ def list_drift_changes(
         "after": after,
         "most": most,
     }
-    rows = tx.fetch_raw(LIST_DRIFTING, values)
-    ended = tx.fetch_raw(LIST_DRIFT_ENDS, values) if after == 0 else []
+    rows = tx.fetch(LIST_DRIFTING, **values)
+    ended = tx.fetch(LIST_DRIFT_ENDS, **values) if after == 0 else []
     found = [_drift_state(row) for row in (*ended, *rows)]
     return found, rows[-1][0] if len(rows) == most else None, len(found)
 
@@ -410,10 +393,10 @@ def list_connector_health(
         "system": SYSTEM.id,
     }
     if only is None:
-        rows = tx.fetch_raw(LIST_CONNECTOR_HEALTH, values)
+        rows = tx.fetch(LIST_CONNECTOR_HEALTH, **values)
     else:
-        values["numbers"] = array_param(tx, only)
-        rows = tx.fetch_raw(LIST_SOME_CONNECTOR_HEALTH, values)
+        values["numbers"] = only
+        rows = tx.fetch(LIST_SOME_CONNECTOR_HEALTH, **values)
     return [_connector_health(row) for row in rows]
 
 

@@ -8,9 +8,9 @@ from longwire.identity import access, users
 from longwire.model import Actor, Role, User
 from longwire.store.database import Tx
 from longwire.store.identity import groups as store_groups
-from longwire.store.identity import permissions as store_permissions
 from longwire.store.identity import roles as store_roles
 from longwire.store.identity import users as store_users
+from longwire.store.identity.permissions import PERMISSIONS
 
 ROLES_MAX = 20
 ASKABLE_MAX = 5
@@ -56,7 +56,7 @@ def explain(
         access.authorize(tx, actor, "member.read", group_id)
         users.get_visible(tx, actor, user_id)
         subject = _actor(store_users.get(tx, user_id))
-    if store_permissions.get(tx, permission) is None:
+    if PERMISSIONS.get(tx, permission) is None:
         raise invalid_field("permission", "is no permission")
     path = list(reversed(access.get_group_path(tx, group_id)))
     needed = None if is_own else "member.read"

@@ -110,10 +110,10 @@ def bootstrap(tx: Tx) -> User:
 
 def add_missing_catalogue_entries(tx: Tx) -> None:
     """Add the built-in permissions and roles that a newer version brings."""
-    known = {permission.id for permission in store_permissions.list_all(tx)}
+    known = store_permissions.list_ids(tx)
     added = [permission for permission in PERMISSIONS if permission.id not in known]
     for permission in added:
-        store_permissions.insert(tx, permission)
+        store_permissions.PERMISSIONS.insert(tx, permission)
     for role in ROLES:
         if store_roles.get(tx, role.id) is None:
             store_roles.insert(tx, role)

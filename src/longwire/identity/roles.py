@@ -177,7 +177,7 @@ def _validate_permissions(tx: Tx, permissions: Iterable[str]) -> tuple[str, ...]
     wanted = tuple(sorted(set(permissions)))
     if not wanted:
         raise invalid_field("permissions", "must contain at least one permission")
-    unknown = set(wanted) - store_permissions.list_existing_ids(tx, wanted)
+    unknown = set(wanted) - store_permissions.list_ids(tx)
     if unknown:
         raise BadInput(
             field_errors=[

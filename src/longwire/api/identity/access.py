@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.identity.roles import PermissionId
+from longwire.api.identity.permissions import PermissionId
 from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.identity import access_explanations

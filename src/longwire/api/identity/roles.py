@@ -1,21 +1,19 @@
-"""Operations on roles and permissions."""
+"""Roles: named sets of permissions."""
 
 from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
+from longwire.api.identity.permissions import PermissionId
 from longwire.api.services import Context
 from longwire.api.types import CHANGED_MEANWHILE, GroupId, IfUpdatedAt, parse_version
 from longwire.dates import format_date
-from longwire.identity import permissions, roles
-from longwire.model import Permission as PermissionValue
+from longwire.identity import roles
 from longwire.model import Role as RoleValue
 from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Reply, Text
 from longwire.web.openapi_schemas import HIDDEN
-from longwire.web.routing import ANY_TOKEN, Route
-
-PermissionId = Annotated[str, Meta(min_length=1, max_length=64, examples=["report.read"])]
+from longwire.web.routing import Route
 
 
 class Role(Reply):
@@ -34,35 +32,6 @@ class RoleConnection(Reply):
 
     items: list[Role]
     next_token: str | None = None
-
-
-class Permission(Reply):
-    """Something that a role can allow."""
-
-    id: str
-    name: str
-    description: str
-
-
-class PermissionConnection(Reply):
-    """A page of permissions."""
-
-    items: list[Permission]
-    next_token: str | None = None
-
-
-class PermissionBody(Body):
-    """A permission to create or update."""
-
-    permission_id: PermissionId
-    name: Name
-    description: Text
-
-
-class PermissionQuery(Query):
-    """Which permission."""
-
-    permission_id: PermissionId
 
 
 class RoleInput(Body):
@@ -112,10 +81,6 @@ def role_wire(role: RoleValue) -> Role:
         removable=role.is_removable,
         updated_at=format_date(role.updated_at),
     )
-
-
-def permission_wire(permission: PermissionValue) -> Permission:
-    return Permission(id=permission.id, name=permission.name, description=permission.description)
 
 
 def list_roles(context: Context, query: Paged) -> RoleConnection:
@@ -180,51 +145,12 @@ def delete_role(context: Context, query: RoleQuery) -> Role:
     )
 
 
-def list_permissions(context: Context, query: Paged) -> PermissionConnection:
-    """List all permissions."""
-    page = permissions.list_page(context.tx, context.page_tokens.page_request(query))
-    return PermissionConnection(
-        items=[permission_wire(each) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
-
-
-def create_permission(context: Context, body: PermissionBody) -> Permission:
-    """Create a permission.
-
-    Administrators have it at once; other roles when it is added to them.
-    """
-    return permission_wire(
-        permissions.create(
-            context.tx, context.actor, body.permission_id, body.name, body.description
-        )
-    )
-
-
-def update_permission(context: Context, body: PermissionBody) -> Permission:
-    """Update a permission's name and description."""
-    return permission_wire(
-        permissions.update(
-            context.tx, context.actor, body.permission_id, body.name, body.description
-        )
-    )
-
-
-def delete_permission(context: Context, query: PermissionQuery) -> Permission:
-    """Delete a permission.
-
-    It is removed from every role. Built-in permissions cannot be deleted.
-    """
-    return permission_wire(permissions.delete(context.tx, context.actor, query.permission_id))
-
-
 def _permission_ids(wanted: str | list[str]) -> list[str]:
     """The interface declares the list as one string."""
     return wanted.replace(",", " ").split() if isinstance(wanted, str) else wanted
 
 
 _role_route = partial(Route, tag="Roles")
-_permission_route = partial(Route, tag="Permissions", object_rule="operators only")
 
 ROUTES = [
     _role_route(
@@ -259,27 +185,5 @@ ROUTES = [
         "role.write",
         object_rule="in groupId, at or above every group that uses the role",
         not_found_is_bad_request=True,
-    ),
-    _permission_route(
-        "GET",
-        "/permission",
-        list_permissions,
-        ANY_TOKEN,
-        object_rule="the catalogue is the same for everyone",
-    ),
-    _permission_route(
-        "POST",
-        "/permission",
-        create_permission,
-        "permission.write",
-        conflicts="A permission of this id exists.",
-    ),
-    _permission_route("PUT", "/permission", update_permission, "permission.write"),
-    _permission_route(
-        "DELETE",
-        "/permission",
-        delete_permission,
-        "permission.write",
-        conflicts="The permission is built in.",
     ),
 ]

@@ -297,7 +297,8 @@ def test_a_work_is_ended_at_its_deadline_unless_that_is_lifted(
 
     def take_long_without_deadline(tx: Tx) -> None:
         begun.append(1)
-        tx.lift_deadline()
+        assert tx.statements is not None
+        tx.statements.lift_deadline()
         take_long(tx, 1.5)
 
     def is_done() -> bool:

@@ -15,8 +15,9 @@ import pytest
 from longwire.backup import operations
 from longwire.backup.repository import Repository
 from longwire.blobs import FolderStore
-from longwire.clock import Clock
+from longwire.clock import SECOND, Clock
 from longwire.delivery.engine import engine as engine_module
+from longwire.fleet.summaries import SummaryWork
 from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
 from longwire.store import schema, slots
@@ -145,10 +146,14 @@ def test_a_fleet_in_several_slots_works_as_in_one(
     with Receiver() as receiver:
         connector = ada.connector(group, receiver.url)
         with ThreadPoolExecutor(8) as pool:
-            kinds = [(device, kind) for device in fleet for kind in KINDS]
+            kinds = [(device, kind) for device in fleet for kind in KINDS if kind != "data"]
             list(pool.map(lambda each: ada.reports(*each), kinds))
+            # The summaries of the present hour are not due yet, and those of another one are.
+            present = {"timestamp": world.clock.now() // SECOND, "data": '{"moisture": 17}'}
+            list(pool.map(lambda each: ada.reports(each, "data", **present), fleet))
+        past = present | {"timestamp": "2026-03-02T12:00:00Z"}
         # A request with devices of several slots is stored as a whole, or not at all.
-        batch = [record_of(each, "data", timestamp="2026-03-02T12:00:00Z") for each in fleet]
+        batch = [record_of(each, "data", **past) for each in fleet]
         ok(ada.post("/device/data/batch", {"items": batch}))
         unknown = record_of("dev_nobody", "data")
         assert ada.post("/device/data/batch", {"items": [*batch[:3], unknown]}).status_code == 404
@@ -163,6 +168,7 @@ def test_a_fleet_in_several_slots_works_as_in_one(
         assert [len(ada.records(device, kind)) for kind in KINDS] == [2, 1, 1, 1]
     arrivals = ok(ada.get("/group/records", groupId=group, limit=100))["items"]
     assert len(arrivals) == len(fleet) * 5
+    world._run(SummaryWork(world.database, {}).run_round())
     for name, rows in read_slots(settings).items():
         assert rows, name
         assert all(slot == slot_of(device) for device, slot in rows), name

@@ -16,7 +16,7 @@ from longwire.dates import format_date
 from longwire.model import SYSTEM
 from longwire.store import schema
 from longwire.store.cache import cache as cache_module
-from longwire.store.cache.cache import Caches
+from longwire.store.cache.cache import Caches, TransactionCache
 from longwire.store.database import Tx, Work
 from longwire.web import request_handler
 from longwire.web import response_cache as module
@@ -42,8 +42,7 @@ class Response:
         return SimpleNamespace(
             is_postgres=False,
             is_write=False,
-            auth_generation=self.caches.auth.generation,
-            commits=self.caches.device_changes.commits,
+            cache=TransactionCache(self.caches, is_write=False),
         )
 
     def put(

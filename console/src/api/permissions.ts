@@ -34,6 +34,7 @@ export const NEEDS = {
   "GET /device/geoloc": "record.read",
   "GET /device/series": "record.read",
   "GET /device/telemetry": "record.read",
+  "GET /device/values": "record.read",
   "GET /devices": "device.read",
   "GET /devices/export": "device.read",
   "GET /group": "group.read",

@@ -49,7 +49,7 @@ def summarize(numbers: Sequence[float]) -> Summary:
 
 # A quarter of an hour mostly has one number or two, so their bytes are: how many quarters there
 # are; which of the day; how many numbers each has, if any has more than one; then the first
-# numbers, the last ones, and what cannot be told from these.
+# numbers, the last ones, and what does not follow from these.
 _ONE, _TWO, _MANY = range(3)
 
 

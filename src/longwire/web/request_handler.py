@@ -389,7 +389,8 @@ class RequestHandler(Generic[V]):
         if route.in_transaction and caller is not None:
             return await self._run_in_transaction(request, route, caller, inputs)
         context = self._build_context(request, route, caller)
-        if not route.in_turns or caller is None:
+        in_turns = route.in_turns(*inputs) if callable(route.in_turns) else route.in_turns
+        if not in_turns or caller is None:
             return build_response(request, await route.handler(context, *inputs))
         async with self._turn(caller.actor.caller, route):
             return build_response(request, await route.handler(context, *inputs))

@@ -314,8 +314,9 @@ class Route:
     body: type[Body] | None = None
     reply: Any = None
     text_body: TextBody | None = None  # instead of `body`
-    # Few of them at once for a caller and an owner: what they hold may be megabytes.
-    in_turns: bool = False
+    # Few of them at once for a caller and an owner, perhaps by their inputs: what they hold may be
+    # megabytes.
+    in_turns: bool | Callable[..., bool] = False
     # Members that people send here although they belong elsewhere, and where. No member of the
     # objects that the path returns: they may be sent back as they were read.
     misplaced: Mapping[str, str] = field(default_factory=dict)

@@ -133,6 +133,10 @@ def parse_published_record(limits: InputLimits, kind_name: str, raw: bytes) -> I
     return build_item(decode_body(raw, _INPUTS[kind_name], limits))
 
 
+def is_large(body: Any) -> bool:
+    return len(body.items) > ITEMS_PER_STEP
+
+
 async def store_batch(context: AsyncContext, body: Any) -> msgspec.Raw:
     items = BatchItems()
     for begin in range(0, len(body.items), ITEMS_PER_STEP):
@@ -285,7 +289,7 @@ def routes_for(kind: Kind) -> list[Route]:
             method="POST",
             path=f"{kind.path}/batch",
             handler=store_batch,
-            in_turns=True,
+            in_turns=is_large,
             fast_path=FastPath(build_batch_request, encode_batch_result, FAST_BATCH_BYTES_MAX),
             permission="record.create",
             object_rule="in the group of each device",

@@ -12,9 +12,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from longwire.api.identity.roles import Role as ShownRole
+from longwire.api.identity.roles import RoleInput, create_role
 from longwire.clock import Clock
 from longwire.errors import LongwireError, NotAllowed
-from longwire.identity import access, groups, roles, sessions, tokens
+from longwire.identity import access, groups, sessions, tokens
 from longwire.identity.sessions import SessionRules
 from longwire.ingest import storing
 from longwire.model import Actor, Membership, Role, SignInMethod
@@ -25,6 +27,7 @@ from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 from longwire.store.identity import groups as store_groups
 from longwire.store.identity import roles as store_roles
+from tests.operations import context_of
 from tests.store.test_tree import IDS, forests, in_a_trial, paths_of, plant, way_up
 from tests.world import AdjustableClock, World, ok, record_of, refused
 
@@ -268,7 +271,8 @@ def test_a_new_role_takes_no_more_statements_of_somebody_with_many_groups(
             statements = record(tx)
             refusal: type | None = None
             try:
-                roles.create(tx, Actor("user", bob.id), "made", "", permissions)
+                body = RoleInput(name="made", description="", permissions=list(permissions))
+                create_role(context_of(tx, Actor("user", bob.id)), body)
             except LongwireError as error:
                 refusal = type(error)
             return refusal, len(statements.raw) + len(statements.built)
@@ -325,21 +329,23 @@ def test_roles_created_at_once_stay_within_the_quota(
     ada = world.person("ada")
     ada.group()
     both_counted = threading.Barrier(2)
-    count_created = store_roles.count_created
+    count_roles = store_roles.ROLES.count
 
-    def count_and_wait(tx: Tx, creator_id: str) -> int:
-        count = count_created(tx, creator_id)
+    def count_and_wait(tx: Tx, **conditions: str) -> int:
+        count = count_roles(tx, **conditions)
         with contextlib.suppress(threading.BrokenBarrierError):
             both_counted.wait(0.5)  # nobody else gets here before the commit
         return count
 
-    monkeypatch.setattr(store_roles, "count_created", count_and_wait)
+    monkeypatch.setattr(store_roles.ROLES, "count", count_and_wait)
 
-    def work(tx: Tx) -> Role:
-        quotas = Quotas(roles_per_creator_max=1)
-        return roles.create(tx, Actor("user", ada.id), "made", "", ["group.read"], quotas)
+    def work(tx: Tx) -> ShownRole:
+        context = context_of(tx, Actor("user", ada.id), Quotas(roles_per_creator_max=1))
+        return create_role(
+            context, RoleInput(name="made", description="", permissions="group.read")
+        )
 
-    async def create_two() -> list[Role | BaseException]:
+    async def create_two() -> list[ShownRole | BaseException]:
         both = [world.database.write(work) for _ in range(2)]
         return await asyncio.gather(*both, return_exceptions=True)
 

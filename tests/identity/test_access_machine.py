@@ -22,15 +22,17 @@ from hypothesis.stateful import (
     rule,
 )
 
+from longwire.api.identity.roles import RoleChange, RoleInput, create_role, update_role
 from longwire.clock import Clock
 from longwire.errors import BadInput, Conflict, LongwireError, NotAllowed, NotFound
-from longwire.identity import access, group_deletions, groups, roles, users
+from longwire.identity import access, group_deletions, groups, users
 from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER, ROLES
 from longwire.identity.groups import GroupUpdate
 from longwire.model import SYSTEM, Actor, PageRequest
 from longwire.process.startup import build_database, prepare
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
+from tests.operations import context_of
 from tests.state_machines import run_on_database
 
 T = TypeVar("T")
@@ -344,7 +346,10 @@ class Company(RuleBasedStateMachine):
     def do_create_role(self, who: int, wanted: tuple[str, ...]) -> str | None:
         made = self.attempt(
             self.model.create_role(who, frozenset(wanted)),
-            lambda tx: roles.create(tx, self.people[who], "role", "", wanted),
+            lambda tx: create_role(
+                context_of(tx, self.people[who]),
+                RoleInput(name="role", description="", permissions=list(wanted)),
+            ),
         )
         if made is None:
             return None
@@ -357,14 +362,9 @@ class Company(RuleBasedStateMachine):
         who = self.draw_actor(data, group)
         changed = self.attempt(
             self.model.update_role(who, role, group, frozenset(wanted)),
-            lambda tx: roles.update(
-                tx,
-                self.people[who],
-                role,
-                self.ids[group],
-                name=None,
-                description=None,
-                permissions=wanted,
+            lambda tx: update_role(
+                context_of(tx, self.people[who]),
+                RoleChange(role_id=role, group_id=self.ids[group], permissions=list(wanted)),
             ),
         )
         if changed is not None:

@@ -265,14 +265,14 @@ CASES: dict[str, list[Callable[[Person], Case]]] = {
     "fleet/devices.py:_log_updates": [of_device],
     "fleet/devices.py:apply_transfer": [of_device_group],
     "api/identity/clients.py:update_client": [of_app_client],
+    "api/identity/roles.py:update_role": [of_role],
     "identity/groups.py:update": [of_group],
     "identity/groups.py:set_role": [of_member],
-    "identity/roles.py:update": [of_role],
 }
 NOT_RESTORED = {
     "fleet/configurations.py:set_type_policy": "of no group, so nobody is shown it",
     "fleet/device_types.py:_apply_decoder": "of no group, so nobody is shown it",
-    "identity/roles.py:_assign_default_role": "the role that the member had is deleted",
+    "api/identity/roles.py:_assign_default_role": "the role that the member had is deleted",
 }
 VOLATILE = ("updatedAt", "updatedBy", "membershipUpdatedAt", "seenAt")
 

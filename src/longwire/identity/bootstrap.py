@@ -1,5 +1,7 @@
 """The initial content of a database: permissions, roles, and the first operator."""
 
+from dataclasses import replace
+
 from longwire.ids import new_id
 from longwire.model import SYSTEM, Permission, Role, User
 from longwire.store import instance
@@ -116,7 +118,7 @@ def add_missing_catalogue_entries(tx: Tx) -> None:
         store_permissions.PERMISSIONS.insert(tx, permission)
     for role in ROLES:
         if store_roles.get(tx, role.id) is None:
-            store_roles.insert(tx, role)
+            store_roles.insert(tx, replace(role, updated_at=tx.now))
         else:
             added_ids = {permission.id for permission in added}
             store_roles.insert_permissions(tx, role.id, sorted(added_ids & set(role.permissions)))

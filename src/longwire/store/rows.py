@@ -38,6 +38,10 @@ class _Table(Generic[V]):
         self._names = names
         self._parsers = {name: parse for name in names if (parse := _find_parser(hints[name]))}
 
+    def sql(self, alias: str | None = None) -> str:
+        """The columns as a statement selects them."""
+        return ", ".join(f"{alias}.{name}" if alias else name for name in self._names)
+
     def count(self, tx: Tx, **conditions: Any) -> int:
         return tx.count(*self._where(conditions))
 
@@ -60,12 +64,12 @@ class _Table(Generic[V]):
         """Delete the rows that fulfil the conditions; how many."""
         return tx.execute(sa.delete(self.table).where(*self._where(conditions)))
 
-    def parse(self, row: Sequence[Any]) -> V:
-        """The value of a row that begins with its columns."""
+    def parse(self, row: Sequence[Any], **more: Any) -> V:
+        """The value of a row that begins with its columns; `more` are fields that are none."""
         parts = dict(zip(self._names, row, strict=False))
         for name, parse in self._parsers.items():
             parts[name] = parse(parts[name])
-        return self._value(**parts)
+        return self._value(**parts, **more)
 
     def to_row(self, value: V) -> dict[str, Any]:
         return {name: _to_column(getattr(value, name)) for name in self._names}
@@ -127,8 +131,8 @@ def _is(column: sa.Column[Any], value: Any) -> sa.ColumnElement[bool]:
 
 def _find_parser(annotated: Any) -> Callable[[Any], Any] | None:
     """What makes the value of a field out of a column's, unless that is one."""
-    if isinstance(annotated, type) and issubclass(annotated, enum.Enum):
-        return annotated
+    if isinstance(annotated, type) and issubclass(annotated, enum.Enum | bool):
+        return annotated  # SQLite has numbers for truth values
     if typing.get_origin(annotated) is tuple:
         return _parse_list
     return None

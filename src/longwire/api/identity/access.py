@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire.api.identity.permissions import PermissionId
+from longwire.api.replies import Shown
 from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.identity import access_explanations
-from longwire.identity.access_explanations import AccessExplanation
-from longwire.model import Role as RoleValue
-from longwire.web.fields import Id, Query, Reply
+from longwire.identity.access_explanations import AccessExplanation, PathStep
+from longwire.model import Role, User
+from longwire.web.fields import Id, Query
 from longwire.web.routing import OWN, Route
 
 
@@ -22,14 +23,14 @@ class AccessQuery(Query):
     user_id: Annotated[Id, Meta(description="Whose; the caller's when left out.")] | None = None
 
 
-class AccessRole(Reply):
+class AccessRole(Shown[Role]):
     """A role."""
 
-    role_id: Annotated[str, Meta(description="Its id.", examples=["manager"])]
+    id: Annotated[str, Meta(description="Its id.", examples=["manager"])] = field(name="roleId")
     name: Annotated[str, Meta(description="Its name.", examples=["Manager"])]
 
 
-class AccessStep(Reply):
+class AccessStep(Shown[PathStep]):
     """A group on the path, and the role that the user has in it."""
 
     group_id: GroupId
@@ -42,15 +43,15 @@ class AccessStep(Reply):
     ) = None
 
 
-class AskableUser(Reply):
+class AskableUser(Shown[User]):
     """Somebody who can grant the permission."""
 
-    user_id: Annotated[str, Meta(description="Their id.")]
+    id: Annotated[str, Meta(description="Their id.")] = field(name="userId")
     email: Annotated[str, Meta(description="Their address.", examples=["grace@example.com"])]
     name: Annotated[str, Meta(description="Their name.", examples=["Grace"])] | None = None
 
 
-class Access(Reply, kw_only=True):
+class Access(Shown[AccessExplanation], kw_only=True):
     """Whether a permission is held, and why."""
 
     is_allowed: Annotated[bool, Meta(description="Whether it is held.", examples=[False])]
@@ -78,37 +79,11 @@ def get_access(context: Context, query: AccessQuery) -> Access:
     caller has `member.read`, and the roles there. `askable` are members of these groups with
     `member.write` who have the permission themselves, where the caller has `member.read`.
     """
-    return _wire(
+    return Access.show(
         access_explanations.explain(
             context.tx, context.actor, query.group_id, query.permission, query.user_id
         )
     )
-
-
-def _wire(found: AccessExplanation) -> Access:
-    return Access(
-        is_allowed=found.is_allowed,
-        permission=found.permission,
-        user_id=found.user_id,
-        is_operator=found.is_operator,
-        path=[
-            AccessStep(
-                group_id=step.group_id,
-                name=step.name,
-                role=None if step.role is None else _role_wire(step.role),
-                holds=step.holds,
-            )
-            for step in found.path
-        ],
-        roles=[_role_wire(role) for role in found.roles],
-        askable=[
-            AskableUser(user_id=user.id, name=user.name, email=user.email) for user in found.askable
-        ],
-    )
-
-
-def _role_wire(role: RoleValue) -> AccessRole:
-    return AccessRole(role_id=role.id, name=role.name)
 
 
 ROUTES = [

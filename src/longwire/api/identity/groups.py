@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, field
 from msgspec.structs import asdict, replace
 
-from longwire.api.identity.roles import Role, role_wire
+from longwire.api.identity.roles import Role
 from longwire.api.identity.users import UserConnection, public_user_wire
 from longwire.api.services import Context
 from longwire.api.types import (
@@ -271,7 +271,7 @@ def group_wire(view: GroupView) -> Group:
         created_by=group.created_by,
         updated_by=group.updated_by,
         parent=group.parent_id,
-        role=role_wire(view.role) if view.role else None,
+        role=Role.show(view.role) if view.role else None,
         owner_id=group.owner_id,
         number_of_devices=group.device_count,
         number_of_notifications=group.notification_count,
@@ -286,7 +286,7 @@ def relation_wire(relation: MembershipView) -> GroupUserRelation:
     return GroupUserRelation(
         id=relation.group.id,
         user_id=relation.user_id,
-        role=role_wire(relation.role),
+        role=Role.show(relation.role),
         token=relation.token,
         description=relation.group.description,
         name=relation.group.name,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
-from longwire.api.identity.roles import Role, role_wire
+from longwire.api.identity.roles import Role
 from longwire.api.services import Context
 from longwire.api.types import Email, GenericReturnBoolean
 from longwire.clock import Moment
@@ -123,7 +123,7 @@ def public_user_wire(
 ) -> PublicUser:
     return PublicUser(
         **_user_fields(user),
-        role=role_wire(role) if role else None,
+        role=Role.show(role) if role else None,
         membership_updated_at=format_optional_date(membership_updated_at),
     )
 

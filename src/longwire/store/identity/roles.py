@@ -1,7 +1,6 @@
 """Roles and the permissions they hold."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -10,25 +9,25 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.identity.scopes import within
 from longwire.store.paging import page
+from longwire.store.rows import Rows
 from longwire.store.statement import Statement
 
 _table = schema.role
+ROLES = Rows(Role, _table)
 _held = schema.role_permission
 _member = schema.member
 _group = schema.group
 _client = schema.app_client
 
 # These run for every role on the path of a group whenever permissions have changed.
-GET_ROLE = Statement("""
-select
-    name,
-    description,
-    is_removable,
-    created_by,
-    updated_at
+GET_ROLE = Statement(
+    """
+select {columns}
 from role
 where id = :role_id
-""")
+""",
+    columns=ROLES.sql(),
+)
 LIST_PERMISSIONS = Statement("""
 select permission_id
 from role_permission
@@ -63,11 +62,7 @@ where id {in:ids}
 def get(tx: Tx, role_id: str) -> Role | None:
     """A role by id, without a scope: a role shows nothing of any group."""
     rows = tx.fetch(GET_ROLE, role_id=role_id)
-    if not rows:
-        return None
-    [(name, description, is_removable, created_by, updated_at)] = rows
-    permissions = list_permissions(tx, role_id)
-    return Role(role_id, name, description, permissions, bool(is_removable), created_by, updated_at)
+    return ROLES.parse(rows[0], permissions=list_permissions(tx, role_id)) if rows else None
 
 
 def list_permissions(tx: Tx, role_id: str) -> tuple[str, ...]:
@@ -81,18 +76,19 @@ def is_visible(tx: Tx, scope: Scope, actor: Actor, role_id: str) -> bool:
 
 def list_page(tx: Tx, scope: Scope, actor: Actor, request: PageRequest) -> Page[Role]:
     """Built-in roles, those the actor made, and those in use within the scope."""
-    statement = sa.select(_table).where(_visible(scope, actor))
-    found = page(tx, statement, [_table.c.created_at, _table.c.id], request, lambda row: row)
-    held = _permissions_by_role(tx, [row.id for row in found.items])
-    return Page([_role(row, held.get(row.id, ())) for row in found.items], found.last_key)
+    statement = sa.select(*ROLES.columns, _table.c.created_at).where(_visible(scope, actor))
+    found = page(tx, statement, [_table.c.created_at, _table.c.id], request, tuple)
+    held = _permissions_by_role(tx, [role_id for role_id, *_ in found.items])
+    items = [ROLES.parse(row, permissions=held.get(row[0], ())) for row in found.items]
+    return Page(items, found.last_key)
 
 
 def list_holding(tx: Tx, scope: Scope, actor: Actor, permission: str, most: int) -> list[Role]:
     """Those of the same roles that have a permission."""
     holding = sa.select(_held.c.role_id).where(_held.c.permission_id == permission)
-    statement = sa.select(_table).where(_visible(scope, actor), _table.c.id.in_(holding))
+    statement = sa.select(*ROLES.columns).where(_visible(scope, actor), _table.c.id.in_(holding))
     rows = tx.rows(statement.order_by(_table.c.created_at, _table.c.id).limit(most))
-    return [_role(row, ()) for row in rows]
+    return [ROLES.parse(row, permissions=()) for row in rows]
 
 
 def list_groups_using(tx: Tx, role_id: str) -> frozenset[str]:
@@ -110,34 +106,15 @@ def is_default_somewhere(tx: Tx, role_id: str) -> bool:
     return tx.row(statement) is not None
 
 
-def count_created(tx: Tx, creator_id: str) -> int:
-    return tx.count(_table.c.created_by == creator_id)
-
-
 def insert(tx: Tx, role: Role) -> None:
-    tx.execute(
-        sa.insert(_table),
-        {
-            "id": role.id,
-            "name": role.name,
-            "description": role.description,
-            "is_removable": role.is_removable,
-            "created_by": role.created_by,
-            "created_at": tx.now,
-            "updated_at": tx.now,
-        },
-    )
+    ROLES.insert(tx, role, created_at=role.updated_at)
     insert_permissions(tx, role.id, role.permissions)
 
 
-def save(tx: Tx, role: Role) -> None:
-    tx.execute(
-        sa.update(_table)
-        .where(_table.c.id == role.id)
-        .values(name=role.name, description=role.description, updated_at=role.updated_at)
-    )
-    tx.execute(sa.delete(_held).where(_held.c.role_id == role.id))
-    insert_permissions(tx, role.id, role.permissions)
+def save(tx: Tx, before: Role, after: Role) -> None:
+    ROLES.save(tx, before, after)
+    tx.execute(sa.delete(_held).where(_held.c.role_id == after.id))
+    insert_permissions(tx, after.id, after.permissions)
 
 
 def insert_permissions(tx: Tx, role_id: str, permission_ids: Iterable[str]) -> None:
@@ -183,15 +160,3 @@ def _permissions_by_role(tx: Tx, role_ids: Sequence[str]) -> dict[str, tuple[str
     for row in tx.rows(statement):
         held[row.role_id] = (*held.get(row.role_id, ()), row.permission_id)
     return held
-
-
-def _role(row: sa.Row[Any], permissions: tuple[str, ...]) -> Role:
-    return Role(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        permissions=permissions,
-        is_removable=row.is_removable,
-        created_by=row.created_by,
-        updated_at=row.updated_at,
-    )

@@ -140,7 +140,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ),
     ("GET", "/device"): Right({"deviceId": "@device", "groupId": "@home"}),
     ("GET", "/device/types"): Right(),
-    ("GET", "/device/type"): Right({"type": "tracker"}),
+    ("GET", "/device/type"): Right({"type": "tracker", "groupId": "@home"}),
     **{("GET", f"/device/{kind}"): Right({"deviceId": "@device"}) for kind in KINDS},
     ("GET", "/device/values"): Right({"deviceId": "@device"}),
     ("GET", "/group/records"): Right({"groupId": "@home", "deviceId": "@device"}),
@@ -192,6 +192,10 @@ REQUESTS: dict[tuple[str, str], Right] = {
         }
     ),
     ("GET", "/group/drift"): Right({"groupId": "@home", "subgroups": "true"}),
+    ("GET", "/group/measurements"): Right({"groupId": "@home", "subgroups": "true"}),
+    ("PUT", "/device/type/measurements"): Right(
+        body={"type": "tracker", "groupId": "@home", "measurements": []}
+    ),
     ("GET", "/device/configuration"): Right({"deviceId": "@device", "groupId": "@home"}),
     ("PUT", "/devices"): Right(
         body={"deviceIds": ["@device", "@spare"], "groupId": "@home", "addTags": ["changed"]}

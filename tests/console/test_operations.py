@@ -50,7 +50,10 @@ NOT_CALLED = {
         f"POST /network/{each}": FOR_NETWORKS
         for each in ("chirpstack", "ttn", "loriot", "thingpark")
     },
-    "GET /device/values": NO_PAGE_YET,
+    **dict.fromkeys(
+        ("GET /device/values", "PUT /device/type/measurements", "GET /group/measurements"),
+        NO_PAGE_YET,
+    ),
     "GET /": OWN_PAGE,
     "GET /console/": OWN_PAGE,
     "GET /docs/docs.css": OWN_PAGE,

@@ -43,7 +43,10 @@ def test_everybody_with_a_token_sees_the_same_catalogue(world: World) -> None:
     assert known == sorted(known)
     assert {"generic", "tracker", "temperature", "button", "meter"} <= set(known)
     for device_type in listed["items"]:
-        assert ok(client.get("/device/type", type=device_type["name"])) == device_type
+        assert ok(client.get("/device/type", type=device_type["name"])) == {
+            **device_type,
+            "measurements": [],
+        }
         assert isinstance(json.loads(device_type["defaultConfiguration"]), dict)
         assert device_type["displayName"]
         expected = {"name", "displayName", "defaultConfiguration"}
@@ -81,7 +84,10 @@ def test_what_the_operator_adds_is_there_at_once_and_goes_when_nobody_needs_it(
         "defaultConfiguration": '{"pings": 3}',
         "battery": "1 x D",
         "firmwareVersion": "2.1",
+        "measurements": [],
     }
+    depth = {"type": "sonar", "measurements": [{"name": "depth", "path": "/data/d"}]}
+    ok(world.operator.put("/device/type/measurements", depth))
     assert "sonar" in names(ada)
     device = ada.device(group, type="sonar")
     key = {"deviceId": device, "groupId": group}
@@ -93,6 +99,7 @@ def test_what_the_operator_adds_is_there_at_once_and_goes_when_nobody_needs_it(
         "name": "sonar",
         "displayName": "Sonar",
         "defaultConfiguration": "any text",
+        "measurements": [{"name": "depth", "kind": "data", "path": "/data/d", "class": "gauge"}],
     }
     again = ok(ada.put("/device/type", {**key, "type": "sonar"}))
     assert again["configuration"] == "any text"
@@ -117,6 +124,7 @@ def test_a_built_in_type_stays_as_the_operator_made_it(world: World) -> None:
         "displayName": "Our tracker",
         "defaultConfiguration": "{}",
         "battery": "none",
+        "measurements": [],
     }
     assert "built in" in refusal(world, "tracker", Conflict)
 

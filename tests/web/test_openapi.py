@@ -208,6 +208,8 @@ ADDED = {
         )
     },
     "PUT /device": {"ifUpdatedAt", "originalId", "network"},
+    "GET /device/type": {"groupId"},
+    "DeviceType": {"measurements"},
     "POST /appClient": {"description", "expiration", "roleId"},
     "PUT /appClient": {"ifUpdatedAt", "roleId"},
     "POST /device/telemetry": {"groupId"},

@@ -1194,6 +1194,8 @@ export interface DeviceType {
   battery?: string;
   /** What the operator says about its firmware. */
   firmwareVersion?: string;
+  /** Those declared for all, or for `groupId`; not in lists. */
+  measurements?: Measurement[];
 }
 
 /** The new type of a device. */
@@ -1614,6 +1616,45 @@ export interface GroupInput {
   description?: string;
   /** Free words to find it by. */
   tags?: string[];
+}
+
+/** A measurement of the devices of a type in a group. */
+export interface GroupMeasurement {
+  /** The name of the measurement. */
+  name: string;
+  /** Of which records. */
+  kind: RecordKind;
+  /** A JSON pointer (RFC 6901) in the records of that kind. */
+  path: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class: MeasurementClass;
+  /** For people. */
+  unit?: string;
+  /** What people call it. */
+  label?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+  /** A smaller number is no value of it. */
+  minimum?: number;
+  /** A larger number is no value of it. */
+  maximum?: number;
+  /** The device type. */
+  type: string;
+  /** Whether it is declared, or was found in records. */
+  isDeclared: boolean;
+  /** How many have a value of it. */
+  devices: number;
+  /** Whether there may be more than `devices`. */
+  devicesAreMore?: boolean;
+}
+
+/** The measurements of the devices of a group. */
+export interface GroupMeasurements {
+  /** The items of this page. */
+  items: GroupMeasurement[];
 }
 
 /** The counters of one time span. */
@@ -2303,8 +2344,58 @@ export interface LoriotCallback {
   gws?: unknown;
 }
 
+/** A named value of a device type. */
+export interface Measurement {
+  /** The name of the measurement. */
+  name: string;
+  /** Of which records. */
+  kind: RecordKind;
+  /** A JSON pointer (RFC 6901) in the records of that kind. */
+  path: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class: MeasurementClass;
+  /** For people. */
+  unit?: string;
+  /** What people call it. */
+  label?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+  /** A smaller number is no value of it. */
+  minimum?: number;
+  /** A larger number is no value of it. */
+  maximum?: number;
+}
+
 /** MeasurementClass */
 export type MeasurementClass = "amount" | "counter" | "gauge" | "state";
+
+/** A measurement to declare. */
+export interface MeasurementInput {
+  /** The name of the measurement. */
+  name: string;
+  /** Of which records. */
+  kind?: RecordKind;
+  /** A JSON pointer (RFC 6901) in the records of that kind. */
+  path: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class?: MeasurementClass;
+  /** For people. */
+  unit?: string;
+  /** What people call it. */
+  label?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+  /** A smaller number is no value of it. */
+  minimum?: number;
+  /** A larger number is no value of it. */
+  maximum?: number;
+}
 
 /** The new role of a member. */
 export interface MemberChange {
@@ -3451,6 +3542,30 @@ export interface TypeDecoderChange {
   decoderSource?: string;
   /** Names of the decoded latitude and longitude that become a geolocation. */
   decodedLocation?: string;
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
+}
+
+/** What is declared of a device type, for all or for a group. */
+export interface TypeMeasurements {
+  /** The device type. */
+  type: string;
+  /** The id of the group. */
+  groupId?: string;
+  /** All that are declared. */
+  measurements: Measurement[];
+  /** When it was changed last. */
+  updatedAt?: string;
+}
+
+/** What is declared of a device type: for all, or for the devices of a group and below. */
+export interface TypeMeasurementsChange {
+  /** The device type. */
+  type: string;
+  /** Without it, for all; by operators. */
+  groupId?: string;
+  /** All of them; an empty list declares nothing. */
+  measurements: MeasurementInput[];
   /** The `updatedAt` that the update is based on; 409 if there is another by now. */
   ifUpdatedAt?: When;
 }

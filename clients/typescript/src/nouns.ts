@@ -337,6 +337,20 @@ export class MembersNoun extends Noun {
 
 export class MeasurementsNoun extends Noun {
   /**
+   * List the measurements of a group's devices.
+   *
+   * What is declared of each device type, for the group, above it or for all, and numbers that
+   * were found in records of its devices.
+   *
+   * - `subgroups`: Those of all groups below it, too.
+   *
+   * `GET /group/measurements`; needs `record.read`.
+   */
+  list(groupId: string, options: { subgroups?: boolean } = {}): Promise<m.GroupMeasurements> {
+    return this.transport.request({ method: "GET", path: "/group/measurements", isRepeatable: true, query: { groupId, ...options } });
+  }
+
+  /**
    * Get the current values of a device.
    *
    * The newest value of each measurement by the time of its record, since the device is in its
@@ -1136,12 +1150,14 @@ export class DeviceTypesNoun extends Noun {
   }
 
   /**
-   * Get a device type.
+   * Get a device type, with the measurements that are declared of it.
+   *
+   * - `groupId`: Whose measurements; without it those declared for all.
    *
    * `GET /device/type`.
    */
-  get(type: string): Promise<m.DeviceType> {
-    return this.transport.request({ method: "GET", path: "/device/type", isRepeatable: true, query: { type } });
+  get(type: string, options: { groupId?: string } = {}): Promise<m.DeviceType> {
+    return this.transport.request({ method: "GET", path: "/device/type", isRepeatable: true, query: { type, ...options } });
   }
 
   /**
@@ -1151,6 +1167,26 @@ export class DeviceTypesNoun extends Noun {
    */
   decoder(type: string): Promise<m.TypeDecoder> {
     return this.transport.request({ method: "GET", path: "/device/type/decoder", isRepeatable: true, query: { type } });
+  }
+
+  /**
+   * Declare the measurements of a device type.
+   *
+   * In place of those that are declared: for all devices of the type by an operator, or for those
+   * in a group and below it. What is declared for a group beats what is declared further up and
+   * for all. It holds for stored records as well: current values and series follow within a minute
+   * or so, large ones later.
+   *
+   * - `groupId`: Without it, for all; by operators.
+   *
+   * - `measurements`: All of them; an empty list declares nothing.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /device/type/measurements`; needs `device.update`.
+   */
+  setMeasurements(type: string, options: { groupId?: string; measurements: m.MeasurementInput[]; ifUpdatedAt?: When }): Promise<m.TypeMeasurements> {
+    return this.transport.request({ method: "PUT", path: "/device/type/measurements", isRepeatable: false, body: { type, ...options } });
   }
 
   /**

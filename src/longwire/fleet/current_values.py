@@ -17,7 +17,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.fleet import current_values as store
 from longwire.store.fleet import measurements as store_measurements
-from longwire.store.fleet import summaries
+from longwire.store.fleet import reporting_devices, summaries
 from longwire.store.fleet.current_values import CurrentValue, NewValue, ValueKey
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.records.arrival_numbers import arrival_moment
@@ -187,6 +187,33 @@ def refresh_redecoded(
     lost = [each.key for each in present if each.seq in seqs]
     _refresh(tx, device, lost)
     store.save_again(tx, collector.values)
+
+
+def refresh_recounted(
+    tx: Tx, device_id: str, stay: int, newest: Mapping[int, Moment], *, is_all: bool
+) -> None:
+    """Take values from records that were counted again, after something was declared.
+
+    `newest` says when the newest values in these records were; at last (`is_all`) those are
+    dropped that are values no more.
+    """
+    device = reporting_devices.get_reporting(tx, [device_id]).get(device_id)
+    if device is None or device.stay != stay:
+        return
+    listed = store.list_of_device(tx, device.group_number, device.number)
+    present = {each.key: each for each in listed if each.key != schema.LEFT_OUT}
+    plan = get_plan(tx, device.group_id, device.type)
+    wanted = set()
+    for key in {*newest, *(present if is_all else ())}:
+        value = present.get(key)
+        if value is None or value.ts is None:
+            is_right = key not in newest
+        else:
+            is_allowed = plan.allows(key, value.number, value.text)
+            is_right = is_allowed and newest.get(key, value.ts) <= value.ts
+        if not is_right:
+            wanted.add(key)
+    _refresh(tx, device, sorted(wanted))
 
 
 def _refresh(tx: Tx, device: ReportingDevice, keys: Sequence[int]) -> None:

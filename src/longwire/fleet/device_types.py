@@ -15,6 +15,7 @@ from longwire.store.database import Tx
 from longwire.store.fleet import device_reports as store_reports
 from longwire.store.fleet import device_types as store
 from longwire.store.fleet import devices as store_devices
+from longwire.store.fleet import measurements as store_measurements
 from longwire.store.identity import audit
 from longwire.versions import next_version, require_version
 
@@ -234,6 +235,7 @@ def delete_device_type(tx: Tx, actor: Actor, name: str) -> DeviceType:
     if store_devices.is_type_used(tx, name):
         raise Conflict(f"There are devices of the type {name}; give them another type first.")
     cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
+    store_measurements.delete_of_type(tx, name)
     store.delete(tx, name)
     audit.log(tx, actor, "deviceType.remove", name)
     return present

@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longwire.identity import access
-from longwire.measurements.definitions import FOUND_MAX, Measurement, ValuePlace, merge_layers
+from longwire.measurements.definitions import (
+    FOUND_MAX,
+    Measurement,
+    ValuePlace,
+    is_allowed,
+    merge_layers,
+)
 from longwire.measurements.extraction import KindPlan, build_plans
 from longwire.store import schema
 from longwire.store.cache.cache_epochs import PLATFORM
@@ -35,6 +41,13 @@ class TypePlan:
     def room(self) -> int:
         """How many more may be found."""
         return FOUND_MAX - len(self.found)
+
+    def allows(self, key: int, number: float | None, text: str | None) -> bool:
+        """Whether a stored value is one by what is declared now."""
+        for declared_key, measurement in self.declared:
+            if declared_key == key:
+                return is_allowed(measurement, number, text)
+        return key in self.found and text is None
 
     def add_found(self, keys: Mapping[ValuePlace, int]) -> None:
         self.found = {**self.found, **{key: place for place, key in keys.items()}}

@@ -10,14 +10,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from longwire.clock import DAY, HOUR, Moment
+from longwire.fleet import current_values
 from longwire.fleet.measurement_plans import TypePlan, get_plan
 from longwire.fleet.records import FOREVER, oldest_kept
 from longwire.measurements.calendar_spans import QUARTER
 from longwire.measurements.definitions import ValuePlace
-from longwire.measurements.extraction import extract
+from longwire.measurements.extraction import ExtractedValues, extract
 from longwire.measurements.summaries import (
     Summary,
     increase_between,
@@ -28,6 +29,7 @@ from longwire.records import KIND_NAMES, parse_record
 from longwire.store import schema
 from longwire.store.archive import archive_files
 from longwire.store.archive.archive_reads import NeedsArchive, convert_result, read_with_archive
+from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 from longwire.store.fleet import measurements as store_measurements
 from longwire.store.fleet import summaries as store
@@ -43,6 +45,8 @@ HOURS_PER_PART = 7 * 24
 STEP_RECORDS_MAX = 500
 # Clocks of processes differ a little.
 SETTLED_AFTER: Moment = HOUR
+
+T = TypeVar("T")
 
 # The number of a measurement, or the place of one that has none yet.
 Key = int | ValuePlace
@@ -90,6 +94,8 @@ class ValueScan:
     # By the begin of a quarter.
     quarters: dict[Key, dict[Moment, Gathered]] = field(default_factory=dict)
     looked_at: int = 0
+    # When the newest value of each measurement was, as far as somebody wants to know.
+    newest: dict[Key, Moment] | None = None
     is_done: bool = False
     _parts: Iterator[tuple[int, Range]] = field(init=False)
     _kind: int = 0
@@ -133,12 +139,28 @@ class ValueScan:
             }
             for path, number in extracted.unknown.items():
                 numbers[ValuePlace(self._kind, path)] = number
+            if self.newest is not None:
+                at = min(ts, arrival_moment(seq))
+                for key in self._list_keys(extracted):
+                    self.newest[key] = max(at, self.newest.get(key, at))
             if numbers:
                 if ts != self._instant:
                     self._end_instant()
                     self._instant = ts
                 self._at_instant.append((seq, numbers))
         self._cursor = found.cursor
+
+    def _list_keys(self, extracted: ExtractedValues) -> Iterator[Key]:
+        yield from extracted.values
+        for path in extracted.unknown:
+            yield ValuePlace(self._kind, path)
+
+    def number(self, keys: Mapping[ValuePlace, int]) -> None:
+        """Take the numbers of what was found; what has none is dropped."""
+        self.plan.add_found(keys)
+        self.quarters = dict(_take_numbers(self.quarters, keys))
+        if self.newest is not None:
+            self.newest = dict(_take_numbers(self.newest, keys))
 
     def _end_instant(self) -> None:
         begin = self._instant - self._instant % QUARTER
@@ -153,6 +175,15 @@ class ValueScan:
         self._at_instant.clear()
 
 
+def _take_numbers(
+    found: Mapping[Key, T], keys: Mapping[ValuePlace, int]
+) -> Iterator[tuple[Key, T]]:
+    for key, each in found.items():
+        number = key if isinstance(key, int) else keys.get(key)
+        if number is not None:
+            yield number, each
+
+
 class _Part(NamedTuple):
     """Some hours of a stay that are worked off together."""
 
@@ -161,6 +192,7 @@ class _Part(NamedTuple):
     end: int
     marks: Sequence[Mark]  # that are gone then
     rest: Sequence[Mark]  # what is left of long ones
+    is_recount: bool  # because other values count
     scan: ValueScan
 
 
@@ -192,6 +224,8 @@ class SummaryWork:
             return False
         while not part.scan.is_done:
             await read_with_archive(self._database, part.scan.step)
+        if any(isinstance(key, ValuePlace) for key in part.scan.quarters):
+            await self._database.write(partial(_number_found, part=part))
         is_stored = await self._database.write(partial(_store, part=part))
         await asyncio.sleep(get_pause_s(time.monotonic() - began))
         return is_stored
@@ -222,6 +256,7 @@ def is_due(mark: Mark, before: int) -> bool:
 
 def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) -> _Part | None:
     """The first hours of a stay that are due; None if there are none."""
+    cache_epochs.refresh_epochs(tx)  # what another process has just declared counts
     before = settled_hour(tx)
     listed = store.list_marks_of(
         tx, device, stay, -schema.ALL_HOURS, schema.ALL_HOURS, MARKS_PER_PAGE
@@ -241,7 +276,7 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
         start = _find_hour(tx, device, stay, kinds, min(each.hour for each in long))
         hours += [] if start is None else [start]
     if not hours:
-        return _Part(owner, 0, 0, long, [], ValueScan(plan, device, stay, {}))
+        return _Part(owner, 0, 0, long, [], True, ValueScan(plan, device, stay, {}))
     begin, end = min(hours), min(hours) + HOURS_PER_PART
     wanted = {hour for hour in hours if hour < end}
     if start is not None:
@@ -255,7 +290,8 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
     ranges = {
         kind: _join_hours(wanted, oldest) for kind, oldest in _oldest(tx, kinds, retention_days)
     }
-    return _Part(owner, begin, end, taken, rest, ValueScan(plan, device, stay, ranges))
+    scan = ValueScan(plan, device, stay, ranges, newest={} if long else None)
+    return _Part(owner, begin, end, taken, rest, bool(long), scan)
 
 
 def _find_hour(tx: Tx, device: int, stay: int, kinds: Iterable[int], hour: int) -> int | None:
@@ -301,7 +337,8 @@ def _store(tx: Tx, part: _Part) -> bool:
     scan = part.scan
     made = {
         (key, begin): gathered.summarize()
-        for key, quarters in _number_keys(tx, part).items()
+        for key, quarters in scan.quarters.items()
+        if isinstance(key, int)
         for begin, gathered in quarters.items()
     }
     first, last = part.begin * HOUR // DAY, part.end * HOUR // DAY
@@ -318,6 +355,10 @@ def _store(tx: Tx, part: _Part) -> bool:
         days.setdefault((key, begin // DAY), {})[quarter_of(begin)] = summary
     changed = {key: each for key, each in days.items() if each != before.get(key)}
     store.save_days(tx, scan.device, scan.stay, changed)
+    if part.is_recount:
+        newest = {key: ts for key, ts in (scan.newest or {}).items() if isinstance(key, int)}
+        device_id, is_all = part.owner.device_id, not part.rest
+        current_values.refresh_recounted(tx, device_id, scan.stay, newest, is_all=is_all)
     return True
 
 
@@ -327,15 +368,11 @@ def _list_quarters(day: int, begin: Moment, end: Moment) -> range:
     return range((first - day * DAY) // QUARTER, (last - day * DAY) // QUARTER)
 
 
-def _number_keys(tx: Tx, part: _Part) -> Mapping[int, Mapping[Moment, Gathered]]:
-    """What was found by the numbers of measurements, as many as there may be."""
+def _number_found(tx: Tx, part: _Part) -> None:
+    """Give numbers to what was found, as many as there may be."""
     scan = part.scan
-    numbered = {key: some for key, some in scan.quarters.items() if isinstance(key, int)}
     unknown = [key for key in scan.quarters if isinstance(key, ValuePlace)]
-    if unknown:
-        new = store_measurements.get_keys(tx, unknown[: scan.plan.room])
-        group = schema.group_number(part.owner.group_id)
-        store_measurements.insert_found(tx, group, part.owner.type, new)
-        tx.on_commit(partial(scan.plan.add_found, new))
-        numbered |= {number: scan.quarters[place] for place, number in new.items()}
-    return numbered
+    new = store_measurements.get_keys(tx, unknown[: scan.plan.room])
+    group = schema.group_number(part.owner.group_id)
+    store_measurements.insert_found(tx, group, part.owner.type, new)
+    tx.on_commit(partial(scan.number, new))

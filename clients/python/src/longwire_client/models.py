@@ -24,6 +24,7 @@ ExportFormat = Literal["csv", "ndjson"]
 GrantType = Literal["client_credentials"]
 JobOutcome = Literal["changed", "failed", "skipped", "undone"]
 JobState = Literal["cancelled", "failed", "running", "succeeded", "waiting"]
+MeasurementClass = Literal["amount", "counter", "gauge", "state"]
 MessageFormat = Literal["cloudevents", "custom", "json", "raw"]
 RecordExportFormat = Literal["csv", "ndjson", "parquet"]
 RecordKind = Literal["data", "event", "geoloc", "telemetry"]
@@ -1607,6 +1608,9 @@ class DeviceType(Model, frozen=True, kw_only=True, omit_defaults=True):
     firmware_version: str | None = field(default=None, name="firmwareVersion")
     """What the operator says about its firmware."""
 
+    measurements: list[Measurement] | None = None
+    """Those declared for all, or for `groupId`; not in lists."""
+
 
 class DeviceTypeChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The new type of a device."""
@@ -2155,6 +2159,58 @@ class GroupInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     tags: Sequence[str] | None = None
     """Free words to find it by."""
+
+
+class GroupMeasurement(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A measurement of the devices of a type in a group."""
+
+    name: str
+    """The name of the measurement."""
+
+    kind: str
+    """Of which records."""
+
+    path: str
+    """A JSON pointer (RFC 6901) in the records of that kind."""
+
+    class_: str = field(name="class")
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    unit: str | None = None
+    """For people."""
+
+    label: str | None = None
+    """What people call it."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+    minimum: float | None = None
+    """A smaller number is no value of it."""
+
+    maximum: float | None = None
+    """A larger number is no value of it."""
+
+    type: str
+    """The device type."""
+
+    is_declared: bool = field(name="isDeclared")
+    """Whether it is declared, or was found in records."""
+
+    devices: int
+    """How many have a value of it."""
+
+    devices_are_more: bool | None = field(default=None, name="devicesAreMore")
+    """Whether there may be more than `devices`."""
+
+
+class GroupMeasurements(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The measurements of the devices of a group."""
+
+    items: list[GroupMeasurement]
+    """The items of this page."""
 
 
 class GroupMetric(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -3092,6 +3148,74 @@ class LoriotCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     gws: Any = None
     """The gateways that received the message."""
+
+
+class Measurement(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A named value of a device type."""
+
+    name: str
+    """The name of the measurement."""
+
+    kind: str
+    """Of which records."""
+
+    path: str
+    """A JSON pointer (RFC 6901) in the records of that kind."""
+
+    class_: str = field(name="class")
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    unit: str | None = None
+    """For people."""
+
+    label: str | None = None
+    """What people call it."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+    minimum: float | None = None
+    """A smaller number is no value of it."""
+
+    maximum: float | None = None
+    """A larger number is no value of it."""
+
+
+class MeasurementInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A measurement to declare."""
+
+    name: str
+    """The name of the measurement."""
+
+    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
+    """Of which records."""
+
+    path: str
+    """A JSON pointer (RFC 6901) in the records of that kind."""
+
+    class_: Literal["amount", "counter", "gauge", "state"] | None = field(
+        default=None, name="class"
+    )
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    unit: str | None = None
+    """For people."""
+
+    label: str | None = None
+    """What people call it."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+    minimum: float | None = None
+    """A smaller number is no value of it."""
+
+    maximum: float | None = None
+    """A larger number is no value of it."""
 
 
 class MemberChange(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -4560,6 +4684,40 @@ class TypeDecoderChange(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     decoded_location: str | None = field(default=None, name="decodedLocation")
     """Names of the decoded latitude and longitude that become a geolocation."""
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
+
+    time_fields = ("if_updated_at",)
+
+
+class TypeMeasurements(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What is declared of a device type, for all or for a group."""
+
+    type: str
+    """The device type."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
+
+    measurements: list[Measurement]
+    """All that are declared."""
+
+    updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
+
+
+class TypeMeasurementsChange(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """What is declared of a device type: for all, or for the devices of a group and below."""
+
+    type: str
+    """The device type."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """Without it, for all; by operators."""
+
+    measurements: Sequence[MeasurementInput]
+    """All of them; an empty list declares nothing."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
     """The `updatedAt` that the update is based on; 409 if there is another by now."""

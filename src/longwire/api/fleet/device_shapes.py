@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Protocol
 
 from msgspec import Meta
 
+from longwire.api.fleet.measurement_shapes import Measurement
 from longwire.api.types import DeviceId, DeviceIds, GroupId, GroupPage, IfUpdatedAt, Tag, Tags
 from longwire.clock import MILLISECOND
 from longwire.dates import format_date
@@ -121,6 +122,13 @@ class DeviceType(Reply):
     default_configuration: str | None = None
     battery: str | None = None
     firmware_version: str | None = None
+    measurements: (
+        Annotated[
+            list[Measurement],
+            Meta(description="Those declared for all, or for `groupId`; not in lists."),
+        ]
+        | None
+    ) = None
 
 
 class DeviceTypeConnection(Reply):
@@ -283,6 +291,19 @@ class TypeQuery(Query):
     """Which device type."""
 
     type: DeviceTypeName
+
+
+class TypeInGroupQuery(Query):
+    """Which device type, and whose measurements of it."""
+
+    type: DeviceTypeName
+    group_id: (
+        Annotated[
+            GroupId,
+            Meta(description="Whose measurements; without it those declared for all."),
+        ]
+        | None
+    ) = None
 
 
 def device_wire(device: DeviceValue) -> Device:

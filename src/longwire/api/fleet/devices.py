@@ -25,15 +25,16 @@ from longwire.api.fleet.device_shapes import (
     FoundDevices,
     OwnedDeviceQuery,
     Transfer,
-    TypeQuery,
+    TypeInGroupQuery,
     VendorInput,
     build_device_filter,
     device_wire,
     type_wire,
 )
+from longwire.api.fleet.measurement_shapes import measurement_wire
 from longwire.api.services import Context
 from longwire.api.types import CHANGED_MEANWHILE, GroupPage, parse_version
-from longwire.fleet import device_types, devices
+from longwire.fleet import device_types, devices, measurement_declarations
 from longwire.fleet.registrations import VendorRegistration
 from longwire.model import Device as DeviceValue
 from longwire.model import DeviceOrder
@@ -280,9 +281,14 @@ def list_types(context: Context, query: Paged) -> DeviceTypeConnection:
     )
 
 
-def get_type(context: Context, query: TypeQuery) -> DeviceType:
-    """Get a device type."""
-    return type_wire(device_types.get_device_type(context.tx, query.type))
+def get_type(context: Context, query: TypeInGroupQuery) -> DeviceType:
+    """Get a device type, with the measurements that are declared of it."""
+    found = type_wire(device_types.get_device_type(context.tx, query.type))
+    declared = measurement_declarations.get_declaration(
+        context.tx, context.actor, query.type, query.group_id
+    )
+    found.measurements = [measurement_wire(each) for each in declared.measurements]
+    return found
 
 
 # Names that networks and labels have for what is `originalId` here.

@@ -1,37 +1,47 @@
 """Operations on measurements: current values of devices, and what is declared of types."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 from msgspec import Meta
 
+from longwire.api.fleet.device_shapes import DeviceTypeName
+from longwire.api.fleet.measurement_shapes import (
+    ClassName,
+    Decimals,
+    Label,
+    Maximum,
+    Measurement,
+    MeasurementName,
+    Minimum,
+    Unit,
+    Value,
+    ValueKind,
+    ValuePath,
+    build_value,
+    fields_of,
+    measurement_wire,
+)
 from longwire.api.services import Context
-from longwire.api.types import DeviceId
+from longwire.api.types import (
+    CHANGED_MEANWHILE,
+    DeviceId,
+    GroupId,
+    IfUpdatedAt,
+    parse_version,
+)
 from longwire.dates import format_date, format_optional_date
-from longwire.fleet import measurements
+from longwire.fleet import measurement_declarations, measurements
+from longwire.fleet.measurement_declarations import GroupMeasurement as GroupMeasurementValue
 from longwire.fleet.measurements import ShownValue
-from longwire.measurements.definitions import CLASSES
-from longwire.web.fields import Count, DateText, Query, Reply, words
+from longwire.measurements.definitions import (
+    DECLARED_MAX,
+    NAME_CHARACTERS_MAX,
+    MeasurementClass,
+)
+from longwire.measurements.definitions import Measurement as MeasurementValue
+from longwire.web.fields import Body, Count, DateText, Query, Reply
 from longwire.web.routing import Route
-
-MeasurementName = Annotated[
-    str, Meta(description="The name of the measurement.", examples=["moisture"])
-]
-ClassName = Annotated[
-    str,
-    words("MeasurementClass", CLASSES),
-    Meta(
-        description="`gauge`; `counter`, which only grows; `amount` since the last message; or"
-        " `state`, a word or a boolean.",
-        examples=["gauge"],
-    ),
-]
-Unit = Annotated[str, Meta(description="For people.", examples=["%"])]
-Label = Annotated[str, Meta(description="What people call it.", examples=["Soil moisture"])]
-Decimals = Annotated[int, Meta(description="How many decimals to show.", examples=[1])]
-Value = Annotated[
-    float | str | bool, Meta(description="A word or a boolean only of a state.", examples=[17.5])
-]
 
 
 class DeviceValue(Reply, kw_only=True):
@@ -90,6 +100,128 @@ class DeviceValuesQuery(Query):
     device_id: DeviceId
 
 
+class MeasurementInput(Body, kw_only=True):
+    """A measurement to declare."""
+
+    name: Annotated[MeasurementName, Meta(max_length=NAME_CHARACTERS_MAX)]
+    kind: ValueKind = "data"
+    path: ValuePath
+    measurement_class: ClassName = msgspec.field(name="class", default="gauge")
+    unit: Unit | None = None
+    label: Label | None = None
+    decimals: Decimals | None = None
+    minimum: Minimum | None = None
+    maximum: Maximum | None = None
+
+
+class TypeMeasurementsChange(Body, kw_only=True):
+    """What is declared of a device type: for all, or for the devices of a group and below."""
+
+    type: DeviceTypeName
+    group_id: Annotated[GroupId, Meta(description="Without it, for all; by operators.")] | None = (
+        None
+    )
+    measurements: Annotated[
+        list[MeasurementInput],
+        Meta(max_length=DECLARED_MAX, description="All of them; an empty list declares nothing."),
+    ]
+    if_updated_at: IfUpdatedAt | None = None
+
+
+class GroupMeasurement(Measurement, kw_only=True):
+    """A measurement of the devices of a type in a group."""
+
+    type: DeviceTypeName
+    is_declared: Annotated[
+        bool, Meta(description="Whether it is declared, or was found in records.")
+    ]
+    devices: Annotated[Count, Meta(description="How many have a value of it.", examples=[12])]
+    devices_are_more: Annotated[
+        bool, Meta(description="Whether there may be more than `devices`.")
+    ] = False
+
+
+class GroupMeasurements(Reply):
+    """The measurements of the devices of a group."""
+
+    items: list[GroupMeasurement]
+
+
+class TypeMeasurements(Reply, kw_only=True):
+    """What is declared of a device type, for all or for a group."""
+
+    type: DeviceTypeName
+    group_id: GroupId | None = None
+    measurements: Annotated[list[Measurement], Meta(description="All that are declared.")]
+    updated_at: DateText | None = None
+
+
+class GroupMeasurementsQuery(Query):
+    """Of which devices."""
+
+    group_id: GroupId
+    subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
+
+
+def declare(context: Context, body: TypeMeasurementsChange) -> TypeMeasurements:
+    """Declare the measurements of a device type.
+
+    In place of those that are declared: for all devices of the type by an operator, or for those in
+    a group and below it. What is declared for a group beats what is declared further up and for
+    all. It holds for stored records as well: current values and series follow within a minute or
+    so, large ones later.
+    """
+    declared = measurement_declarations.declare(
+        context.tx,
+        context.actor,
+        body.type,
+        body.group_id,
+        [
+            MeasurementValue(
+                each.name,
+                each.kind,
+                each.path,
+                cast("MeasurementClass", each.measurement_class),
+                unit=each.unit,
+                label=each.label,
+                decimals=each.decimals,
+                minimum=each.minimum,
+                maximum=each.maximum,
+            )
+            for each in body.measurements
+        ],
+        if_updated_at=parse_version(body.if_updated_at),
+    )
+    return TypeMeasurements(
+        type=declared.type,
+        group_id=body.group_id,
+        measurements=[measurement_wire(each) for each in declared.measurements],
+        updated_at=format_date(declared.updated_at) if declared.measurements else None,
+    )
+
+
+def list_of_group(context: Context, query: GroupMeasurementsQuery) -> GroupMeasurements:
+    """List the measurements of a group's devices.
+
+    What is declared of each device type, for the group, above it or for all, and numbers that were
+    found in records of its devices.
+    """
+    found = measurement_declarations.list_of_group(
+        context.tx, context.actor, query.group_id, subgroups=query.subgroups
+    )
+    return GroupMeasurements(items=[_group_measurement_wire(each) for each in found])
+
+
+def _group_measurement_wire(found: GroupMeasurementValue) -> GroupMeasurement:
+    return GroupMeasurement(
+        **fields_of(found.measurement),
+        type=found.type,
+        is_declared=found.is_declared,
+        devices=found.devices,
+        devices_are_more=found.devices_are_more,
+    )
+
+
 def get_values(context: Context, query: DeviceValuesQuery) -> DeviceValues:
     """Get the current values of a device.
 
@@ -119,16 +251,27 @@ def _value_wire(shown: ShownValue) -> DeviceValue:
     )
 
 
-def build_value(number: float | None, text: str | None) -> float | str | bool | None:
-    """A value in JSON: a whole number without a fraction."""
-    if text is not None:
-        word: str | bool = msgspec.json.decode(text)
-        return word
-    is_whole = number is not None and number.is_integer() and abs(number) < 2**53
-    return int(number) if is_whole and number is not None else number
-
-
 ROUTES = [
+    Route(
+        "PUT",
+        "/device/type/measurements",
+        declare,
+        "device.update",
+        tag="Measurements",
+        object_rule="in groupId; operators only without it",
+        conflicts=CHANGED_MEANWHILE,
+        is_addition=True,
+    ),
+    Route(
+        "GET",
+        "/group/measurements",
+        list_of_group,
+        "record.read",
+        tag="Measurements",
+        may_lag=True,
+        object_rule="in the group",
+        is_addition=True,
+    ),
     Route(
         "GET",
         "/device/values",

@@ -14,6 +14,7 @@ from longwire.store.database import Tx
 from longwire.store.engines.bulk import KEY, insert_many
 from longwire.store.engines.dialects import array_param, by_slot, dialect_sql, in_array
 from longwire.store.records.records import for_each_kind
+from longwire.store.statement import Statement
 
 _table = schema.current_value
 
@@ -84,6 +85,26 @@ LIST_NEXT_NEWEST = for_each_kind(
 )
 
 
+COUNT_DEVICES = Statement(
+    """
+select count(*)
+from (
+    select 1
+    from current_value c
+    join device d
+        on d.number = c.device_number
+        {slot:d=c}
+    where c.group_id {in:homes}
+        and c.key_number = :key
+        and c.ts is not null
+        and d.type = :type
+    limit :most
+) v
+""",
+    into=int,
+)
+
+
 class NewValue(msgspec.Struct, frozen=True, gc=False):
     """A value, and when and in which order its record came."""
 
@@ -136,6 +157,14 @@ def list_of_device(tx: Tx, group_number: int, device_number: int) -> list[Curren
     """The values of a device in its group."""
     values = {**slots.key_of(tx, device_number), "home": group_number}
     return [CurrentValue(*row) for row in tx.fetch_raw(LIST_OF_DEVICE, values)]
+
+
+def count_devices(
+    tx: Tx, group_numbers: Collection[int], type_name: str, key: int, most: int
+) -> int:
+    """How many devices of a type in some groups have a value of a measurement, up to a number."""
+    values = {"homes": group_numbers, "type": type_name, "key": key, "most": most}
+    return tx.fetch(COUNT_DEVICES, **values)[0]
 
 
 def clear(tx: Tx, device_number: int, keys: Collection[int]) -> None:

@@ -160,6 +160,12 @@ def _insert_key(tx: Tx, place: ValuePlace) -> int:
     return number
 
 
+def find_keys(tx: Tx, places: Collection[ValuePlace]) -> dict[ValuePlace, int]:
+    """The numbers of places, as far as they have one."""
+    found = {place: _get_key(tx, place) for place in places}
+    return {place: number for place, number in found.items() if number is not None}
+
+
 def list_places(tx: Tx, numbers: Iterable[int]) -> dict[int, MeasurementKey]:
     """The places of numbers."""
     rows = tx.fetch_raw(LIST_PLACES, {"numbers": array_param(tx, sorted(set(numbers)))})
@@ -198,7 +204,12 @@ def list_declaring(tx: Tx, group_ids: Iterable[str]) -> set[str]:
 
 
 def save_declared(
-    tx: Tx, group_id: str, type_name: str, measurements: Sequence[Measurement], by: str
+    tx: Tx,
+    group_id: str,
+    type_name: str,
+    measurements: Sequence[Measurement],
+    at: Moment,
+    by: str,
 ) -> None:
     """Replace what is declared; an empty list declares nothing."""
     values: dict[str, Any] = {"home": _home(group_id), "type": type_name}
@@ -206,7 +217,13 @@ def save_declared(
         tx.execute_raw(DELETE_DECLARED, values)
         return
     text = encode_measurements(measurements)
-    tx.execute_raw(UPSERT_DECLARED, {**values, "measurements": text, "at": tx.now, "by": by})
+    tx.execute_raw(UPSERT_DECLARED, {**values, "measurements": text, "at": at, "by": by})
+
+
+def to_plain(measurement: Measurement) -> dict[str, Any]:
+    """A measurement as it is stored."""
+    plain: dict[str, Any] = msgspec.to_builtins(measurement)
+    return plain
 
 
 def delete_of_type(tx: Tx, type_name: str) -> None:

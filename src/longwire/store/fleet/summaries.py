@@ -36,6 +36,7 @@ class StayOwner(NamedTuple):
 
     group_id: str
     type: str
+    device_id: str
 
 
 class DeviceStay(NamedTuple):
@@ -131,7 +132,7 @@ where device_number = :device
 
 GET_OWNER = Statement(
     """
-select cast(s.group_id as text), d.type
+select cast(s.group_id as text), d.type, d.id
 from device_stay s
 join device d
     on d.number = s.device_number
@@ -220,17 +221,17 @@ where device_number = :device
     for table in (schema.summary_due, schema.summary_quarters, schema.summary_day)
 )
 
-MARK_TYPE = Statement(
-    """
+_MARK_TYPE = """
 insert into summary_due (device_number, stay, hour, number, hours{postgres:, slot})
 select s.device_number, s.stay, :hour, :number, :hours{postgres:, s.slot}
 from device d
 join device_stay s
     on s.device_number = d.number
 where d.type = :type
-    and s.group_id {in:groups}
+    {groups}
 """
-)
+MARK_TYPE = Statement(_MARK_TYPE, groups="")
+MARK_TYPE_IN = Statement(_MARK_TYPE, groups="and s.group_id {in:groups}")
 
 
 _LIST_STAYS = """
@@ -281,16 +282,19 @@ def mark_changed(tx: Tx, records: Iterable[tuple[int, int, Moment]]) -> None:
     insert_many(tx, schema.summary_due, _MARK_COLUMNS, rows)
 
 
-def mark_all_of_type(tx: Tx, type_name: str, group_numbers: Sequence[int]) -> None:
-    """Mark everything that the devices of a type have stored in some groups."""
-    tx.run(
-        MARK_TYPE,
-        type=type_name,
-        groups=group_numbers,
-        hour=schema.FIRST_HOUR,
-        number=-secrets.randbelow(_OWN_NUMBERS) - 2,
-        hours=schema.ALL_HOURS,
-    )
+def mark_all_of_type(tx: Tx, type_name: str, group_ids: Iterable[str] | None) -> None:
+    """Mark everything that the devices of a type have stored in some groups, or in all."""
+    values = {
+        "type": type_name,
+        "hour": schema.FIRST_HOUR,
+        "number": -secrets.randbelow(_OWN_NUMBERS) - 2,
+        "hours": schema.ALL_HOURS,
+    }
+    if group_ids is None:
+        tx.run(MARK_TYPE, **values)
+    else:
+        groups = [schema.group_number(each) for each in group_ids]
+        tx.run(MARK_TYPE_IN, **values, groups=groups)
 
 
 def list_marks(tx: Tx, after: Mark, most: int) -> list[Mark]:

@@ -413,6 +413,23 @@ class Members(_Noun):
 
 
 class Measurements(_Noun):
+    def list(self, group_id: str, *, subgroups: bool | None = None) -> m.GroupMeasurements:
+        """List the measurements of a group's devices.
+
+        What is declared of each device type, for the group, above it or for all, and numbers
+        that were found in records of its devices.
+
+        `GET /group/measurements`; needs `record.read`.
+        """
+        call: Call[m.GroupMeasurements] = Call(
+            "GET",
+            "/group/measurements",
+            m.GroupMeasurements,
+            query={"groupId": group_id, "subgroups": subgroups},
+            is_repeatable=True,
+        )
+        return self._transport.request(call)
+
     def values(self, device_id: str) -> m.DeviceValues:
         """Get the current values of a device.
 
@@ -1449,13 +1466,17 @@ class DeviceTypes(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
-    def get(self, type: str) -> m.DeviceType:
-        """Get a device type.
+    def get(self, type: str, *, group_id: str | None = None) -> m.DeviceType:
+        """Get a device type, with the measurements that are declared of it.
 
         `GET /device/type`.
         """
         call: Call[m.DeviceType] = Call(
-            "GET", "/device/type", m.DeviceType, query={"type": type}, is_repeatable=True
+            "GET",
+            "/device/type",
+            m.DeviceType,
+            query={"type": type, "groupId": group_id},
+            is_repeatable=True,
         )
         return self._transport.request(call)
 
@@ -1466,6 +1487,38 @@ class DeviceTypes(_Noun):
         """
         call: Call[m.TypeDecoder] = Call(
             "GET", "/device/type/decoder", m.TypeDecoder, query={"type": type}, is_repeatable=True
+        )
+        return self._transport.request(call)
+
+    def set_measurements(
+        self,
+        type: str,
+        *,
+        measurements: Sequence[m.MeasurementInput],
+        group_id: str | None = None,
+        if_updated_at: When | None = None,
+    ) -> m.TypeMeasurements:
+        """Declare the measurements of a device type.
+
+        In place of those that are declared: for all devices of the type by an operator, or for
+        those in a group and below it. What is declared for a group beats what is declared
+        further up and for all. It holds for stored records as well: current values and series
+        follow within a minute or so, large ones later.
+
+        `PUT /device/type/measurements`; needs `device.update`.
+        """
+        call: Call[m.TypeMeasurements] = Call(
+            "PUT",
+            "/device/type/measurements",
+            m.TypeMeasurements,
+            body=encode(
+                m.TypeMeasurementsChange(
+                    type=type,
+                    measurements=measurements,
+                    group_id=group_id,
+                    if_updated_at=if_updated_at,
+                )
+            ),
         )
         return self._transport.request(call)
 

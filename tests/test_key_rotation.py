@@ -206,13 +206,12 @@ def test_every_sealed_column_is_resealed_for_the_purpose_that_its_owner_seals_it
         owner="x", kind=ChannelPurpose.CONNECTOR, home=7, first=8, part=9, net="n", key="k"
     )
     channel: Any = SimpleNamespace(purpose=ChannelPurpose.CONNECTOR, id="x")
-    push: Any = SimpleNamespace(created_by="x")
     assert [each.purpose(row) for each in resealing.SEALED] == [
         groups._seal_purpose("x"),
         clients.seal_purpose("x"),
         passwords._seal_purpose("x"),
         totp._seal_purpose("x"),
-        users._seal_purpose(push),
+        users.seal_purpose("x"),
         channels._seal_purpose(channel),
         registrations._pac_purpose("x"),
         downlink_links._key_purpose("x"),

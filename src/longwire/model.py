@@ -135,7 +135,7 @@ class PushToken:
     digest: bytes
     type: str
     created_at: Moment
-    created_by: str
+    user_id: str
     device_name: str | None = None
     is_enabled: bool = True
 

@@ -55,7 +55,7 @@ def explain(
     else:
         access.authorize(tx, actor, "member.read", group_id)
         users.get_visible(tx, actor, user_id)
-        subject = _actor(store_users.get(tx, user_id))
+        subject = _actor(store_users.USERS.get(tx, user_id))
     if PERMISSIONS.get(tx, permission) is None:
         raise invalid_field("permission", "is no permission")
     path = list(reversed(access.get_group_path(tx, group_id)))

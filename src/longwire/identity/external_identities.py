@@ -149,7 +149,7 @@ def sign_in(tx: Tx, identity: ExternalIdentity, policy: SignInPolicy) -> User:
     locks.acquire_lock(tx, "address of a sign-in", store_users.email_key(identity.email))
     locks.acquire_lock(tx, "subject of a sign-in", f"{identity.issuer} {identity.subject}")
     user_id = store.get_user_id(tx, identity.issuer, identity.subject)
-    bound = store_users.get(tx, user_id) if user_id is not None else None
+    bound = store_users.USERS.get(tx, user_id) if user_id is not None else None
     user = bound or _bind(tx, identity, policy)
     if identity.claim_values is not None:
         _apply_claims(tx, user, identity.claim_values, policy.claim_rules)
@@ -169,6 +169,7 @@ def _bind(tx: Tx, identity: ExternalIdentity, policy: SignInPolicy) -> User:
     request_owners.vouch_for(tx, user.id)
     audit.log(tx, SYSTEM, SignInChange.IDENTITY_BOUND, user.id, detail=identity.issuer)
     if user.first_name is None and user.last_name is None and identity.first_name:
+        before = user
         user = replace(
             user,
             name=user.name or _join_names(identity),
@@ -176,7 +177,7 @@ def _bind(tx: Tx, identity: ExternalIdentity, policy: SignInPolicy) -> User:
             last_name=identity.last_name,
             updated_at=tx.now,
         )
-        store_users.save(tx, user)
+        store_users.USERS.save(tx, before, user)
     return user
 
 

@@ -106,7 +106,7 @@ def require_issuer(tx: Tx, issuer_id: str, user_id: str) -> None:
     What both hold is read again after each change of roles, members and groups, as nothing else is
     cached then. So nobody gets at more than they have by a link that they keep for themselves.
     """
-    issuer, user = store_users.get(tx, issuer_id), store_users.get(tx, user_id)
+    issuer, user = store_users.USERS.get(tx, issuer_id), store_users.USERS.get(tx, user_id)
     if issuer is not None and user is not None:
         actor = Actor("user", issuer.id, is_operator=issuer.is_operator)
         if access.holds_all_of(tx, actor, user):

@@ -71,7 +71,7 @@ def has_none(tx: Tx, user_id: str) -> bool:
 
     Passwords, passkeys and authenticator apps need somebody who has signed in before.
     """
-    user = store_users.get(tx, user_id)
+    user = store_users.USERS.get(tx, user_id)
     if user is None or user.seen_at is not None or user.is_operator:
         return False
     return not store_users.has_credentials(tx, user_id)

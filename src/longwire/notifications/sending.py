@@ -25,6 +25,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.delivery.delivery_leases import ClaimedDelivery
 from longwire.store.identity import audit
 from longwire.store.identity import users as store_users
+from longwire.store.identity.users import PUSH_TOKENS
 from longwire.store.notifications import notifications as store
 
 NOT_A_RECIPIENT = Refused(
@@ -89,19 +90,19 @@ class NotificationHandler:
 
     def _disable_push_token(self, tx: Tx, channel: Channel, context: str) -> None:
         digest = msgspec.json.decode(context, type=NotificationContext).to
-        push = store_users.get_push_token(tx, bytes.fromhex(digest))
+        push = PUSH_TOKENS.find(tx, digest=bytes.fromhex(digest), is_enabled=True)
         if push is not None and store_users.disable_push_token(tx, push.digest):
-            audit.log(tx, SYSTEM, "pushToken.disable", push.created_by, group_id=channel.group_id)
+            audit.log(tx, SYSTEM, "pushToken.disable", push.user_id, group_id=channel.group_id)
 
 
 def _read_push_target(tx: Tx, group_id: str, digest: str) -> PushTarget | None:
     """A push token, as long as its user has accepted and may read the group's notifications."""
     try:
-        found = users.get_push_token(tx, bytes.fromhex(digest))
+        push = PUSH_TOKENS.find(tx, digest=bytes.fromhex(digest), is_enabled=True)
     except ValueError:
         return None  # an address: the notification was of another type when it fired
-    if found is None or not can_read_notifications(tx, found.push.created_by, group_id):
+    if push is None or not can_read_notifications(tx, push.user_id, group_id):
         return None
-    if groups.is_invited(tx, Actor("user", found.push.created_by), [group_id]):
+    if groups.is_invited(tx, Actor("user", push.user_id), [group_id]):
         return None  # removed since it fired, and invited again
-    return PushTarget(found.push.type, found.token)
+    return PushTarget(push.type, users.reveal_push_token(tx, push))

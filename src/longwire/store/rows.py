@@ -89,8 +89,14 @@ class _Table(Generic[V]):
 class Rows(_Table[V]):
     """The rows of a table that knows no groups."""
 
+    def __init__(self, value: type[V], table: sa.Table, key: str = "id") -> None:
+        super().__init__(value, table, key)
+        # Built once, because building it takes longer than running it.
+        self._by_key = sa.select(*self.columns).where(self.key == sa.bindparam("key"))
+
     def get(self, tx: Tx, key: str | bytes) -> V | None:
-        return self._find(tx, [self.key == key])
+        row = tx.row(self._by_key, {"key": key})
+        return None if row is None else self.parse(row)
 
     def find(self, tx: Tx, **conditions: Any) -> V | None:
         return self._find(tx, self._where(conditions))

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, field
 from msgspec.structs import asdict, replace
 
 from longwire.api.identity.roles import Role
-from longwire.api.identity.users import UserConnection, public_user_wire
+from longwire.api.identity.users import UserConnection, show_public_user
 from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
@@ -475,7 +475,7 @@ def list_members(context: Context, query: GroupPage) -> UserConnection:
         context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
     )
     return UserConnection(
-        items=[public_user_wire(each.user, each.role, each.updated_at) for each in page.items],
+        items=[show_public_user(each.user, each.role, each.updated_at) for each in page.items],
         next_token=context.page_tokens.next_token(query, page),
     )
 

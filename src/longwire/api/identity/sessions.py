@@ -18,7 +18,7 @@ from longwire.api.identity.session_shapes import (
     SignInChangeItem,
     SignInInput,
 )
-from longwire.api.identity.users import user_wire
+from longwire.api.identity.users import show_user
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturnBoolean
 from longwire.dates import format_date
@@ -415,7 +415,7 @@ def describe_session(tx: Tx, session: Session) -> SessionInfo:
     user = users.get_current(tx, Actor("user", session.user_id))
     is_own = sessions.get_other_issuer(session) is None
     return SessionInfo(
-        user=user_wire(user, users.get_latest_push_token(tx, user) if is_own else None),
+        user=show_user(tx, user, is_own=is_own),
         is_operator=user.is_operator,
         method=session.method.value,
         created_at=format_date(session.created_at),

@@ -1,19 +1,29 @@
 """Operations on users and their push tokens."""
 
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, field
+from msgspec.structs import asdict
 
 from longwire.api.identity.roles import Role
+from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
 from longwire.api.types import Email, GenericReturnBoolean
 from longwire.clock import Moment
-from longwire.dates import format_date, format_optional_date
-from longwire.identity import users
+from longwire.dates import format_optional_date
+from longwire.errors import conflicting_field, not_found
+from longwire.identity import access, users
+from longwire.model import PushToken
 from longwire.model import Role as RoleValue
 from longwire.model import User as UserValue
-from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Reply
+from longwire.store import locks
+from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity import users as store
+from longwire.store.identity.users import PUSH_TOKENS
+from longwire.web.fields import Body, DateText, Id, Name, Paged, Query
 from longwire.web.routing import OWN, Route
 
 Token = Annotated[
@@ -26,18 +36,18 @@ Token = Annotated[
 ]
 
 
-class VendorToken(Reply):
+class VendorToken(Shown[PushToken]):
     """A push token linked to a user."""
 
     token: str | None = None
     type: str | None = None
     created_at: DateText | None = None
-    created_by: str | None = None
+    user_id: str | None = field(default=None, name="createdBy")
     device_name: str | None = None
-    enabled: bool | None = None
+    is_enabled: bool | None = field(default=None, name="enabled")
 
 
-class UserFields(Reply):
+class UserFields(Shown[UserValue]):
     """What both forms of a user have."""
 
     id: str | None = None
@@ -69,11 +79,8 @@ class PublicUser(UserFields):
     ) = None
 
 
-class UserConnection(Reply):
+class UserConnection(Page[PublicUser]):
     """A page of users."""
-
-    items: list[PublicUser]
-    next_token: str | None = None
 
 
 class UserQuery(Query):
@@ -113,44 +120,24 @@ class VendorTokenQuery(Query):
     token: Token
 
 
-def user_wire(user: UserValue, push: users.RegisteredPushToken | None) -> User:
-    devices = vendor_token_wire(push) if push else None
-    return User(**_user_fields(user), gender=user.gender, devices=devices)
+def show_user(tx: Tx, user: UserValue, *, is_own: bool = True) -> User:
+    """Its push token is for the user alone, not for somebody who was handed a session over."""
+    push = store.get_latest_push_token(tx, user.id) if is_own else None
+    return User.show(user, devices=push and _show_push_token(tx, push))
 
 
-def public_user_wire(
-    user: UserValue, role: RoleValue | None = None, membership_updated_at: Moment | None = None
+def show_public_user(
+    user: UserValue, role: RoleValue | None = None, role_since: Moment | None = None
 ) -> PublicUser:
-    return PublicUser(
-        **_user_fields(user),
-        role=Role.show(role) if role else None,
-        membership_updated_at=format_optional_date(membership_updated_at),
+    return PublicUser.show(
+        user,
+        role=role and Role.show(role),
+        membership_updated_at=format_optional_date(role_since),
     )
 
 
-def _user_fields(user: UserValue) -> dict[str, Any]:
-    return {
-        "id": user.id,
-        "email": user.email,
-        "name": user.name,
-        "seen_at": format_optional_date(user.seen_at),
-        "first_name": user.first_name,
-        "last_name": user.last_name,
-        "created_at": format_date(user.created_at),
-        "updated_at": format_date(user.updated_at),
-    }
-
-
-def vendor_token_wire(registered: users.RegisteredPushToken) -> VendorToken:
-    push = registered.push
-    return VendorToken(
-        token=registered.token,
-        type=push.type,
-        created_at=format_date(push.created_at),
-        created_by=push.created_by,
-        device_name=push.device_name,
-        enabled=push.is_enabled,
-    )
+def _show_push_token(tx: Tx, push: PushToken) -> VendorToken:
+    return VendorToken.show(push, token=users.reveal_push_token(tx, push))
 
 
 def get_me(context: Context) -> User:
@@ -158,10 +145,9 @@ def get_me(context: Context) -> User:
 
     403 for an app client.
     """
-    user = users.get_current(context.tx, context.actor)
-    if context.tx.origin.issued_by is not None:  # the push token is for the user alone
-        return user_wire(user, None)
-    return user_wire(user, users.get_latest_push_token(context.tx, user))
+    tx = context.tx
+    user = users.get_current(tx, context.actor)
+    return show_user(tx, user, is_own=tx.origin.issued_by is None)
 
 
 def get_user(context: Context, query: UserQuery) -> User | PublicUser:
@@ -172,7 +158,7 @@ def get_user(context: Context, query: UserQuery) -> User | PublicUser:
     """
     if context.actor.kind == "user" and query.user_id == context.actor.id:
         return get_me(context)
-    return public_user_wire(users.get_visible(context.tx, context.actor, query.user_id))
+    return show_public_user(users.get_visible(context.tx, context.actor, query.user_id))
 
 
 def list_users(context: Context, query: Paged) -> UserConnection:
@@ -181,24 +167,26 @@ def list_users(context: Context, query: Paged) -> UserConnection:
     The members of all groups in which the caller has `member.read`, each once and without a role;
     for operators all users.
     """
-    page = users.list_page(context.tx, context.actor, context.page_tokens.page_request(query))
-    return UserConnection(
-        items=[public_user_wire(user) for user in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    tx, actor = context.tx, context.actor
+    scope = access.scope_all_groups(actor, "member.read")
+    page = store.list_page(tx, scope, context.page_tokens.page_request(query))
+
+    def show(item: tuple[UserValue, bool]) -> PublicUser:
+        user, is_accepted = item
+        return show_public_user(user if is_accepted else users.get_visible(tx, actor, user.id))
+
+    return UserConnection.show(context, query, page, show)
 
 
 def update_user(context: Context, body: UserChange) -> User:
     """Update the caller's own user."""
-    user = users.update_current(
-        context.tx,
-        context.actor,
-        gender=body.gender,
-        name=body.name,
-        first_name=body.first_name,
-        last_name=body.last_name,
-    )
-    return user_wire(user, users.get_latest_push_token(context.tx, user))
+    tx = context.tx
+    user = users.get_current(tx, context.actor)
+    changes = {name: value for name, value in asdict(body).items() if value is not None}
+    changed = replace(user, **changes, updated_at=tx.now)
+    store.USERS.save(tx, user, changed)
+    audit.log(tx, context.actor, "user.update", user.id)
+    return show_user(tx, changed)
 
 
 def create_user(context: Context, body: UserInput) -> User:
@@ -206,10 +194,14 @@ def create_user(context: Context, body: UserInput) -> User:
 
     The user belongs to no group and has no credentials; the operator issues those.
     """
-    user = users.create(
-        context.tx, context.actor, body.email, first_name=body.first_name, last_name=body.last_name
+    tx, actor = context.tx, context.actor
+    access.require_operator(actor, "user.create")
+    if store.get_by_email(tx, body.email):
+        raise conflicting_field("email", "is already in use")
+    user = users.register(
+        tx, actor, body.email, first_name=body.first_name, last_name=body.last_name
     )
-    return user_wire(user, None)
+    return show_user(tx, user)
 
 
 def register_vendor_token(context: Context, body: VendorTokenInput) -> VendorToken:
@@ -217,16 +209,36 @@ def register_vendor_token(context: Context, body: VendorTokenInput) -> VendorTok
 
     A token registered by another user is moved to the caller.
     """
-    return vendor_token_wire(
-        users.register_push_token(
-            context.tx, context.actor, body.token, body.device_name, context.services.quotas
-        )
+    tx, token = context.tx, body.token
+    user = users.get_current(tx, context.actor)
+    push = PushToken(
+        sealed_token=tx.keyring.seal(token, users.seal_purpose(user.id)),
+        digest=tx.keyring.digest(token),
+        type="webpush" if token.lstrip().startswith("{") else "fcm",
+        created_at=tx.now,
+        user_id=user.id,
+        device_name=body.device_name,
     )
+    locks.acquire_lock(tx, "push tokens of user", user.id)
+    before = PUSH_TOKENS.get(tx, push.digest)
+    if before is None or before.user_id != user.id:
+        count = PUSH_TOKENS.count(tx, user_id=user.id)
+        context.services.quotas.require_room("push_tokens_per_user_max", count)
+    if before is None:
+        PUSH_TOKENS.insert(tx, push)
+    else:
+        PUSH_TOKENS.save(tx, before, push)
+    audit.log(tx, context.actor, "pushToken.register", user.id)
+    return VendorToken.show(push, token=token)
 
 
 def delete_vendor_token(context: Context, query: VendorTokenQuery) -> GenericReturnBoolean:
     """Delete one of the caller's push tokens."""
-    users.remove_push_token(context.tx, context.actor, query.token)
+    tx = context.tx
+    user = users.get_current(tx, context.actor)
+    if not PUSH_TOKENS.delete_all(tx, user_id=user.id, digest=tx.keyring.digest(query.token)):
+        raise not_found("token", "push token of yours")
+    audit.log(tx, context.actor, "pushToken.remove", user.id)
     return GenericReturnBoolean(message="The push token was deleted.", value=True)
 
 

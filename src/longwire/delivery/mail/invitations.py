@@ -155,7 +155,7 @@ def _build_shown_link(
 def _build_invitation(
     tx: Tx, actor: Actor, email: str, membership: MembershipView, config: MailConfig
 ) -> InvitationMail:
-    user = store_users.get(tx, membership.user_id)
+    user = store_users.USERS.get(tx, membership.user_id)
     link = invitations.build_link(tx, config.base_url, membership.group.id, membership.user_id)
     return InvitationMail(
         # It signs in, so it goes to the address of the user, however somebody has typed that.
@@ -174,7 +174,7 @@ def _build_invitation(
 
 
 def _name_actor(tx: Tx, actor: Actor) -> str:
-    user = store_users.get(tx, actor.id) if actor.kind == "user" else None
+    user = store_users.USERS.get(tx, actor.id) if actor.kind == "user" else None
     if user is None:
         return "A program that acts for the group"
     return f"{mail_rules.to_line(user.name)} ({user.email})" if user.name else user.email

@@ -90,7 +90,7 @@ class SignInMailer:
 
     def notify_on_commit(self, tx: Tx, actor: Actor, change: SignInChange) -> None:
         """Have a user's change mailed to the user, once it is committed."""
-        user = store_users.get(tx, actor.id)
+        user = store_users.USERS.get(tx, actor.id)
         if user is not None and self._can_send_to(user.email):
             notice = ChangeNotice(user.id, user.email, change, tx.origin, tx.now)
             tx.on_commit(partial(self._notify_from_any_thread, notice))

@@ -12,7 +12,7 @@ from longwire.store import schema
 from longwire.store.cache.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.identity.scopes import belongs, reaches, topmost, within
-from longwire.store.identity.users import to_user
+from longwire.store.identity.users import USERS
 from longwire.store.paging import page
 from longwire.store.search_text import search_text
 from longwire.store.statement import Statement
@@ -453,7 +453,7 @@ def list_members(
 ) -> Page[tuple[User, Membership]]:
     user = schema.user
     statement = (
-        sa.select(user, _member)
+        sa.select(*USERS.columns, _member)
         .join(_member, _member.c.user_id == user.c.id)
         .where(_member.c.group_id == group_id, within(_member.c.group_id, scope))
     )
@@ -466,7 +466,7 @@ def list_holders(tx: Tx, scope: Scope, group_id: str, permission: str, most: int
     """Members who have accepted and whose role in the group has a permission; the oldest first."""
     user, held = schema.user, schema.role_permission
     statement = (
-        sa.select(user)
+        sa.select(*USERS.columns)
         .join(_member, _member.c.user_id == user.c.id)
         .join(held, held.c.role_id == _member.c.role_id)
         .where(
@@ -478,7 +478,7 @@ def list_holders(tx: Tx, scope: Scope, group_id: str, permission: str, most: int
         .order_by(_member.c.created_at, _member.c.user_id)
         .limit(most)
     )
-    return [to_user(row) for row in tx.rows(statement)]
+    return [USERS.parse(row) for row in tx.rows(statement)]
 
 
 def count_members(tx: Tx, group_id: str) -> int:
@@ -570,7 +570,7 @@ def _tags(text: str) -> tuple[str, ...]:
 
 
 def _user_and_membership(row: sa.Row[Any]) -> tuple[User, Membership]:
-    return to_user(row), _membership(row)
+    return USERS.parse(row), _membership(row)
 
 
 def _membership(row: sa.Row[Any]) -> Membership:

@@ -63,12 +63,8 @@ class Field:
         self.calls("chirpstack", said | merge_decoded, event="up")
 
     def said(self, device: str) -> list[Json]:
-        """What was sent and decoded, without the network's description of the device."""
-        said = [json.loads(each["data"]) for each in self.ada.records(device)]
-        for each in said:
-            if isinstance(each, dict):
-                each.pop("deviceInfo", None)
-        return said
+        """What was sent and decoded."""
+        return [json.loads(each["data"]) for each in self.ada.records(device)]
 
     def undecoded(self) -> float:
         lines = self.world.http.get("/metrics").text.splitlines()
@@ -85,7 +81,7 @@ def test_values_are_decoded_on_their_way_in_and_a_decoder_that_fails_loses_nothi
 ) -> None:
     field = Field(world)
     field.crane_says("0102", 1, temp=21)
-    assert field.said(field.crane) == [{"seqNumber": 1, "decoded": {"temp": 21}}]
+    assert field.said(field.crane) == [{"temp": 21, "radio": {"seqNumber": 1}}]
     assert "decodedNames" not in field.ada.records(field.crane)[0]
 
     decode_with(world, "bits", "high::uint:8 seqNumber::uint:8")
@@ -93,17 +89,17 @@ def test_values_are_decoded_on_their_way_in_and_a_decoder_that_fails_loses_nothi
     field.crane_says("0102", 2, temp=21)  # again
     field.crane_says("", 3)  # nothing to decode
     *_, two, three = field.ada.records(field.crane)
-    assert json.loads(two["data"]) == {"seqNumber": 2, "high": 1, "seqNumber_": 2}
-    assert (two["__raw"], two["decodedNames"]) == ("0102", ["high", "seqNumber_"])
-    assert json.loads(three["data"]) == {"seqNumber": 3}
+    assert json.loads(two["data"]) == {"high": 1, "seqNumber": 2, "radio": {"seqNumber": 2}}
+    assert (two["__raw"], two["decodedNames"]) == ("0102", ["high", "seqNumber"])
+    assert json.loads(three["data"]) == {"radio": {"seqNumber": 3}}
 
     decode_with(world, "cayenneLpp")
     field.crane_says("016700d7", 4)
     field.crane_says("ff", 5, temp=21)
     *_, four, five = field.said(field.crane)
-    assert four == {"seqNumber": 4, "temperature_1": 21.5}
+    assert four == {"temperature_1": 21.5, "radio": {"seqNumber": 4}}
     assert five.pop("decodeError").startswith("byte 0: ")
-    assert five == {"seqNumber": 5, "decoded": {"temp": 21}}, "what the network made of it stays"
+    assert five == {"temp": 21, "radio": {"seqNumber": 5}}, "what the network made of it stays"
     assert field.undecoded() == 1
     field.crane_says("ff", 5, temp=21)  # a repetition, whatever it is decoded to
     decode_with(world, "bits", "byte::uint:8")
@@ -112,7 +108,7 @@ def test_values_are_decoded_on_their_way_in_and_a_decoder_that_fails_loses_nothi
 
     decode_with(world, None)
     field.crane_says("016700d7", 6)
-    assert field.said(field.crane)[-1] == {"seqNumber": 6}
+    assert field.said(field.crane)[-1] == {"radio": {"seqNumber": 6}}
 
 
 @pytest.mark.slow
@@ -124,12 +120,12 @@ def test_a_codec_of_the_customers_own_reads_what_other_networks_bring(world: Wor
     field.buoy_says("AAA=", 2, port=9, object={"theirs": True})
     one, two = field.said(field.buoy)
     assert one == {
-        **{"seqNumber": 1, "port": 2, "battery": 2.904, "soil_temperature": 21.5},
-        **{"soil_moisture": 30, "conductivity": 500, "alarm": False},
-        "received": "2026-03-01T12:00:01.000Z",
+        **{"battery": 2.904, "soil_temperature": 21.5, "soil_moisture": 30},
+        **{"conductivity": 500, "alarm": False, "received": "2026-03-01T12:00:01.000Z"},
+        "radio": {"seqNumber": 1, "port": 2},
     }
     assert two.pop("decodeError") == "the codec says: unknown port 9"
-    assert two == {"seqNumber": 2, "port": 9, "decoded": {"theirs": True}}
+    assert two == {"theirs": True, "radio": {"seqNumber": 2, "port": 9}}
     # One that does not come to an end holds up nobody for long, and loses nothing either.
     decode_with(world, "javascript", "function decodeUplink(input) { while (true) {} }")
     for number in range(3, 8):
@@ -188,7 +184,7 @@ def test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else(
     mallory.says(0, "02")
     mallory.says(1, "02")
     assert "suspended" in mallory.said(0)[1]["decodeError"]
-    assert mallory.said(1) == [{"seqNumber": 1, "ok": 1}]
+    assert mallory.said(1) == [{"ok": 1, "radio": {"seqNumber": 1}}]
     # Several devices: those of their group are, whichever they are.
     mallory.says(1, "01")
     mallory.says(2, "01")
@@ -229,7 +225,7 @@ def test_codec_time_of_a_group_is_limited_and_that_of_others_is_theirs(
         eventually(is_limited)
         eventually(is_refused)
         field.crane_says("02", 1)
-        assert field.said(field.crane) == [{"seqNumber": 1, "ok": 1}]
+        assert field.said(field.crane) == [{"ok": 1, "radio": {"seqNumber": 1}}]
     finally:
         codec_guard.CODEC_GUARD.set_budget(codec_guard.MS_PER_S, codec_guard.BURST_MS)
 
@@ -278,7 +274,7 @@ def test_what_is_changed_about_a_device_counts_for_its_next_message(world: World
     ok(ada.delete("/device", deviceId=crane, groupId=field.home))
     again = ada.device(field.home, type="probe", network="vendor", originalId="1f")
     field.crane_says("04", 4)
-    assert field.said(again) == [{"seqNumber": 4, "byte": 4}]
+    assert field.said(again) == [{"byte": 4, "radio": {"seqNumber": 4}}]
 
 
 @pytest.mark.slow
@@ -338,9 +334,14 @@ def test_decoders_that_cannot_be_used_are_refused_and_change_nothing(world: Worl
         ({}, {"decoded": 1}, {"decoded_": 1}, ["decoded_"]),
         ({}, {"decodeError": 1}, {"decodeError_": 1}, ["decodeError_"]),
         ({"a": 1}, {}, {"a": 1}, []),
+        # What the network has decoded is replaced, and the facts of the transmission are not.
+        ({"a": 1, "b": 2, "radio": {}}, {"a": 3}, {"a": 3, "b": 2, "radio": {}}, ["a"]),
+        ({"radio": {"port": 1}}, {"port": 2}, {"port": 2, "radio": {"port": 1}}, ["port"]),
+        ({"radio": {"port": 1}}, {"radio": 2}, {"radio_": 2, "radio": {"port": 1}}, ["radio_"]),
+        ({"radio": "on"}, {"radio": 2}, {"radio_": 2, "radio": "on"}, ["radio_"]),
     ],
 )
-def test_what_the_network_said_is_never_replaced(
+def test_what_was_sent_is_never_replaced(
     said: Json, decoded: Json, data: Json, names: list[str] | None
 ) -> None:
     understood = merge_decoded(said, Decoded(decoded))
@@ -403,7 +404,7 @@ def test_stored_payloads_are_decoded_again_and_stay_the_records_they_are(
 def _decodes_again(field: Field, receiver: Receiver) -> None:
     world, ada, crane = field.world, field.ada, field.crane
     before = ada.records(crane)
-    assert json.loads(before[0]["data"]) == {"seqNumber": 1, "old": 1}
+    assert json.loads(before[0]["data"]) == {"old": 1, "radio": {"seqNumber": 1}}
 
     decode_with(world, "bits", "new::uint:8 seqNumber::uint:8")
     span = {"beginDate": TIME + 2, "endDate": TIME + 4}
@@ -429,9 +430,11 @@ def _decodes_again(field: Field, receiver: Receiver) -> None:
             old.pop(name, None), new.pop(name, None)
         assert old == new, "nothing but what was decoded has changed"
     said = field.said(crane)
-    assert said[:7] == [{"seqNumber": n, "new": n, "seqNumber_": 255} for n in range(1, 8)]
+    assert said[:7] == [
+        {"new": n, "seqNumber": 255, "radio": {"seqNumber": n}} for n in range(1, 8)
+    ]
     own_words = {"said": 1, "decoded": {"by": "me"}}
-    assert said[7:9] == [{"seqNumber": 8}, {**own_words, "new": 9, "seqNumber": 16}]
+    assert said[7:9] == [{"radio": {"seqNumber": 8}}, {**own_words, "new": 9, "seqNumber": 16}]
     field.crane_says("01ff", 1, temp=1)  # it is still the same record
     assert len(ada.records(crane)) == 10
     assert len(receiver.bodies) == 10, "nobody gets it again"
@@ -444,7 +447,7 @@ def _decodes_again(field: Field, receiver: Receiver) -> None:
     failed = redecode(ada, deviceId=crane, beginDate=TIME + 1, endDate=TIME + 3)
     assert (failed["changed"], failed["failed"]) == (0, 2)
     assert failed["failure"].startswith("2022-05-27T15:52:14.000Z: byte ")
-    assert field.said(crane)[0] == {"seqNumber": 1, "new": 1, "seqNumber_": 255}, "left alone"
+    assert field.said(crane)[0] == said[0], "left alone"
 
 
 @pytest.mark.engine_free

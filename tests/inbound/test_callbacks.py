@@ -4,7 +4,7 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,11 @@ VENDOR: dict[str, tuple[Json, list[tuple[str, Json]]]] = {
                 "data",
                 {
                     "__raw": "0aff",
-                    "data": {"seqNumber": 16, "ack": False, "rssi": -113.5, "station": "14E9"},
+                    "data": {
+                        "radio": {
+                            **{"seqNumber": 16, "ack": False, "rssi": -113.5, "station": "14E9"}
+                        }
+                    },
                     "deviceType": "generic",
                     "deviceName": "crane",
                     "configuration": "{}",
@@ -360,8 +364,8 @@ def test_chirpstack_events_become_records(site: Site) -> None:
         **{"deviceId": device, "groupId": site.home, "timestamp": "2022-05-27T15:52:13.123456Z"},
         **{"__raw": "aa", "deviceType": "generic", "deviceName": "buoy", "configuration": "{}"},
         "data": {
-            **{"seqNumber": 7, "port": 10, "decoded": {"celsius": 21.5}},
-            "deviceInfo": {"devEui": EUI, "tags": {"site": "quay"}},
+            "celsius": 21.5,
+            "radio": {"seqNumber": 7, "port": 10, "tags": {"site": "quay"}},
         },
     }
     (telemetry,) = site.records("telemetry", device)
@@ -393,6 +397,67 @@ def test_chirpstack_events_become_records(site: Site) -> None:
     assert site.totals()["totalDeviceMessage"] == 9
 
 
+# As ChirpStack 4 sends it, with a codec there and one gateway.
+TYPICAL = {
+    "deduplicationId": "3ac7e3c4-4401-4b8d-9386-a5c902f9202d",
+    "time": "2026-03-01T12:00:01.775023242+00:00",
+    "deviceInfo": {
+        **{"tenantId": "52f14cd4-c6f1-4fbd-8f87-4025e1d49242", "tenantName": "ChirpStack"},
+        **{"applicationId": "17c82e96-be03-4f38-aef3-f83d48582d97", "applicationName": "Farm"},
+        **{"deviceProfileId": "14855bf7-d10d-4aee-b618-ebfcb64dc7ad"},
+        **{"deviceProfileName": "Soil probe", "deviceName": "Field 7", "devEui": EUI},
+        **{"deviceClassEnabled": "CLASS_A", "tags": {"row": "7"}},
+    },
+    **{"devAddr": "00189440", "adr": True, "dr": 5, "fCnt": 1207, "fPort": 2, "confirmed": False},
+    **{"data": "C1gIZgEsAfQ=", "regionConfigId": "eu868"},
+    "object": {"moisture": 31.4, "temperature": 11.2, "battery": 3.61, "conductivity": 214},
+    "rxInfo": [
+        {
+            **{"gatewayId": "0016c001f153a14c", "uplinkId": 4217106255, "rssi": -97, "snr": 8.2},
+            "gwTime": "2026-03-01T12:00:01.775023+00:00",
+            "nsTime": "2026-03-01T12:00:01.801512842+00:00",
+            **{"timeSinceGpsEpoch": "1456401619.775s", "channel": 3, "rfChain": 1},
+            "location": {"latitude": 52.3731, "longitude": 4.8922, "altitude": 12.0},
+            "metadata": {"region_common_name": "EU868", "region_config_id": "eu868"},
+            **{"context": "E3OWOQ==", "crcStatus": "CRC_OK"},
+        }
+    ],
+    "txInfo": {
+        "frequency": 868_100_000,
+        "modulation": {
+            "lora": {"bandwidth": 125_000, "spreadingFactor": 7, "codeRate": "CR_4_5"},
+        },
+    },
+}
+
+
+def stored_bytes(rows: Sequence[tuple[Any, ...]]) -> int:
+    """What the columns of some rows have, a number as much as a bigint."""
+    return sum(8 if isinstance(each, int) else len(each) for row in rows for each in row)
+
+
+def test_a_typical_uplink_takes_nine_tenths_of_a_kilobyte_in_the_database(site: Site) -> None:
+    device = site.ada.device(site.home, network="chirpstack", originalId=EUI, name="Field 7")
+    ok(site.network.says("chirpstack", TYPICAL, event="up"))
+    rows = site.world.list_rows("record_data") + site.world.list_rows("record_telemetry")
+    assert len(rows) == 2
+    assert stored_bytes(rows) <= 920
+    assert sum(len(body) for *_, body in rows) <= 820
+    # Nobody has to know who has decoded what: values are values, and the radio is apart.
+    (record,) = site.records("data", device)
+    assert as_read(record)["data"] == {
+        **TYPICAL["object"],
+        "radio": {
+            **{"seqNumber": 1207, "port": 2, "adr": True, "dr": 5, "confirmed": False},
+            "tags": {"row": "7"},
+        },
+    }
+    # What is not repeated in each record can be seen in the message as it came in.
+    (arrived,) = ok(site.ada.get("/group/records", groupId=site.home, kinds="data"))["items"]
+    trace = ok(site.ada.get("/record/trace", recordId=arrived["id"]))
+    assert json.loads(trace["reception"]["body"]) == TYPICAL
+
+
 @pytest.mark.engine_free
 def test_the_things_stack_messages_become_records(site: Site) -> None:
     device = site.ada.device(site.home, network="ttn", originalId=EUI, name="buoy")
@@ -410,8 +475,7 @@ def test_the_things_stack_messages_become_records(site: Site) -> None:
     (data,) = site.records("data", device)
     assert (data["timestamp"], data["__raw"]) == (AT, "3c78")
     assert as_read(data)["data"] == {
-        **{"seqNumber": 2, "port": 15, "device_id": "buoy"},
-        "locations": uplink["locations"],
+        "radio": {"seqNumber": 2, "port": 15, "locations": uplink["locations"]}
     }
     assert [each["nbBS"] for each in site.records("telemetry", device)] == [1]
     assert [each["radius"] for each in site.records("geoloc", device)] == [12]
@@ -445,7 +509,7 @@ def test_loriot_and_thingpark_messages_become_records(site: Site) -> None:
     for device, type in ((buoy, "txd"), (crane, "join")):
         (data,) = site.records("data", device)
         assert (data["timestamp"], data["__raw"]) == (AT, "0aff")
-        assert {"seqNumber": 7, "port": 2}.items() <= as_read(data)["data"].items()
+        assert {"seqNumber": 7, "port": 2}.items() <= as_read(data)["data"]["radio"].items()
         assert [each["nbBS"] for each in site.records("telemetry", device)] == [1]
         assert [each["type"] for each in site.records("event", device)] == [type]
     assert ok(site.ada.get("/device", deviceId=crane))["battery"] == "100"
@@ -524,8 +588,8 @@ def test_several_vendor_messages_can_be_sent_as_lines(site: Site) -> None:
         assert ok(site.network.calls("vendor/data", **sent)) == STORED
     assert [each["__raw"] for each in site.records("data")] == ["01"]
     assert [as_read(each)["data"] for each in site.records("data", other)] == [
-        {"seqNumber": 9},
-        {"seqNumber": 10},
+        {"radio": {"seqNumber": 9}},
+        {"radio": {"seqNumber": 10}},
     ]
     assert site.counted()["data"] == 3
     # In the columns that the callback has, and of another kind.
@@ -616,7 +680,7 @@ def test_the_token_in_the_query_is_not_part_of_the_message(site: Site) -> None:
     assert ok(site.world.http.post("/network/vendor/data", params=said)) == STORED
     assert site.network.token not in json.dumps(site.world.everything(), default=repr)
     (record,) = site.records("data")
-    assert as_read(record)["data"] == {"seqNumber": 1, "decoded": {"colour": "red"}}
+    assert as_read(record)["data"] == {"colour": "red", "radio": {"seqNumber": 1}}
 
 
 # --- invalid messages ---
@@ -744,7 +808,7 @@ def test_records_of_a_network_are_forwarded_like_all_others(site: Site) -> None:
         assert {each["deviceId"] for each in sent} == {site.device}
         assert {each["deviceName"] for each in sent} == {"crane"}
         (data,) = (each for each in sent if each["kind"] == "data")
-        assert (data["__raw"], json.loads(data["data"])) == ("0aff", {"seqNumber": 1})
+        assert (data["__raw"], json.loads(data["data"])) == ("0aff", {"radio": {"seqNumber": 1}})
         eventually(lambda: site.totals()["totalConnectorMessageProcessed"] == 3)
         assert len(receiver.requests) == 3
 

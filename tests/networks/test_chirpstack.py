@@ -29,8 +29,9 @@ UP = {
         {
             **{"gatewayId": "0016c001f153a14c", "uplinkId": 4217106255, "rssi": -36, "snr": 10.5},
             **{"context": "E3OWOQ==", "metadata": {"region_name": "eu868"}},
+            **{"location": {"latitude": 52.37}, "crcStatus": "CRC_OK", "antenna": 1},
         },
-        {"gatewayId": "0016c001f153a14d", "uplinkId": 1, "rssi": -90, "crcStatus": "CRC_OK"},
+        {"gatewayId": "0016c001f153a14d", "uplinkId": 1, "rssi": -90},
     ],
     "txInfo": {
         "frequency": 867_100_000,
@@ -59,7 +60,6 @@ def test_an_uplink_becomes_data_and_telemetry():
     assert (found.original_id, found.sequence, found.port) == ("0101010101010101", 7, 10)
     assert found.payload == b"\xaa"
     assert (found.counts, found.wants_downlink, found.downlink) == ((), False, None)
-    deduplicated = {"deduplicationId": "3ac7e3c4-4401-4b8d-9386-a5c902f9202d"}
     assert found.readings == (
         Reading(
             "data",
@@ -67,10 +67,8 @@ def test_an_uplink_becomes_data_and_telemetry():
             {
                 "raw": "aa",
                 "data": {
-                    **{"seqNumber": 7, "port": 10, "decoded": {"temperature": 21.5}},
-                    "deviceInfo": DEVICE,
-                    **deduplicated,
-                    **{"devAddr": "00189440", "dr": 1},
+                    "temperature": 21.5,
+                    "radio": {"seqNumber": 7, "port": 10, "dr": 1, "tags": {"key": "value"}},
                 },
             },
         ),
@@ -79,13 +77,12 @@ def test_an_uplink_becomes_data_and_telemetry():
             TS,
             {
                 "duplicates": [
-                    '{"gatewayId":"0016c001f153a14c","uplinkId":4217106255,"rssi":-36,"snr":10.5,'
-                    '"metadata":{"region_name":"eu868"}}',
-                    '{"gatewayId":"0016c001f153a14d","uplinkId":1,"rssi":-90,"crcStatus":"CRC_OK"}',
+                    '{"gatewayId":"0016c001f153a14c","rssi":-36,"snr":10.5,"antenna":1}',
+                    '{"gatewayId":"0016c001f153a14d","rssi":-90}',
                 ],
                 **{"stations": 2, "score": 3},
                 "data": {
-                    **{"seqNumber": 7, **deduplicated, "station": "0016c001f153a14c"},
+                    **{"seqNumber": 7, "station": "0016c001f153a14c"},
                     **{"rssi": -36, "snr": 10.5, "frequency": 867_100_000, "bandwidth": 125_000},
                     **{"spreadingFactor": 11, "codeRate": "CR_4_5"},
                 },
@@ -97,7 +94,7 @@ def test_an_uplink_becomes_data_and_telemetry():
 def test_an_omitted_counter_is_zero():
     found = parsed("up", ENVELOPE)
     assert (found.sequence, found.port, found.payload) == (0, None, b"")
-    data = {"seqNumber": 0, "deviceInfo": DEVICE}
+    data = {"radio": {"seqNumber": 0, "tags": {"key": "value"}}}
     assert found.readings == (Reading("data", TS, {"data": data, "raw": ""}),)
 
 

@@ -42,7 +42,10 @@ def fields(found, kind):
 DATA = Reading(
     "data",
     TS,
-    {"raw": "0100ea0228", "data": {"seqNumber": 159_521, "port": 5, "ack": False, "bat": 254}},
+    {
+        "raw": "0100ea0228",
+        "data": {"radio": {"seqNumber": 159_521, "port": 5, "ack": False, "bat": 254}},
+    },
 )
 
 
@@ -76,15 +79,14 @@ def test_an_encrypted_payload_is_kept_but_not_decoded():
     found = parsed({"cmd": "rx", **FRAME, "encdata": "0a50f6830000"})
     assert found.payload == b""
     data = fields(found, "data")
-    assert (data["raw"], data["data"]["encdata"]) == ("", "0a50f6830000")
+    assert (data["raw"], data["data"]["radio"]["encdata"]) == ("", "0a50f6830000")
     both = parsed({"cmd": "rx", **FRAME, **PAYLOAD, "encdata": "0a50f6830000"})
     assert both.readings[0] == DATA
 
 
 def test_values_of_a_decoder_at_loriot_are_kept():
-    assert fields(parsed(RX | {"decoded": {"celsius": 4}}), "data")["data"]["decoded"] == {
-        "celsius": 4
-    }
+    data = fields(parsed(RX | {"decoded": {"celsius": 4, "port": 9}}), "data")["data"]
+    assert (data["celsius"], data["port"], data["radio"]["port"]) == (4, 9, 5)
 
 
 @pytest.mark.parametrize(

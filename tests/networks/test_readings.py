@@ -8,11 +8,29 @@ from tests.networks.stored import as_record
 
 
 def test_data_that_is_too_large_keeps_its_small_members_in_their_order():
-    members = {"a": "x" * 300_000, "seqNumber": 7, "b": "y" * 200_000, "c": "z" * 100_000, "d": 1}
-    reading = readings.data(0, b"\x01", members)
-    assert list(reading.fields["data"]) == ["seqNumber", "c", "d", "leftOut"]
+    values = {"a": "x" * 300_000, "n": 7, "b": "y" * 200_000, "c": "z" * 100_000, "d": 1}
+    facts = {"large": "x" * 100_000, "less": "y" * 60_000, "seqNumber": 7}
+    reading = readings.data(0, b"\x01", values, facts)
+    assert list(reading.fields["data"]) == ["n", "c", "d", "radio", "leftOut"]
     assert reading.fields["data"]["leftOut"] == 2
+    assert list(reading.fields["data"]["radio"]) == ["less", "seqNumber", "leftOut"]
     as_record(reading)
+
+
+@pytest.mark.parametrize(
+    "decoded, values",
+    [
+        ({"celsius": 4, "port": 7}, {"celsius": 4, "port": 7}),
+        ({"radio": 1, "radio_": 2, "leftOut": 3}, {"radio__": 1, "radio_": 2, "leftOut_": 3}),
+        ({}, {}),
+        (None, {}),
+        ([4], {"decoded": [4]}),
+        ("4 °C", {"decoded": "4 °C"}),
+    ],
+)
+def test_what_the_network_decoded_is_apart_from_the_facts_of_the_transmission(decoded, values):
+    data = readings.data(0, b"", decoded, {"port": 2, "adr": None}).fields["data"]
+    assert data == {**values, "radio": {"port": 2}}
 
 
 @pytest.mark.parametrize("length", range(262_100, 262_150))
@@ -28,7 +46,7 @@ def test_small_members_are_kept_up_to_the_maximum_size():
 
 
 def test_the_largest_payload_fits():
-    as_record(readings.data(0, bytes(readings.PAYLOAD_BYTES_MAX), {}))
+    as_record(readings.data(0, bytes(readings.PAYLOAD_BYTES_MAX), {}, {}))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ EUI = "000000000F1D8693"
 TIME = "2015-07-09T16:06:38.49+02:00"
 TS = 1_436_450_798 * SECOND + 490_000
 ENVELOPE = {"Time": TIME, "DevEUI": EUI}
-CUSTOMER = {"CustomerID": "100000507", "CustomerData": {"alr": {"pro": "STL", "ver": "1"}}}
+CUSTOMER = {"CustomerID": "100000507", "CustomerData": {"tags": ["a"], "alr": {"ver": "1"}}}
 UPLINK = {
     **{"-xmlns": "http://uri.actility.com/lora", **ENVELOPE, "FPort": "2", "FCntUp": "7011"},
     **{"ADRbit": "1", "MType": "4", "FCntDn": "11", "payload_hex": "0027bd00", "mic_hex": "38e7"},
@@ -55,8 +55,10 @@ def test_an_uplink_becomes_data_and_telemetry():
             {
                 "raw": "0027bd00",
                 "data": {
-                    **{"seqNumber": 7_011, "port": 2, "ADRbit": "1", "MType": "4", "FCntDn": "11"},
-                    **{"mic_hex": "38e7", "Late": "0", "DevAddr": "0405F519", **CUSTOMER},
+                    "radio": {
+                        **{"seqNumber": 7_011, "port": 2, "ADRbit": "1", "MType": "4"},
+                        **{"FCntDn": "11", "mic_hex": "38e7", "Late": "0", "tags": ["a"]},
+                    },
                 },
             },
         ),
@@ -96,7 +98,7 @@ def test_numbers_may_be_unquoted_and_a_list_of_one_its_element():
 
 def test_values_of_a_driver_are_kept_and_session_keys_are_not():
     found = parsed("DevEUI_uplink", UPLINK | {"payload": {"celsius": 4}, "AppSKey": "canary"})
-    assert fields(found, "data")["data"]["decoded"] == {"celsius": 4}
+    assert fields(found, "data")["data"]["celsius"] == 4
     assert "canary" not in repr(found)
     joined = {**ENVELOPE, "Type": "join", "Var1": "canary", "FCntDn": 0}
     assert "canary" not in repr(parsed("DevEUI_notification", joined))
@@ -106,7 +108,7 @@ def test_an_encrypted_payload_is_kept_but_not_decoded():
     found = parsed("DevEUI_uplink", UPLINK | {"PayloadEncryption": "1"})
     assert found.payload == b""
     data = fields(found, "data")
-    assert (data["raw"], data["data"]["payload_hex"]) == ("", "0027bd00")
+    assert (data["raw"], data["data"]["radio"]["payload_hex"]) == ("", "0027bd00")
 
 
 def test_an_acknowledgement_is_about_the_last_confirmed_downlink():

@@ -70,9 +70,11 @@ def test_an_uplink_becomes_data_and_telemetry():
             {
                 "raw": "3c78",
                 "data": {
-                    **{"seqNumber": 2, "port": 15, "decoded": {"temperature": 21.5}},
-                    **{"session_key_id": "AXA50tHUSIFY", "consumed_airtime": "0.056576s"},
-                    **{"data_rate_index": 5, **IDENTIFIERS},
+                    "temperature": 21.5,
+                    "radio": {
+                        **{"seqNumber": 2, "port": 15, "data_rate_index": 5},
+                        "consumed_airtime": "0.056576s",
+                    },
                 },
             },
         ),
@@ -100,7 +102,7 @@ def test_an_uplink_becomes_data_and_telemetry():
 def test_an_omitted_counter_is_zero(empty):
     found = parsed("uplink_message", empty)
     assert (found.sequence, found.port, found.payload) == (0, None, b"")
-    data = {"seqNumber": 0, **IDENTIFIERS}
+    data = {"radio": {"seqNumber": 0}}
     assert found.readings == (Reading("data", PASSED_ON_TS, {"data": data, "raw": ""}),)
 
 
@@ -138,7 +140,8 @@ def test_every_record_of_a_simulated_message_is_marked():
     located = UPLINK | {"locations": {"user": {"latitude": 1, "longitude": 2}}}
     found = parsed("uplink_message", located, simulated=True)
     assert [each.kind for each in found.readings] == ["data", "telemetry", "geoloc"]
-    assert all(each.fields["data"]["simulated"] is True for each in found.readings)
+    data, *others = (each.fields["data"] for each in found.readings)
+    assert all(each["simulated"] is True for each in (data["radio"], *others))
     joined = parsed("join_accept", {}, simulated=True).readings[0].fields["data"]
     assert joined == {**IDENTIFIERS, "simulated": True}
 
@@ -147,7 +150,7 @@ def test_a_simulated_message_changes_neither_counter_nor_battery():
     uplink = UPLINK | {"last_battery_percentage": {"value": 50}}
     simulated = parsed("uplink_message", uplink, simulated=True)
     assert (simulated.sequence, simulated.battery) == (None, None)
-    assert fields(simulated, "data")["data"]["seqNumber"] == 2
+    assert fields(simulated, "data")["data"]["radio"]["seqNumber"] == 2
     assert parsed("uplink_message", uplink, simulated=False).battery == "50"
 
 
@@ -180,8 +183,8 @@ def test_a_normalized_uplink_shares_the_telemetry_of_the_raw_one():
         "normalized_payload": measured
     }
     found = parsed("uplink_normalized", normalised)
+    assert fields(found, "data")["data"].keys() == {"normalized", "radio"}
     assert fields(found, "data")["data"]["normalized"] == measured
-    assert "decoded" not in fields(found, "data")["data"]
     # The same record as that of the raw uplink, so it is stored once.
     assert found.readings[1] == parsed("uplink_message", UPLINK).readings[1]
 
@@ -221,7 +224,7 @@ def test_the_best_location_of_an_uplink_is_kept(locations, service):
     places = [each.fields for each in found.readings if each.kind == "geoloc"]
     assert [place["data"]["service"] for place in places] == ([service] if service else [])
     assert all(place["data"]["seqNumber"] == 4 for place in places)
-    assert fields(found, "data")["data"]["locations"] == locations
+    assert fields(found, "data")["data"]["radio"]["locations"] == locations
 
 
 # --- the others ---

@@ -64,7 +64,7 @@ def test_all_encodings_of_a_message_give_the_same_reading(media_type, body, quer
     found = parsed("data", body, media_type, query)
     assert found == vendor.ParsedUplink(
         original_id="1FD48BE",
-        readings=(Reading("data", TS, {"data": {"seqNumber": 16}, "raw": "0aff"}),),
+        readings=(Reading("data", TS, {"data": {"radio": {"seqNumber": 16}}, "raw": "0aff"}),),
         sequence=16,
         payload=b"\x0a\xff",
         counts=("vendor_uplink", "vendor_data"),
@@ -81,9 +81,11 @@ def test_data_keeps_signal_values_and_members_added_by_the_template():
     assert found.original_id == "00FF"
     assert found.sequence == 0
     assert found.readings[0].fields["data"] == {
-        **{"seqNumber": 0, "deviceTypeId": "628f", "ack": False, "duplicate": False},
-        **{"rssi": -113.0, "avgSnr": 12.5, "station": "14E9", "lat": 52},
-        "decoded": {"temperature": 21.5, "version": "0010"},
+        **{"temperature": 21.5, "version": "0010"},
+        "radio": {
+            **{"seqNumber": 0, "deviceTypeId": "628f", "ack": False, "duplicate": False},
+            **{"rssi": -113.0, "avgSnr": 12.5, "station": "14E9", "lat": 52},
+        },
     }
     # The coordinates of the station are not those of the device.
     assert len(found.readings) == 1
@@ -93,14 +95,14 @@ def test_a_value_that_is_not_a_number_is_kept_as_sent():
     body = {"device": "1", "time": TIME, "data": "", "seqNumber": "many", "rssi": "weak"}
     found = parsed("data", body)
     assert found.sequence is None
-    assert found.readings[0].fields["data"] == {"seqNumber": "many", "rssi": "weak"}
+    assert found.readings[0].fields["data"] == {"radio": {"seqNumber": "many", "rssi": "weak"}}
 
 
 @pytest.mark.parametrize("nothing", ["", None, "null"])
 def test_an_empty_payload_is_valid(nothing):
     found = parsed("data", {"device": "1", "time": TIME, "data": nothing})
     assert found.payload == b""
-    assert found.readings == (Reading("data", TS, {"data": {}, "raw": ""}),)
+    assert found.readings == (Reading("data", TS, {"data": {"radio": {}}, "raw": ""}),)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_the_legacy_geolocation_is_accepted_by_the_data_callback():
 def test_an_id_beside_the_device_is_a_member_of_the_template():
     found = parsed("data", {"device": "1F", "id": "7", "time": TIME, "data": "00"})
     assert found.original_id == "1F"
-    assert found.readings[0].fields["data"] == {"decoded": {"id": "7"}}
+    assert found.readings[0].fields["data"] == {"id": "7", "radio": {}}
 
 
 def test_a_data_callback_without_a_payload_becomes_an_event_or_a_status():

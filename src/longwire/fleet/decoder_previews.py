@@ -18,8 +18,8 @@ from longwire.errors import Conflict, invalid_field, not_found
 from longwire.fleet import decoding, device_types
 from longwire.fleet.codec_guard import CodecCaller, CodecGuard, require_budget
 from longwire.identity import access
+from longwire.measurements.values import PORT, facts_of
 from longwire.model import Actor
-from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord
@@ -144,7 +144,7 @@ def _stored_payload(arrived: arrived_records.ArrivedRecord) -> PreviewPayload | 
     own = {name: value for name, value in data.items() if name not in names}
     return PreviewPayload(
         payload,
-        parse_integer(own.get(PORT), 0, PORT_MAX),
+        parse_integer(facts_of(own).get(PORT), 0, PORT_MAX),
         arrived.row.ts,
         arrived.device.id,
         arrived.device.name,

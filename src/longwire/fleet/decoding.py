@@ -1,7 +1,7 @@
 """Decode payloads by the decoder of the device's type, and merge the result into a record's data.
 
-Decoded values never replace those of the network. Their names are stored with the record, so that
-redecoding can remove them again.
+Decoded values replace those that a network has decoded, and nothing else. Their names are stored
+with the record, so that redecoding can remove them again.
 """
 
 import asyncio
@@ -32,13 +32,20 @@ from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import Unavailable
 from longwire.fleet.codec_guard import CODEC_GUARD, CodecCaller, CodecRefused
 from longwire.fleet.device_types import LocationPaths, parse_location
-from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
+from longwire.measurements.values import (
+    DECODE_ERROR,
+    DECODE_WARNINGS,
+    DECODED,
+    NOT_VALUES,
+    RADIO,
+    is_of_network,
+)
 from longwire.networks.readings import truncate_json
 from longwire.store.cache.cache_epochs import PLATFORM
 from longwire.store.database import Tx
 from longwire.store.fleet import device_types as store
 
-_RESERVED = {DECODED, DECODE_ERROR, DECODE_WARNINGS}
+_RESERVED = NOT_VALUES | {DECODED}
 LATITUDE_MAX, LONGITUDE_MAX = 90, 180
 
 
@@ -161,7 +168,9 @@ def _failed_data(values: Mapping[str, Any], reason: str) -> DecodedData:
 
 
 def _decoded_data(codec: Codec, values: Mapping[str, Any], decoded: Decoded) -> DecodedData:
-    own = {name: value for name, value in values.items() if name != DECODED}
+    # A message that was kept for its device may be spelled as older records are.
+    is_own = NOT_VALUES.__contains__ if is_of_network(values) else DECODED.__ne__
+    own = {name: value for name, value in values.items() if is_own(name)}
     location = None if codec.location is None else find_location(codec.location, decoded.values)
     return merge_decoded(own, decoded, location)
 
@@ -249,20 +258,22 @@ def _downlink_codec(codec: Codec, source: str) -> JavaScriptDecoder | JavaScript
 def merge_decoded(
     values: Mapping[str, Any], decoded: Decoded, location: tuple[float, float] | None = None
 ) -> DecodedData:
-    """Add decoded values to the data; a name that is taken gets a `_` appended."""
-    data = dict(values)
-    names = []
+    """Add decoded values to the data.
+
+    They replace those that a network has decoded; else a name that is taken gets a `_` appended.
+    """
+    taken = _RESERVED if is_of_network(values) else _RESERVED.union(values)
+    added: dict[str, Any] = {}
     for name, value in decoded.values.items():
         unused = name
-        while (
-            unused in data or unused in _RESERVED or (unused != name and unused in decoded.values)
-        ):
+        while unused in taken or unused in added or (unused != name and unused in decoded.values):
             unused += "_"
-        data[unused] = value
-        names.append(unused)
+        added[unused] = value
     if decoded.warnings:
-        data[DECODE_WARNINGS] = list(decoded.warnings)
-        names.append(DECODE_WARNINGS)
+        added[DECODE_WARNINGS] = list(decoded.warnings)
+    data = {**values, **added}
+    if RADIO in values:
+        data[RADIO] = data.pop(RADIO)  # behind the values
     truncated = truncate_json(data)
-    kept = [name for name in names if name in truncated]
+    kept = [name for name in added if name in truncated]
     return DecodedData(truncated, kept, location=location)

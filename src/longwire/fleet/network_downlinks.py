@@ -16,6 +16,7 @@ from longwire.fleet.downlink_states import (
     get_channel,
     lock_device,
 )
+from longwire.measurements.values import facts_of
 from longwire.model import (
     ChannelPurpose,
     Downlink,
@@ -175,7 +176,7 @@ def _requested_downlink(record: DataRecord) -> bool:
         uplink = msgspec.json.decode(record.data)
     except (msgspec.MsgspecError, RecursionError):
         return False  # data may be any text, if it did not come from a network
-    return isinstance(uplink, dict) and requests_downlink(uplink)
+    return isinstance(uplink, dict) and requests_downlink(facts_of(uplink))
 
 
 def _attempts(tx: Tx, network: str, downlink: Downlink) -> int:

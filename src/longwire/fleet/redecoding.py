@@ -20,8 +20,8 @@ from longwire.fleet import current_values, decoding, device_types, records
 from longwire.fleet.codec_guard import CODEC_GUARD, CodecCaller, require_budget
 from longwire.fleet.decoding import Codec, UplinkPayload
 from longwire.identity import access
+from longwire.measurements.values import PORT, facts_of
 from longwire.model import Actor, PageRequest
-from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord, encode_record, parse_data_record
@@ -225,7 +225,7 @@ def _redecode_record(item: RedecodeItem, payload: bytes, data: dict[str, Any]) -
     record = item.kept.record
     names = set(record.decoded_names or ())
     values = {name: value for name, value in data.items() if name not in names}
-    port = parse_integer(values.get(PORT), 0, PORT_MAX)
+    port = parse_integer(facts_of(values).get(PORT), 0, PORT_MAX)
     caller = CodecCaller(item.device.group_id, item.device.id)
     stored = UplinkPayload(values, payload, port, item.kept.ts)
     decoded = decoding.redecode(item.codec, stored, caller)

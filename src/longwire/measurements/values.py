@@ -24,15 +24,17 @@ NOT_VALUES = frozenset((RADIO, DECODE_ERROR, DECODE_WARNINGS, LEFT_OUT))
 # How older records spell it.
 DECODED = "decoded"
 DEVICE = "deviceInfo"
+CUSTOMER = "CustomerData"
+_WITH_TAGS = (DEVICE, CUSTOMER)
 _OLD_FACTS = frozenset(
     (
         *(SEQUENCE, PORT, "ack", "adr", "dr", "confirmed", "devAddr", "deduplicationId"),
         *("regionConfigId", DEVICE, "data_rate_index", "device_id", "application_id", "dev_addr"),
         *("simulated", "session_key_id", "consumed_airtime", "packet_error_rate", "locations"),
         *("version_ids", "network_ids", "last_battery_percentage", "attributes"),
-        *("decoded_payload_warnings", "normalized_payload_warnings", "bat", "encdata"),
+        *("decoded_payload_warnings", "normalized_payload_warnings", "bat", "encdata", CUSTOMER),
         *("ADR", "ADRbit", "ACKbit", "AckRequested", "MType", "FCntDn", "mic_hex", "CustomerID"),
-        *("CustomerData", "ModelCfg", "DriverCfg", "DevAddr", "BatteryLevel", "BatteryTime"),
+        *("ModelCfg", "DriverCfg", "DevAddr", "BatteryLevel", "BatteryTime"),
         *("Margin", "InstantPER", "MeanPER", "PayloadEncryption", "payload_hex", "Late"),
         *("rawMacCommands", "TxPower", "NbTrans", "DynamicClass", "downlinkUrl"),
         *("deviceTypeId", "longPolling", "duplicate", "avgSnr", "station", "geolocSource"),
@@ -40,6 +42,16 @@ _OLD_FACTS = frozenset(
 )
 # These may be what a device has measured; they are facts beside values in `decoded`.
 _OLD_FACTS_BESIDE_DECODED = _OLD_FACTS | {"rssi", "snr", "lat", "lng", "radius", "type"}
+
+
+def is_of_network(data: Any) -> bool:
+    """Whether the data of a record has the facts of a transmission, apart from values."""
+    return isinstance(data, dict) and isinstance(data.get(RADIO), dict)
+
+
+def facts_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The facts of the transmission, by their names: in `radio`, or at the top of what is older."""
+    return data[RADIO] if is_of_network(data) else data
 
 
 def values_of(
@@ -53,7 +65,7 @@ def values_of(
         return {}
     if kind is not RecordKind.DATA:
         return data
-    if isinstance(data.get(RADIO), dict):
+    if is_of_network(data):
         return {name: value for name, value in data.items() if name not in NOT_VALUES}
     return _values_of_older(data, [each for each in decoded_names or () if each not in NOT_VALUES])
 
@@ -71,7 +83,7 @@ def find_members(
         yield data[name]
     if kind is not RecordKind.DATA:
         return
-    if isinstance(data.get(RADIO), dict):
+    if is_of_network(data):
         found = NetworkData(data, decoded_names).find_older(name)
         if found is not None:
             yield found
@@ -111,7 +123,7 @@ class NetworkData(dict[str, Any]):
         if name == DECODED:
             other = NOT_VALUES.union(self._decoded_names)
             return {each: value for each, value in self.items() if each not in other} or None
-        if name == DEVICE and TAGS in radio:
+        if name in _WITH_TAGS and TAGS in radio:
             return {TAGS: radio[TAGS]}
         if name in radio:
             return radio[name]
@@ -122,8 +134,7 @@ class NetworkData(dict[str, Any]):
 
 def read_data(kind: RecordKind, data: Any, decoded_names: Collection[str] | None) -> Any:
     """The data of a record, for whoever looks for members of it."""
-    is_network = kind is RecordKind.DATA and isinstance(data, dict)
-    if is_network and isinstance(data.get(RADIO), dict):
+    if kind is RecordKind.DATA and is_of_network(data):
         return NetworkData(data, decoded_names)
     return data
 

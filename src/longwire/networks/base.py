@@ -20,13 +20,6 @@ THINGPARK = "thingpark"
 MQTT = "mqtt"  # devices that publish to the MQTT broker
 # Those that send callbacks.
 NETWORKS = (VENDOR, CHIRPSTACK, TTN, LORIOT, THINGPARK)
-# Names in the data of a record, the same for all networks.
-SEQUENCE = "seqNumber"
-PORT = "port"
-DECODED = "decoded"
-# Errors and warnings of the device type's decoder.
-DECODE_ERROR = "decodeError"
-DECODE_WARNINGS = "decodeWarnings"
 
 
 class InvalidMessage(BadInput):

@@ -10,11 +10,9 @@ from msgspec.structs import replace
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import FieldError
+from longwire.measurements.values import PORT, SEQUENCE, TAGS
 from longwire.networks import lorawan, readings
 from longwire.networks.base import (
-    DECODED,
-    PORT,
-    SEQUENCE,
     ApiReply,
     ApiRequest,
     DownlinkFrame,
@@ -92,8 +90,13 @@ def _event(
 # --- up ---
 
 _UPLINK = ("fCnt", "fPort", "data", "object", "rxInfo", "txInfo")
-# Opaque to everybody but the gateway.
-_OPAQUE = ("context",)
+# The same in each message of a device, but for its tags; and what only the network server needs.
+_IDENTIFIERS = ("deviceInfo", "devAddr", "regionConfigId", "deduplicationId")
+# Of a reception: what only the network server needs, and what is always the same of a gateway.
+_RECEPTION = (
+    *("context", "uplinkId", "gwTime", "nsTime", "timeSinceGpsEpoch", "crcStatus"),
+    *("location", "metadata", "channel", "rfChain", "board"),
+)
 
 
 def _up(values: Mapping[str, Any]) -> ParsedUplink:
@@ -105,16 +108,17 @@ def _up(values: Mapping[str, Any]) -> ParsedUplink:
     ts = sent_at if sent_at is not None else _received_at(receptions)
     sequence = parse_integer(values.get("fCnt", 0), minimum=0)
     port = lorawan.parse_port(values.get("fPort"))
-    data = {SEQUENCE: sequence, PORT: port, DECODED: values.get("object")}
-    data |= readings.remaining_fields(values, used=(*_ENVELOPE, *_UPLINK, *data))
+    device_info = parse_mapping(values.get("deviceInfo")) or {}
+    facts = {SEQUENCE: sequence, PORT: port, TAGS: device_info.get("tags") or None}
+    facts |= readings.remaining_fields(values, used=(*_ENVELOPE, *_UPLINK, *_IDENTIFIERS, *facts))
     radio = _radio(parse_mapping(values.get("txInfo")) or {})
     gateways = lorawan.parse_gateways(receptions, ("gatewayId", "rssi", "snr"), radio)
-    about = {SEQUENCE: sequence, "deduplicationId": values.get("deduplicationId")}
-    reception_data = [readings.remaining_fields(each, used=_OPAQUE) for each in receptions]
+    about = {SEQUENCE: sequence}
+    reception_data = [readings.remaining_fields(each, used=_RECEPTION) for each in receptions]
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.data(ts, payload, readings.drop_none(data)),
+            readings.data(ts, payload, values.get("object"), facts),
             *lorawan.telemetry(ts, gateways, reception_data, radio, about),
         ),
         sequence=sequence,

@@ -11,11 +11,9 @@ from typing import Any
 
 from longwire.clock import Moment
 from longwire.errors import FieldError
+from longwire.measurements.values import PORT, SEQUENCE
 from longwire.networks import lorawan, readings
 from longwire.networks.base import (
-    DECODED,
-    PORT,
-    SEQUENCE,
     ApiReply,
     ApiRequest,
     DownlinkFrame,
@@ -72,14 +70,14 @@ def _uplink(command: str, values: Message) -> ParsedUplink:
     port = lorawan.parse_port(values.get("port"))
     is_plain = values.get("data") is not None
     hidden = ("encdata",) if is_plain else ()  # both are sent if the output is configured so
-    data = {SEQUENCE: sequence, PORT: port, DECODED: values.get("decoded")}
-    data |= readings.remaining_fields(
-        values, used=(*_ENVELOPE, *_UPLINK, *_RECEPTION, *_SECRET, *hidden, *data)
+    facts = {SEQUENCE: sequence, PORT: port}
+    facts |= readings.remaining_fields(
+        values, used=(*_ENVELOPE, *_UPLINK, *_RECEPTION, *_SECRET, *hidden, *facts)
     )
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.data(ts, payload, readings.drop_none(data)),
+            readings.data(ts, payload, values.get("decoded"), facts),
             *_telemetry(ts, values, sequence),
         ),
         sequence=sequence,

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from longwire.clock import Moment
+from longwire.measurements.values import DECODED, LEFT_OUT, NOT_VALUES, RADIO
 from longwire.networks.base import Reading, ReadingKind
 from longwire.networks.values import parse_integer, parse_number, parse_rounded, parse_text
 
@@ -21,12 +22,29 @@ DUPLICATES_MAX = 1_000
 
 PAYLOAD_BYTES_MAX = TEXT_CHARACTERS_MAX // 2  # two hex digits each
 
-LEFT_OUT = "leftOut"
+_RADIO_BYTES_MAX = TEXT_CHARACTERS_MAX // 4
 _LEFT_OUT_BYTES = 64  # its name, a number and the punctuation around
 
 
-def data(ts: Moment | None, payload: bytes, values: Mapping[str, Any]) -> Reading:
-    return Reading("data", ts, {"data": truncate_json(values), "raw": payload.hex()})
+def data(ts: Moment | None, payload: bytes, decoded: Any, facts: Mapping[str, Any]) -> Reading:
+    """The values that the network has decoded, and apart from them the facts of the transmission.
+
+    `decoded` is an object in all but odd cases; what is none is a value of that name.
+    """
+    values = decoded if isinstance(decoded, dict) else drop_none({DECODED: decoded})
+    named = {rename_value(name, values): value for name, value in values.items()}
+    radio = truncate_json(drop_none(facts), _RADIO_BYTES_MAX)
+    return Reading(
+        "data", ts, {"data": truncate_json({**named, RADIO: radio}), "raw": payload.hex()}
+    )
+
+
+def rename_value(name: str, others: Collection[str]) -> str:
+    """A name that means something else in the data of a record gets a `_`."""
+    unused = name
+    while unused in NOT_VALUES or (unused != name and unused in others):
+        unused += "_"
+    return unused
 
 
 def event(
@@ -110,15 +128,20 @@ def drop_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def truncate_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop the largest members until the object fits into the data of a record as JSON."""
-    if len(msgspec.json.encode(values)) <= TEXT_CHARACTERS_MAX:
+def truncate_json(
+    values: Mapping[str, Any], bytes_max: int = TEXT_CHARACTERS_MAX
+) -> dict[str, Any]:
+    """Drop the largest members until the object fits into the data of a record as JSON.
+
+    The facts of the transmission are dropped last.
+    """
+    if len(msgspec.json.encode(values)) <= bytes_max:
         return dict(values)
     # Name and value, two quotes, a colon and a comma.
     sizes = {name: len(msgspec.json.encode((name, value))) + 4 for name, value in values.items()}
-    bytes_left = TEXT_CHARACTERS_MAX - _LEFT_OUT_BYTES
+    bytes_left = bytes_max - _LEFT_OUT_BYTES
     kept = set()
-    for name in sorted(sizes, key=sizes.__getitem__):
+    for name in sorted(sizes, key=lambda each: (each != RADIO, sizes[each])):
         bytes_left -= sizes[name]
         if bytes_left < 0:
             break

@@ -12,11 +12,9 @@ from urllib.parse import quote
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import FieldError
+from longwire.measurements.values import PORT, SEQUENCE, TAGS
 from longwire.networks import lorawan, readings
 from longwire.networks.base import (
-    DECODED,
-    PORT,
-    SEQUENCE,
     ApiReply,
     ApiRequest,
     DownlinkFrame,
@@ -68,6 +66,8 @@ _ENVELOPE = ("-xmlns", "Time", "DevEUI")
 # The session key: whoever may read one record could decrypt all payloads.
 _SECRET = ("AppSKey",)
 _UPLINK = ("FPort", "FCntUp", "payload", "Lrrs", "Lrr")
+# The same in each message of a device.
+_IDENTIFIERS = ("CustomerID", "CustomerData", "ModelCfg", "DriverCfg", "DevAddr")
 # Of the best gateway, and how it received the frame: in the telemetry.
 _RECEPTION = (
     *("LrrRSSI", "LrrSNR", "LrrESP", "SpFact", "SubBand", "Channel", "DevLrrCnt", "Lrrid"),
@@ -89,14 +89,16 @@ def _uplink(key: str, report: Message) -> ParsedUplink:
     sequence = parse_integer(report.get("FCntUp"), minimum=0)
     port = lorawan.parse_port(report.get("FPort"))
     hidden = ("payload_hex",) if is_plain else ()  # an encrypted payload is kept as it was sent
-    data = {SEQUENCE: sequence, PORT: port, DECODED: report.get("payload")}
-    data |= readings.remaining_fields(
-        report, used=(*_ENVELOPE, *_UPLINK, *_RECEPTION, *_SECRET, *hidden, *data)
+    customer = parse_mapping(report.get("CustomerData")) or {}
+    facts = {SEQUENCE: sequence, PORT: port, TAGS: customer.get("tags")}
+    facts |= readings.remaining_fields(
+        report,
+        used=(*_ENVELOPE, *_UPLINK, *_IDENTIFIERS, *_RECEPTION, *_SECRET, *hidden, *facts),
     )
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.data(ts, payload, readings.drop_none(data)),
+            readings.data(ts, payload, report.get("payload"), facts),
             *_telemetry(ts, report, sequence),
         ),
         sequence=sequence,

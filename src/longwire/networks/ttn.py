@@ -6,11 +6,9 @@ from typing import Any
 
 from longwire.clock import Moment
 from longwire.errors import FieldError
+from longwire.measurements.values import PORT, SEQUENCE
 from longwire.networks import lorawan, readings
 from longwire.networks.base import (
-    DECODED,
-    PORT,
-    SEQUENCE,
     DownlinkFrame,
     DownlinkState,
     DownlinkUpdate,
@@ -102,6 +100,8 @@ _UPLINK = (
     *("f_cnt", "f_port", "frm_payload", "decoded_payload", "normalized_payload"),
     *("rx_metadata", "settings", "received_at"),
 )
+# The same in each message of a device; events have what names the device and its application.
+_IDENTIFIERS = ("session_key_id", "version_ids", "network_ids")
 # Opaque to everybody but the gateway server.
 _OPAQUE = ("uplink_token", "downlink_path_constraint")
 # The session key, sent if the network does not decrypt: whoever may read one record could decrypt
@@ -120,23 +120,20 @@ def _uplink(key: str, values: Message, message: Message) -> ParsedUplink:
     port = lorawan.parse_port(message.get("f_port"))
     simulated = _simulated(values)
     settings = parse_mapping(message.get("settings")) or {}
-    data = {
+    facts = {
         SEQUENCE: sequence,
         PORT: port,
-        DECODED: message.get("decoded_payload"),
-        "normalized": message.get("normalized_payload"),
         "data_rate_index": settings.get("data_rate_index"),
-        **_identifiers(values),
         **simulated,
     }
-    data |= readings.remaining_fields(message, used=(*_UPLINK, *_SECRET, *data))
+    facts |= readings.remaining_fields(message, used=(*_UPLINK, *_IDENTIFIERS, *_SECRET, *facts))
     about = {SEQUENCE: sequence, **simulated}
     session = parse_text(message.get("session_key_id"), readings.WORD_CHARACTERS_MAX)
     is_known = ts is None and session is not None
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.data(ts, payload, readings.drop_none(data)),
+            readings.data(ts, payload, _decoded(message), facts),
             *_telemetry(ts, message, about),
             *_best_position(ts, message, about),
         ),
@@ -147,6 +144,15 @@ def _uplink(key: str, values: Message, message: Message) -> ParsedUplink:
         battery=None if simulated else _battery(message),
         dedup_key=f"{key} {session} {sequence}" if is_known else None,
     )
+
+
+def _decoded(message: Message) -> Any:
+    """The values of the payload formatter, and beside them the normalized ones."""
+    decoded, normalized = message.get("decoded_payload"), message.get("normalized_payload")
+    if normalized is None:
+        return decoded
+    beside = decoded if isinstance(decoded, dict) else {}
+    return {"normalized": normalized, **beside}
 
 
 def _telemetry(ts: Moment | None, message: Message, about: Message) -> tuple[Reading, ...]:

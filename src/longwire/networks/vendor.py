@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import FieldError
+from longwire.measurements.values import RADIO, SEQUENCE
 from longwire.networks import readings
 from longwire.networks.base import (
-    DECODED,
-    SEQUENCE,
     DownlinkState,
     DownlinkUpdate,
     InvalidMessage,
@@ -207,7 +206,7 @@ def _data(fields: Mapping[str, Any]) -> ParsedUplink:
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.data(ts, payload, _uplink_data(fields)),
+            readings.data(ts, payload, _decoded(fields), _facts(fields)),
             *([position] if position else ()),
         ),
         sequence=_sequence(fields),
@@ -276,7 +275,9 @@ def parse_plain_data(body: bytes) -> ParsedUplink | None:
         return None  # a duplicate name
     return ParsedUplink(
         original_id=fields.device,
-        readings=(Reading("data", fields.time * SECOND, {"data": data, "raw": payload.hex()}),),
+        readings=(
+            Reading("data", fields.time * SECOND, {"data": {RADIO: data}, "raw": payload.hex()}),
+        ),
         sequence=data.get(SEQUENCE),
         payload=payload,
         counts=_DATA_COUNTS,
@@ -284,10 +285,13 @@ def parse_plain_data(body: bytes) -> ParsedUplink | None:
     )
 
 
-def _uplink_data(fields: Mapping[str, Any]) -> dict[str, Any]:
-    data = {name: fields[name] for name in _UPLINK if name in fields and fields[name] is not None}
-    decoded = readings.remaining_fields(fields, used=_FRAME_AND_UPLINK)
-    return data | {DECODED: decoded} if decoded else data
+def _facts(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fields[name] for name in _UPLINK if name in fields}
+
+
+def _decoded(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the template adds."""
+    return readings.remaining_fields(fields, used=_FRAME_AND_UPLINK)
 
 
 def _legacy_position(ts: Moment | None, fields: Mapping[str, Any]) -> Reading | None:

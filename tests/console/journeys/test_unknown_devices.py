@@ -57,7 +57,10 @@ def test_an_unknown_device_leads_from_the_overview_to_the_device_and_its_first_r
         assert (device["network"], device["originalId"]) == ("chirpstack", EUI)
         assert device["type"] == "temperature"
         (record,) = ada.records(device["deviceId"])
-        assert (record["timestamp"], json.loads(record["data"])["seqNumber"]) == (NOON, 16)
+        assert (record["timestamp"], json.loads(record["data"])["radio"]) == (
+            NOON,
+            {"seqNumber": 16},
+        )
 
 
 def test_what_is_dismissed_is_gone_and_a_viewer_only_looks(

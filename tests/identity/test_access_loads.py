@@ -109,7 +109,7 @@ def test_any_tree_and_roles_give_what_the_parents_say(
             store_roles.insert(tx, Role(f"rol_{number}", "", "", tuple(permissions), updated_at=0))
         direct = {IDS[group]: role % len(held) for group, role in assigned.items()}
         for group_id, role in direct.items():
-            store_groups.insert_member(tx, Membership(group_id, "usr_a", f"rol_{role}", 0, 0))
+            store_groups.MEMBERS.insert(tx, Membership(group_id, "usr_a", f"rol_{role}", 0, 0))
         actor = Actor("user", "usr_a")
         effective: dict[str, frozenset[str]] = {}
         for group_id in IDS:

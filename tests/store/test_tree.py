@@ -62,7 +62,7 @@ def in_a_trial(database: Database, story: Callable[[Tx], None]) -> None:
 
 def plant(tx: Tx, forest: tuple[int | None, ...]) -> Parents:
     """The groups of a forest, stored one after the other."""
-    users.insert(tx, User(id="usr_a", email="a@example.com", created_at=0, updated_at=0))
+    users.USERS.insert(tx, User(id="usr_a", email="a@example.com", created_at=0, updated_at=0))
     parents: Parents = {}
     for group_id, above in zip(IDS, forest, strict=True):
         parents[group_id] = None if above is None else IDS[above]

@@ -103,7 +103,7 @@ def bootstrap(tx: Tx) -> User:
         updated_at=tx.now,
         is_operator=True,
     )
-    store_users.insert(tx, operator)
+    store_users.USERS.insert(tx, operator)
     instance.insert_fact(tx, "bootstrapped_at", str(tx.now))
     instance.insert_fact(tx, "key_fingerprint", tx.keyring.fingerprint)
     audit.log(tx, SYSTEM, "service.bootstrap", operator.id)

@@ -211,7 +211,7 @@ def _apply_claims(
     cache_epochs.bump_auth_epoch(tx)
     plan = _plan_changes(tx, user, wanted)
     for group_id in plan.taken:
-        store_groups.delete_member(tx, group_id, user.id)
+        store_groups.MEMBERS.delete(tx, group_id, user.id)
         audit.log(tx, SYSTEM, "member.remove", user.id, group_id=group_id)
     for rule in plan.given:
         membership = Membership(
@@ -219,7 +219,7 @@ def _apply_claims(
         )
         is_new = rule.group_id in plan.new
         if is_new:
-            store_groups.insert_member(tx, membership)
+            store_groups.MEMBERS.insert(tx, membership)
         store.set_claim_value(tx, membership, rule.claim_value)
         action = "member.invite" if is_new else "member.update"
         audit.log(tx, SYSTEM, action, user.id, group_id=rule.group_id, detail=rule.role_id)

@@ -37,8 +37,9 @@ def delete(
             f" after {grace_hours} hours."
         )
     if group.deletion_at is None:
-        group = replace(group, deletion_at=tx.now + grace_hours * HOUR)
-        store_groups.save(tx, group)
+        scheduled = replace(group, deletion_at=tx.now + grace_hours * HOUR)
+        store_groups.GROUPS.save(tx, group, scheduled)
+        group = scheduled
         name = group.name
         audit.log(tx, actor, "group.scheduleDeletion", group_id, group_id=group_id, name=name)
     return groups.build_view(tx, actor, group)
@@ -50,11 +51,11 @@ def cancel(tx: Tx, actor: Actor, group_id: str) -> GroupView:
     groups.require_can_take_out(tx, actor, group)
     if group.deletion_at is None or group.deletion_at <= tx.now:
         raise Conflict("No deletion of this group is scheduled, or it has begun.")
-    group = replace(group, deletion_at=None)
-    store_groups.save(tx, group)
+    kept = replace(group, deletion_at=None)
+    store_groups.GROUPS.save(tx, group, kept)
     name = group.name
     audit.log(tx, actor, "group.cancelDeletion", group_id, group_id=group_id, name=name)
-    return groups.build_view(tx, actor, group)
+    return groups.build_view(tx, actor, kept)
 
 
 def delete_due(tx: Tx) -> int:

@@ -31,6 +31,7 @@ from longwire.store.database import Tx
 from longwire.store.fleet import device_reports as store_reports
 from longwire.store.identity import audit, request_owners
 from longwire.store.identity import groups as store
+from longwire.store.identity.groups import MEMBERS
 from longwire.versions import NewText, next_version, require_version, update_text
 
 LEVELS_MAX = 16
@@ -162,7 +163,7 @@ def create(
         raise NotAllowed("An app client can create groups only below its own: send parentId.")
     else:
         sessions.require_oneself(tx)  # it would belong to the user for ever
-    quotas.require_room("groups_per_owner_max", store.count_for_quota(tx, owner_id))
+    quotas.require_room("groups_per_owner_max", store.GROUPS.count(tx, quota_user_id=owner_id))
     group_id, token = new_group_id(tx.now), new_secret("lwg")
     group = Group(
         id=group_id,
@@ -180,7 +181,7 @@ def create(
         updated_by=actor.id,
     )
     store.insert(tx, group, tx.keyring.digest(token))
-    store.insert_member(
+    MEMBERS.insert(
         tx, Membership(group_id, owner_id, ADMINISTRATOR, tx.now, tx.now, accepted_at=tx.now)
     )
     audit.log(
@@ -205,7 +206,7 @@ def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupVi
         # Before the group's row is locked: connector updates lock in this order.
         cache_epochs.bump_config_epoch(tx, group_id)
     scope = access.authorize(tx, actor, "group.update", group_id)
-    # All fields are written back: without the lock a rename could undo a concurrent move.
+    # Of two at once, the second one finds what the first has changed.
     store.lock(tx, group_id)
     group = _get_group(tx, scope, group_id)
     require_version(group.updated_at, changes.if_updated_at)
@@ -221,7 +222,7 @@ def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupVi
     )
     if changes.parent_id is not None:
         changed = replace(changed, parent_id=_move(tx, actor, group, changes.parent_id or None))
-    store.save(tx, changed)
+    store.GROUPS.save(tx, group, changed)
     audit.log(
         tx,
         actor,
@@ -268,12 +269,10 @@ def invite(
     role = roles.get_visible(tx, actor, role_id)
     access.require_can_grant(tx, actor, group_id, role)
     user = users.get_or_register(tx, actor, email, group_id)
-    present = store.get_member(tx, scope, group_id, user.id)
+    present = MEMBERS.get(tx, scope, group_id, user.id)
     if present is None:
-        quotas.require_room("members_per_group_max", store.count_members(tx, group_id))
-        store.insert_member(
-            tx, Membership(group_id, user.id, role_id, tx.now, tx.now, invited_as=email)
-        )
+        quotas.require_room("members_per_group_max", MEMBERS.count(tx, group_id=group_id))
+        MEMBERS.insert(tx, Membership(group_id, user.id, role_id, tx.now, tx.now, invited_as=email))
         after = {"email": email, "role_id": role_id}
         audit.log(
             tx, actor, "member.invite", user.id, group_id=group_id, detail=role_id, after=after
@@ -299,7 +298,7 @@ def accept_invitations(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> None:
     """A user accepts memberships in these groups."""
     cache_epochs.bump_auth_epoch(tx)
     for membership in store.list_invitations(tx, actor.id, group_ids):
-        store.accept_invitation(tx, membership)
+        MEMBERS.save(tx, membership, replace(membership, accepted_at=tx.now))
         owner_id = request_owners.get_owner_id(tx, membership.group_id)
         request_owners.move_to_sponsor(tx, actor.id, owner_id)
         audit.log(tx, actor, "member.accept", actor.id, group_id=membership.group_id)
@@ -335,7 +334,7 @@ def set_role(
     if role_id != member.role_id:
         _require_another_administrator(tx, group, member)
         updated_at = next_version(tx.now, member.updated_at)
-        store.update_member_role(tx, replace(member, role_id=role_id, updated_at=updated_at))
+        MEMBERS.save(tx, member, replace(member, role_id=role_id, updated_at=updated_at))
         audit.log(
             tx,
             actor,
@@ -368,7 +367,7 @@ def remove_member(tx: Tx, actor: Actor, group_id: str, user_id: str | None) -> M
     _require_another_administrator(tx, group, member)
     role = access.get_role(tx, member.role_id)
     assert role is not None  # an assigned role cannot be deleted
-    store.delete_member(tx, group_id, person)
+    MEMBERS.delete(tx, group_id, person)
     before = {"role_id": member.role_id}
     audit.log(tx, actor, "member.remove", person, group_id=group_id, before=before)
     return MembershipView(group, person, role, None, member.updated_at)
@@ -385,7 +384,7 @@ def _get_group(tx: Tx, scope: Scope, group_id: str) -> Group:
 
 
 def _get_member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership:
-    member = store.get_member(tx, scope, group_id, user_id)
+    member = MEMBERS.get(tx, scope, group_id, user_id)
     if member is None:
         raise not_found("user_id", "member of this group")
     return member
@@ -434,7 +433,7 @@ def _validate_new_owner(
         return group.owner_id
     if actor.id != group.owner_id and not actor.is_operator:
         raise NotAllowed("Only the owner can transfer the ownership of a group.")
-    if store.get_member(tx, scope, group.id, owner_id) is None:
+    if MEMBERS.get(tx, scope, group.id, owner_id) is None:
         raise invalid_field("owner_id", "must be a member of this group")
     return owner_id
 
@@ -457,9 +456,7 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
     else:
         sessions.require_oneself(tx)
     require_can_take_out(tx, actor, group)
-    if parent_id is None and not store.count_members_with_role(
-        tx, group.administrator_role_id, group_id=group.id
-    ):
+    if parent_id is None and not _count_administrators(tx, group):
         raise Conflict("A root group needs an Administrator of its own; add one first.")
     store.move(tx, group.id, parent_id)
     store_reports.schedule_check_of_group(tx, group.id)  # other policies apply now
@@ -506,8 +503,12 @@ def _require_another_administrator(tx: Tx, group: Group, member: Membership) -> 
     """A root group keeps an Administrator: no parent could provide one."""
     if group.parent_id is not None or member.role_id != group.administrator_role_id:
         return
-    if store.count_members_with_role(tx, group.administrator_role_id, group_id=group.id) <= 1:
+    if _count_administrators(tx, group) <= 1:
         raise Conflict("This is the last Administrator of a root group; add another one first.")
+
+
+def _count_administrators(tx: Tx, group: Group) -> int:
+    return MEMBERS.count(tx, group_id=group.id, role_id=group.administrator_role_id)
 
 
 def _audited(group: Group) -> audit.Fields:

@@ -61,7 +61,7 @@ def open_link(tx: Tx, token: str) -> OpenedInvitation:
     group_id, user_id, invited_at, sealed_at, issuer = parts
     user, issued_by = Actor("user", user_id), None if issuer == _NOBODY else issuer
     scope = access.authorize_own_membership(tx, user, group_id)
-    member = store_groups.get_member(tx, scope, group_id, user_id)
+    member = store_groups.MEMBERS.get(tx, scope, group_id, user_id)
     group = store_groups.get(tx, scope, group_id)
     is_expired = tx.now - int(sealed_at) > LIFETIME
     if group is None or member is None or member.created_at != int(invited_at) or is_expired:

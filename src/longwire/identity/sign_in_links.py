@@ -94,7 +94,7 @@ def create_to_show(tx: Tx, actor: Actor, email: str, group_id: str) -> str:
     if actor.kind != "user":
         raise NotAllowed("This needs a user; an app client is not one.")
     user = store_users.get_by_email(tx, email)
-    member = store_groups.get_member(tx, scope, group_id, user.id) if user else None
+    member = store_groups.MEMBERS.get(tx, scope, group_id, user.id) if user else None
     # Before they have accepted, nobody may learn whether the address has an account.
     if user is None or member is None or member.accepted_at is None:
         raise invalid_field("email", "must be that of a member who has accepted their invitation")

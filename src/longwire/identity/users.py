@@ -62,7 +62,7 @@ def register(
 ) -> User:
     """Create a user without checking permissions."""
     user = _build(tx, email, first_name, last_name, is_operator=is_operator)
-    store.insert(tx, user)
+    store.USERS.insert(tx, user)
     audit.log(tx, actor, "user.create", user.id)
     return user
 

@@ -4,6 +4,7 @@ What is asked in another way has a statement in the file of its noun.
 """
 
 import enum
+import functools
 import json
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,6 +17,7 @@ from longwire.model import Page, PageRequest, Scope
 from longwire.store.database import Tx
 from longwire.store.identity.scopes import within
 from longwire.store.paging import page
+from longwire.store.schema.base import GroupNumber
 
 V = TypeVar("V")
 Conditions = Sequence[sa.ColumnElement[bool]]
@@ -28,15 +30,25 @@ class _Table(Generic[V]):
     one; None for those that have no value.
     """
 
-    def __init__(self, value: type[V], table: sa.Table, key: str = "id") -> None:
+    def __init__(
+        self,
+        value: type[V],
+        table: sa.Table,
+        *key: str,
+        derived: Mapping[str, Callable[[V], Any]] | None = None,
+    ) -> None:
+        """The key is `id` unless there is another; derived columns depend on the others."""
         hints = typing.get_type_hints(value)
         names = [each.name for each in fields(value) if each.name in table.c]  # type: ignore[arg-type]
         self.table = table
-        self.key = table.c[key]
+        self.key = [table.c[name] for name in key or ("id",)]
         self.columns = [table.c[name] for name in names]
         self._value = value
         self._names = names
-        self._parsers = {name: parse for name in names if (parse := _find_parser(hints[name]))}
+        self._derived = derived or {}
+        self._parsers = {
+            name: parse for name in names if (parse := _find_parser(hints[name], table.c[name]))
+        }
 
     def sql(self, alias: str | None = None) -> str:
         """The columns as a statement selects them."""
@@ -54,11 +66,12 @@ class _Table(Generic[V]):
         old, new = self.to_row(before), self.to_row(after)
         changed = {name: new[name] for name in new if new[name] != old[name]}
         if changed:
-            tx.execute(sa.update(self.table).where(self.key == new[self.key.name]).values(changed))
+            is_same = self._has_key([new[column.name] for column in self.key])
+            tx.execute(sa.update(self.table).where(*is_same).values(changed))
 
-    def delete(self, tx: Tx, key: str | bytes) -> bool:
+    def delete(self, tx: Tx, *key: str | bytes) -> bool:
         """Delete a row; of two that do so at once, one gets True."""
-        return tx.execute(sa.delete(self.table).where(self.key == key)) > 0
+        return tx.execute(sa.delete(self.table).where(*self._has_key(key))) > 0
 
     def delete_all(self, tx: Tx, **conditions: Any) -> int:
         """Delete the rows that fulfil the conditions; how many."""
@@ -72,7 +85,13 @@ class _Table(Generic[V]):
         return self._value(**parts, **more)
 
     def to_row(self, value: V) -> dict[str, Any]:
-        return {name: _to_column(getattr(value, name)) for name in self._names}
+        row = {name: _to_column(getattr(value, name)) for name in self._names}
+        for name, derive in self._derived.items():
+            row[name] = derive(value)
+        return row
+
+    def _has_key(self, key: Sequence[Any]) -> Conditions:
+        return [column == part for column, part in zip(self.key, key, strict=True)]
 
     def _where(self, conditions: Mapping[str, Any]) -> Conditions:
         return [_is(self.table.c[name], value) for name, value in conditions.items()]
@@ -89,14 +108,16 @@ class _Table(Generic[V]):
 class Rows(_Table[V]):
     """The rows of a table that knows no groups."""
 
-    def __init__(self, value: type[V], table: sa.Table, key: str = "id") -> None:
-        super().__init__(value, table, key)
-        # Built once, because building it takes longer than running it.
-        self._by_key = sa.select(*self.columns).where(self.key == sa.bindparam("key"))
-
-    def get(self, tx: Tx, key: str | bytes) -> V | None:
-        row = tx.row(self._by_key, {"key": key})
+    def get(self, tx: Tx, *key: str | bytes) -> V | None:
+        names = [f"key_{number}" for number in range(len(key))]
+        row = tx.row(self._by_key, dict(zip(names, key, strict=True)))
         return None if row is None else self.parse(row)
+
+    @functools.cached_property
+    def _by_key(self) -> sa.Select[Any]:
+        """Built once, because building it takes longer than running it."""
+        names: list[Any] = [sa.bindparam(f"key_{number}") for number in range(len(self.key))]
+        return sa.select(*self.columns).where(*self._has_key(names))
 
     def find(self, tx: Tx, **conditions: Any) -> V | None:
         return self._find(tx, self._where(conditions))
@@ -106,7 +127,7 @@ class Rows(_Table[V]):
         by = self.table.c[order.removeprefix("-")]
         statement = sa.select(*self.columns).where(*self._where(conditions))
         sorted_by = by.desc() if order.startswith("-") else by
-        return [self.parse(row) for row in tx.rows(statement.order_by(sorted_by, self.key))]
+        return [self.parse(row) for row in tx.rows(statement.order_by(sorted_by, *self.key))]
 
     def page(self, tx: Tx, request: PageRequest, *, order: str, **conditions: Any) -> Page[V]:
         return self._page(tx, request, order, self._where(conditions))
@@ -115,8 +136,8 @@ class Rows(_Table[V]):
 class GroupRows(_Table[V]):
     """The rows of a table with groups, which are read within a scope."""
 
-    def get(self, tx: Tx, scope: Scope, key: str) -> V | None:
-        return self._find(tx, [self.key == key, *self._within(scope, {})])
+    def get(self, tx: Tx, scope: Scope, *key: str) -> V | None:
+        return self._find(tx, [*self._has_key(key), *self._within(scope, {})])
 
     def find(self, tx: Tx, scope: Scope, **conditions: Any) -> V | None:
         return self._find(tx, self._within(scope, conditions))
@@ -127,7 +148,8 @@ class GroupRows(_Table[V]):
         return self._page(tx, request, order, self._within(scope, conditions))
 
     def _within(self, scope: Scope, conditions: Mapping[str, Any]) -> Conditions:
-        return [*self._where(conditions), within(self.table.c.group_id, scope)]
+        group = self.table.c.get("group_id", self.key[0])  # a group is in itself
+        return [*self._where(conditions), within(group, scope)]
 
 
 def _is(column: sa.Column[Any], value: Any) -> sa.ColumnElement[bool]:
@@ -135,8 +157,13 @@ def _is(column: sa.Column[Any], value: Any) -> sa.ColumnElement[bool]:
     return column.in_(value) if several else column == value
 
 
-def _find_parser(annotated: Any) -> Callable[[Any], Any] | None:
-    """What makes the value of a field out of a column's, unless that is one."""
+def _find_parser(annotated: Any, column: sa.Column[Any]) -> Callable[[Any], Any] | None:
+    """What makes the value of a field out of a column's, unless that is one.
+
+    Also if the statement was a text, of whose columns nobody knows the types.
+    """
+    if isinstance(column.type, GroupNumber):
+        return _parse_group_number
     if isinstance(annotated, type) and issubclass(annotated, enum.Enum | bool):
         return annotated  # SQLite has numbers for truth values
     if typing.get_origin(annotated) is tuple:
@@ -144,8 +171,12 @@ def _find_parser(annotated: Any) -> Callable[[Any], Any] | None:
     return None
 
 
+def _parse_group_number(number: int | str | None) -> str | None:
+    return None if number is None else str(number)
+
+
 def _parse_list(text: str) -> tuple[Any, ...]:
-    return tuple(json.loads(text))
+    return tuple(json.loads(text)) if text != "[]" else ()
 
 
 def _to_column(value: Any) -> Any:

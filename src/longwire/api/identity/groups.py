@@ -4,10 +4,11 @@ from functools import partial
 from typing import Annotated
 
 from msgspec import UNSET, Meta, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from longwire.api.identity.roles import Role
-from longwire.api.identity.users import UserConnection, show_public_user
+from longwire.api.identity.users import PublicUser, UserConnection, show_public_user
+from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
@@ -18,11 +19,12 @@ from longwire.api.types import (
     Tags,
     parse_version,
 )
-from longwire.dates import format_date, format_optional_date
+from longwire.dates import format_date
 from longwire.delivery.mail import invitations
 from longwire.delivery.mail.invitations import InvitationMailStatus
 from longwire.identity import group_deletions, groups
-from longwire.identity.groups import GroupView, MembershipView
+from longwire.identity.groups import GroupView, MembershipView, MemberView
+from longwire.model import Group as GroupValue
 from longwire.web.fields import (
     Body,
     Clearable,
@@ -32,7 +34,6 @@ from longwire.web.fields import (
     Name,
     Paged,
     Query,
-    Reply,
     Text,
     parse_clearable,
     parse_removable,
@@ -41,7 +42,7 @@ from longwire.web.fields import (
 from longwire.web.routing import OWN, Route
 
 
-class Group(Reply):
+class Group(Shown[GroupValue]):
     """A group as the caller can see it; `role` and `userId` are those of one user."""
 
     id: GroupId
@@ -49,18 +50,18 @@ class Group(Reply):
     name: str | None = None
     description: str | None = None
     token: str | None = None
-    administrator_role: str | None = None
-    default_role: str | None = None
+    administrator_role_id: str | None = field(default=None, name="administratorRole")
+    default_role_id: str | None = field(default=None, name="defaultRole")
     created_at: DateText | None = None
     updated_at: DateText | None = None
     created_by: str | None = None
     updated_by: str | None = None
-    parent: str | None = None
+    parent_id: str | None = field(default=None, name="parent")
     role: Role | None = None
     owner_id: str | None = None
-    number_of_devices: Count | None = None
-    number_of_notifications: Count | None = None
-    number_of_connectors: Count | None = None
+    device_count: Count | None = field(default=None, name="numberOfDevices")
+    notification_count: Count | None = field(default=None, name="numberOfNotifications")
+    connector_count: Count | None = field(default=None, name="numberOfConnectors")
     tags: list[str] | None = None
     deletion_at: (
         Annotated[
@@ -78,11 +79,8 @@ class Group(Reply):
     ) = None
 
 
-class GroupConnection(Reply):
+class GroupConnection(Page[Group]):
     """A page of groups."""
-
-    items: list[Group]
-    next_token: str | None = None
 
 
 class TreeGroup(Group, kw_only=True):
@@ -93,14 +91,11 @@ class TreeGroup(Group, kw_only=True):
     ]
 
 
-class GroupTree(Reply):
+class GroupTree(Page[TreeGroup]):
     """A page of groups in a tree."""
 
-    items: list[TreeGroup]
-    next_token: str | None = None
 
-
-class GroupUserRelation(Reply, kw_only=True):
+class GroupUserRelation(Shown[GroupValue], kw_only=True):
     """A membership; `id` is the group's."""
 
     id: GroupId
@@ -256,41 +251,29 @@ class MemberQuery(Query):
     )
 
 
-def group_wire(view: GroupView) -> Group:
-    group = view.group
-    return Group(
-        id=group.id,
+def show_group(view: GroupView) -> Group:
+    return Group.show(
+        view.group,
         user_id=view.user_id,
-        name=group.name,
-        description=group.description,
+        role=view.role and Role.show(view.role),
         token=view.token,
-        administrator_role=group.administrator_role_id,
-        default_role=group.default_role_id,
-        created_at=format_date(group.created_at),
-        updated_at=format_date(group.updated_at),
-        created_by=group.created_by,
-        updated_by=group.updated_by,
-        parent=group.parent_id,
-        role=Role.show(view.role) if view.role else None,
-        owner_id=group.owner_id,
-        number_of_devices=group.device_count,
-        number_of_notifications=group.notification_count,
-        number_of_connectors=group.connector_count,
-        tags=list(group.tags),
-        deletion_at=format_optional_date(group.deletion_at),
         is_invited=view.is_invited or None,
     )
 
 
-def relation_wire(relation: MembershipView) -> GroupUserRelation:
-    return GroupUserRelation(
-        id=relation.group.id,
-        user_id=relation.user_id,
-        role=Role.show(relation.role),
-        token=relation.token,
-        description=relation.group.description,
-        name=relation.group.name,
-        updated_at=format_date(relation.updated_at),
+def _show_membership(
+    view: MembershipView,
+    mail: InvitationMailStatus | None = None,
+    invitation_url: str | None = None,
+) -> GroupUserRelation:
+    return GroupUserRelation.show(
+        view.group,
+        user_id=view.user_id,
+        role=Role.show(view.role),
+        token=view.token,
+        updated_at=format_date(view.updated_at),
+        mail=mail,
+        invitation_url=invitation_url,
     )
 
 
@@ -307,10 +290,7 @@ def list_user_groups(context: Context, query: UserGroupsQuery) -> GroupConnectio
         query.group_id,
         context.page_tokens.page_request(query),
     )
-    return GroupConnection(
-        items=[group_wire(view) for view in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    return GroupConnection.show(context, query, page, show_group)
 
 
 def list_groups(context: Context, query: TreeQuery) -> GroupTree:
@@ -327,13 +307,12 @@ def list_groups(context: Context, query: TreeQuery) -> GroupTree:
         query.q,
         context.page_tokens.page_request(query),
     )
-    return GroupTree(
-        items=[
-            TreeGroup(**asdict(group_wire(view)), number_of_groups=count)
-            for view, count in page.items
-        ],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+
+    def show(item: tuple[GroupView, int]) -> TreeGroup:
+        view, count = item
+        return TreeGroup(**asdict(show_group(view)), number_of_groups=count)
+
+    return GroupTree.show(context, query, page, show)
 
 
 def get_group(context: Context, query: GroupQuery) -> list[Group]:
@@ -341,7 +320,7 @@ def get_group(context: Context, query: GroupQuery) -> list[Group]:
 
     The response is an array with the group as its only element.
     """
-    return [group_wire(groups.get(context.tx, context.actor, query.group_id))]
+    return [show_group(groups.get(context.tx, context.actor, query.group_id))]
 
 
 def create_group(context: Context, query: ParentQuery, body: GroupInput) -> Group:
@@ -350,7 +329,7 @@ def create_group(context: Context, query: ParentQuery, body: GroupInput) -> Grou
     The caller becomes its owner and Administrator. An app client can create groups only below its
     own; the owner of the parent then owns them. There are at most 16 levels.
     """
-    return group_wire(
+    return show_group(
         groups.create(
             context.tx,
             context.actor,
@@ -380,7 +359,7 @@ def update_group(context: Context, body: GroupChange) -> Group:
         parent_id=parse_clearable(body.parent_id),
         if_updated_at=parse_version(body.if_updated_at),
     )
-    return group_wire(groups.update(context.tx, context.actor, body.group_id, update))
+    return show_group(groups.update(context.tx, context.actor, body.group_id, update))
 
 
 def delete_group(context: Context, query: GroupDeletionQuery) -> Group:
@@ -393,7 +372,7 @@ def delete_group(context: Context, query: GroupDeletionQuery) -> Group:
     then everything works, and `POST /group/restore` cancels it. Requires `group.update` in the
     parent, too, and all permissions of an Administrator; only its owner deletes a root group.
     """
-    return group_wire(
+    return show_group(
         group_deletions.delete(
             context.tx,
             context.actor,
@@ -409,7 +388,7 @@ def restore_group(context: Context, body: GroupRestoration) -> Group:
 
     Until `deletionAt`; after that, nothing can be restored. Requires what deleting the group does.
     """
-    return group_wire(group_deletions.cancel(context.tx, context.actor, body.group_id))
+    return show_group(group_deletions.cancel(context.tx, context.actor, body.group_id))
 
 
 def invite_member(context: Context, body: Invitation) -> GroupUserRelation:
@@ -432,8 +411,7 @@ def invite_member(context: Context, body: Invitation) -> GroupUserRelation:
         context.services.sending_config.mail,
         context.services.quotas,
     )
-    membership = relation_wire(sent.membership)
-    return replace(membership, mail=sent.mail.value, invitation_url=sent.url)
+    return _show_membership(sent.membership, sent.mail, sent.url)
 
 
 def update_member(context: Context, body: MemberChange) -> GroupUserRelation:
@@ -442,7 +420,7 @@ def update_member(context: Context, body: MemberChange) -> GroupUserRelation:
     Neither the old nor the new role may have permissions that the caller lacks. `ifUpdatedAt` is
     the `membershipUpdatedAt` of the list of members.
     """
-    return relation_wire(
+    return _show_membership(
         groups.set_role(
             context.tx,
             context.actor,
@@ -459,7 +437,7 @@ def remove_member(context: Context, query: MemberQuery) -> GroupUserRelation:
 
     Without `userId` the caller leaves. The response is the former membership.
     """
-    return relation_wire(
+    return _show_membership(
         groups.remove_member(context.tx, context.actor, query.group_id, query.user_id)
     )
 
@@ -474,10 +452,11 @@ def list_members(context: Context, query: GroupPage) -> UserConnection:
     page = groups.list_members(
         context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
     )
-    return UserConnection(
-        items=[show_public_user(each.user, each.role, each.updated_at) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+
+    def show(member: MemberView) -> PublicUser:
+        return show_public_user(member.user, member.role, member.updated_at)
+
+    return UserConnection.show(context, query, page, show)
 
 
 _MISPLACED = {

@@ -9,8 +9,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.identity.groups import Group, group_wire
+from longwire.api.identity.groups import Group, show_group
 from longwire.api.identity.sessions import create_session, serves_form
+from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GroupId
 from longwire.identity import groups, invitations
@@ -18,7 +19,7 @@ from longwire.identity.invitations import OpenedInvitation
 from longwire.identity.sessions import NewSession
 from longwire.model import SignInMethod
 from longwire.store.database import Tx
-from longwire.web.fields import Body, Reply
+from longwire.web.fields import Body
 from longwire.web.routing import NO_TOKEN, OWN, WithCookies, serves
 from longwire.web.session_cookies import session_cookie
 
@@ -47,7 +48,7 @@ class InvitationAcceptance(Body):
     group_id: GroupId
 
 
-class InvitationReturn(Reply, kw_only=True):
+class InvitationReturn(Shown[OpenedInvitation], kw_only=True):
     """What an invitation is for, and what became of it."""
 
     group_id: GroupId
@@ -81,7 +82,7 @@ def accept_invitation(context: Context, body: InvitationAcceptance) -> Group:
     Other members see the caller's name from then on, and the group may send them mail. Any other
     change in the group accepts as well, but no GET. Leaving the group declines.
     """
-    return group_wire(groups.accept_invitation(context.tx, context.actor, body.group_id))
+    return show_group(groups.accept_invitation(context.tx, context.actor, body.group_id))
 
 
 @serves_form(
@@ -125,9 +126,7 @@ async def open_invitation(
 
 
 def _describe(opened: OpenedInvitation, *, is_signed_in: bool = False) -> InvitationReturn:
-    return InvitationReturn(
-        group_id=opened.group.id,
-        group_name=opened.group.name,
-        is_accepted=opened.is_accepted,
-        is_signed_in=is_signed_in,
+    group = opened.group
+    return InvitationReturn.show(
+        opened, group_id=group.id, group_name=group.name, is_signed_in=is_signed_in
     )

@@ -24,6 +24,7 @@ from longwire.store.identity import groups as store_groups
 from longwire.store.identity import permissions as store_permissions
 from longwire.store.identity import roles as store
 from longwire.store.identity.clients import CLIENTS
+from longwire.store.identity.groups import MEMBERS
 from longwire.versions import next_version, require_version
 from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Text
 from longwire.web.openapi_schemas import HIDDEN
@@ -167,11 +168,11 @@ def delete_role(context: Context, query: RoleQuery) -> Role:
     cache_epochs.bump_auth_epoch(tx)
     role = _get_editable_role(tx, actor, query.role_id, group_id)
     scope = access.authorize(tx, actor, WRITE, group_id)
-    holder = store_groups.get_member(tx, scope, group_id, user_id)
+    holder = MEMBERS.get(tx, scope, group_id, user_id)
     if holder is None and user_id != actor.id:
         raise not_found("user_id", "member of the group")
     falls_back = holder is not None and holder.role_id == role.id
-    others = store_groups.count_members_with_role(tx, role.id) - int(falls_back)
+    others = MEMBERS.count(tx, role_id=role.id) - int(falls_back)
     if others:
         raise invalid_field("role_id", f"is still assigned to {others} other member(s)")
     clients = CLIENTS.count(tx, role_id=role.id)
@@ -224,7 +225,7 @@ def _assign_default_role(tx: Tx, actor: Actor, holder: Membership) -> None:
     # Otherwise deleting a role could escalate its holder to a larger default role.
     access.require_can_grant(tx, actor, holder.group_id, default)
     updated_at = next_version(tx.now, holder.updated_at)
-    store_groups.update_member_role(tx, replace(holder, role_id=default.id, updated_at=updated_at))
+    MEMBERS.save(tx, holder, replace(holder, role_id=default.id, updated_at=updated_at))
     audit.log(
         tx,
         actor,

@@ -1,6 +1,5 @@
 """Groups, the tree they form, and their members."""
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from longwire.store.database import Tx
 from longwire.store.identity.scopes import belongs, reaches, topmost, within
 from longwire.store.identity.users import USERS
 from longwire.store.paging import page
+from longwire.store.rows import GroupRows
 from longwire.store.search_text import search_text
 from longwire.store.statement import Statement
 
@@ -21,38 +21,23 @@ _table = schema.group
 _path = schema.group_path
 _member = schema.member
 
-# In the order of the fields of `Group`, so that a row becomes one without looking names up.
-_COLUMNS = [
-    _table.c[name]
-    for name in (
-        "id",
-        "owner_id",
-        "sealed_token",
-        "administrator_role_id",
-        "default_role_id",
-        "created_at",
-        "updated_at",
-        "created_by",
-        "updated_by",
-        "name",
-        "description",
-        "parent_id",
-        "tags",
-        "device_count",
-        "connector_count",
-        "notification_count",
-        "deletion_at",
-    )
-]
-# Statements built once, because building one takes longer than running it.
-_SELECT = sa.select(*_COLUMNS)
-_IS_GROUP = _table.c.id == sa.bindparam("group_id")
-_LOCK = sa.select(_table.c.id).where(_IS_GROUP).with_for_update(key_share=True)
-_SAVE = sa.update(_table).where(_IS_GROUP)
-_NAMES = [column.name for column in _COLUMNS]
-_TAGS = _NAMES.index("tags")
-_GROUP_IDS = [_NAMES.index("id"), _NAMES.index("parent_id")]
-_BY_ID = Statement(f"select {', '.join(_NAMES)} from {_table.name} where id = :group_id")
+GROUPS = GroupRows(Group, _table, derived={"name_key": lambda group: search_text(group.name or "")})
+MEMBERS = GroupRows(Membership, _member, "group_id", "user_id")
+
+# Built once, because building it takes longer than running it.
+_LOCK = (
+    sa.select(_table.c.id)
+    .where(_table.c.id == sa.bindparam("group_id"))
+    .with_for_update(key_share=True)
+)
+GET_GROUP = Statement(
+    """
+select {columns}
+from device_group
+where id = :group_id
+""",
+    columns=GROUPS.sql(),
+)
 LIST_SUBTREE_FROM = Statement("""
 select group_id
 from group_path
@@ -161,21 +146,21 @@ limit 1
 def get(tx: Tx, scope: Scope, group_id: str) -> Group | None:
     if not reaches(scope, group_id):
         return None
-    rows = tx.fetch(_BY_ID, group_id=schema.group_number(group_id))
-    return _group_of_driver(rows[0]) if rows else None
+    rows = tx.fetch(GET_GROUP, group_id=schema.group_number(group_id))
+    return GROUPS.parse(rows[0]) if rows else None
 
 
 def list_page(
     tx: Tx, belonging: Actor, scope: Scope | None, below: str | None, request: PageRequest
 ) -> Page[Group]:
     """The groups somebody belongs to; within a scope when another one asks; at or below a group."""
-    statement = _SELECT.where(belongs(_table.c.id, belonging))
+    statement = sa.select(*GROUPS.columns).where(belongs(_table.c.id, belonging))
     if scope is not None:
         statement = statement.where(within(_table.c.id, scope))
     if below is not None:
         subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == below)
         statement = statement.where(_table.c.id.in_(subtree))
-    return page(tx, statement, [_table.c.id], request, _group)
+    return page(tx, statement, [_table.c.id], request, GROUPS.parse)
 
 
 def list_tree(
@@ -185,7 +170,7 @@ def list_tree(
 
     With a text, all groups of the scope, or below the parent, that have it in their name.
     """
-    statement = sa.select(*_COLUMNS, _table.c.name_key).where(_table.c.deleted_at.is_(None))
+    statement = sa.select(*GROUPS.columns, _table.c.name_key).where(_table.c.deleted_at.is_(None))
     if q is not None:
         find = sa.func.strpos if tx.is_postgres else sa.func.instr
         matches = find(_table.c.name_key, search_text(q)) > 0
@@ -199,8 +184,7 @@ def list_tree(
         statement = statement.where(_table.c.parent_id == parent_id)
     else:
         statement = statement.where(topmost(_table.c.id, _table.c.parent_id, scope))
-    key = [_table.c.name_key, _table.c.id]
-    return page(tx, statement, key, request, lambda row: _group(list(row)[: len(_COLUMNS)]))
+    return page(tx, statement, [_table.c.name_key, _table.c.id], request, GROUPS.parse)
 
 
 def count_children(tx: Tx, group_ids: Sequence[str]) -> dict[str, int]:
@@ -215,35 +199,13 @@ def count_children(tx: Tx, group_ids: Sequence[str]) -> dict[str, int]:
 
 def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
     """Insert a group, which counts for the quota of its owner."""
-    tx.execute(
-        sa.insert(_table),
-        {
-            "id": group.id,
-            "quota_user_id": group.owner_id,
-            "token_digest": token_digest,
-            "sealed_token": group.sealed_token,
-            "administrator_role_id": group.administrator_role_id,
-            "created_at": group.created_at,
-            "created_by": group.created_by,
-            **_changeable(group),
-        },
-    )
+    GROUPS.insert(tx, group, quota_user_id=group.owner_id, token_digest=token_digest)
     _attach(tx, group.id, group.parent_id)
-
-
-def count_for_quota(tx: Tx, user_id: str) -> int:
-    """How many groups count for the quota of a user."""
-    return tx.count(_table.c.quota_user_id == user_id)
 
 
 def lock(tx: Tx, group_id: str) -> None:
     """Keep others from changing the row until the commit, so that what is read now stays true."""
     tx.rows(_LOCK, {"group_id": group_id})
-
-
-def save(tx: Tx, group: Group) -> None:
-    """Keep a changed group; `move` is for another parent."""
-    tx.execute(_SAVE, {"group_id": group.id, **_changeable(group)})
 
 
 def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
@@ -397,37 +359,26 @@ def get_default_role_id(tx: Tx, group_id: str) -> str | None:
     return rows[0][0] if rows else None
 
 
-def get_member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership | None:
-    row = tx.row(
-        sa.select(_member).where(
-            _member.c.group_id == group_id,
-            _member.c.user_id == user_id,
-            within(_member.c.group_id, scope),
-        )
-    )
-    return _membership(row) if row else None
-
-
 def get_shared_membership(tx: Tx, scope: Scope, user_id: str) -> Membership | None:
     """A membership of a user in a group within the scope: one that they accepted, if there is."""
     statement = (
-        sa.select(_member)
+        sa.select(*MEMBERS.columns)
         .where(_member.c.user_id == user_id, within(_member.c.group_id, scope))
         .order_by(_member.c.accepted_at.is_(None), _member.c.created_at)
         .limit(1)
     )
     row = tx.row(statement)
-    return _membership(row) if row else None
+    return MEMBERS.parse(row) if row else None
 
 
 def list_invitations(tx: Tx, user_id: str, group_ids: Iterable[str]) -> list[Membership]:
     """The memberships in these groups that a user has not accepted."""
-    statement = sa.select(_member).where(
+    statement = sa.select(*MEMBERS.columns).where(
         _member.c.user_id == user_id,
         _member.c.accepted_at.is_(None),
         _member.c.group_id.in_(list(group_ids)),
     )
-    return [_membership(row) for row in tx.rows(statement)]
+    return [MEMBERS.parse(row) for row in tx.rows(statement)]
 
 
 def is_accepted_member(tx: Tx, user_id: str, group_ids: Iterable[str]) -> bool:
@@ -440,26 +391,20 @@ def is_accepted_member(tx: Tx, user_id: str, group_ids: Iterable[str]) -> bool:
     return tx.row(statement.limit(1)) is not None
 
 
-def accept_invitation(tx: Tx, membership: Membership) -> None:
-    tx.execute(
-        sa.update(_member)
-        .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
-        .values(accepted_at=tx.now)
-    )
-
-
 def list_members(
     tx: Tx, scope: Scope, group_id: str, request: PageRequest
 ) -> Page[tuple[User, Membership]]:
     user = schema.user
     statement = (
-        sa.select(*USERS.columns, _member)
+        sa.select(*USERS.columns, *MEMBERS.columns)
         .join(_member, _member.c.user_id == user.c.id)
         .where(_member.c.group_id == group_id, within(_member.c.group_id, scope))
     )
-    return page(
-        tx, statement, [_member.c.created_at, _member.c.user_id], request, _user_and_membership
-    )
+
+    def parse(row: sa.Row[Any]) -> tuple[User, Membership]:
+        return USERS.parse(row), MEMBERS.parse(row[len(USERS.columns) :])
+
+    return page(tx, statement, [_member.c.created_at, _member.c.user_id], request, parse)
 
 
 def list_holders(tx: Tx, scope: Scope, group_id: str, permission: str, most: int) -> list[User]:
@@ -481,50 +426,6 @@ def list_holders(tx: Tx, scope: Scope, group_id: str, permission: str, most: int
     return [USERS.parse(row) for row in tx.rows(statement)]
 
 
-def count_members(tx: Tx, group_id: str) -> int:
-    return tx.count(_member.c.group_id == group_id)
-
-
-def insert_member(tx: Tx, membership: Membership) -> None:
-    tx.execute(
-        sa.insert(_member),
-        {
-            "group_id": membership.group_id,
-            "user_id": membership.user_id,
-            "role_id": membership.role_id,
-            "created_at": membership.created_at,
-            "updated_at": membership.updated_at,
-            "accepted_at": membership.accepted_at,
-            "invited_as": membership.invited_as,
-        },
-    )
-
-
-def update_member_role(tx: Tx, membership: Membership) -> None:
-    tx.execute(
-        sa.update(_member)
-        .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
-        .values(role_id=membership.role_id, updated_at=membership.updated_at)
-    )
-
-
-def delete_member(tx: Tx, group_id: str, user_id: str) -> None:
-    tx.execute(
-        sa.delete(_member).where(_member.c.group_id == group_id, _member.c.user_id == user_id)
-    )
-
-
-def count_members_with_role(tx: Tx, role_id: str, *, group_id: str | None = None) -> int:
-    """How many members hold a role, in one group or in all."""
-    statement = sa.select(sa.func.count()).select_from(_member).where(_member.c.role_id == role_id)
-    if group_id is not None:
-        statement = statement.where(_member.c.group_id == group_id)
-    return int(tx.rows(statement)[0][0])
-
-
-# --- rows to values and back ---
-
-
 def _attach(tx: Tx, group_id: str, parent_id: str | None) -> None:
     """Write the path of a new group: itself, and everything above its parent."""
     rows = [{"ancestor_id": group_id, "group_id": group_id, "depth": 0}]
@@ -534,53 +435,3 @@ def _attach(tx: Tx, group_id: str, parent_id: str | None) -> None:
             for depth, ancestor in enumerate(get_path(tx, parent_id), start=1)
         ]
     tx.execute(sa.insert(_path), rows)
-
-
-def _changeable(group: Group) -> dict[str, Any]:
-    return {
-        "parent_id": group.parent_id,
-        "owner_id": group.owner_id,
-        "name": group.name,
-        "name_key": search_text(group.name or ""),
-        "description": group.description,
-        "tags": json.dumps(group.tags, ensure_ascii=False),
-        "default_role_id": group.default_role_id,
-        "updated_at": group.updated_at,
-        "updated_by": group.updated_by,
-        "deletion_at": group.deletion_at,
-    }
-
-
-def _group(row: Sequence[Any]) -> Group:
-    values: list[Any] = list(row)
-    values[_TAGS] = _tags(values[_TAGS])
-    return Group(*values)
-
-
-def _group_of_driver(row: tuple[Any, ...]) -> Group:
-    values = list(row)
-    for place in _GROUP_IDS:
-        if values[place] is not None:
-            values[place] = str(values[place])
-    return _group(values)
-
-
-def _tags(text: str) -> tuple[str, ...]:
-    return tuple(json.loads(text)) if text != "[]" else ()
-
-
-def _user_and_membership(row: sa.Row[Any]) -> tuple[User, Membership]:
-    return USERS.parse(row), _membership(row)
-
-
-def _membership(row: sa.Row[Any]) -> Membership:
-    values = row._mapping
-    return Membership(
-        values[_member.c.group_id],
-        values[_member.c.user_id],
-        values[_member.c.role_id],
-        values[_member.c.created_at],
-        values[_member.c.updated_at],
-        values[_member.c.accepted_at],
-        values[_member.c.invited_as],
-    )

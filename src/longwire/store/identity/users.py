@@ -16,8 +16,8 @@ from longwire.store.rows import Rows
 _table = schema.user
 _push = schema.push_token
 
-USERS = Rows(User, _table)
-PUSH_TOKENS = Rows(PushToken, _push, key="digest")
+USERS = Rows(User, _table, derived={"email_key": lambda user: email_key(user.email)})
+PUSH_TOKENS = Rows(PushToken, _push, "digest")
 
 # Built once, because building it takes longer than running it.
 _LATEST_PUSH_TOKEN = (
@@ -93,13 +93,9 @@ def email_key(email: str) -> str:
     return email.lower()
 
 
-def insert(tx: Tx, user: User) -> None:
-    USERS.insert(tx, user, email_key=email_key(user.email))
-
-
 def insert_if_absent(tx: Tx, user: User, sponsor_id: str) -> bool:
     """Insert a user, unless one has this address; the same statement in both cases."""
-    row = USERS.to_row(user) | {"email_key": email_key(user.email), "sponsor_id": sponsor_id}
+    row = USERS.to_row(user) | {"sponsor_id": sponsor_id}
     then = "on conflict (email_key) do nothing"
     return insert_many(tx, _table, tuple(row), [tuple(row.values())], then) > 0
 

@@ -12,6 +12,7 @@ from longwire.clock import DAY, MINUTE, SECOND
 from longwire.ids import format_delivery_id, format_record_id
 from longwire.store.database import Tx
 from longwire.store.records.arrival_numbers import first_seq
+from longwire.store.statement import ByEngine, Statement
 
 RECORDS = 200_000
 MESSAGES = 20_000  # of each connector
@@ -39,10 +40,12 @@ from number
 {_DEVICE}
 """
 
+_DIGEST = ByEngine(sqlite="randomblob(16)", postgres="decode(md5(cast(n as text)), 'hex')")
+
 _INSERT_RECORDS = f"""
 insert into record_data (device_number, stay, ts, digest, seq, body)
 {_NUMBERS}
-select d.number, 0, {_MOMENT}, DIGEST, {_MOMENT} * 1024,
+select d.number, 0, {_MOMENT}, {{digest}}, {_MOMENT} * 1024,
     '{{"deviceId":"' || d.id || '","timestamp":"2026-11-15T12:00:00.000Z","groupId":"'
     || d.group_id || '","data":"{{\\"temperature\\":' || (n % 40)
     || '}}","configuration":"{{}}","__raw":"0a1b2c","deviceType":"' || d.type
@@ -120,19 +123,16 @@ class Activity:
 def fill(tx: Tx, devices: int) -> Activity:
     """Write all of it; there are devices and connectors."""
     values: dict[str, Any] = {"now": tx.now, "devices": devices}
-    digest = "decode(md5(cast(n as text)), 'hex')" if tx.is_postgres else "randomblob(16)"
-    records = _INSERT_RECORDS.replace("DIGEST", digest)
     for sql, first, last in (
         (_INSERT_ARRIVALS, 1, RECORDS),
-        (records, 1, RECORDS),
+        (_INSERT_RECORDS, 1, RECORDS),
         (_INSERT_MESSAGES, RECORDS - MESSAGES + 1, RECORDS),
         (_INSERT_MINUTES, 1, DAY // MINUTE),
         (_INSERT_CHANGES, RECORDS - CHANGES + 1, RECORDS),
         (_INSERT_REPORTS, 1, 1),
         (_SET_DRIFTING, 1, 1),
     ):
-        text = sql.replace("%", "%%") if tx.is_postgres else sql
-        tx.execute_raw(text, values | {"first": first, "last": last})
+        tx.run(Statement(sql, digest=_DIGEST), **values, first=first, last=last)
     seq = first_seq(tx.now - 10 * (DAY // RECORDS))
-    channel, device_id = tx.fetch_raw(_FIND_MESSAGE, {"seq": seq})[0]
+    channel, device_id = tx.fetch(Statement(_FIND_MESSAGE), seq=seq)[0]
     return Activity(device_id, format_record_id(seq), format_delivery_id(channel, seq))

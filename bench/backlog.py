@@ -18,6 +18,7 @@ from longwire.process.startup import build_database
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import delivery_leases
+from longwire.store.statement import Statement
 
 T = TypeVar("T")
 
@@ -97,7 +98,7 @@ async def _fill(database: Database) -> list[int]:
     """The same number of deliveries for each connector; their channels."""
 
     def work(tx: Tx) -> list[int]:
-        rows = tx.fetch_raw("select channel_number from connector order by channel_number", {})
+        rows = tx.fetch(Statement("select channel_number from connector order by channel_number"))
         for (number,) in rows:
             tx.driver.execute(FILL.format(channel=number, rows=WAITING // len(rows)))
         return [number for (number,) in rows]

@@ -19,6 +19,7 @@ from longwire.dates import format_date
 from longwire.process import startup
 from longwire.store.archive import archive_files, archive_reads, archive_walk
 from longwire.store.database import Tx
+from longwire.store.statement import Statement
 from tests.reports import KINDS, devices, list_records, post_records, report
 from tests.world import World, ok, refused, walk
 
@@ -117,7 +118,7 @@ class Fleet:
 def count_rows(world: World) -> dict[str, int]:
     def work(tx: Tx) -> dict[str, int]:
         count = "select count(*) from record_{}"
-        return {kind: int(tx.fetch_raw(count.format(kind), {})[0][0]) for kind in KINDS}
+        return {kind: int(tx.fetch(Statement(count.format(kind)))[0][0]) for kind in KINDS}
 
     return world.read(work)
 
@@ -334,7 +335,7 @@ def test_of_a_record_that_changed_between_two_runs_the_last_one_is_shown(
     change = """update record_data set body = replace(body, '"0"', '"again"')"""
 
     def change_first(tx: Tx, *arguments: Any) -> int:
-        tx.execute_raw(change, {})
+        tx.run(Statement(change))
         return delete_moved(tx, *arguments)
 
     # Not listed before: a page in memory would not learn of this change.

@@ -37,6 +37,7 @@ from longwire.store.engines.sqlite import SQLite
 from longwire.store.fleet import reporting_devices
 from longwire.store.records import record_deletion
 from longwire.store.records.arrival_numbers import WRITER_BITS, arrival_moment, first_seq
+from longwire.store.statement import Statement
 from longwire.work.turns import SERVICE, current_caller
 from tests.reports import (
     KINDS,
@@ -150,7 +151,7 @@ def crowd() -> Iterator[Crowd]:
 
 def rows(world: World, kind: str) -> int:
     """The number of stored records of a kind."""
-    found = world.read(lambda tx: tx.fetch_raw(f"select count(*) from record_{kind}", {}))
+    found = world.read(lambda tx: tx.fetch(Statement(f"select count(*) from record_{kind}")))
     return int(found[0][0])
 
 
@@ -317,14 +318,14 @@ def test_records_of_a_device_that_was_transferred_are_looked_up_together(
     ok(ada.put("/device/transfer", {"deviceId": sensor, "groupId": here, "toGroupId": there}))
     new = [report("data", sensor, now, f"new {number}") for number in range(20)]
     lookups: list[str] = []
-    fetch = Tx.fetch_raw
+    fetch = Tx.fetch
 
-    def counted_fetch(tx: Tx, sql: Any, *args: Any, **options: Any) -> Any:
-        if tx.is_write and "record_data" in str(sql):
-            lookups.append(str(sql))
-        return fetch(tx, sql, *args, **options)
+    def counted_fetch(tx: Tx, statement: Any, /, **values: Any) -> Any:
+        if tx.is_write and "record_data" in str(statement):
+            lookups.append(str(statement))
+        return fetch(tx, statement, **values)
 
-    monkeypatch.setattr(Tx, "fetch_raw", counted_fetch)
+    monkeypatch.setattr(Tx, "fetch", counted_fetch)
     ok(post_records(ada, "data", [*known, *new]))
     assert len(lookups) == 1
     assert len(list_data(ada, "data", sensor)) == len(known) + len(new)
@@ -814,7 +815,7 @@ def test_a_change_that_is_rolled_back_leaves_what_is_known_of_a_device_as_it_was
     tracker = ada.device(ada.group(), name="one")
 
     def rename_and_fail(tx: Tx) -> None:
-        tx.execute_raw("update device set name = 'two' where id = :id", {"id": tracker})
+        tx.run(Statement("update device set name = 'two' where id = :id"), id=tracker)
         assert reporting_devices.get_reporting(tx, [tracker])[tracker].name == "two"
         raise Unavailable
 
@@ -885,7 +886,7 @@ def test_two_processes_store_the_same_and_other_records_exactly_once(
         found = [list_records(ada_there, kind, sensor) for sensor in sensors]
         assert [len(each) for each in found] == [16, 16, 10, 10, 10, 10, 10, 10]
     # Each of them numbers its arrivals for itself, and the numbers never meet.
-    writers = world.read(lambda tx: tx.fetch_raw("select distinct seq & 1023 from arrival", {}))
+    writers = world.read(lambda tx: tx.fetch(Statement("select distinct seq & 1023 from arrival")))
     assert len(writers) == 2
     with psycopg.connect(world.settings.database) as connection:
         deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
@@ -1045,7 +1046,7 @@ def test_a_sequence_number_that_is_in_use_drops_no_row(world: World) -> None:
 
 
 def count_rows(world: World, table: str) -> int:
-    return int(world.read(lambda tx: tx.fetch_raw(f"select count(*) from {table}", {}))[0][0])
+    return int(world.read(lambda tx: tx.fetch(Statement(f"select count(*) from {table}")))[0][0])
 
 
 # --- the order of arrival ---

@@ -15,6 +15,7 @@ from longwire.store.database import Tx
 from longwire.store.engines import partitions as store_partitions
 from longwire.store.records import counters as store_counters
 from longwire.store.records import record_deletion
+from longwire.store.statement import Statement
 from tests.reports import (
     KINDS,
     counted,
@@ -36,7 +37,7 @@ def on_disk(world: World) -> dict[str, int]:
 
     def work(tx: Tx) -> dict[str, int]:
         count = "select count(*) from record_{}"
-        return {kind: int(tx.fetch_raw(count.format(kind), {})[0][0]) for kind in KINDS}
+        return {kind: int(tx.fetch(Statement(count.format(kind)))[0][0]) for kind in KINDS}
 
     return world.read(work)
 
@@ -167,7 +168,8 @@ def test_counters_have_their_own_retention_and_arrivals_are_deleted_after_the_re
         def work(tx: Tx) -> dict[str, int]:
             tables = ("counter", "activity", "arrival")
             return {
-                each: int(tx.fetch_raw(f"select count(*) from {each}", {})[0][0]) for each in tables
+                each: int(tx.fetch(Statement(f"select count(*) from {each}"))[0][0])
+                for each in tables
             }
 
         return world.read(work)

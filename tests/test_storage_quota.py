@@ -11,9 +11,9 @@ from longwire.clock import SECOND
 from longwire.process import maintenance
 from longwire.storage_quota import Limits, StorageQuota
 from longwire.store.database import Tx
-from longwire.store.engines.dialects import by_slot
 from longwire.store.identity import audit, group_storage
 from longwire.store.records import record_deletion
+from longwire.store.records.records import for_each_kind
 from tests.waiting import eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of, refused
 
@@ -24,27 +24,23 @@ def counted(world: World, group: str) -> tuple[int, int]:
     return world.read(lambda tx: group_storage.get(tx, int(group)))
 
 
-LIST_SIZES = """
+LIST_SIZES = for_each_kind("""
 select length(r.body)
-from record_{kind} r
+from {table} r
 where exists (
     select 1
     from device_stay s
     where s.device_number = r.device_number
         and s.stay = r.stay
-        and s.slot = r.slot
+        {slot:s=r}
         and s.group_id = :home
 )
-"""
+""")
 
 
 def recounted(world: World, group: str) -> tuple[int, int]:
     def work(tx: Tx) -> tuple[int, int]:
-        sizes = [
-            size
-            for kind in KINDS
-            for (size,) in tx.fetch_raw(by_slot(LIST_SIZES.format(kind=kind)), {"home": int(group)})
-        ]
+        sizes = [size for kind in KINDS for (size,) in tx.fetch(LIST_SIZES[kind], home=int(group))]
         return len(sizes), sum(sizes)
 
     return world.read(work)

@@ -42,6 +42,7 @@ from longwire.store import schema
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 from longwire.store.engines import citus
+from longwire.store.statement import Statement
 from longwire.web.errors import encode_problem
 from longwire.web.routing import Route
 from longwire.web.server import build_server
@@ -353,7 +354,7 @@ class World:
 
         def work(tx: Tx) -> dict[str, list[tuple[Any, ...]]]:
             return {
-                name: sorted(tx.fetch_raw(sql, {"now": tx.now}), key=repr)
+                name: sorted(tx.fetch(Statement(sql), now=tx.now), key=repr)
                 for name, sql in _EVERYTHING.items()
             }
 

@@ -16,6 +16,7 @@ from longwire.delivery.destinations.base import MASK
 from longwire.model import Actor
 from longwire.store.database import Tx
 from longwire.store.identity import audit
+from longwire.store.statement import Statement
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, refused
@@ -795,7 +796,7 @@ def test_secrets_are_encrypted_and_never_returned(world: World) -> None:
         assert "canary" not in answer.text
     assert "canary" not in repr(logs)
     assert "canary" not in repr(world.everything())
-    trail = world.read(lambda tx: tx.fetch_raw("select * from audit", {}))
+    trail = world.read(lambda tx: tx.fetch(Statement("select * from audit")))
     assert "connector.create" in repr(trail)
     assert "canary" not in repr(trail)
     for file in world.settings.data.rglob("*"):

@@ -10,6 +10,7 @@ import pytest
 
 from longwire.store.database import NotOnStandby
 from longwire.store.engines.postgres_standbys import WalPosition, _StandbyWork
+from longwire.store.statement import Statement
 from tests.cluster.pair import Pair
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
@@ -126,7 +127,7 @@ def test_a_standby_that_lags_too_far_is_left_and_used_again(
 
 def read_at(node: World, position: WalPosition) -> int:
     """Read on the standby, which must have replayed this."""
-    work = _StandbyWork(lambda tx: int(tx.fetch_raw("select 1", {})[0][0]), math.inf, position)
+    work = _StandbyWork(lambda tx: int(tx.fetch(Statement("select 1"))[0][0]), math.inf, position)
     return node.database._standbys._read_one(work)  # type: ignore[attr-defined, no-any-return]
 
 

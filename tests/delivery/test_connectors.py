@@ -20,6 +20,7 @@ from longwire.model import SYSTEM, DeviceType
 from longwire.process import maintenance
 from longwire.store.database import Tx
 from longwire.store.delivery import replays as store_replays
+from longwire.store.statement import Statement
 from longwire.web.request_handler import AT_ONCE_FOR_CALLER_MAX
 from longwire.work.turns import CallerKey
 from tests.delivery.receiver import Received, Receiver, StubResponse
@@ -392,10 +393,10 @@ def test_a_deleted_connector_loses_its_deliveries_and_its_history(world: World) 
     world._run(maintenance.delete_old_deliveries(world.database, 30))
     left = world.read(
         lambda tx: (
-            tx.fetch_raw("select count(*) from delivery", {})[0][0],
-            tx.fetch_raw("select count(*) from channel", {})[0][0],
-            tx.fetch_raw("select count(*) from connector", {})[0][0],
-            tx.fetch_raw("select count(*) from replay", {})[0][0],
+            tx.fetch(Statement("select count(*) from delivery"))[0][0],
+            tx.fetch(Statement("select count(*) from channel"))[0][0],
+            tx.fetch(Statement("select count(*) from connector"))[0][0],
+            tx.fetch(Statement("select count(*) from replay"))[0][0],
         )
     )
     assert left == (4, 2, 2, 0)
@@ -590,7 +591,9 @@ def test_dead_letters_are_kept_for_the_storing_duration_and_resent_under_their_i
         world._run(maintenance.delete_old_deliveries(world.database, 30))
         assert shown(ada, group, connector)["dataFailurePolicy"] == {**has, "startTime": at(7)}
         assert stats(ada, group, connector) == (0, 0, 2)
-        bodies = world.read(lambda tx: tx.fetch_raw("select body from delivery order by seq", {}))
+        bodies = world.read(
+            lambda tx: tx.fetch(Statement("select body from delivery order by seq"))
+        )
         assert [row[0] is None for row in bodies] == [True, False]
         ids = receiver.ids
         receiver.clear()
@@ -605,7 +608,9 @@ def test_dead_letters_are_kept_for_the_storing_duration_and_resent_under_their_i
         # Old deliveries are removed.
         world.clock.let_pass(seconds=3_600, days=31)
         world._run(maintenance.delete_old_deliveries(world.database, 30))
-        assert world.read(lambda tx: tx.fetch_raw("select count(*) from delivery", {}))[0][0] == 0
+        assert (
+            world.read(lambda tx: tx.fetch(Statement("select count(*) from delivery")))[0][0] == 0
+        )
         kinds = [action for _, action, _ in world.audit() if action == "connector.resend"]
         assert len(kinds) == 1, "where there is nothing to send, nothing is noted"
 

@@ -32,6 +32,7 @@ from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import dead_letters, delivery_history
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.locks import acquire_lock
+from longwire.store.statement import Statement
 from tests.delivery.receiver import HANG, HANG_UP, Receiver, StubResponse, redirect
 from tests.waiting import PATIENCE_S, eventually
 from tests.world import KINDS, Person, World, ok, record_of
@@ -1039,7 +1040,8 @@ def test_without_a_storing_duration_no_dead_letter_is_kept(world: World) -> None
         assert line.kept["hasData"] is False
         assert line.resend()["dataFailurePolicy"]["resending"] is False
         bodies = [
-            row[0] for row in world.read(lambda tx: tx.fetch_raw("select body from delivery", {}))
+            row[0]
+            for row in world.read(lambda tx: tx.fetch(Statement("select body from delivery")))
         ]
         assert bodies == [None] * 3
         assert ok(ada.get("/connector/health", **line.name))["deadLetters"] == 0

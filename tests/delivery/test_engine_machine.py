@@ -44,6 +44,7 @@ from longwire.store.delivery import dead_letters as store_dead_letters
 from longwire.store.delivery import deliveries as store
 from longwire.store.delivery import delivery_history, delivery_leases
 from longwire.store.delivery.delivery_states import DeliveryState
+from longwire.store.statement import Statement
 from tests.state_machines import run_on_database
 from tests.world import ONE_SLOT
 
@@ -616,7 +617,7 @@ class Deliveries(RuleBasedStateMachine):
 
     def states(self) -> dict[tuple[int, int], int]:
         sql = "select channel_number, seq, state from delivery"
-        return {(row[0], row[1]): row[2] for row in self.read(lambda tx: tx.fetch_raw(sql, {}))}
+        return {(row[0], row[1]): row[2] for row in self.read(lambda tx: tx.fetch(Statement(sql)))}
 
     # --- invariants ---
 
@@ -706,7 +707,7 @@ class Deliveries(RuleBasedStateMachine):
     def the_counters_equal_a_recount(self) -> None:
         sql = "select name, sum(value) from counter group by name"
         found = {
-            metrics.NAMES[row[0]]: row[1] for row in self.read(lambda tx: tx.fetch_raw(sql, {}))
+            metrics.NAMES[row[0]]: row[1] for row in self.read(lambda tx: tx.fetch(Statement(sql)))
         }
         assert found == {name: value for name, value in self.model.counted.items() if value}
 

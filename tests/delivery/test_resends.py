@@ -11,6 +11,7 @@ from longwire.delivery.resends import Resender, ResendTurn
 from longwire.store.database import Tx
 from longwire.store.delivery import dead_letters
 from longwire.store.records.arrival_numbers import BEFORE_ANY_ARRIVAL
+from longwire.store.statement import Statement
 from tests.delivery.receiver import Receiver
 from tests.delivery.test_engine import ONCE, Line
 from tests.world import World
@@ -129,5 +130,5 @@ def test_a_resend_with_nothing_to_queue_writes_nothing_and_looks_at_no_dead_lett
 
 
 def _list_dead_letters(tx: Tx) -> list[int]:
-    found: list[Any] = tx.fetch_raw("select seq from delivery where state = 3", {})
+    found: list[Any] = tx.fetch(Statement("select seq from delivery where state = 3"))
     return [row[0] for row in found]

@@ -15,6 +15,7 @@ from longwire.model import SYSTEM, DeviceType
 from longwire.store.database import Tx
 from longwire.store.fleet import redecoding as store_redecoding
 from longwire.store.records import record_deletion
+from longwire.store.statement import Statement
 from longwire.web import routing
 from tests.decoders.codecs import SOIL_PROBE
 from tests.delivery.receiver import Receiver
@@ -491,7 +492,7 @@ def test_a_record_that_changed_meanwhile_is_left_alone(world: World) -> None:
 
     async def after_others(work: Callable[[Tx], Any]) -> Any:
         def meanwhile(tx: Tx) -> None:
-            number = tx.fetch_raw("select device_number from record_data limit 1", {})[0][0]
+            number = tx.fetch(Statement("select device_number from record_data limit 1"))[0][0]
             one, two, _ = store_redecoding.list_data(tx, number, 0, None, None, (), 9, 1_000_000)
             store_redecoding.update_body(tx, number, one, one.body.replace("{", "{ ", 1))
             record_deletion.delete_at(tx, "data", number, [0], two.ts)

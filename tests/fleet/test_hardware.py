@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from longwire.store.statement import Statement
 from tests.delivery.receiver import Receiver, StubResponse
 from tests.waiting import eventually
 from tests.world import Person, World, device_in, nothing_happens, ok, refused
@@ -156,7 +157,7 @@ def test_an_id_that_its_network_can_never_send_is_refused_by_every_way_in(world:
 def test_a_device_with_an_id_of_before_it_was_checked_can_be_used_and_mended(world: World) -> None:
     site = Site(world, "plant", TOO_LONG)
     table = "update device set network = 'chirpstack' where id = :id"
-    world.write(lambda tx: tx.execute_raw(table, {"id": site.device}))
+    world.write(lambda tx: tx.run(Statement(table), id=site.device))
     # What is sent back as it was is not checked again.
     shown = site.shown()
     again = {"originalId": shown["originalId"], "network": shown["network"], "name": "Buoy"}

@@ -17,6 +17,7 @@ from longwire.process import maintenance
 from longwire.store import schema, slots
 from longwire.store.database import Tx
 from longwire.store.jobs import jobs as store
+from longwire.store.statement import Statement
 from tests.delivery.receiver import Receiver
 from tests.fleet.test_device_search import report_battery
 from tests.waiting import eventually
@@ -655,8 +656,8 @@ def test_a_process_that_has_lost_its_lease_changes_nothing(
 
 
 def lease_of(tx: Tx, job_id: str) -> tuple[int, int]:
-    fence, until = tx.fetch_raw(
-        "select fence, lease_until from job where id = :id", {"id": job_id}
+    fence, until = tx.fetch(
+        Statement("select fence, lease_until from job where id = :id"), id=job_id
     )[0]
     return fence, until
 

@@ -12,6 +12,7 @@ from longwire.dates import format_date
 from longwire.notifications import firing, sending
 from longwire.notifications.webpush import generate_vapid_key
 from longwire.process import maintenance
+from longwire.store.statement import Statement
 from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm, alarmed, chirpstack_status, count_alerts
 from tests.waiting import eventually
@@ -502,10 +503,12 @@ def test_beyond_the_quota_of_a_commit_the_last_alert_counts_the_others(
 def list_alerts(world: World, notification_id: str) -> list[dict[str, Any]]:
     """The alerts of a notification, in order."""
     found = world.read(
-        lambda tx: tx.fetch_raw(
-            "select d.body from delivery d join channel c on c.number = d.channel_number"
-            " where c.id = :id order by d.seq",
-            {"id": notification_id},
+        lambda tx: tx.fetch(
+            Statement(
+                "select d.body from delivery d join channel c on c.number = d.channel_number"
+                " where c.id = :id order by d.seq"
+            ),
+            id=notification_id,
         )
     )
     return [json.loads(row[0]) for row in found]
@@ -533,6 +536,6 @@ def test_an_error_in_handling_results_does_not_delay_others(
 
 def states_of(world: World) -> dict[int, int]:
     found = world.read(
-        lambda tx: tx.fetch_raw("select state, count(*) from delivery group by state", {})
+        lambda tx: tx.fetch(Statement("select state, count(*) from delivery group by state"))
     )
     return dict(found)

@@ -13,6 +13,7 @@ from longwire.notifications import monitoring
 from longwire.notifications.rules import Rule, get_rules
 from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels
+from longwire.store.statement import Statement
 from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm, alarmed
 from tests.waiting import eventually
@@ -223,7 +224,7 @@ def test_a_second_process_waits_for_the_first_and_does_not_fire(quiet: World) ->
             ready.append(notify(tx))
             has_fired.set()
             waiting = "select count(*) from pg_locks where not granted"
-            eventually(lambda: tx.fetch_raw(waiting, {})[0][0] > 0)
+            eventually(lambda: tx.fetch(Statement(waiting))[0][0] > 0)
 
         def second(tx: Tx) -> None:
             has_fired.wait(60)

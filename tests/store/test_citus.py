@@ -9,7 +9,6 @@ import pytest
 
 from longwire import store
 from longwire.store import schema
-from longwire.store.database import DialectSql
 from longwire.store.engines import citus
 from longwire.store.statement import Statement
 from tests.world import CITUS_URL, World
@@ -29,7 +28,7 @@ def list_statements() -> Iterator[tuple[str, str]]:
             continue
         for name, value in vars(importlib.import_module(found.name)).items():
             for each in value.values() if isinstance(value, dict) else [value]:
-                if isinstance(each, DialectSql | Statement | str):
+                if isinstance(each, Statement | str):
                     yield f"{found.name}.{name}", getattr(each, "postgres", each)
 
 

@@ -26,6 +26,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.engines import workers
 from longwire.store.engines.workers import QueuedWork, RunJobs, WorkerPool
 from longwire.store.records import counters
+from longwire.store.statement import Statement
 from longwire.work.fair_queue import FairQueue
 from longwire.work.turns import SERVICE, CallerKey, current_caller
 from tests.waiting import PATIENCE_S, eventually
@@ -166,7 +167,7 @@ def test_activity_of_a_failed_transaction_is_stored_by_the_next(database: Databa
         raise ValueError("not today")
 
     def noted() -> list[tuple[int, ...]]:
-        return run(database.read(lambda tx: [tuple(row) for row in tx.fetch_raw(ACTIVITY, {})]))
+        return run(database.read(lambda tx: [tuple(row) for row in tx.fetch(Statement(ACTIVITY))]))
 
     with pytest.raises(ValueError, match="not today"):
         run(database.write(fail))

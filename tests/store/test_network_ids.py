@@ -6,6 +6,7 @@ from alembic.runtime.migration import MigrationContext
 
 from longwire.store.database import Tx
 from longwire.store.migrations.versions import v0003_network_ids
+from longwire.store.statement import Statement
 from tests.world import World, ok
 
 EUI = "70b3d57ed005abcd"
@@ -36,10 +37,13 @@ def test_stored_devices_get_the_ids_that_they_are_looked_for_by(
     def as_before(tx: Tx) -> None:
         for name, (network, original_id, _, _) in stored.items():
             values = {"n": network, "o": original_id, "k": original_id.casefold()}
-            tx.execute_raw(
-                "update device set network = :n, original_id = :o, original_key = :k"
-                " where id = :id",
-                {**values, "id": ids[name]},
+            tx.run(
+                Statement(
+                    "update device set network = :n, original_id = :o, original_key = :k"
+                    " where id = :id"
+                ),
+                **values,
+                id=ids[name],
             )
 
     def run_step(tx: Tx) -> None:

@@ -25,6 +25,7 @@ from longwire.store.database import Tx
 from longwire.store.engines import node_lease, postgres
 from longwire.store.engines.postgres import UnsafeServer
 from longwire.store.instance import WRITERS_MAX
+from longwire.store.statement import Statement
 from tests.conftest import SHIPPED_LOCK_TIMEOUT, PostgresServer
 from tests.process import longwire
 from tests.waiting import PATIENCE_S, eventually
@@ -78,7 +79,7 @@ where i.indrelid = cast('device_state' as regclass)
 
 
 def test_what_changes_with_every_record_of_a_device_is_in_no_index(world: World) -> None:
-    rows = world.read(lambda tx: tx.fetch_raw(INDEXED_COLUMNS, {}))
+    rows = world.read(lambda tx: tx.fetch(Statement(INDEXED_COLUMNS)))
     assert {name for (name,) in rows} == {
         *("device_number", "slot", "group_id", "battery_level"),
         "seen_hour",  # changes once in 72 minutes
@@ -162,12 +163,14 @@ def test_a_process_that_stood_still_in_a_transaction_tries_it_again(
     def work(tx: Tx) -> int:
         sessions.append(tx.driver.info.backend_pid)
         if len(sessions) == 1:
-            tx.fetch_raw("select set_config('idle_in_transaction_session_timeout', '20', true)", {})
+            tx.fetch(
+                Statement("select set_config('idle_in_transaction_session_timeout', '20', true)")
+            )
             living = f"select count(*) from pg_stat_activity where pid = {sessions[0]}"
             with psycopg.connect(world.settings.database, autocommit=True) as other:
                 eventually(lambda: other.execute(living).fetchall() == [(0,)])
         if through == "driver":
-            return int(tx.fetch_raw("select 7", {})[0][0])
+            return int(tx.fetch(Statement("select 7"))[0][0])
         return int(tx.rows(sa.text("select 7"))[0][0])
 
     assert world.write(work) == 7

@@ -8,13 +8,13 @@ import pytest
 
 from longwire.store.database import Tx
 from longwire.store.engines.binary_arrays import BigintArray, encode_array
-from longwire.store.engines.dialects import array_param
 from longwire.store.engines.postgres_pipeline import Prepared, StatementPipeline
+from longwire.store.statement import Statement
 from tests.conftest import PostgresServer
 from tests.world import World
 
 INSERT = "insert into letter select * from unnest($1::bigint[], $2::text[])"
-COUNT = "select count(*), max(number) from letter where number >= :first and number < :end"
+COUNT = "select count(*), max(number) from letter where number >= $1 and number < $2"
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_statements_run_in_order_and_their_rows_come_back(
     found: list[Any] = []
     for first in (0, 10):
         pipeline.add(INSERT, letters(first, 5))
-        pipeline.add_named(COUNT, {"first": 0, "end": 100}, found.extend)
+        pipeline.add(COUNT, [0, 100], found.extend)
     assert found == []
     pipeline.add(INSERT, letters(20, 7))
     assert pipeline.run() == 7
@@ -79,13 +79,13 @@ def test_statements_that_the_server_has_dropped_are_prepared_again(
     connection.rollback()
     connection.execute("select 1")
     connection.rollback()
-    pipeline.add_named(COUNT, {"first": 0, "end": 100})  # one that is prepared only now
+    pipeline.add(COUNT, [0, 100])  # one that is prepared only now
     pipeline.run()
     pipeline.add(INSERT, letters(10, 5))
     with pytest.raises(psycopg.errors.InvalidSqlStatementName):
         pipeline.run()
     connection.rollback()
-    pipeline.add_named(COUNT, {"first": 0, "end": 100})
+    pipeline.add(COUNT, [0, 100])
     pipeline.add(INSERT, letters(20, 5))
     pipeline.commit()
     assert numbers_of(connection) == [*range(5), *range(20, 25)]
@@ -124,13 +124,13 @@ def test_after_an_error_nothing_is_stored_and_the_connection_serves_on(
     seen: list[Any] = []
     pipeline.add(INSERT, letters(0, 5))
     pipeline.add(sql, letters(4, 1))
-    pipeline.add_named(COUNT, {"first": 0, "end": 9}, seen.extend)
+    pipeline.add(COUNT, [0, 9], seen.extend)
     with pytest.raises(error):
         pipeline.run()
     assert seen == []
     assert numbers_of(connection) == []
     pipeline.add(INSERT, letters(0, 5))
-    pipeline.add_named(COUNT, {"first": 0, "end": 9}, seen.extend)
+    pipeline.add(COUNT, [0, 9], seen.extend)
     pipeline.commit()
     assert seen == [(5, 4)]
     assert numbers_of(connection) == [0, 1, 2, 3, 4]
@@ -182,19 +182,20 @@ def test_numbers_are_sent_as_one_encoded_parameter(world: World) -> None:
     """Whatever the size of the numbers, and beside texts, nulls and nothing at all."""
 
     def select(tx: Tx, values: list[object], type_name: str = "bigint") -> list[object]:
-        sql = f"select v from unnest(cast(:listed as {type_name}[])) v"
-        return [row[0] for row in tx.fetch_raw(sql, {"listed": array_param(tx, values)})]
+        sql = "select v from unnest(cast({array:listed} as {type_name}[])) v"
+        return [row[0] for row in tx.fetch(Statement(sql, type_name=type_name), listed=values)]
 
     def check(tx: Tx) -> None:
         large = [0, -1, 2**15, 2**31, 2**63 - 1, -(2**63)]
-        assert isinstance(array_param(tx, large), BigintArray)
+        encoded = Statement("{array:listed}").encode({"listed": large}, is_postgres=True)
+        assert isinstance(encoded["listed"], BigintArray)
         assert select(tx, large) == large
         assert select(tx, [1, 2], "integer") == [1, 2]
         assert select(tx, [2**63], "numeric") == [2**63]
         assert select(tx, [1, None]) == [1, None]
         assert select(tx, ["a", "b"], "text") == ["a", "b"]
         assert select(tx, []) == []
-        found = tx.fetch_raw("select 1, cast(0.5 as float8), 'a', null", {}, is_binary=True)
+        found = tx.fetch(Statement("select 1, cast(0.5 as float8), 'a', null", is_binary=True))
         assert found == [(1, 0.5, "a", None)]
 
     world.read(check)
@@ -207,9 +208,9 @@ def test_a_statement_that_is_planned_by_its_values_is_never_prepared(world: Worl
 
     def count_prepared(tx: Tx, *, is_planned_by_values: bool) -> int:
         for _ in range(12):
-            tx.fetch_raw(sql, values, is_planned_by_values=is_planned_by_values)
+            tx.fetch(Statement(sql, is_planned_by_values=is_planned_by_values), **values)
         found = "select count(*) from pg_prepared_statements where statement like :text"
-        return int(tx.fetch_raw(found, {"text": "%count(*) from device_state%"})[0][0])
+        return int(tx.fetch(Statement(found), text="%count(*) from device_state%")[0][0])
 
     assert world.read(lambda tx: count_prepared(tx, is_planned_by_values=True)) == 0
     assert world.read(lambda tx: count_prepared(tx, is_planned_by_values=False)) == 1

@@ -229,7 +229,7 @@ def statements() -> Iterator[tuple[str, Any]]:
     for ascending in (True, False):
         for has_predecessor in (True, False):
             for template in (record_pages._LIST_PAGE, record_pages._LIST_SIZES):
-                page = record_pages._page_sql(template, "data", ascending, has_predecessor)
+                page = record_pages._build_statement(template, "data", ascending, has_predecessor)
                 yield "a page of records", page
     for each in (
         reporting_devices.LOCK_REPORTING,

@@ -14,6 +14,7 @@ from longwire.fleet import device_types
 from longwire.ids import parse_delivery_id
 from longwire.model import SYSTEM, DeviceType
 from longwire.process.app import OPERATIONS
+from longwire.store.statement import Statement
 from tests.inbound.test_unknown_devices import flush as flush_unknown_devices
 from tests.waiting import eventually
 from tests.world import (
@@ -190,7 +191,7 @@ def downlinks_of(world: World, person: Person, group: str) -> PagedList:
 
     def remove(id_: str) -> None:
         statement = "delete from downlink where id = :id returning id"
-        world.write(lambda tx: tx.fetch_raw(statement, {"id": id_}))
+        world.write(lambda tx: tx.fetch(Statement(statement), id=id_))
 
     return PagedList("/device/downlinks", {"deviceId": device}, add, remove)
 
@@ -237,9 +238,13 @@ def events_of(world: World, person: Person, group: str) -> PagedList:
         key = parse_delivery_id(id_)
         assert key is not None
         world.write(
-            lambda tx: tx.fetch_raw(
-                "delete from delivery where channel_number = :channel and seq = :seq returning seq",
-                {"channel": key[0], "seq": key[1]},
+            lambda tx: tx.fetch(
+                Statement(
+                    "delete from delivery where channel_number = :channel and seq = :seq"
+                    " returning seq"
+                ),
+                channel=key[0],
+                seq=key[1],
             )
         )
 

@@ -6,15 +6,13 @@ returns.
 """
 
 import asyncio
-import functools
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import starmap
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 
@@ -32,13 +30,6 @@ COMMIT_STALLED_S = 3.0
 
 # Whether what the current request reads may be somewhat old: set by its route, inherited by tasks.
 may_lag: ContextVar[bool] = ContextVar("may_lag", default=False)
-
-
-class DialectSql(NamedTuple):
-    """A statement whose text differs between the engines."""
-
-    sqlite: str
-    postgres: str
 
 
 @dataclass(slots=True)
@@ -62,11 +53,6 @@ class StatementQueue(Protocol):
         on_rows: Callable[[list[Any]], None] | None = None,
     ) -> None:
         """A statement with `$1`; its values are numbers, texts and encoded arrays."""
-
-    def add_named(
-        self, sql: str, values: Mapping[str, Any], on_rows: Callable[[list[Any]], None]
-    ) -> None:
-        """The same with `:name`."""
 
     def run(self) -> int:
         """Send all; how many rows the last one has changed."""
@@ -181,38 +167,6 @@ class Tx:
             self._driver = self.connection.connection.dbapi_connection
         return self._driver
 
-    def to_driver_sql(self, sql: "str | DialectSql") -> str:
-        """SQL with `:name` parameters, as the driver wants it."""
-        if not isinstance(sql, str):
-            sql = sql.postgres if self.is_postgres else sql.sqlite
-        return _for_psycopg(sql) if self.is_postgres else sql
-
-    def fetch_raw(
-        self,
-        sql: "str | DialectSql",
-        values: Mapping[str, Any],
-        *,
-        is_binary: bool = False,
-        is_planned_by_values: bool = False,
-    ) -> list[tuple[Any, ...]]:
-        """Run a statement with `:name` parameters on the driver; its rows as plain tuples.
-
-        With `is_binary`, PostgreSQL does not write numbers as text: for very many rows. With
-        `is_planned_by_values`, it plans the statement each time: after some executions it would use
-        a plan for an average group, which is a bad one for a group that has most of the rows.
-        """
-        text, options = self.to_driver_sql(sql), {}
-        if is_binary and self.is_postgres:
-            options["binary"] = True
-        if is_planned_by_values and self.is_postgres:
-            options["prepare"] = False
-        rows: list[tuple[Any, ...]] = self.driver.execute(text, values, **options).fetchall()
-        return rows
-
-    def execute_raw(self, sql: "str | DialectSql", values: Mapping[str, Any]) -> int:
-        """Run a statement on the driver; how many rows it changed."""
-        return int(self.driver.execute(self.to_driver_sql(sql), values).rowcount)
-
     # --- for the commits of records on PostgreSQL: several statements in one round trip ---
 
     @contextmanager
@@ -232,15 +186,6 @@ class Tx:
         assert self.statements is not None
         self.statements.add(sql, arrays)
         return 0 if self.statements.is_held else self.statements.run()
-
-    def queue_raw(
-        self, sql: str, values: Mapping[str, Any], on_rows: Callable[[list[Any]], None]
-    ) -> None:
-        """Run a statement with the next one that is queued, or at once where there is no queue."""
-        if self.statements is None:
-            on_rows(self.fetch_raw(sql, values))
-        else:
-            self.statements.add_named(sql, values, on_rows)
 
     def queue(
         self, statement: Statement[T], on_rows: Callable[[list[T]], None], /, **values: Any
@@ -279,11 +224,6 @@ class Tx:
 
 def _make_tuple(*columns: Any) -> tuple[Any, ...]:
     return columns
-
-
-@functools.cache
-def _for_psycopg(sql: str) -> str:
-    return re.sub(r":([a-z_]+)", r"%(\1)s", sql)
 
 
 Work = Callable[[Tx], T]

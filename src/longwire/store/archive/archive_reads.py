@@ -15,6 +15,7 @@ from longwire.clock import Moment
 from longwire.store.archive import archive_files
 from longwire.store.archive.archive_files import ArchiveFile
 from longwire.store.database import Database, Tx, Work
+from longwire.store.statement import Statement
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -24,12 +25,12 @@ U = TypeVar("U")
 POINTS_MAX = 50
 DIGEST_AFTER_ALL = b"\xff" * 64
 
-STAY_EXISTS = """
+STAY_EXISTS = Statement("""
 select 1
 from device_stay
 where device_number = :device
     and stay = :stay
-"""
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ def _list_files(tx: Tx, keys: Sequence[RecordKey]) -> tuple[ArchiveFile, ...]:
 
 def stay_exists(tx: Tx, device_number: int, stay: int) -> bool:
     """Records of a stay that does not are deleted, wherever they are."""
-    return bool(tx.fetch_raw(STAY_EXISTS, {"device": device_number, "stay": stay}))
+    return bool(tx.fetch(STAY_EXISTS, device=device_number, stay=stay))
 
 
 def _drop_deleted(

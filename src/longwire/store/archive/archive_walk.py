@@ -8,67 +8,50 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwire.clock import Moment
-from longwire.records import KIND_NAMES
 from longwire.store import slots
-from longwire.store.database import DialectSql, Tx
-from longwire.store.engines.dialects import by_slot
+from longwire.store.database import Tx
 from longwire.store.identity import group_storage
 from longwire.store.records.record_scans import ScannedRecord, StayCursor, scan_table
+from longwire.store.records.records import for_each_kind
 
 STAYS_PER_STEP = 200
 
-_STAYS = """
-    select *
-    from device_stay
-    where (device_number, stay) > (:device, :stay)
-        and slot = :slot
-    order by device_number, stay
-    limit :most
-"""
-
 # The oldest record of each of some stays, from a moment on.
-FIND_OLDEST = {
-    kind: by_slot(
-        f"""
+FIND_OLDEST = for_each_kind("""
 select s.device_number, s.stay, (
     select r.ts
-    from record_{kind} r
+    from {table} r
     where r.device_number = s.device_number
         and r.stay = s.stay
-        and r.slot = :slot
+        {slot:r}
         and r.ts >= :begin
         and r.ts < :end_ts
     order by r.ts
     limit 1
 )
-from ({_STAYS}) s
+from (
+    select *
+    from device_stay
+    where (device_number, stay) > (:device, :stay)
+        {slot}
+    order by device_number, stay
+    limit :most
+) s
 order by s.device_number, s.stay
-"""
-    )
-    for kind in KIND_NAMES
-}
+""")
 
 # Only if it is as it was when it was archived: what was changed meanwhile stays, and is shown.
-_DELETE_ROW = """
-delete from record_{kind}
+DELETE_ROW = for_each_kind("""
+delete from {table}
 where device_number = :device
     and stay = :stay
-    and slot = :slot
+    {slot}
     and ts = :ts
-    and digest = {digest}
+    and digest = {sqlite::digest}{postgres:decode(:digest, 'hex')}
     and seq = :seq
     and body = :body
 returning device_number, stay, length(body)
-"""
-DELETE_ROW = {
-    kind: by_slot(
-        DialectSql(
-            _DELETE_ROW.format(kind=kind, digest=":digest"),
-            _DELETE_ROW.format(kind=kind, digest="decode(:digest, 'hex')"),
-        )
-    )
-    for kind in KIND_NAMES
-}
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +131,7 @@ def _list_stays(
         "end_ts": period[1],
         "most": most,
     }
-    by_slot = [
-        tx.fetch_raw(FIND_OLDEST[kind], {**values, "slot": slot}) for slot in range(tx.slots)
-    ]
+    by_slot = [tx.fetch(FIND_OLDEST[kind], **values, slot=slot) for slot in range(tx.slots)]
     # Behind the last one of a slot that has more, not all are known.
     ends = [rows[-1][:2] for rows in by_slot if len(rows) == most]
     found = sorted(row for rows in by_slot for row in rows if not ends or row[:2] <= min(ends))
@@ -165,14 +146,13 @@ def _with_stay(
 
 def delete_moved(tx: Tx, kind: str, rows: Sequence[WalkedRecord]) -> int:
     """Delete records that are in a published file, unless they were changed; how many."""
-    sql = DELETE_ROW[kind].postgres if tx.is_postgres else DELETE_ROW[kind].sqlite
     names = ("device", "stay", "ts", "digest", "seq", "body")
     gone: list[tuple[Any, ...]] = []
     for row in rows:
-        values: dict[str, Any] = dict(zip(names, row, strict=True))
+        values: dict[str, Any] = dict(zip(names, row, strict=True)) | slots.key_of(tx, row[0])
         if tx.is_postgres:
-            values |= {"digest": row[3].hex(), "slot": slots.get_slot_by_number(tx, row[0])}
-        tx.queue_raw(sql, values, gone.extend)
+            values["digest"] = row[3].hex()
+        tx.queue(DELETE_ROW[kind], gone.extend, **values)
     if tx.statements is not None:
         tx.statements.run()
     sizes: dict[tuple[int, int], list[int]] = {}

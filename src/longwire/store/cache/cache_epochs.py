@@ -23,12 +23,12 @@ set epoch = epoch + 1
 where name = :name
 returning epoch
 """)
-UPSERT_CONFIG_CHANGE = """
+UPSERT_CONFIG_CHANGE = Statement("""
 insert into config_change (group_id, epoch)
 values (:group_id, :epoch)
 on conflict (group_id) do update
 set epoch = excluded.epoch
-"""
+""")
 SELECT_EPOCHS = Statement("""
 select name, epoch
 from cache_epoch
@@ -57,10 +57,10 @@ def bump_config_epoch(tx: Tx, group_id: str) -> None:
     """Call this before changing what matching reads of a group's connectors or notifications."""
     if group_id not in tx.cache.changed_config_groups:
         tx.cache.changed_config_groups.add(group_id)
-        values = {"group_id": schema.group_number(group_id), "epoch": _bump(tx, CONFIG)}
+        number = schema.group_number(group_id)
         if group_id == PLATFORM:
-            values["group_id"] = int(PLATFORM)
-        tx.driver.execute(tx.to_driver_sql(UPSERT_CONFIG_CHANGE), values)
+            number = int(PLATFORM)
+        tx.run(UPSERT_CONFIG_CHANGE, group_id=number, epoch=_bump(tx, CONFIG))
 
 
 def bump_records_epoch(tx: Tx) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from longwire.clock import MINUTE, Moment
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.statement import Statement
 
 # Upper bounds of the buckets of durations, in milliseconds; the last one has none.
@@ -28,20 +28,12 @@ _KEY = ("channel_number", "minute", "part", "writer")
 _ADDED = ",\n    ".join(f"{name} = connector_minute.{name} + excluded.{name}" for name in _COUNTS)
 _LARGER = "case when excluded.max_ms > connector_minute.max_ms then excluded.max_ms"
 
-_ON_CONFLICT = f"on conflict {KEY} do update"
-_ADD_MADE = f"""
-{_ON_CONFLICT}
-set made = connector_minute.made + excluded.made
-"""
-_ADD_SETTLED = f"""
-{_ON_CONFLICT}
-set {_ADDED},
+_ADD_MADE = OnConflict("made = connector_minute.made + excluded.made")
+_ADD_SETTLED = OnConflict(f"""
+    {_ADDED},
     max_ms = {_LARGER} else connector_minute.max_ms end
-"""
-_SET_WAITING = f"""
-{_ON_CONFLICT}
-set waiting = excluded.waiting
-"""
+""")
+_SET_WAITING = OnConflict("waiting = excluded.waiting")
 
 _SUMMED = ("made", *_COUNTS)
 _SUMS = ",\n    ".join(f"cast(sum({name}) as bigint)" for name in _SUMMED)

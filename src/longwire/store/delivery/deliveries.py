@@ -22,7 +22,7 @@ from longwire.store.delivery.delivery_states import (
     DeliveryState,
     set_first_end,
 )
-from longwire.store.engines.bulk import insert_many, insert_new
+from longwire.store.engines.bulk import IGNORE, insert_many, insert_new
 from longwire.store.statement import ByEngine, Statement
 
 _table = schema.delivery
@@ -216,7 +216,7 @@ def insert_missing(tx: Tx, new: Sequence[NewDelivery]) -> int:
     """Queue records unless the channel has had them before; how many."""
     rows = [_new_row(each, tx.now) for each in new]
     columns, rows = _with_traceparents(tx, new, _INSERTED, rows)
-    return insert_many(tx, _table, columns, rows, "on conflict do nothing", is_repeatable=True)
+    return insert_many(tx, _table, columns, rows, IGNORE, is_repeatable=True)
 
 
 def count_existing(tx: Tx, channel_number: int, seqs: Sequence[int]) -> int:

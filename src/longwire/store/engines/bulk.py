@@ -8,7 +8,7 @@ import functools
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -26,8 +26,16 @@ _SIZES = (
     *range(512, 1025, 64),
 )
 _SIZE_MAX = _SIZES[-1]
-# Of a table, in a clause about conflicts.
-KEY = "{key}"
+
+
+class OnConflict(NamedTuple):
+    """What an insert does with rows whose key is there: nothing, unless it updates them."""
+
+    update: str = ""  # assignments, and perhaps a condition
+    columns: tuple[str, ...] = ()  # that are unique together, if not those of the key
+
+
+IGNORE = OnConflict()
 
 
 def insert_many(
@@ -35,23 +43,23 @@ def insert_many(
     table: sa.Table,
     columns: tuple[str, ...],
     rows: Sequence[tuple[Any, ...]],
-    then: str = "",
+    on_conflict: OnConflict | None = None,
     *,
     is_repeatable: bool = False,
 ) -> int:
     """Insert rows of plain values (no type is converted); how many were inserted or changed.
 
-    `{key}` in `then` stands for the columns of the key. Where there are slots, rows get theirs.
+    Where there are slots, rows get theirs.
 
-    `is_repeatable` says that repeating a row changes nothing, because of `then`; a statement may
-    then be padded with its last row: one that is a little too long costs less than several.
+    `is_repeatable` says that repeating a row changes nothing, because of `on_conflict`; a statement
+    may be padded with its last row: one that is a little too long costs less than several.
     """
     if not rows:
         return 0
     if tx.is_postgres:
         is_slotted = tx.slots > 1 and _has_slot(table)
         stored = (*columns, "slot") if is_slotted else columns
-        sql, types = _unnested(table, stored, then, tx.connection.dialect)
+        sql, types = _unnested(table, stored, on_conflict, tx.connection.dialect)
         arrays = list(map(encode_array, types, zip(*rows, strict=True)))
         if is_slotted:
             arrays.append(encode_array("SMALLINT", _list_slots(tx, table, columns, rows)))
@@ -68,7 +76,7 @@ def insert_many(
         flat = list(chain.from_iterable(some))
         if len(some) < size:
             flat += list(some[-1]) * (size - len(some))
-        changed += tx.driver.execute(_listed(table, columns, size, then), flat).rowcount
+        changed += tx.driver.execute(_listed(table, columns, size, on_conflict), flat).rowcount
         start += size
     return changed
 
@@ -84,7 +92,7 @@ def insert_new(
     if tx.is_postgres:
         insert_many(tx, table, columns, rows)
         return
-    stored = insert_many(tx, table, columns, rows, "on conflict do nothing", is_repeatable=True)
+    stored = insert_many(tx, table, columns, rows, IGNORE, is_repeatable=True)
     if stored != len(rows):
         raise Unavailable(f"A sequence number of {table.name} is in use; nothing was changed.")
 
@@ -103,10 +111,12 @@ def _list_slots(
 
 
 @functools.cache
-def _listed(table: sa.Table, columns: tuple[str, ...], size: int, then: str) -> str:
+def _listed(
+    table: sa.Table, columns: tuple[str, ...], size: int, on_conflict: OnConflict | None
+) -> str:
     row = f"({', '.join('?' * len(columns))})"
     names, values = ", ".join(columns), ", ".join([row] * size)
-    then = then.replace(KEY, _list_key(table))
+    then = _render(on_conflict, [column.name for column in table.primary_key.columns])
     # What fails fails the work, and with it all that it did. Else SQLite would copy each page that
     # it changes, in case that it had to undo this statement alone.
     return f"insert or fail into {table.name} ({names}) values {values} {then}"
@@ -114,12 +124,13 @@ def _listed(table: sa.Table, columns: tuple[str, ...], size: int, then: str) -> 
 
 @functools.cache
 def _unnested(
-    table: sa.Table, columns: tuple[str, ...], then: str, dialect: sa.Dialect
+    table: sa.Table, columns: tuple[str, ...], on_conflict: OnConflict | None, dialect: sa.Dialect
 ) -> tuple[str, tuple[str, ...]]:
     """The statement, and the types of its parameters, which are arrays."""
     types = tuple(_get_type(table, name, dialect) for name in columns)
-    then = then.replace(KEY, _list_key(table, has_slot=_has_slot(table)))
-    if _has_slot(table) and "do nothing" in then:
+    key = [column.name for column in table.primary_key.columns]
+    then = _render(on_conflict, [*key, "slot"] if _has_slot(table) else key)
+    if _has_slot(table) and on_conflict == IGNORE:
         # Citus counts the rows that it was given, unless it is asked for those that are new.
         then += " returning slot"
     arrays = ", ".join(f"${number}::{each}[]" for number, each in enumerate(types, 1))
@@ -127,9 +138,13 @@ def _unnested(
     return sql, types
 
 
-def _list_key(table: sa.Table, *, has_slot: bool = False) -> str:
-    columns = [column.name for column in table.primary_key.columns]
-    return f"({', '.join([*columns, 'slot'] if has_slot else columns)})"
+def _render(on_conflict: OnConflict | None, key: Sequence[str]) -> str:
+    if on_conflict is None:
+        return ""
+    columns = on_conflict.columns or key if on_conflict.update else on_conflict.columns
+    target = f" ({', '.join(columns)})" if columns else ""
+    then = f"update set {on_conflict.update}" if on_conflict.update else "nothing"
+    return f"on conflict{target} do {then}"
 
 
 def _get_type(table: sa.Table, name: str, dialect: sa.Dialect) -> str:

@@ -6,8 +6,6 @@ one worker. The statements are the same as without the extension.
 
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
 from longwire.errors import OperatorError
 from longwire.store import schema
 from longwire.store.database import Tx
@@ -104,7 +102,7 @@ def distribute(tx: Tx) -> list[str]:
 def _distribute_one(tx: Tx, name: str, shards: int) -> None:
     # A worker does not have the tables of the coordinator, so it cannot look into them.
     for (key,) in tx.fetch(LIST_OUTER_KEYS, name=name):
-        tx.execute(sa.text(f"alter table {name} drop constraint {key}"))
+        tx.run(Statement("alter table {name} drop constraint {key}", name=name, key=key))
     if name == FIRST_TABLE:
         tx.fetch(DISTRIBUTE, name=name, shards=shards)
     else:

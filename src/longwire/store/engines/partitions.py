@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
 from longwire.clock import SECOND, Moment
 from longwire.records import KIND_NAMES
 from longwire.store.database import Tx
@@ -25,6 +23,51 @@ MONTHS_AHEAD = 2
 BLOCKS_PER_STEP = 256
 PRUNE_ROWS_MAX = 1_000
 PARTITION_LOCK = 7_105_511_994  # any number, the same in every process
+
+WAIT_FOR_TURN = Statement("select pg_advisory_xact_lock(:lock)")
+
+LIST_PRESENT = Statement(
+    """
+select c.relname
+from pg_inherits i
+join pg_class c
+    on c.oid = i.inhrelid
+""",
+    into=str,
+)
+
+# Those of one partition.
+CREATE = """
+create table {name} (like {table} including all)
+"""
+# What came before its time waits in the default partition and moves over.
+MOVE_EARLY = """
+with early as (
+    delete from {table}_default
+    where {column} >= :begin
+        and {column} < :end
+    returning *
+)
+insert into {name}
+select *
+from early
+"""
+ATTACH = """
+alter table {table} attach partition {name} for values from ({begin}) to ({end})
+"""
+HAS_ROWS = """
+select 1
+from {name}
+limit 1
+"""
+LOCK = """
+lock table {name} in access exclusive mode
+"""
+DROP = """
+drop table {name}
+"""
+# Who stores something waits for a partition that is locked, so that must not wait for long itself.
+SET_LOCK_TIMEOUT = Statement("set local lock_timeout = '1s'")
 
 
 def create_ahead(tx: Tx) -> None:
@@ -66,7 +109,7 @@ def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
     ]
     for name in over:
         group_storage.subtract_table(tx, name)
-        tx.execute(sa.text(f"drop table {name}"))
+        tx.run(Statement(DROP, name=name))
     return over
 
 
@@ -80,14 +123,14 @@ def list_months(tx: Tx, kind: str, before: Moment) -> list[str]:
 def drop_if_empty(tx: Tx, name: str) -> bool:
     """Drop a partition whose records were moved away; whether it was dropped."""
     _wait_for_turn(tx)
-    # Who stores something waits for this, so it must not wait for long itself.
-    tx.execute(sa.text("set local lock_timeout = '1s'"))
-    if name not in _present(tx) or tx.rows(sa.text(f"select 1 from {name} limit 1")):
+    tx.run(SET_LOCK_TIMEOUT)
+    has_rows = Statement(HAS_ROWS, name=name)
+    if name not in _present(tx) or tx.fetch(has_rows):
         return False
-    tx.execute(sa.text(f"lock table {name} in access exclusive mode"))
-    if tx.rows(sa.text(f"select 1 from {name} limit 1")):
+    tx.run(Statement(LOCK, name=name))
+    if tx.fetch(has_rows):
         return False
-    tx.execute(sa.text(f"drop table {name}"))
+    tx.run(Statement(DROP, name=name))
     return True
 
 
@@ -158,7 +201,7 @@ def _count_blocks(tx: Tx, name: str, slot: int | None) -> int:
 
 def _wait_for_turn(tx: Tx) -> None:
     """One process at a time; the others then find it done."""
-    tx.rows(sa.select(sa.func.pg_advisory_xact_lock(PARTITION_LOCK)))
+    tx.fetch(WAIT_FOR_TURN, lock=PARTITION_LOCK)
 
 
 def _make(
@@ -167,23 +210,13 @@ def _make(
     name = f"{table}_p{label}"
     if name in present:
         return
-    # What came before its time waits in the default partition and moves over.
-    inside = f"{column} >= {begin} and {column} < {end}"
-    tx.execute(sa.text(f"create table {name} (like {table} including all)"))
-    tx.execute(
-        sa.text(
-            f"with early as (delete from {table}_default where {inside} returning *)"
-            f" insert into {name} select * from early"
-        )
-    )
-    tx.execute(
-        sa.text(f"alter table {table} attach partition {name} for values from ({begin}) to ({end})")
-    )
+    tx.run(Statement(CREATE, name=name, table=table))
+    tx.run(Statement(MOVE_EARLY, name=name, table=table, column=column), begin=begin, end=end)
+    tx.run(Statement(ATTACH, name=name, table=table, begin=str(begin), end=str(end)))
 
 
 def _present(tx: Tx) -> set[str]:
-    statement = sa.text("select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid")
-    return {row[0] for row in tx.rows(statement)}
+    return set(tx.fetch(LIST_PRESENT))
 
 
 def _month(now: Moment, offset: int) -> tuple[Moment, Moment, str]:

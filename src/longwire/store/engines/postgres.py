@@ -53,6 +53,7 @@ from longwire.store.engines.postgres_pipeline import Prepared, StatementPipeline
 from longwire.store.engines.postgres_standbys import StandbyReads
 from longwire.store.engines.postgres_timelines import COMPARE_INTERVAL_S, Address
 from longwire.store.engines.workers import QueuedWork, RunJobs, TimedWork, WorkerPool
+from longwire.store.statement import Statement, join
 from longwire.work.turns import current_caller
 
 T = TypeVar("T")
@@ -126,6 +127,10 @@ class Postgres:
         self._is_pooled = is_pooled
         statement_timeout_s = max(1, timeout_s - STATEMENT_TIMEOUT_EARLIER_S)
         self._session = {**SESSION, "statement_timeout": f"{statement_timeout_s:.0f}s"}
+        self._set_configs = Statement(
+            "select {configs}",
+            configs=join(", ", [f"set_config('{name}', :{name}, true)" for name in self._session]),
+        )
         options: dict[str, Any] = {"cursor_factory": self.cursor_class}
         if is_pooled:
             options["prepare_threshold"] = None
@@ -407,8 +412,7 @@ class Postgres:
 
     def _set_session(self, tx: Tx) -> None:
         """What else the session has from its start, for one transaction."""
-        texts = ", ".join(f"set_config('{name}', :{name}, true)" for name in self._session)
-        tx.fetch_raw(f"select {texts}", self._session)
+        tx.fetch(self._set_configs, **self._session)
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
         tx = Tx(connection, self.context, is_write=is_write)

@@ -11,6 +11,7 @@ from psycopg import sql
 from longwire.errors import OperatorError
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.statement import Statement
 
 # Where a chunk ends depends on the rows in it, not on what is before them, so rows that are
 # inserted or deleted change the chunks around them only.
@@ -37,11 +38,11 @@ join pg_class c on c.oid = i.inhrelid
 where c.relname ~ '_p[0-9]{6}$'
 order by label
 """
-COUNT_TABLES = """
+COUNT_TABLES = Statement("""
 select count(*)
 from pg_class
 where relkind in ('r', 'p') and relnamespace = cast(current_schema() as regnamespace)
-"""
+""")
 
 
 class PostgresFailed(OperatorError):
@@ -141,7 +142,7 @@ def split_rows(rows: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def require_empty(tx: Tx) -> None:
-    if tx.fetch_raw(COUNT_TABLES, {})[0][0]:
+    if tx.fetch(COUNT_TABLES)[0][0]:
         raise NotEmpty("This database has tables already; restore into an empty one.")
 
 

@@ -6,11 +6,9 @@ that every commit of records consists of go to libpq directly, which the driver 
 They are prepared once for each connection, unless a pooler gives every transaction another one.
 """
 
-import functools
 import itertools
-import re
 import select
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
@@ -74,11 +72,6 @@ class StatementPipeline:
         params = [_encode(value) for value in values]
         formats = [_IS_BINARY[isinstance(value, BinaryArray)] for value in values]
         self._waiting.append(_Statement(sql, params, formats, on_rows))
-
-    def add_named(self, sql: str, values: Mapping[str, Any], on_rows: OnRows | None = None) -> None:
-        """The same with `:name`."""
-        numbered, names = _number(sql)
-        self.add(numbered, [values[name] for name in names], on_rows)
 
     def run(self) -> int:
         """Send all; how many rows the last one has changed. Raises the first error."""
@@ -202,14 +195,3 @@ def _encode(value: Any) -> bytes | None:
         return value
     assert isinstance(value, int | str)
     return str(value).encode()
-
-
-@functools.cache
-def _number(sql: str) -> tuple[str, tuple[str, ...]]:
-    names: dict[str, int] = {}
-
-    def number(found: re.Match[str]) -> str:
-        return f"${names.setdefault(found[1], len(names) + 1)}"
-
-    numbered = re.sub(r"(?<!:):([a-z_]+)", number, sql)
-    return numbered, tuple(names)

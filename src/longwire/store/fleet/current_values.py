@@ -11,8 +11,7 @@ from longwire.measurements.extraction import MeasuredValue
 from longwire.records import KIND_NAMES
 from longwire.store import schema, slots
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import KEY, insert_many
-from longwire.store.engines.dialects import array_param, by_slot, dialect_sql, in_array
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.records.records import for_each_kind
 from longwire.store.statement import Statement
 
@@ -26,64 +25,70 @@ ValueKey = tuple[int, int, int]
 _COLUMNS = ("group_id", "key_number", "device_number", "ts", "seq", "number", "text")
 _SET = "ts = excluded.ts, seq = excluded.seq, number = excluded.number, text = excluded.text"
 # At one instant the later arrival is the newer one.
-_UPSERT_NEWER = (
-    f"on conflict {KEY} do update set {_SET} where current_value.ts is null"
+_UPSERT_NEWER = OnConflict(
+    f"{_SET} where current_value.ts is null"
     " or current_value.ts < excluded.ts"
     " or current_value.ts = excluded.ts and current_value.seq < excluded.seq"
 )
 # For a record that has other values now.
-_UPSERT_SAME = (
-    f"on conflict {KEY} do update set {_SET} where current_value.ts is null"
+_UPSERT_SAME = OnConflict(
+    f"{_SET} where current_value.ts is null"
     " or current_value.ts < excluded.ts"
     " or current_value.ts = excluded.ts and current_value.seq <= excluded.seq"
 )
-_COUNT_INVALID = (
-    f"on conflict {KEY} do update set invalid = current_value.invalid + excluded.invalid,"
-    " invalid_at = excluded.invalid_at"
+_COUNT_INVALID = OnConflict(
+    "invalid = current_value.invalid + excluded.invalid, invalid_at = excluded.invalid_at"
 )
 
-LIST_OF_DEVICE = by_slot(
+
+class CurrentValue(msgspec.Struct, frozen=True, gc=False):
+    """The newest value of a measurement; without a time if it has had none that is valid."""
+
+    key: int
+    ts: Moment | None
+    seq: int | None
+    number: float | None
+    text: str | None
+    invalid: int
+    invalid_at: Moment | None
+
+
+LIST_OF_DEVICE = Statement(
     """
 select key_number, ts, seq, number, text, invalid, invalid_at
 from current_value
 where device_number = :device
-    and slot = :slot
+    {slot}
     and group_id = :home
 order by key_number
-"""
+""",
+    into=CurrentValue,
 )
 
-CLEAR = by_slot(
-    dialect_sql(
-        """
+CLEAR = Statement("""
 update current_value
 set ts = null,
     seq = null,
     number = null,
     text = null
 where device_number = :device
-    and slot = :slot
-    and key_number {listed}
-""",
-        listed=in_array("keys"),
-    )
-)
+    {slot}
+    and key_number {in:keys}
+""")
 
 # The newest records of a stay, in pages.
 _LIST_NEWEST = """
 select ts, digest, seq, body
-from {{table}}
+from {table}
 where device_number = :device
     and stay = :stay
-    and slot = :slot{after}
+    {slot}
+    {after}
 order by ts desc, digest desc
 limit :most
 """
-LIST_NEWEST = for_each_kind(_LIST_NEWEST.format(after=""))
-LIST_NEXT_NEWEST = for_each_kind(
-    _LIST_NEWEST.format(after="\n    and (ts, digest) < (:ts, :digest)")
-)
-
+LIST_NEWEST = for_each_kind(_LIST_NEWEST, after="")
+LIST_NEXT_NEWEST = for_each_kind(_LIST_NEWEST, after="and (ts, digest) < (:ts, :digest)")
 
 COUNT_DEVICES = Statement(
     """
@@ -111,18 +116,6 @@ class NewValue(msgspec.Struct, frozen=True, gc=False):
     ts: Moment
     seq: int
     value: MeasuredValue
-
-
-class CurrentValue(msgspec.Struct, frozen=True, gc=False):
-    """The newest value of a measurement; without a time if it has had none that is valid."""
-
-    key: int
-    ts: Moment | None
-    seq: int | None
-    number: float | None
-    text: str | None
-    invalid: int
-    invalid_at: Moment | None
 
 
 def save(tx: Tx, values: Mapping[ValueKey, NewValue]) -> None:
@@ -155,8 +148,7 @@ def count_invalid(tx: Tx, counts: Mapping[ValueKey, int]) -> None:
 
 def list_of_device(tx: Tx, group_number: int, device_number: int) -> list[CurrentValue]:
     """The values of a device in its group."""
-    values = {**slots.key_of(tx, device_number), "home": group_number}
-    return [CurrentValue(*row) for row in tx.fetch_raw(LIST_OF_DEVICE, values)]
+    return tx.fetch(LIST_OF_DEVICE, **slots.key_of(tx, device_number), home=group_number)
 
 
 def count_devices(
@@ -170,8 +162,7 @@ def count_devices(
 def clear(tx: Tx, device_number: int, keys: Collection[int]) -> None:
     """Have no values of some measurements; how many were invalid stays."""
     if keys:
-        values = {**slots.key_of(tx, device_number), "keys": array_param(tx, keys)}
-        tx.execute_raw(CLEAR, values)
+        tx.run(CLEAR, **slots.key_of(tx, device_number), keys=keys)
 
 
 def list_newest(
@@ -183,7 +174,7 @@ def list_newest(
     statement = LIST_NEWEST[name]
     while records_max > 0:
         values["most"] = most = min(RECORDS_PER_PAGE, records_max)
-        rows = tx.fetch_raw(statement, values)
+        rows = tx.fetch(statement, **values)
         for ts, _, seq, body in rows:
             yield ts, seq, body
         if len(rows) < most:

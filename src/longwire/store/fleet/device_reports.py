@@ -14,7 +14,7 @@ from longwire.clock import Moment
 from longwire.model import Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.fleet.reporting_devices import count_next
 from longwire.store.identity.scopes import reaches
 from longwire.store.statement import Statement
@@ -27,9 +27,8 @@ GROUPS_PER_STEP_MAX = 100
 DEVICES_PER_STEP_MAX = 1_000
 DEPTH_MAX = 1_000  # more than any tree has
 
-_UPSERT = (
-    "on conflict (device_number) do update"
-    " set configuration = excluded.configuration, digest = excluded.digest,"
+_UPSERT = OnConflict(
+    "configuration = excluded.configuration, digest = excluded.digest,"
     " reported_at = excluded.reported_at, version = device_report.version + 1"
     " where device_report.reported_at <= excluded.reported_at"
 )

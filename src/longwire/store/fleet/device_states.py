@@ -9,7 +9,7 @@ from longwire.clock import Moment
 from longwire.model import Device, SequenceCounter
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.fleet.positions import Position
 from longwire.store.fleet.reporting_devices import ReportingDevice
 
@@ -17,14 +17,13 @@ _state = schema.device_state
 
 StateKey = tuple[int, int]  # of a device's state: the numbers of its group and of itself
 
-_SET_BATTERY = f"""
-on conflict {KEY} do update
-set battery = excluded.battery,
+_SET_BATTERY = OnConflict("""
+    battery = excluded.battery,
     battery_at = excluded.battery_at,
     battery_level = excluded.battery_level
 where device_state.battery_at is null
     or device_state.battery_at <= excluded.battery_at
-"""
+""")
 
 
 _LATER_SEEN = (
@@ -36,6 +35,12 @@ _LATER_POSITION = ", ".join(
     f" then device_state.{name} else excluded.{name} end"
     for name in ("lat", "lng", "radius", "position_at")
 )
+_SET_SEEN = OnConflict("seen_at = excluded.seen_at where device_state.seen_at < excluded.seen_at")
+_SET_COUNTER = OnConflict(
+    f"seen_at = {_LATER_SEEN}, sequence = excluded.sequence,"
+    " sequence_at = excluded.sequence_at, missing = excluded.missing"
+)
+_SET_POSITION = OnConflict(f"seen_at = {_LATER_SEEN}, {_LATER_POSITION}")
 
 
 def update_last_seen(
@@ -60,8 +65,7 @@ def update_last_seen(
         [each for each in states if each[1] not in counts and each[:2] not in positions]
         if counts or positions
         else states,
-        f"on conflict {KEY} do update set seen_at = excluded.seen_at"
-        " where device_state.seen_at < excluded.seen_at",
+        _SET_SEEN,
         is_repeatable=True,
     )
     insert_many(
@@ -73,9 +77,7 @@ def update_last_seen(
             for state in states
             if (counted := counts.get(state[1])) is not None
         ],
-        f"on conflict {KEY} do update set seen_at = {_LATER_SEEN},"
-        " sequence = excluded.sequence, sequence_at = excluded.sequence_at,"
-        " missing = excluded.missing",
+        _SET_COUNTER,
         is_repeatable=True,
     )
     if positions:
@@ -88,7 +90,7 @@ def update_last_seen(
                 for state in states
                 if (position := positions.get(state[:2])) is not None
             ],
-            f"on conflict {KEY} do update set seen_at = {_LATER_SEEN}, {_LATER_POSITION}",
+            _SET_POSITION,
             is_repeatable=True,
         )
 

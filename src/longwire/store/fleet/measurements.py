@@ -15,103 +15,9 @@ from longwire.measurements.definitions import (
 )
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.statement import Statement
 
 ALL = int(schema.ALL_GROUPS)
-
-GET_KEY = """
-select number
-from measurement_key
-where kind = :kind
-    and path = :path
-"""
-
-INSERT_KEY = """
-insert into measurement_key (kind, path, name)
-values (:kind, :path, :name)
-on conflict do nothing
-"""
-
-LIST_PLACES = dialect_sql(
-    """
-select number, kind, path, name
-from measurement_key
-where number {listed}
-order by number
-""",
-    listed=in_array("numbers"),
-)
-
-LIST_KEYS_OF_NAME = """
-select number, kind, path, name
-from measurement_key
-where name = :name
-order by number
-"""
-
-LIST_DECLARED = dialect_sql(
-    """
-select group_id, type, measurements, updated_at
-from declared_measurements
-where group_id {listed}
-""",
-    listed=in_array("groups"),
-)
-
-LIST_DECLARING = dialect_sql(
-    """
-select distinct group_id
-from declared_measurements
-where group_id {listed}
-""",
-    listed=in_array("groups"),
-)
-
-UPSERT_DECLARED = """
-insert into declared_measurements (group_id, type, measurements, updated_at, updated_by)
-values (:home, :type, :measurements, :at, :by)
-on conflict (group_id, type) do update
-set measurements = excluded.measurements,
-    updated_at = excluded.updated_at,
-    updated_by = excluded.updated_by
-"""
-
-DELETE_DECLARED = """
-delete from declared_measurements
-where group_id = :home
-    and type = :type
-"""
-
-DELETE_OF_TYPE = """
-delete from {table}
-where type = :type
-"""
-
-LIST_FOUND = """
-select key_number
-from found_measurement
-where group_id = :home
-    and type = :type
-order by key_number
-"""
-
-LIST_FOUND_IN = dialect_sql(
-    """
-select f.type, f.key_number
-from found_measurement f
-where f.group_id {listed}
-group by f.type, f.key_number
-order by f.type, f.key_number
-limit :most
-""",
-    listed=in_array("groups"),
-)
-
-INSERT_FOUND = """
-insert into found_measurement (group_id, type, key_number)
-values (:home, :type, :key)
-on conflict do nothing
-"""
 
 
 class DeclaredList(msgspec.Struct, frozen=True):
@@ -129,6 +35,113 @@ class MeasurementKey(msgspec.Struct, frozen=True):
     number: int
     place: ValuePlace
     name: str
+
+
+def _build_key(number: int, kind: int, path: str, name: str) -> MeasurementKey:
+    return MeasurementKey(number, ValuePlace(kind, path), name)
+
+
+# --- statements ---
+
+GET_KEY = Statement(
+    """
+select number
+from measurement_key
+where kind = :kind
+    and path = :path
+""",
+    into=int,
+)
+
+INSERT_KEY = Statement("""
+insert into measurement_key (kind, path, name)
+values (:kind, :path, :name)
+on conflict do nothing
+""")
+
+LIST_PLACES = Statement(
+    """
+select number, kind, path, name
+from measurement_key
+where number {in:numbers}
+order by number
+""",
+    into=_build_key,
+)
+
+LIST_KEYS_OF_NAME = Statement(
+    """
+select number, kind, path, name
+from measurement_key
+where name = :name
+order by number
+""",
+    into=_build_key,
+)
+
+LIST_DECLARED = Statement("""
+select group_id, type, measurements, updated_at
+from declared_measurements
+where group_id {in:groups}
+""")
+
+LIST_DECLARING = Statement("""
+select distinct group_id
+from declared_measurements
+where group_id {in:groups}
+""")
+
+UPSERT_DECLARED = Statement("""
+insert into declared_measurements (group_id, type, measurements, updated_at, updated_by)
+values (:home, :type, :measurements, :at, :by)
+on conflict (group_id, type) do update
+set measurements = excluded.measurements,
+    updated_at = excluded.updated_at,
+    updated_by = excluded.updated_by
+""")
+
+DELETE_DECLARED = Statement("""
+delete from declared_measurements
+where group_id = :home
+    and type = :type
+""")
+
+DELETE_OF_TYPE = tuple(
+    Statement(
+        """
+delete from {table}
+where type = :type
+""",
+        table=table.name,
+    )
+    for table in (schema.declared_measurements, schema.found_measurement)
+)
+
+LIST_FOUND = Statement(
+    """
+select key_number
+from found_measurement
+where group_id = :home
+    and type = :type
+order by key_number
+""",
+    into=int,
+)
+
+LIST_FOUND_IN = Statement("""
+select f.type, f.key_number
+from found_measurement f
+where f.group_id {in:groups}
+group by f.type, f.key_number
+order by f.type, f.key_number
+limit :most
+""")
+
+INSERT_FOUND = Statement("""
+insert into found_measurement (group_id, type, key_number)
+values (:home, :type, :key)
+on conflict do nothing
+""")
 
 
 # --- numbers ---
@@ -149,12 +162,11 @@ def get_keys(tx: Tx, places: Collection[ValuePlace]) -> dict[ValuePlace, int]:
 
 
 def _get_key(tx: Tx, place: ValuePlace) -> int | None:
-    rows = tx.fetch_raw(GET_KEY, place._asdict())
-    return rows[0][0] if rows else None
+    return tx.first(GET_KEY, **place._asdict())
 
 
 def _insert_key(tx: Tx, place: ValuePlace) -> int:
-    tx.execute_raw(INSERT_KEY, {**place._asdict(), "name": name_of_place(place)})
+    tx.run(INSERT_KEY, **place._asdict(), name=name_of_place(place))
     number = _get_key(tx, place)
     assert number is not None
     return number
@@ -168,17 +180,12 @@ def find_keys(tx: Tx, places: Collection[ValuePlace]) -> dict[ValuePlace, int]:
 
 def list_places(tx: Tx, numbers: Iterable[int]) -> dict[int, MeasurementKey]:
     """The places of numbers."""
-    rows = tx.fetch_raw(LIST_PLACES, {"numbers": array_param(tx, sorted(set(numbers)))})
-    return {row[0]: _build_key(*row) for row in rows}
+    return {each.number: each for each in tx.fetch(LIST_PLACES, numbers=sorted(set(numbers)))}
 
 
 def list_keys_of_name(tx: Tx, name: str) -> list[MeasurementKey]:
     """The places of which values have this name, unless somebody has declared them."""
-    return [_build_key(*row) for row in tx.fetch_raw(LIST_KEYS_OF_NAME, {"name": name})]
-
-
-def _build_key(number: int, kind: int, path: str, name: str) -> MeasurementKey:
-    return MeasurementKey(number, ValuePlace(kind, path), name)
+    return tx.fetch(LIST_KEYS_OF_NAME, name=name)
 
 
 # --- declared ---
@@ -187,7 +194,7 @@ def _build_key(number: int, kind: int, path: str, name: str) -> MeasurementKey:
 def list_declared(tx: Tx, group_ids: Sequence[str]) -> list[DeclaredList]:
     """What is declared for some groups, in their order; `ALL_GROUPS` may be one of them."""
     numbers = [_home(each) for each in group_ids]
-    rows = tx.fetch_raw(LIST_DECLARED, {"groups": array_param(tx, numbers)})
+    rows = tx.fetch(LIST_DECLARED, groups=numbers)
     found = [
         DeclaredList(str(home), type_name, decode_measurements(text), updated_at)
         for home, type_name, text, updated_at in rows
@@ -199,8 +206,7 @@ def list_declared(tx: Tx, group_ids: Sequence[str]) -> list[DeclaredList]:
 def list_declaring(tx: Tx, group_ids: Iterable[str]) -> set[str]:
     """Those of some groups that have declared something."""
     numbers = [_home(each) for each in group_ids]
-    rows = tx.fetch_raw(LIST_DECLARING, {"groups": array_param(tx, numbers)})
-    return {str(home) for (home,) in rows}
+    return {str(home) for (home,) in tx.fetch(LIST_DECLARING, groups=numbers)}
 
 
 def save_declared(
@@ -214,10 +220,10 @@ def save_declared(
     """Replace what is declared; an empty list declares nothing."""
     values: dict[str, Any] = {"home": _home(group_id), "type": type_name}
     if not measurements:
-        tx.execute_raw(DELETE_DECLARED, values)
+        tx.run(DELETE_DECLARED, **values)
         return
     text = encode_measurements(measurements)
-    tx.execute_raw(UPSERT_DECLARED, {**values, "measurements": text, "at": at, "by": by})
+    tx.run(UPSERT_DECLARED, **values, measurements=text, at=at, by=by)
 
 
 def to_plain(measurement: Measurement) -> dict[str, Any]:
@@ -227,8 +233,8 @@ def to_plain(measurement: Measurement) -> dict[str, Any]:
 
 
 def delete_of_type(tx: Tx, type_name: str) -> None:
-    for table in (schema.declared_measurements, schema.found_measurement):
-        tx.execute_raw(DELETE_OF_TYPE.format(table=table.name), {"type": type_name})
+    for statement in DELETE_OF_TYPE:
+        tx.run(statement, type=type_name)
 
 
 def _home(group_id: str) -> int:
@@ -240,17 +246,17 @@ def _home(group_id: str) -> int:
 
 def list_found(tx: Tx, group_number: int, type_name: str) -> list[int]:
     """The numbers of what was found in records of a group's devices of a type."""
-    rows = tx.fetch_raw(LIST_FOUND, {"home": group_number, "type": type_name})
-    return [key for (key,) in rows]
+    return tx.fetch(LIST_FOUND, home=group_number, type=type_name)
 
 
 def list_found_in(tx: Tx, group_ids: Iterable[str], most: int) -> list[tuple[str, int]]:
     """(type, number) of what was found in records of some groups' devices."""
     numbers = [schema.group_number(each) for each in group_ids]
-    values = {"groups": array_param(tx, numbers), "most": most}
-    return [(type_name, key) for type_name, key in tx.fetch_raw(LIST_FOUND_IN, values)]
+    return [
+        (type_name, key) for type_name, key in tx.fetch(LIST_FOUND_IN, groups=numbers, most=most)
+    ]
 
 
 def insert_found(tx: Tx, group_number: int, type_name: str, keys: Mapping[ValuePlace, int]) -> None:
     for key in sorted(keys.values()):
-        tx.execute_raw(INSERT_FOUND, {"home": group_number, "type": type_name, "key": key})
+        tx.run(INSERT_FOUND, home=group_number, type=type_name, key=key)

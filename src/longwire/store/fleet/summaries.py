@@ -14,7 +14,7 @@ from longwire.clock import HOUR, Moment
 from longwire.measurements.summaries import Summary, pack_day, unpack_day
 from longwire.store import schema, slots
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
 from longwire.store.statement import Statement
 
 PRESENT = 0  # the number of the mark of an hour that was the present one
@@ -73,11 +73,9 @@ class PackedDay(NamedTuple):
 BEFORE_ANY = Mark(0, 0, schema.FIRST_HOUR, 0, 0)
 _NUMBERS = DayRow._fields[1:]
 _DAY_COLUMNS = ("device_number", "stay", "key_number", "day", *_NUMBERS)
-_SET_DAY = f"on conflict {KEY} do update set " + ", ".join(
-    f"{name} = excluded.{name}" for name in _NUMBERS
-)
+_SET_DAY = OnConflict(", ".join(f"{name} = excluded.{name}" for name in _NUMBERS))
 _PACKED_COLUMNS = ("device_number", "stay", "day", "key_number", "packed")
-_SET_PACKED = f"on conflict {KEY} do update set packed = excluded.packed"
+_SET_PACKED = OnConflict("packed = excluded.packed")
 _MARK_COLUMNS = ("device_number", "stay", "hour", "number", "hours")
 
 LIST_MARKS = Statement(
@@ -269,8 +267,7 @@ def mark_records(tx: Tx, records: Iterable[tuple[int, int, Moment, int]]) -> Non
     rows = [*fresh, *((*key, seq, 1) for key, seq in others.items())]
     if not rows:
         return
-    then = f"on conflict {KEY} do nothing"
-    insert_many(tx, schema.summary_due, _MARK_COLUMNS, sorted(rows), then, is_repeatable=True)
+    insert_many(tx, schema.summary_due, _MARK_COLUMNS, sorted(rows), IGNORE, is_repeatable=True)
     if fresh:
         tx.on_commit(lambda: tx.caches.marked_hours.add(fresh))
 

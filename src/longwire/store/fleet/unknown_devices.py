@@ -18,7 +18,7 @@ from longwire.model import Page, PageRequest, Scope
 from longwire.seal import UnsealError
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.identity.scopes import within
 from longwire.store.paging import page
 from longwire.store.statement import Statement
@@ -30,15 +30,14 @@ _COLUMNS = (
 )
 
 # What several processes have counted adds up.
-_ADD = f"""
-on conflict {KEY} do update
-set original_id = excluded.original_id,
+_ADD = OnConflict("""
+    original_id = excluded.original_id,
     reason = excluded.reason,
     detail = excluded.detail,
     last_at = excluded.last_at,
     messages = unknown_device.messages + excluded.messages,
     sealed = excluded.sealed
-"""
+""")
 
 LIST_QUOTA_USERS = Statement("""
 select id, quota_user_id

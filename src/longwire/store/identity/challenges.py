@@ -3,12 +3,12 @@
 from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.bulk import IGNORE, insert_many
 
 _table = schema.used_challenge
 
 
 def redeem(tx: Tx, challenge_id: str, expires_at: Moment) -> bool:
     """Mark a challenge as used; False if it was."""
-    then = "on conflict (id) do nothing"
-    return insert_many(tx, _table, ("id", "expires_at"), [(challenge_id, expires_at)], then) > 0
+    row = (challenge_id, expires_at)
+    return insert_many(tx, _table, ("id", "expires_at"), [row], IGNORE) > 0

@@ -9,24 +9,24 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.identity.scopes import within
 from longwire.store.rows import GroupRows
+from longwire.store.statement import Statement
 
 _table = schema.app_client
 CLIENTS = GroupRows(AppClient, _table)
 
-# As text: it is run for every caller that is loaded.
-GET_ROLE_ID = """
+GET_ROLE_ID = Statement("""
 select coalesce(app_client.role_id, device_group.default_role_id)
 from app_client
 join device_group
     on device_group.id = app_client.group_id
 where app_client.id = :client_id
-"""
+""")
 
 
 def get_role_id(tx: Tx, client_id: str) -> str | None:
     """The role that an app client acts with: its own, or the default role of its group."""
-    rows = tx.fetch_raw(GET_ROLE_ID, {"client_id": client_id})
-    return rows[0][0] if rows else None
+    found = tx.first(GET_ROLE_ID, client_id=client_id)
+    return None if found is None else found[0]
 
 
 def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:

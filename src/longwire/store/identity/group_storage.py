@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from longwire.clock import Moment
 from longwire.store import schema, slots
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.statement import Statement
 
-_ADD = f"""
-on conflict {KEY} do update
-set records = group_storage.records + excluded.records,
+_ADD = OnConflict("""
+    records = group_storage.records + excluded.records,
     characters = group_storage.characters + excluded.characters
-"""
+""")
 
 # The group in which the device stayed; a stay that was erased is known by its erasure.
 GET_GROUP_OF_STAY = Statement("""

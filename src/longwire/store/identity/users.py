@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from longwire.model import Page, PageRequest, PushToken, Scope, User
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.identity.scopes import within
 from longwire.store.paging import page
 from longwire.store.rows import Rows
@@ -96,8 +96,8 @@ def email_key(email: str) -> str:
 def insert_if_absent(tx: Tx, user: User, sponsor_id: str) -> bool:
     """Insert a user, unless one has this address; the same statement in both cases."""
     row = USERS.to_row(user) | {"sponsor_id": sponsor_id}
-    then = "on conflict (email_key) do nothing"
-    return insert_many(tx, _table, tuple(row), [tuple(row.values())], then) > 0
+    has_address = OnConflict(columns=("email_key",))
+    return insert_many(tx, _table, tuple(row), [tuple(row.values())], has_address) > 0
 
 
 def update_seen_at(tx: Tx, user_id: str) -> None:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import KEY, insert_many
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.statement import ByEngine, Statement
 
 _table = schema.device_watch
@@ -100,7 +100,7 @@ def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
         _table,
         ("device_number", "due_at"),
         sorted(due),
-        "on conflict (device_number) do update set due_at = excluded.due_at",
+        OnConflict("due_at = excluded.due_at"),
         is_repeatable=True,
     )
 
@@ -212,8 +212,7 @@ def save(tx: Tx, checked: Sequence[CheckedDevice]) -> None:
         _table,
         ("device_number", "silent_at", "due_at"),
         [(each.device_number, each.silent_at, each.due_at) for each in checked],
-        "on conflict (device_number) do update"
-        " set silent_at = excluded.silent_at, due_at = excluded.due_at",
+        OnConflict("silent_at = excluded.silent_at, due_at = excluded.due_at"),
         is_repeatable=True,
     )
     insert_many(
@@ -225,7 +224,7 @@ def save(tx: Tx, checked: Sequence[CheckedDevice]) -> None:
             for each in checked
             if each.is_changed
         ],
-        f"on conflict {KEY} do update set silent_at = excluded.silent_at",
+        OnConflict("silent_at = excluded.silent_at"),
         is_repeatable=True,
     )
 

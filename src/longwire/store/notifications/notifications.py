@@ -11,7 +11,7 @@ from longwire.model import SYSTEM, Notification
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.channel_owners import OwnerTable
-from longwire.store.engines.bulk import insert_many
+from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
 from longwire.store.fleet.reporting_devices import count_next
 from longwire.store.statement import Statement
 
@@ -38,7 +38,7 @@ _COLUMNS = (
     "held_back",
 )
 _STATE_COLUMNS = ", ".join(f"s.{name}" for name in _COLUMNS)
-_UPDATE_STATE = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
+_UPDATE_STATE = OnConflict(", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:]))
 
 LIST_GROUPS_WITH_REASONS = Statement("""
 select distinct c.group_id
@@ -227,7 +227,7 @@ def lock_states(tx: Tx, keys: Collection[Key]) -> dict[Key, NotificationState]:
         # What is not there cannot be locked.
         blank = [(*key, False, 0) for key in sorted(keys)]
         columns = ("notification_number", "subject", "is_notified", "held_back")
-        insert_many(tx, _state, columns, blank, "on conflict do nothing")
+        insert_many(tx, _state, columns, blank, IGNORE)
     values = {
         "numbers": {key[0] for key in keys},
         "subjects": {key[1] for key in keys},
@@ -246,7 +246,7 @@ def save_states(tx: Tx, changed: Mapping[Key, NotificationState]) -> None:
             (*key, state.raised_at, state.is_notified, state.as_of, state.fired_at, state.held_back)
             for key, state in sorted(changed.items(), key=lambda item: item[0])
         ],
-        f"on conflict (notification_number, subject) do update set {_UPDATE_STATE}",
+        _UPDATE_STATE,
         is_repeatable=True,
     )
 

@@ -13,35 +13,37 @@ from longwire.clock import MILLISECOND, Moment
 from longwire.store.cache import cache_epochs
 from longwire.store.database import NotOnStandby, Tx
 from longwire.store.records.arrival_numbers import first_seq
+from longwire.store.statement import Statement
 
 ANNOUNCEMENTS = 71_055_120  # any number, the same in every process
 # A key of a lock has 31 bits for the milliseconds, which is three weeks.
 _PERIOD_MS = 2**31
 
-_LOCK = "select pg_advisory_xact_lock_shared(:locks, cast(:moment_ms as integer))"
-
-ANNOUNCE = f"""
-{_LOCK}
-"""
+ANNOUNCE = Statement("""
+select pg_advisory_xact_lock_shared(:locks, cast(:moment_ms as integer))
+""")
 
 # With the epochs that every transaction with records asks for, in one round trip.
-ANNOUNCE_AND_SELECT_EPOCHS = f"""
+ANNOUNCE_AND_SELECT_EPOCHS = Statement("""
 with announced as materialized (
-    {_LOCK}
+    select pg_advisory_xact_lock_shared(:locks, cast(:moment_ms as integer))
 )
 select e.name, e.epoch
 from announced
 cross join cache_epoch e
-"""
+""")
 
-LIST_ANNOUNCED = """
+LIST_ANNOUNCED = Statement(
+    """
 select objid
 from pg_locks
 where locktype = 'advisory'
     and database = (select oid from pg_database where datname = current_database())
     and classid = :locks
     and objsubid = 2
-"""
+""",
+    into=int,
+)
 
 
 def announce_arrivals(tx: Tx) -> None:
@@ -54,13 +56,13 @@ def announce_arrivals(tx: Tx) -> None:
     values = {"locks": ANNOUNCEMENTS, "moment_ms": tx.now // MILLISECOND % _PERIOD_MS}
     if cache_epochs.may_refresh(tx):
         since = tx.caches.observed_epochs
-        tx.queue_raw(
+        tx.queue(
             ANNOUNCE_AND_SELECT_EPOCHS,
-            values,
             lambda rows: tx.caches.observe(cache_epochs.build_epochs(tx, since, rows)),
+            **values,
         )
     else:
-        tx.queue_raw(ANNOUNCE, values, lambda rows: None)
+        tx.queue(ANNOUNCE, lambda rows: None, **values)
 
 
 def get_announced_moment(tx: Tx) -> Moment:
@@ -81,7 +83,7 @@ def get_settled_seq(tx: Tx, behind: Moment) -> int:
         return min(tx.standby.settled_seq, first_seq(settled) - 1)
     if tx.is_postgres:
         now_ms = tx.now // MILLISECOND
-        for (moment_ms,) in tx.fetch_raw(LIST_ANNOUNCED, {"locks": ANNOUNCEMENTS}):
+        for moment_ms in tx.fetch(LIST_ANNOUNCED, locks=ANNOUNCEMENTS):
             age_ms = (now_ms - moment_ms) % _PERIOD_MS
             if age_ms < _PERIOD_MS // 2:  # else its clock is a little ahead of ours
                 settled = min(settled, (now_ms - age_ms) * MILLISECOND)

@@ -15,8 +15,7 @@ from longwire.records import KIND_NAMES
 from longwire.store import slots
 from longwire.store.archive import archive_reads
 from longwire.store.archive.archive_reads import ArchivedRange, PointPlan, RecordKey
-from longwire.store.database import DialectSql, Tx
-from longwire.store.engines.dialects import array_param, by_slot, dialect_sql, in_array, listed_in
+from longwire.store.database import Tx
 from longwire.store.records.arrival_numbers import WRITER_BITS
 from longwire.store.records.arrived_records import (
     ARRIVAL_COLUMNS,
@@ -24,6 +23,7 @@ from longwire.store.records.arrived_records import (
     ArrivedRecord,
     build_arrived,
 )
+from longwire.store.statement import ByEngine, Sql, Statement
 
 # Bodies that are read before their size is known; a record can be as large as a request.
 BODIES_AT_ONCE_MAX = 100
@@ -32,92 +32,93 @@ SEQS_MAX = 100_000
 EXTENDED_SHARE = 8
 EXTENSIONS_MAX = 4
 
-_OF_GROUP = """
-    from arrival b
+_OF_GROUP = """from arrival b
     where b.group_id = g.id
-        and b.slot = :slot
+        {slot:b}
         and b.seq > :after
         and b.seq < :before
     order by b.seq {order}
     limit {most}"""
 
 
-def _in_both_orders(template: DialectSql) -> dict[bool, DialectSql]:
-    """The statement by whether it is ascending; `ORDER` stands for the order."""
-    return {
-        is_ascending: by_slot(DialectSql(*(each.replace("ORDER", order) for each in template)))
-        for is_ascending, order in ((True, "asc"), (False, "desc"))
-    }
+_ORDERS = ((True, "asc"), (False, "desc"))
 
 
 # The groups whose next arrivals come first: the next `most` arrivals are in these.
-LIST_NEXT_GROUPS = _in_both_orders(
-    dialect_sql(
-        f"""
+LIST_NEXT_GROUPS = {
+    is_ascending: Statement(
+        """
 select n.id, n.next_seq
 from (
     select g.id, (
         select b.seq
-        {_OF_GROUP.format(order="ORDER", most="1")}
+        {next_one}
     ) as next_seq
-    from {{listed}}
+    from {rows:groups g.id}
 ) n
 where n.next_seq is not null
-order by n.next_seq ORDER
+order by n.next_seq {order}
 limit :most
 """,
-        listed=listed_in("groups", "g", "id"),
+        order=order,
+        next_one=Sql(_OF_GROUP, order=order, most="1"),
     )
-)
+    for is_ascending, order in _ORDERS
+}
 
-LIST_OF_GROUPS = _in_both_orders(
-    dialect_sql(
-        f"""
-select {ARRIVAL_COLUMNS}
-from {{listed}}
-{{rows}}
-order by a.seq ORDER
-""",
-        listed=listed_in("groups", "g", "id"),
-        rows=DialectSql(
-            f"""join arrival a
+_IS_NEXT = """join arrival a
     on a.group_id = g.id
     and a.seq in (
         select b.seq
-        {_OF_GROUP.format(order="ORDER", most=":per_group")}
-    )""",
-            f"""cross join lateral (
+        {next_ones}
+    )"""
+_NEXT = """cross join lateral (
     select *
-    {_OF_GROUP.format(order="ORDER", most=":per_group")}
-) a""",
+    {next_ones}
+) a"""
+LIST_OF_GROUPS = {
+    is_ascending: Statement(
+        """
+select {columns}
+from {rows:groups g.id}
+{join_next}
+order by a.seq {order}
+""",
+        columns=ARRIVAL_COLUMNS,
+        join_next=ByEngine(
+            sqlite=Sql(_IS_NEXT, next_ones=next_ones), postgres=Sql(_NEXT, next_ones=next_ones)
         ),
+        order=order,
     )
-)
+    for is_ascending, order, next_ones in (
+        (*each, Sql(_OF_GROUP, order=each[1], most=":per_group")) for each in _ORDERS
+    )
+}
 
-LIST_SEQS = dialect_sql(
-    """
+LIST_SEQS = Statement("""
 select a.group_id, a.seq
 from arrival a
-where a.group_id {listed}
+where a.group_id {in:groups}
     and a.seq > :after
     and (a.seq & :writers) <> :but
 limit :most
-""",
-    listed=in_array("groups"),
-)
+""")
 
-LIST_AT = f"""
-select {ARRIVAL_COLUMNS}
-from unnest(cast(:groups as bigint[]), cast(:seqs as bigint[])) w (group_id, seq)
+LIST_AT = Statement(
+    """
+select {columns}
+from unnest(cast({array:groups} as bigint[]), cast({array:seqs} as bigint[])) w (group_id, seq)
 cross join lateral (
     select *
     from arrival b
     where b.group_id = w.group_id
-        and b.slot = :slot
+        {slot:b}
         and b.seq = w.seq
     limit 1
 ) a
-"""
+""",
+    columns=ARRIVAL_COLUMNS,
+)
 
 # Records and their devices, whose names and tags only show while they are in the group or below.
 # SQLite joins in this order because of the cross joins. The limit keeps PostgreSQL from turning
@@ -130,8 +131,8 @@ _OF_ARRIVAL = """s.device_number = a.device_number
         and s.stay = a.stay
         and r.device_number = a.device_number
         and r.stay = a.stay
-        and s.slot = :slot
-        and r.slot = s.slot
+        {slot:s}
+        {slot:r=s}
         and r.ts = a.ts
         and r.seq = a.seq"""
 
@@ -141,27 +142,29 @@ _NAMED_DEVICE_COLUMNS = """d.id, d.stay as now_stay,
     d.type,
     case when p.depth is null then '[]' else d.tags end as tags"""
 
-_LIST_RECORDS = DialectSql(
-    f"""
-select a.seq, {ARRIVED_DEVICE_COLUMNS}, r.body
-from json_each(:seqs) w
+_LIST_RECORDS_ON_SQLITE = """
+select a.seq, {device_columns}, r.body
+from json_each({array:seqs}) w
 cross join arrival a
 cross join device_stay s
-cross join record_{{kind}} r
-{_JOIN_DEVICE}
+cross join {table} r
+{join_device}
 where a.group_id = :home
     and a.seq = w.value
-    and {_OF_ARRIVAL}
+    and {of_arrival}
     and d.number = a.device_number
-""",
-    f"""
+"""
+_LIST_RECORDS_ON_POSTGRES = """
 with sent as materialized (
-    select a.device_number, a.stay, a.ts, a.seq, {_NAMED_DEVICE_COLUMNS}
+    select a.device_number, a.stay, a.ts, a.seq, {device_columns}
     from unnest(
-        cast(:groups as bigint[]), cast(:devices as bigint[]), cast(:stays as integer[]),
-        cast(:moments as bigint[]), cast(:seqs as bigint[])
+        cast({array:groups} as bigint[]),
+        cast({array:devices} as bigint[]),
+        cast({array:stays} as integer[]),
+        cast({array:moments} as bigint[]),
+        cast({array:seqs} as bigint[])
     ) a (group_id, device_number, stay, ts, seq)
-    {_JOIN_DEVICE}
+    {join_device}
     where d.number = a.device_number
 )
 select a.seq, a.id, a.now_stay, a.name, a.type, a.tags, r.body
@@ -169,22 +172,36 @@ from sent a
 cross join lateral (
     select r.body
     from device_stay s
-    cross join record_{{kind}} r
-    where {_OF_ARRIVAL}
+    cross join {table} r
+    where {of_arrival}
     limit 1
 ) r
-""",
-)
-
+"""
+_RECORD_PIECES = {"join_device": _JOIN_DEVICE, "of_arrival": _OF_ARRIVAL}
 LIST_RECORDS = {
-    kind: by_slot(DialectSql(*(each.format(kind=kind) for each in _LIST_RECORDS)))
+    kind: Statement(
+        ByEngine(
+            sqlite=Sql(
+                _LIST_RECORDS_ON_SQLITE,
+                device_columns=ARRIVED_DEVICE_COLUMNS,
+                table=f"record_{kind}",
+                **_RECORD_PIECES,
+            ),
+            postgres=Sql(
+                _LIST_RECORDS_ON_POSTGRES,
+                device_columns=_NAMED_DEVICE_COLUMNS,
+                table=f"record_{kind}",
+                **_RECORD_PIECES,
+            ),
+        )
+    )
     for kind in KIND_NAMES
 }
 
-
 # The device of a record that is not in the tables.
-GET_DEVICE = f"""
-select {ARRIVED_DEVICE_COLUMNS}
+GET_DEVICE = Statement(
+    """
+select {columns}
 from device_stay s
 cross join device d
 left join group_path p
@@ -193,7 +210,9 @@ left join group_path p
 where s.device_number = :device
     and s.stay = :stay
     and d.number = s.device_number
-"""
+""",
+    columns=ARRIVED_DEVICE_COLUMNS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +264,7 @@ class _Merge:
 
     def read(self, tx: Tx, groups: Sequence[int], values: Mapping[str, Any], most: int) -> None:
         """Read the next entries of some groups, of each no more than this."""
-        listed = {**values, "groups": array_param(tx, groups), "per_group": most}
+        listed = {**values, "groups": groups, "per_group": most}
         counts: Counter[int] = Counter()
         for group in groups:
             self.ends.pop(group, None)
@@ -268,7 +287,7 @@ class _Merge:
         self, tx: Tx, groups: Sequence[int], values: Mapping[str, Any], most: int
     ) -> list[tuple[int, int]]:
         """The groups whose next arrivals come first, with these."""
-        listed = {**values, "groups": array_param(tx, groups)}
+        listed = {**values, "groups": groups}
         first: dict[int, int] = {}
         for group, seq in self._order(_fetch(tx, LIST_NEXT_GROUPS[self.ascending], listed), tx):
             first.setdefault(group, seq)
@@ -290,9 +309,11 @@ class _Merge:
         return [each for each in found if (each.seq <= end if self.ascending else each.seq >= end)]
 
 
-def _fetch(tx: Tx, sql: str | DialectSql, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _fetch(
+    tx: Tx, statement: Statement[tuple[Any, ...]], values: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
     """The rows of every slot: which of them an arrival is in is not known by its group."""
-    return [row for slot in range(tx.slots) for row in tx.fetch_raw(sql, {**values, "slot": slot})]
+    return [row for slot in range(tx.slots) for row in tx.fetch(statement, **values, slot=slot)]
 
 
 def list_step(
@@ -330,22 +351,16 @@ def list_seqs(tx: Tx, groups: Sequence[int], after: int, but: int = -1) -> list[
 
     Without what the process with the number `but` has stored.
     """
-    values = {
-        "groups": array_param(tx, groups),
-        "after": after,
-        "writers": (1 << WRITER_BITS) - 1,
-        "but": but,
-        "most": SEQS_MAX,
-    }
-    return [(group, seq) for group, seq in tx.fetch_raw(LIST_SEQS, values)]
+    writers = (1 << WRITER_BITS) - 1
+    found: list[Any] = tx.fetch(
+        LIST_SEQS, groups=groups, after=after, writers=writers, but=but, most=SEQS_MAX
+    )
+    return found
 
 
 def list_at(tx: Tx, keys: Sequence[tuple[int, int]]) -> list[Arrival]:
     """The entries with these groups and numbers, in the order of their numbers; PostgreSQL only."""
-    values = {
-        "groups": array_param(tx, [group for group, _ in keys]),
-        "seqs": array_param(tx, [seq for _, seq in keys]),
-    }
+    values = {"groups": [group for group, _ in keys], "seqs": [seq for _, seq in keys]}
     return sorted((Arrival(row) for row in _fetch(tx, LIST_AT, values)), key=_SEQ_OF)
 
 
@@ -388,13 +403,13 @@ def _read_records(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, tuple[Any, .
         if tx.is_postgres:
             values = {
                 "slot": part,
-                "groups": array_param(tx, [each.row[0] for each in some]),
-                "devices": array_param(tx, [each.device_number for each in some]),
-                "stays": array_param(tx, [each.stay for each in some]),
-                "moments": array_param(tx, [each.ts for each in some]),
+                "groups": [each.row[0] for each in some],
+                "devices": [each.device_number for each in some],
+                "stays": [each.stay for each in some],
+                "moments": [each.ts for each in some],
             }
-        values["seqs"] = array_param(tx, [each.seq for each in some])
-        rows = tx.fetch_raw(LIST_RECORDS[KIND_NAMES[kind]], values)
+        values["seqs"] = [each.seq for each in some]
+        rows = tx.fetch(LIST_RECORDS[KIND_NAMES[kind]], **values)
         found |= {row[0]: row[1:] for row in rows}
     return found
 
@@ -418,7 +433,7 @@ def find_archived(tx: Tx, missing: Sequence[Arrival]) -> ArchivedArrivals | None
     def exists(key: RecordKey) -> bool:
         each = entries[key[4]]
         values = {"home": each.row[0], "device": each.device_number, "stay": each.stay}
-        for row in tx.fetch_raw(GET_DEVICE, values):
+        for row in tx.fetch(GET_DEVICE, **values):
             devices[each.seq] = FoundRecord(each, row, "")
         return each.seq in devices
 

@@ -13,9 +13,9 @@ from longwire.clock import Moment
 from longwire.records import KIND_NAMES, parse_record
 from longwire.store import slots
 from longwire.store.database import Tx
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
 from longwire.store.fleet.reporting_devices import ReportingDevice, get_reporting
 from longwire.store.records.records import EARLIER_STAYS_MAX, RecordRow, for_each_kind
+from longwire.store.statement import Statement
 
 # Arrivals among which records of a device or a period are looked for, newest first.
 WANTED_AMONG_MAX = 5_000
@@ -26,21 +26,20 @@ ARRIVED_DEVICE_COLUMNS = """d.id, d.stay,
     case when p.depth is null then '' else d.name end,
     d.type,
     case when p.depth is null then '[]' else d.tags end"""
-JOIN_ARRIVED_DEVICE = """
+# Where some of these columns are.
+_SEQ, _KIND, _TS, _DEVICE_ID = 1, 2, 6, 7
+
+_SELECT_ARRIVED = f"""select {ARRIVAL_COLUMNS}, {ARRIVED_DEVICE_COLUMNS}
+from arrival a
 left join device d
     on d.number = a.device_number
 left join group_path p
     on p.ancestor_id = a.group_id
     and p.group_id = d.group_id"""
-# Where some of these columns are.
-_SEQ, _KIND, _TS, _DEVICE_ID = 1, 2, 6, 7
 
-_SELECT_ARRIVED = f"""
-select {ARRIVAL_COLUMNS}, {ARRIVED_DEVICE_COLUMNS}
-from arrival a {JOIN_ARRIVED_DEVICE}
-"""
-
-LIST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+LIST_ARRIVALS = Statement(
+    """
+{select_arrived}
 where a.group_id = :home
     and a.seq > :after
     and a.seq < :until
@@ -48,9 +47,11 @@ where a.group_id = :home
     and a.ts < :end_ts
 order by a.seq
 limit :most
-"""
+""",
+    select_arrived=_SELECT_ARRIVED,
+)
 
-LOOK_AHEAD = """
+LOOK_AHEAD = Statement("""
 select count(*), max(ahead.seq)
 from (
     select a.seq
@@ -61,38 +62,46 @@ from (
     order by a.seq
     limit :most
 ) ahead
-"""
+""")
 
-LIST_LATEST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+LIST_LATEST_ARRIVALS = Statement(
+    """
+{select_arrived}
 where a.group_id = :home
 order by a.seq desc
 limit :most
-"""
+""",
+    select_arrived=_SELECT_ARRIVED,
+)
 
-GET_ARRIVAL = f"""{_SELECT_ARRIVED.rstrip()}
+GET_ARRIVAL = Statement(
+    """
+{select_arrived}
 where a.group_id = :home
     and a.seq = :seq
-"""
+""",
+    select_arrived=_SELECT_ARRIVED,
+)
 
-FIND_GROUP = dialect_sql(
+FIND_GROUP = Statement(
     """
 select group_id
 from arrival
-where group_id {groups}
+where group_id {in:groups}
     and seq = :seq
 limit 1
 """,
-    groups=in_array("groups"),
+    into=int,
 )
 
-LIST_GROUPS_OF_DEVICE = f"""
+LIST_GROUPS_OF_DEVICE = Statement(f"""
 select group_id, max(stay)
 from device_stay
 where device_number = :device
 group by group_id
 order by 2 desc
 limit {EARLIER_STAYS_MAX}
-"""
+""")
 
 # The stay is gone when the records of it were erased, and they are hidden until they are deleted.
 GET_ARRIVED = for_each_kind(
@@ -102,10 +111,10 @@ from device_stay s
 cross join {table} r
 where s.device_number = :device
     and s.stay = :stay
-    and s.slot = :slot
+    {slot:s}
     and r.device_number = s.device_number
     and r.stay = s.stay
-    and r.slot = s.slot
+    {slot:r=s}
     and r.ts = :ts
     and r.seq = :seq
 """
@@ -116,10 +125,10 @@ LIST_ARRIVED = for_each_kind(
     """
 select r.seq, r.digest, r.body
 from unnest(
-    cast(:devices as bigint[]),
-    cast(:stays as integer[]),
-    cast(:times as bigint[]),
-    cast(:seqs as bigint[])
+    cast({array:devices} as bigint[]),
+    cast({array:stays} as integer[]),
+    cast({array:times} as bigint[]),
+    cast({array:seqs} as bigint[])
 ) as k (device_number, stay, ts, seq)
 cross join lateral (
     select a.seq, a.digest, a.body
@@ -127,10 +136,10 @@ cross join lateral (
     cross join {table} a
     where s.device_number = k.device_number
         and s.stay = k.stay
-        and s.slot = :slot
+        {slot:s}
         and a.device_number = k.device_number
         and a.stay = k.stay
-        and a.slot = :slot
+        {slot:a}
         and a.ts = k.ts
         and a.seq = k.seq
     limit 1
@@ -156,16 +165,14 @@ def list_arrivals(
     In order of arrival. For a record that was deleted meanwhile, only its `seq`. Arrivals between
     the two are read until there are enough in the period: see `look_ahead`.
     """
-    rows = tx.fetch_raw(
+    rows = tx.fetch(
         LIST_ARRIVALS,
-        {
-            "home": group_number,
-            "after": after_seq,
-            "until": until_seq,
-            "begin": begin,
-            "end_ts": end,
-            "most": most,
-        },
+        home=group_number,
+        after=after_seq,
+        until=until_seq,
+        begin=begin,
+        end_ts=end,
+        most=most,
     )
     found = _read_stored(tx, rows)
     return [found.get(row[_SEQ], row[_SEQ]) for row in rows]
@@ -176,7 +183,7 @@ def look_ahead(
 ) -> tuple[int, int]:
     """How many arrivals there are between two, at most so many, and the last of these."""
     values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
-    count, last_seq = tx.fetch_raw(LOOK_AHEAD, values)[0]
+    count, last_seq = tx.fetch(LOOK_AHEAD, **values)[0]
     return count, after_seq if last_seq is None else last_seq
 
 
@@ -195,7 +202,7 @@ def list_latest(
     found: list[tuple[Any, ...]] = []
     looked_at_max = most if is_wanted is None else WANTED_AMONG_MAX
     for number in group_numbers:
-        found += tx.fetch_raw(LIST_LATEST_ARRIVALS, {"home": number, "most": looked_at_max})
+        found += tx.fetch(LIST_LATEST_ARRIVALS, home=number, most=looked_at_max)
     found.sort(key=lambda row: row[_SEQ], reverse=True)
     if is_wanted is not None:
         found = [row for row in found[:looked_at_max] if is_wanted(row[_DEVICE_ID], row[_TS])]
@@ -229,16 +236,14 @@ def find_of_device(tx: Tx, device_id: str, seq: int) -> ArrivedRecord | None:
     device = get_reporting(tx, [device_id]).get(device_id)
     if device is None:
         return None
-    groups = tx.fetch_raw(LIST_GROUPS_OF_DEVICE, {"device": device.number})
+    groups = tx.fetch(LIST_GROUPS_OF_DEVICE, device=device.number)
     found = (find_in_group(tx, group, seq) for group, _ in groups)
     return next(filter(None, found), None)
 
 
 def find_group(tx: Tx, group_ids: Sequence[str], seq: int) -> int | None:
     """The number of that one of some groups in which an arrival was."""
-    numbers = array_param(tx, [int(each) for each in group_ids])
-    found = tx.fetch_raw(FIND_GROUP, {"groups": numbers, "seq": seq})
-    return found[0][0] if found else None
+    return tx.first(FIND_GROUP, groups=[int(each) for each in group_ids], seq=seq)
 
 
 def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
@@ -246,7 +251,7 @@ def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
 
     The group of its device is the one in which it arrived.
     """
-    found = tx.fetch_raw(GET_ARRIVAL, {"home": group_number, "seq": seq})
+    found = tx.fetch(GET_ARRIVAL, home=group_number, seq=seq)
     return next(iter(_read_arrived(tx, found, 0)), None)
 
 
@@ -275,14 +280,15 @@ def _list_bodies(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...
     for (kind, slot), keys in parts.items():
         devices, stays, times, seqs = map(list, zip(*keys, strict=True))
         values = {"slot": slot, "devices": devices, "stays": stays, "times": times, "seqs": seqs}
-        found += tx.fetch_raw(LIST_ARRIVED[KIND_NAMES[kind]], values)
+        found += tx.fetch(LIST_ARRIVED[KIND_NAMES[kind]], **values)
     return found
 
 
 def _get_body(tx: Tx, row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     number, stay, ts, seq = _record_key(row)
-    values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
-    return [(seq, *each) for each in tx.fetch_raw(GET_ARRIVED[KIND_NAMES[row[_KIND]]], values)]
+    key = slots.key_of(tx, number)
+    found = tx.fetch(GET_ARRIVED[KIND_NAMES[row[_KIND]]], **key, stay=stay, ts=ts, seq=seq)
+    return [(seq, *each) for each in found]
 
 
 def build_arrived(row: tuple[Any, ...], digest: bytes, body: str) -> ArrivedRecord:

@@ -6,10 +6,10 @@ from typing import Any
 
 from longwire.clock import HOUR, SECOND, Moment
 from longwire.store import schema
-from longwire.store.database import DialectSql, Tx
-from longwire.store.engines.bulk import KEY, insert_many
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.database import Tx
+from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
 from longwire.store.records.arrival_numbers import BEFORE_ANY_ARRIVAL, arrival_moment, first_seq
+from longwire.store.statement import Statement
 
 PRUNE_ROWS_MAX = 1_000
 
@@ -21,92 +21,85 @@ _NEVER = -1  # no second, and no remainder
 
 # --- statements ---
 
-_BY_GROUP = in_array("groups")
-_MODULO = DialectSql("%", "%%")
-
-LIST_SUMS = dialect_sql(
-    """
+LIST_SUMS = Statement("""
 select (second - :first) / :span, name, cast(sum(value) as bigint)
 from counter
-where group_id {groups}
+where group_id {in:groups}
     and second >= :since
     and second < :until
-    and (second - :first) {modulo} :span <> :phase
+    and (second - :first) % :span <> :phase
 group by 1, 2
-""",
-    groups=_BY_GROUP,
-    modulo=_MODULO,
-)
+""")
 
-LIST_CUT_SECONDS = dialect_sql(
-    """
+LIST_CUT_SECONDS = Statement("""
 select second, name, cast(sum(value) as bigint)
 from counter
-where group_id {groups}
+where group_id {in:groups}
     and second >= :since
     and second <= :until
-    and ((second - :first) {modulo} :span = :phase or second = :last)
+    and ((second - :first) % :span = :phase or second = :last)
 group by second, name
-""",
-    groups=_BY_GROUP,
-    modulo=_MODULO,
-)
+""")
 
 # There can be thousands of cut seconds; the counters know those in which anything arrived.
-LIST_CUT_ARRIVALS = dialect_sql(
-    """
+LIST_CUT_ARRIVALS = Statement("""
 select a.seq, a.kind
 from (
     select distinct group_id, second
     from counter
-    where group_id {groups}
+    where group_id {in:groups}
         and second >= :since
         and second <= :until
-        and ((second - :first) {modulo} :span = :phase or second = :last)
+        and ((second - :first) % :span = :phase or second = :last)
 ) busy
 cross join arrival a
 where a.group_id = busy.group_id
     and a.seq >= busy.second * :per_second
     and a.seq < (busy.second + 1) * :per_second
-""",
-    groups=_BY_GROUP,
-    modulo=_MODULO,
-)
+""")
 
-_ACTIVE_DEVICES = """
-from (
+_ACTIVE_DEVICES = """from (
     select device_number
     from activity
-    where group_id {groups}
+    where group_id {in:groups}
         and hour >= :first
         and hour < :last
     union
     select device_number
     from arrival
-    where group_id {groups}
+    where group_id {in:groups}
         and seq >= :begin
         and seq < :until
     union
     select device_number
     from arrival
-    where group_id {groups}
+    where group_id {in:groups}
         and seq >= :since
         and seq < :end
 ) active
 cross join device d
 where d.number = active.device_number"""
 
-LIST_ACTIVE_DEVICES = dialect_sql(
-    f"""
-select d.id{_ACTIVE_DEVICES}
+LIST_ACTIVE_DEVICES = Statement(
+    """
+select d.id
+{active}
 order by d.number
 limit :most
 """,
-    groups=_BY_GROUP,
+    into=str,
+    active=_ACTIVE_DEVICES,
 )
-COUNT_ACTIVE_DEVICES = dialect_sql(f"\nselect count(*){_ACTIVE_DEVICES}\n", groups=_BY_GROUP)
+COUNT_ACTIVE_DEVICES = Statement(
+    """
+select count(*)
+{active}
+""",
+    into=int,
+    active=_ACTIVE_DEVICES,
+)
 
-DELETE_COUNTERS = """
+DELETE_COUNTERS = Statement("""
 delete from counter
 where group_id = :home
     and (second, name, writer) in (
@@ -116,9 +109,9 @@ where group_id = :home
             and second < :before
         limit :most
     )
-"""
+""")
 
-DELETE_ACTIVITY = """
+DELETE_ACTIVITY = Statement("""
 delete from activity
 where group_id = :home
     and (hour, device_number) in (
@@ -128,9 +121,9 @@ where group_id = :home
             and hour < :before
         limit :most
     )
-"""
+""")
 
-GET_ARRIVALS_END = """
+GET_ARRIVALS_END = Statement("""
 select count(*), max(seq)
 from (
     select seq
@@ -141,23 +134,26 @@ from (
     order by seq
     limit :most
 ) oldest
-"""
+""")
 
-DELETE_ARRIVALS = """
+DELETE_ARRIVALS = Statement("""
 delete from arrival
 where group_id = :home
     and seq > :after
     and seq <= :last
     and ts < :oldest
-"""
+""")
 
-GET_NEXT_GROUP = """
+GET_NEXT_GROUP = Statement(
+    """
 select id
 from device_group
 where id > :after
 order by id
 limit 1
-"""
+""",
+    into=int,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +171,7 @@ def increment(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) ->
         schema.counter,
         ("group_id", "second", "name", "writer", "value"),
         [(*key, writer, value) for key, value in sorted(found.items())],
-        f"on conflict {KEY} do update set value = counter.value + excluded.value",
+        OnConflict("value = counter.value + excluded.value"),
     )
 
 
@@ -193,7 +189,7 @@ def insert_activity(tx: Tx, active: Set[Activity]) -> None:
         schema.activity,
         ("group_id", "hour", "device_number"),
         fresh,
-        "on conflict do nothing",
+        IGNORE,
         is_repeatable=True,
     )
     tx.on_commit(lambda: tx.caches.activity.add(fresh))
@@ -209,9 +205,8 @@ def list_sums(
 
     A second in which a span ends before the second does is left out: it belongs to two spans.
     """
-    values = _cut(tx, groups, begin, end, span_s)
-    values |= {"since": -(-since // SECOND), "until": end // SECOND}
-    found: list[Any] = tx.fetch_raw(LIST_SUMS, values)
+    cut = _cut(groups, begin, end, span_s)
+    found: list[Any] = tx.fetch(LIST_SUMS, **cut, since=-(-since // SECOND), until=end // SECOND)
     return found
 
 
@@ -219,11 +214,10 @@ def cut_seconds(
     tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[int, int, int]]:
     """(second, name, total) of the seconds which `list_sums` leaves out."""
-    values = _cut(tx, groups, begin, end, span_s)
-    if values["phase"] == values["last"] == _NEVER:
+    cut = _cut(groups, begin, end, span_s)
+    if cut["phase"] == cut["last"] == _NEVER:
         return []
-    values |= {"since": since // SECOND, "until": end // SECOND}
-    found: list[Any] = tx.fetch_raw(LIST_CUT_SECONDS, values)
+    found: list[Any] = tx.fetch(LIST_CUT_SECONDS, **cut, since=since // SECOND, until=end // SECOND)
     return found
 
 
@@ -231,27 +225,23 @@ def list_arrivals(
     tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[Moment, int]]:
     """(moment, kind) of every record that arrived in the seconds which `list_sums` leaves out."""
-    values = _cut(tx, groups, begin, end, span_s)
-    if values["phase"] == values["last"] == _NEVER:
+    cut = _cut(groups, begin, end, span_s)
+    if cut["phase"] == cut["last"] == _NEVER:
         return []
-    values |= {"since": since // SECOND, "until": end // SECOND, "per_second": first_seq(SECOND)}
-    found = ((arrival_moment(seq), kind) for seq, kind in tx.fetch_raw(LIST_CUT_ARRIVALS, values))
+    cut |= {"since": since // SECOND, "until": end // SECOND, "per_second": first_seq(SECOND)}
+    found = ((arrival_moment(seq), kind) for seq, kind in tx.fetch(LIST_CUT_ARRIVALS, **cut))
     return [(at, kind) for at, kind in found if since <= at < end]
 
 
-def _cut(tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int) -> dict[str, Any]:
+def _cut(groups: Sequence[str], begin: Moment, end: Moment, span_s: int) -> dict[str, Any]:
     """Which seconds are cut: one in every span if it begins within a second, and the last one."""
     return {
-        "groups": _group_numbers(tx, groups),
+        "groups": [schema.group_number(each) for each in groups],
         "first": begin // SECOND,
         "span": span_s,
         "phase": 0 if begin % SECOND else _NEVER,
         "last": end // SECOND if end % SECOND else _NEVER,
     }
-
-
-def _group_numbers(tx: Tx, groups: Sequence[str]) -> Any:
-    return array_param(tx, [schema.group_number(each) for each in groups])
 
 
 def get_active_devices(
@@ -262,7 +252,7 @@ def get_active_devices(
     if first >= last:
         first = last = 0
     values = {
-        "groups": _group_numbers(tx, groups),
+        "groups": [schema.group_number(each) for each in groups],
         "first": first,
         "last": last,
         "begin": first_seq(begin),
@@ -270,11 +260,10 @@ def get_active_devices(
         "since": first_seq(last * HOUR if first else end),
         "end": first_seq(end),
     }
-    found = tx.fetch_raw(LIST_ACTIVE_DEVICES, {**values, "most": listed_max + 1})
-    ids = [device_id for (device_id,) in found]
+    ids = tx.fetch(LIST_ACTIVE_DEVICES, **values, most=listed_max + 1)
     if len(ids) <= listed_max:
         return ActiveDevices(len(ids), ids)
-    return ActiveDevices(tx.fetch_raw(COUNT_ACTIVE_DEVICES, values)[0][0], ids[:listed_max])
+    return ActiveDevices(tx.fetch(COUNT_ACTIVE_DEVICES, **values)[0], ids[:listed_max])
 
 
 # --- retention ---
@@ -288,9 +277,9 @@ def delete_older(tx: Tx, after_group: int, oldest: Moment) -> tuple[int, int | N
     group = _next_group(tx, after_group)
     if group is None:
         return 0, None
-    values = {"home": group, "most": PRUNE_ROWS_MAX}
-    counted = tx.execute_raw(DELETE_COUNTERS, {**values, "before": oldest // SECOND})
-    active = tx.execute_raw(DELETE_ACTIVITY, {**values, "before": oldest // HOUR})
+    some = {"home": group, "most": PRUNE_ROWS_MAX}
+    counted = tx.run(DELETE_COUNTERS, **some, before=oldest // SECOND)
+    active = tx.run(DELETE_ACTIVITY, **some, before=oldest // HOUR)
     is_done = max(counted, active) < PRUNE_ROWS_MAX
     return counted + active, group if is_done else after_group
 
@@ -303,12 +292,12 @@ def delete_arrivals(
     Returns how many, and the position to continue after; None at the end.
     """
     group, seq = after
-    values = {"home": group, "after": seq, "until": first_seq(oldest), "most": PRUNE_ROWS_MAX}
-    number, last = tx.fetch_raw(GET_ARRIVALS_END, values)[0]
+    some = {"home": group, "after": seq}
+    end = {"until": first_seq(oldest), "most": PRUNE_ROWS_MAX}
+    number, last = tx.fetch(GET_ARRIVALS_END, **some, **end)[0]
     removed = 0
     if number:
-        values = {"home": group, "after": seq, "last": last, "oldest": oldest}
-        removed = tx.execute_raw(DELETE_ARRIVALS, values)
+        removed = tx.run(DELETE_ARRIVALS, **some, last=last, oldest=oldest)
     if number == PRUNE_ROWS_MAX:
         return removed, (group, last)
     following = _next_group(tx, group)
@@ -316,5 +305,4 @@ def delete_arrivals(
 
 
 def _next_group(tx: Tx, after: int) -> int | None:
-    found = tx.fetch_raw(GET_NEXT_GROUP, {"after": after})
-    return found[0][0] if found else None
+    return tx.first(GET_NEXT_GROUP, after=after)

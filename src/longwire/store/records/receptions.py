@@ -14,9 +14,9 @@ from longwire.clock import Moment
 from longwire.seal import UnsealError
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.engines.bulk import KEY, insert_many
-from longwire.store.engines.dialects import array_param, dialect_sql, in_array
+from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.records.arrival_numbers import WRITER_BITS, first_seq
+from longwire.store.statement import Statement
 
 # Of the bodies in a row, which is read as a whole.
 ROW_BYTES_MAX = 1024 * 1024
@@ -27,61 +27,66 @@ WRITER_MASK = (1 << WRITER_BITS) - 1
 PRUNE_ROWS_MAX = 200
 PRUNE_BYTES_MAX = 4 * 1024 * 1024
 
-_ADD_SIZE = f"""
-on conflict {KEY} do update
-set bytes = reception_size.bytes + excluded.bytes
-"""
+_ADD_SIZE = OnConflict("bytes = reception_size.bytes + excluded.bytes")
 
-FIND = f"""
+FIND = Statement(
+    """
 select first_seq, sealed
 from reception
 where group_id = :home
     and first_seq <= :seq
-    and first_seq > :seq - {SPAN_MAX}
+    and first_seq > :seq - {span_max}
     and last_seq >= :seq
-    and (first_seq & {WRITER_MASK}) = :writer
+    and (first_seq & {writer_mask}) = :writer
 order by first_seq desc
 limit 1
-"""
+""",
+    span_max=str(SPAN_MAX),
+    writer_mask=str(WRITER_MASK),
+)
 
-GET_NEXT_GROUP = """
+GET_NEXT_GROUP = Statement(
+    """
 select group_id
 from reception
 where group_id > :after
 order by group_id
 limit 1
-"""
+""",
+    into=int,
+)
 
 _LIST = """
 select first_seq, length(sealed)
 from reception
-where group_id = :home{older}
+where group_id = :home
+    {older}
 order by first_seq
 limit :most
 """
-LIST_OLDER = _LIST.format(older="\n    and first_seq < :before")
-LIST_OLDEST = _LIST.format(older="")
+LIST_OLDER = Statement(_LIST, older="and first_seq < :before")
+LIST_OLDEST = Statement(_LIST, older="")
 
-DELETE = dialect_sql(
+DELETE = Statement(
     """
 delete from reception
 where group_id = :home
-    and first_seq {listed}
+    and first_seq {in:seqs}
 returning length(sealed)
 """,
-    listed=in_array("seqs"),
+    into=int,
 )
 
-LIST_SIZES = """
+LIST_SIZES = Statement("""
 select group_id, cast(sum(bytes) as bigint)
 from reception_size
 group by group_id
-"""
+""")
 
-DELETE_SIZE = """
+DELETE_SIZE = Statement("""
 delete from reception_size
 where group_id = :home
-"""
+""")
 
 
 class Reception(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -144,11 +149,10 @@ def _purpose(group: int, first: int) -> str:
 
 def find(tx: Tx, group_number: int, seq: int) -> Reception | None:
     """What a record came in with, as long as that is kept."""
-    values = {"home": group_number, "seq": seq, "writer": seq & WRITER_MASK}
-    rows = tx.fetch_raw(FIND, values)
-    if not rows:
+    found = tx.first(FIND, home=group_number, seq=seq, writer=seq & WRITER_MASK)
+    if found is None:
         return None
-    first, sealed = rows[0]
+    first, sealed = found
     try:
         entries = _decode(tx.keyring.unseal_bytes(bytes(sealed), _purpose(group_number, first)))
     except UnsealError:
@@ -163,10 +167,9 @@ def find(tx: Tx, group_number: int, seq: int) -> Reception | None:
 
 def prune(tx: Tx, after_group: int, before: Moment) -> int | None:
     """Delete some receptions before a moment; the group to continue after, None at the end."""
-    following = tx.fetch_raw(GET_NEXT_GROUP, {"after": after_group})
-    if not following:
+    group = tx.first(GET_NEXT_GROUP, after=after_group)
+    if group is None:
         return None
-    group: int = following[0][0]
     has_more = _delete_some(tx, group, LIST_OLDER, before=first_seq(before)).has_more
     return after_group if has_more else group
 
@@ -176,12 +179,12 @@ def prune_excess(tx: Tx, bytes_max: int) -> int:
 
     So nobody shortens the time for which others have theirs while using less than they do.
     """
-    sizes: dict[int, int] = dict(tx.fetch_raw(LIST_SIZES, {}))
+    sizes: dict[int, int] = dict(tx.fetch(LIST_SIZES))
     if sum(sizes.values()) <= bytes_max:
         return 0
     group = max(sizes, key=lambda each: sizes[each])
     if not _delete_some(tx, group, LIST_OLDEST).rows:
-        tx.execute_raw(DELETE_SIZE, {"home": group})  # it has none
+        tx.run(DELETE_SIZE, home=group)  # it has none
     return 1
 
 
@@ -195,13 +198,13 @@ class _Deleted(NamedTuple):
     has_more: bool  # perhaps
 
 
-def _delete_some(tx: Tx, group: int, which: str, **values: int) -> _Deleted:
-    found = tx.fetch_raw(which, {**values, "home": group, "most": PRUNE_ROWS_MAX})
+def _delete_some(tx: Tx, group: int, which: Statement[tuple[Any, ...]], **values: int) -> _Deleted:
+    found = tx.fetch(which, **values, home=group, most=PRUNE_ROWS_MAX)
     seqs = _select_step(found)
     if not seqs:
         return _Deleted(0, has_more=False)
-    gone = tx.fetch_raw(DELETE, {"home": group, "seqs": array_param(tx, seqs)})
-    row = (group, 0, -sum(size for (size,) in gone))
+    gone = tx.fetch(DELETE, home=group, seqs=seqs)
+    row = (group, 0, -sum(gone))
     insert_many(tx, schema.reception_size, ("group_id", "writer", "bytes"), [row], _ADD_SIZE)
     return _Deleted(len(gone), has_more=len(seqs) < len(found) or len(found) == PRUNE_ROWS_MAX)
 

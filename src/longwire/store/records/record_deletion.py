@@ -8,10 +8,11 @@ from longwire.clock import Moment
 from longwire.records import KIND_NAMES
 from longwire.store import slots
 from longwire.store.archive import archive_files
-from longwire.store.database import DialectSql, Tx
+from longwire.store.database import Tx
 from longwire.store.fleet import summaries
 from longwire.store.identity import group_storage
 from longwire.store.records.records import for_each_kind
+from longwire.store.statement import Statement
 
 # A step is short, because new records wait for it on the embedded database, and the rows may be
 # anywhere in the file.
@@ -23,23 +24,23 @@ DELETE_AT = for_each_kind(
 delete from {table}
 where device_number = :device
     and stay = :stay
-    and slot = :slot
+    {slot}
     and ts = :ts
 returning stay, length(body), body
 """
 )
 
-GET_ERASURE = """
+GET_ERASURE = Statement("""
 select device_number, stay
 from erasure
 limit 1
-"""
+""")
 
-DELETE_ERASURE = """
+DELETE_ERASURE = Statement("""
 delete from erasure
 where device_number = :device
     and stay = :stay
-"""
+""")
 
 DELETE_STAY = for_each_kind(
     """
@@ -49,7 +50,7 @@ where (device_number, stay, ts, digest) in (
     from {table}
     where device_number = :device
         and stay = :stay
-        and slot = :slot
+        {slot}
     limit :most
 )
 returning stay, length(body)
@@ -64,10 +65,10 @@ where (device_number, stay, ts, digest) in (
     from device_stay s
     cross join {table} r
     where s.device_number = :device
-        and s.slot = :slot
+        {slot:s}
         and r.device_number = s.device_number
         and r.stay = s.stay
-        and r.slot = s.slot
+        {slot:r=s}
         and r.ts < :before
     limit :most
 )
@@ -75,13 +76,16 @@ returning stay, length(body)
 """
 )
 
-LIST_NEXT_DEVICES = """
+LIST_NEXT_DEVICES = Statement(
+    """
 select number
 from device
 where number > :after
 order by number
 limit :most
-"""
+""",
+    into=int,
+)
 
 
 def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> list[str]:
@@ -92,10 +96,12 @@ def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: M
     return [body for rows in deleted for _, _, body in rows]
 
 
-def _delete(tx: Tx, sql: DialectSql, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _delete(
+    tx: Tx, statement: Statement[tuple[Any, ...]], values: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
     """Delete records of a device, and subtract them from what its groups have; their rows."""
     tx.cache.touched_devices.add(values["device"])
-    deleted = tx.fetch_raw(sql, values)
+    deleted = tx.fetch(statement, **values)
     sizes: defaultdict[int, list[int]] = defaultdict(list)
     for stay, size, *_ in deleted:
         sizes[stay].append(size)
@@ -106,18 +112,19 @@ def _delete(tx: Tx, sql: DialectSql, values: Mapping[str, Any]) -> list[tuple[An
 
 def delete_erased(tx: Tx) -> int:
     """Delete some records of erased stays; how many, 0 when there is nothing to do."""
-    waiting = tx.fetch_raw(GET_ERASURE, {})
-    if not waiting:
+    waiting = tx.first(GET_ERASURE)
+    if waiting is None:
         return 0
-    values = {**slots.key_of(tx, waiting[0][0]), "stay": waiting[0][1]}
+    device, stay = waiting
+    values = {**slots.key_of(tx, device), "stay": stay}
     deleted = 0
     for kind in KIND_NAMES:
         most = PRUNE_ROWS_MAX - deleted
         deleted += len(_delete(tx, DELETE_STAY[kind], {**values, "most": most}))
         if deleted >= PRUNE_ROWS_MAX:
             return deleted
-    tx.execute_raw(DELETE_ERASURE, values)
-    summaries.delete_stay(tx, *waiting[0])
+    tx.run(DELETE_ERASURE, device=device, stay=stay)
+    summaries.delete_stay(tx, device, stay)
     return max(deleted, 1)
 
 
@@ -127,9 +134,9 @@ def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[
     Device by device, so that no index by time is needed and no step is large. Returns how many were
     deleted and the device to continue after; None at the end.
     """
-    devices = tx.fetch_raw(LIST_NEXT_DEVICES, {"after": after_device, "most": PRUNE_DEVICES_MAX})
+    devices = tx.fetch(LIST_NEXT_DEVICES, after=after_device, most=PRUNE_DEVICES_MAX)
     deleted = 0
-    for (device,) in devices:
+    for device in devices:
         most = PRUNE_ROWS_MAX - deleted
         values = {**slots.key_of(tx, device), "before": before, "most": most}
         deleted += len(_delete(tx, DELETE_OLDER[kind], values))

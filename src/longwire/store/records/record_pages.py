@@ -4,7 +4,7 @@ A hot path, so this uses the driver directly.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,44 +12,57 @@ import msgspec
 from longwire.clock import Moment
 from longwire.model import PageRequest
 from longwire.store import slots
-from longwire.store.database import DialectSql, Tx
-from longwire.store.engines.dialects import by_slot
+from longwire.store.database import Tx
 from longwire.store.records.records import ALL_TIME
+from longwire.store.statement import Sql, Statement
 
 # A record can be nearly as large as a request. The size of a page of more than a hundred is checked
 # first, that of others afterwards, and the page ends early rather than exhaust the memory.
 ITEMS_UNCHECKED_MAX = 100
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 
-_PAGE = """
-from {table}
+_PAGE = """from {table}
 where device_number = :device
     and stay = :stay
-    and slot = :slot
+    {slot}
     and ts >= :begin
-    and ts < :end{beyond}"""
+    and ts < :end
+    {beyond}"""
+# The first half lets the key find the place, the second leaves out what was seen.
+_BEYOND = """and ts {later}= :ts
+    and (ts {later} :ts or seq {later} :seq)"""
 
-_LIST_SIZES = f"""
-select length(body){_PAGE}
-order by {{order}}
+_LIST_SIZES = """
+select length(body)
+{page}
+order by {order}
 limit :most
 """
 
-_LIST_PAGE = f"""
-select body, ts, seq{_PAGE}
-order by {{order}}
+_LIST_PAGE = """
+select body, ts, seq
+{page}
+order by {order}
 limit :most
 """
 
 # SQLite takes `body` from the row that has the largest or smallest `ts`.
-_JOIN_PAGE = f"""
-select group_concat(body), group_concat(ts), group_concat(seq), body, {{last}}
+_JOIN_PAGE = """
+select group_concat(body), group_concat(ts), group_concat(seq), body, {last}
 from (
-    select body, ts, seq{_PAGE}
-    order by {{order_by_key}}
+    select body, ts, seq
+    {page}
+    order by {order_by_key}
     limit :most
 )
 """
+
+_ASCENDING: Mapping[str, Any] = {"order": "ts, seq", "order_by_key": "ts", "last": "max(ts)"}
+_DESCENDING: Mapping[str, Any] = {
+    "order": "ts desc, seq desc",
+    "order_by_key": "ts desc",
+    "last": "min(ts)",
+}
 
 
 class RecordPage(msgspec.Struct, frozen=True):
@@ -116,17 +129,12 @@ def _read_page(
 
 
 @functools.cache
-def _page_sql(template: str, kind: str, ascending: bool, has_predecessor: bool) -> DialectSql:
-    # The first half lets the key find the place, the second leaves out what was seen.
-    beyond = "\n    and ts {0}= :ts\n    and (ts {0} :ts or seq {0} :seq)"
-    statement = template.format(
-        table=f"record_{kind}",
-        beyond=beyond.format(">" if ascending else "<") if has_predecessor else "",
-        order="ts, seq" if ascending else "ts desc, seq desc",
-        order_by_key="ts" if ascending else "ts desc",
-        last="max(ts)" if ascending else "min(ts)",
-    )
-    return by_slot(statement)
+def _build_statement(
+    text: str, kind: str, ascending: bool, has_predecessor: bool
+) -> Statement[tuple[Any, ...]]:
+    beyond = Sql(_BEYOND, later=">" if ascending else "<") if has_predecessor else ""
+    page = Sql(_PAGE, table=f"record_{kind}", beyond=beyond)
+    return Statement(text, page=page, **(_ASCENDING if ascending else _DESCENDING))
 
 
 class _PageQuery(msgspec.Struct, frozen=True):
@@ -144,7 +152,7 @@ class _PageQuery(msgspec.Struct, frozen=True):
     def count_that_fit(self, tx: Tx) -> int:
         """How many of the records fit into a page; at least one."""
         size = 0
-        for index, (length,) in enumerate(tx.fetch_raw(self._sql(_LIST_SIZES), self._values(tx))):
+        for index, (length,) in enumerate(self._fetch(tx, _LIST_SIZES)):
             size += length
             if size > PAGE_CHARACTERS_MAX:
                 return max(1, index)
@@ -152,20 +160,21 @@ class _PageQuery(msgspec.Struct, frozen=True):
 
     def rows(self, tx: Tx) -> list[tuple[Any, ...]]:
         """(body, ts, seq) of one more than wanted."""
-        return tx.fetch_raw(self._sql(_LIST_PAGE), self._values(tx))
+        return self._fetch(tx, _LIST_PAGE)
 
     def joined(self, tx: Tx) -> tuple[str | None, str | None, str | None, str | None]:
         """The bodies, instants and seqs of one more than wanted, joined, and the last body."""
-        bodies, instants, seqs, body, _ = tx.fetch_raw(self._sql(_JOIN_PAGE), self._values(tx))[0]
+        bodies, instants, seqs, body, _ = self._fetch(tx, _JOIN_PAGE)[0]
         return bodies, instants, seqs, body
 
-    def _sql(self, template: str) -> DialectSql:
-        return _page_sql(template, self.kind, self.ascending, self.after is not None)
+    def _fetch(self, tx: Tx, text: str) -> list[tuple[Any, ...]]:
+        has_predecessor = self.after is not None
+        statement = _build_statement(text, self.kind, self.ascending, has_predecessor)
+        return tx.fetch(statement, **self._values(tx))
 
     def _values(self, tx: Tx) -> dict[str, Any]:
         values: dict[str, Any] = {
-            "device": self.device_number,
-            "slot": slots.get_slot_by_number(tx, self.device_number),
+            **slots.key_of(tx, self.device_number),
             "stay": self.stay,
             "begin": self.begin,
             "end": self.end,

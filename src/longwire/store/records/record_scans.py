@@ -12,36 +12,45 @@ from longwire.records import KIND_NAMES
 from longwire.store import slots
 from longwire.store.archive import archive_reads
 from longwire.store.archive.archive_reads import ArchivedRange, NeedsArchive, RecordKey
-from longwire.store.database import DialectSql, Tx
-from longwire.store.engines.dialects import by_slot
+from longwire.store.database import Tx
+from longwire.store.records.records import for_each_kind
+from longwire.store.statement import ByEngine, Sql, Statement
 
 # A larger body is read on its own, so that a step of a thousand records stays small.
 LARGE_CHARACTERS = 16_384
 
-_FROM_STAY = """
-from record_{kind}
+LIST_STAY = for_each_kind(
+    """
+select ts, digest, seq,
+    case when length(body) <= {large} then body end
+from {table}
 where device_number = :device
     and stay = :stay
-    and slot = :slot"""
-
-_LIST_STAY = f"""
-select ts, digest, seq,
-    case when length(body) <= {LARGE_CHARACTERS} then body end{_FROM_STAY}
+    {slot}
     and ts >= :ts
     and ts < :end
     and (ts > :ts or digest > :digest)
 order by ts, digest
 limit :most
-"""
+""",
+    large=str(LARGE_CHARACTERS),
+)
 
-_GET_BODY = f"""
-select body{_FROM_STAY}
+GET_BODY = for_each_kind(
+    """
+select body
+from {table}
+where device_number = :device
+    and stay = :stay
+    {slot}
     and ts = :ts
     and digest = :digest
-"""
+""",
+    into=str,
+)
 
 # How far the next arrivals of a group reach, whatever their kinds.
-FIND_WINDOW = """
+FIND_WINDOW = Statement("""
 select max(seq)
 from (
     select seq
@@ -52,7 +61,7 @@ from (
     order by seq
     limit :most
 ) w
-"""
+""")
 
 # The stay is gone when the records of it were erased, and they are hidden until they are deleted.
 # Each arrival leads to one record by its key. SQLite joins in this order because of the cross
@@ -70,12 +79,34 @@ where a.group_id = :home
     and +a.ts >= :oldest
     and s.device_number = a.device_number
     and s.stay = a.stay
-    and s.slot = a.slot{is_its_record}
+    {slot:s=a}
+    {is_its_record}
 order by a.seq
 """
+_IS_ITS_RECORD = """and r.device_number = a.device_number
+    and r.stay = a.stay
+    {slot:r=a}
+    and r.ts = a.ts
+    and r.seq = a.seq"""
+_ITS_RECORD = """lateral (
+    select r.body
+    from {table} r
+    where true
+        {is_its_record}
+    limit 1
+)"""
+LIST_ARRIVED = {
+    kind: Statement(
+        _ARRIVED,
+        record=ByEngine(
+            sqlite=table, postgres=Sql(_ITS_RECORD, table=table, is_its_record=_IS_ITS_RECORD)
+        ),
+        is_its_record=ByEngine(sqlite=_IS_ITS_RECORD),
+    )
+    for kind, table in ((kind, f"record_{kind}") for kind in KIND_NAMES)
+}
 # The same without the records.
-LIST_ARRIVED_KEYS = by_slot(
-    """
+LIST_ARRIVED_KEYS = Statement("""
 select a.device_number, a.stay, a.ts, a.seq
 from arrival a
 cross join device_stay s
@@ -86,48 +117,29 @@ where a.group_id = :home
     and +a.ts >= :oldest
     and s.device_number = a.device_number
     and s.stay = a.stay
-    and s.slot = a.slot
-"""
-)
-_OF_ARRIVAL = """
-    and r.device_number = a.device_number
-    and r.stay = a.stay
-    and r.slot = a.slot
-    and r.ts = a.ts
-    and r.seq = a.seq"""
-_LATERAL = f"""lateral (
-    select r.body
-    from record_{{kind}} r
-    where true{_OF_ARRIVAL.replace("    and", "        and")}
-    limit 1
-)"""
+    {slot:s=a}
+""")
 
 # Where a record is, by its arrival.
-FIND_ARRIVAL = """
+FIND_ARRIVAL = Statement("""
 select device_number, kind, stay, ts
 from arrival
 where group_id = :home
     and seq = :seq
-"""
+""")
 
-_FIND_DIGEST = f"""
-select digest{_FROM_STAY}
+FIND_DIGEST = for_each_kind(
+    """
+select digest
+from {table}
+where device_number = :device
+    and stay = :stay
+    {slot}
     and ts = :ts
     and seq = :seq
-"""
-
-LIST_ARRIVED = {
-    kind: by_slot(
-        DialectSql(
-            _ARRIVED.format(record=f"record_{kind}", is_its_record=_OF_ARRIVAL),
-            _ARRIVED.format(record=_LATERAL.format(kind=kind), is_its_record=""),
-        )
-    )
-    for kind in KIND_NAMES
-}
-FIND_DIGEST = {kind: by_slot(_FIND_DIGEST.format(kind=kind)) for kind in KIND_NAMES}
-LIST_STAY = {kind: by_slot(_LIST_STAY.format(kind=kind)) for kind in KIND_NAMES}
-GET_BODY = {kind: by_slot(_GET_BODY.format(kind=kind)) for kind in KIND_NAMES}
+""",
+    into=bytes,
+)
 
 
 class StayCursor(msgspec.Struct, frozen=True):
@@ -186,12 +198,12 @@ def scan_table(
 ) -> StayScan:
     """The same without what is in the archive."""
     key = slots.key_of(tx, device_number)
-    values: dict[str, Any] = {**key, "stay": stay, "end": end, "most": most}
-    rows = tx.fetch_raw(LIST_STAY[kind], {**values, "ts": cursor.ts, "digest": cursor.digest})
+    where = {"ts": cursor.ts, "digest": cursor.digest}
+    rows = tx.fetch(LIST_STAY[kind], **key, **where, stay=stay, end=end, most=most)
     for index, (ts, digest, seq, body) in enumerate(rows):
         if body is None:
-            found = tx.fetch_raw(GET_BODY[kind], {**values, "ts": ts, "digest": digest})
-            large = (ts, digest, seq, found[0][0] if found else "")
+            found = tx.first(GET_BODY[kind], **key, stay=stay, ts=ts, digest=digest)
+            large = (ts, digest, seq, found or "")
             return StayScan([*rows[:index], large], True, StayCursor(ts, digest))
     last = StayCursor(rows[-1][0], rows[-1][1]) if len(rows) == most else None
     return StayScan(rows, False, last)
@@ -216,16 +228,15 @@ def scan_arrivals(
 ) -> ArrivalScan | NeedsArchive[ArrivalScan]:
     """The records of a kind among the next arrivals of a group; fewer when one is large."""
     values: dict[str, Any] = {"home": group_number, "after": after_seq}
-    window = {**values, "until": until_seq, "most": most}
-    last = tx.fetch_raw(FIND_WINDOW, window)[0][0]
+    last = tx.fetch(FIND_WINDOW, **values, until=until_seq, most=most)[0][0]
     if last is None:
         return ArrivalScan([], False, None)
     values |= {"kind": KIND_NAMES.index(kind), "oldest": oldest, "last": last}
-    rows = tx.fetch_raw(LIST_ARRIVED[kind], {**values, "large": LARGE_CHARACTERS})
+    rows = tx.fetch(LIST_ARRIVED[kind], **values, large=LARGE_CHARACTERS)
     for index, (seq, body) in enumerate(rows):
         if body is None:
             alone = {**values, "after": seq - 1, "last": seq, "large": 2**31 - 1}
-            found = tx.fetch_raw(LIST_ARRIVED[kind], alone)
+            found = tx.fetch(LIST_ARRIVED[kind], **alone)
             rows, last = rows[:index] + found, seq
             return _add_archived(tx, kind, {**values, "last": last}, ArrivalScan(rows, True, last))
     return _add_archived(tx, kind, values, ArrivalScan(rows, False, last))
@@ -238,7 +249,7 @@ def _add_archived(
     if tx.context.archive is None:
         return scan
     known = {seq for seq, _ in scan.rows}
-    listed = tx.fetch_raw(LIST_ARRIVED_KEYS, values)
+    listed = tx.fetch(LIST_ARRIVED_KEYS, **values)
     missing = ((kind, *key) for key in listed if key[3] not in known)
     plan = archive_reads.plan_points(tx, sorted(missing, key=itemgetter(4)))
     if plan is None:
@@ -261,7 +272,7 @@ def find_stay_cursor(
 ) -> tuple[int, StayCursor] | NeedsArchive[tuple[int, StayCursor]] | None:
     """The stay and the key of a record that arrived for a device in one of some groups."""
     for group_number in group_numbers:
-        arrivals = tx.fetch_raw(FIND_ARRIVAL, {"home": group_number, "seq": seq})
+        arrivals = tx.fetch(FIND_ARRIVAL, home=group_number, seq=seq)
         for number, kind_number, stay, ts in arrivals:
             if (number, KIND_NAMES[kind_number]) == (device_number, kind):
                 return _find_cursor(tx, (kind, number, stay, ts, seq))
@@ -276,10 +287,9 @@ def _find_cursor(
 
     def build(digests: Sequence[bytes]) -> tuple[int, StayCursor]:
         # Without the record, the others of its instant come again.
-        return stay, StayCursor(ts, bytes(digests[0]) if digests else b"")
+        return stay, StayCursor(ts, digests[0] if digests else b"")
 
-    values = {**slots.key_of(tx, number), "stay": stay, "ts": ts, "seq": seq}
-    stored = [digest for (digest,) in tx.fetch_raw(FIND_DIGEST[kind], values)]
+    stored = tx.fetch(FIND_DIGEST[kind], **slots.key_of(tx, number), stay=stay, ts=ts, seq=seq)
     plan = None
     if not stored and archive_reads.stay_exists(tx, number, stay):
         plan = archive_reads.plan_points(tx, [key])

@@ -15,9 +15,9 @@ import msgspec
 from longwire.clock import Moment
 from longwire.records import KIND_NAMES, EncodedRecord
 from longwire.store import schema, slots
-from longwire.store.database import DialectSql, Tx
-from longwire.store.engines.bulk import insert_many, insert_new
-from longwire.store.engines.dialects import by_slot
+from longwire.store.database import Tx
+from longwire.store.engines.bulk import IGNORE, insert_many, insert_new
+from longwire.store.statement import Statement
 
 # A device that was transferred more often than this is looked up in its latest stays only, so that
 # storing a record costs no more the more often its device has moved.
@@ -27,9 +27,11 @@ _COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
 ALL_TIME = (-(2**63), 2**63 - 1)
 
 
-def for_each_kind(template: str) -> dict[str, DialectSql]:
-    """The statement for the table of each kind of record."""
-    return {kind: by_slot(template.format(table=f"record_{kind}")) for kind in KIND_NAMES}
+def for_each_kind(text: str, *, into: Any = None, **pieces: Any) -> dict[str, Statement[Any]]:
+    """The statement for the `{table}` of each kind of record."""
+    return {
+        kind: Statement(text, into=into, table=f"record_{kind}", **pieces) for kind in KIND_NAMES
+    }
 
 
 GET_SEQ = for_each_kind(
@@ -38,10 +40,11 @@ select seq
 from {table}
 where device_number = :device
     and stay = :stay
-    and slot = :slot
+    {slot}
     and ts = :ts
     and digest = :digest
-"""
+""",
+    into=int,
 )
 
 # For PostgreSQL: of some keys in one statement. The limit keeps it from reading the table instead.
@@ -49,10 +52,10 @@ LIST_SEQS = for_each_kind(
     """
 select r.seq
 from unnest(
-    cast(:devices as bigint[]),
-    cast(:stays as integer[]),
-    cast(:times as bigint[]),
-    cast(:digests as bytea[])
+    cast({array:devices} as bigint[]),
+    cast({array:stays} as integer[]),
+    cast({array:times} as bigint[]),
+    cast({array:digests} as bytea[])
 ) as k (device_number, stay, ts, digest)
 cross join lateral (
     select seq
@@ -61,45 +64,47 @@ cross join lateral (
         and stay = k.stay
         and ts = k.ts
         and digest = k.digest
-        and slot = :slot
+        {slot}
     limit 1
 ) r
-"""
+""",
+    into=int,
 )
 
 # SQLite joins in this order because of the cross join; else it reads all records of the device.
 EXISTS_IN_EARLIER_STAY = for_each_kind(
-    f"""
+    """
 select 1
 from (
     select *
     from device_stay
     where device_number = :device
-        and slot = :slot
+        {slot}
         and stay < :stay
     order by stay desc
-    limit {EARLIER_STAYS_MAX}
+    limit {stays_max}
 ) s
-cross join {{table}} r
+cross join {table} r
 where r.device_number = s.device_number
-    and r.slot = s.slot
+    {slot:r=s}
     and r.stay = s.stay
     and r.ts = :ts
     and r.digest = :digest
 limit 1
-"""
+""",
+    stays_max=str(EARLIER_STAYS_MAX),
 )
 
 # For PostgreSQL: the numbers of those rows of which the same is true, in one statement.
 LIST_IN_EARLIER_STAYS = for_each_kind(
-    f"""
+    """
 select k.seq
 from unnest(
-    cast(:devices as bigint[]),
-    cast(:stays as integer[]),
-    cast(:times as bigint[]),
-    cast(:digests as bytea[]),
-    cast(:seqs as bigint[])
+    cast({array:devices} as bigint[]),
+    cast({array:stays} as integer[]),
+    cast({array:times} as bigint[]),
+    cast({array:digests} as bytea[]),
+    cast({array:seqs} as bigint[])
 ) as k (device_number, stay, ts, digest, seq)
 cross join lateral (
     select 1
@@ -107,16 +112,16 @@ cross join lateral (
         select *
         from device_stay
         where device_number = k.device_number
-            and slot = :slot
+            {slot}
             and stay < k.stay
         order by stay desc
-        limit {EARLIER_STAYS_MAX}
+        limit {stays_max}
     ) s
     cross join lateral (
         select 1
-        from {{table}}
+        from {table}
         where device_number = s.device_number
-            and slot = :slot
+            {slot}
             and stay = s.stay
             and ts = k.ts
             and digest = k.digest
@@ -124,7 +129,9 @@ cross join lateral (
     ) r
     limit 1
 ) found
-"""
+""",
+    into=int,
+    stays_max=str(EARLIER_STAYS_MAX),
 )
 
 COUNT = for_each_kind(
@@ -133,8 +140,9 @@ select count(*)
 from {table}
 where device_number = :device
     and stay = :stay
-    and slot = :slot
-"""
+    {slot}
+""",
+    into=int,
 )
 
 
@@ -163,9 +171,7 @@ def insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
             (row.device_number, row.stay, row.ts, row.digest, row.seq, row.encoded.body)
             for row in mine
         ]
-        stored = insert_many(
-            tx, table, _COLUMNS, values, "on conflict do nothing", is_repeatable=True
-        )
+        stored = insert_many(tx, table, _COLUMNS, values, IGNORE, is_repeatable=True)
         fresh += mine if stored == len(mine) else _list_stored(tx, mine)
     tx.cache.touched_devices.update(row.device_number for row in fresh)
     # In order of arrival, whatever their kinds.
@@ -193,29 +199,32 @@ def _list_stored(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     return [row for row in rows if row.seq in stored]
 
 
-def _find_seqs(tx: Tx, statements: Mapping[str, DialectSql], rows: Sequence[RecordRow]) -> set[int]:
+def _find_seqs(
+    tx: Tx, statements: Mapping[str, Statement[int]], rows: Sequence[RecordRow]
+) -> set[int]:
     """What one of the statements for several keys finds for these rows, on PostgreSQL."""
     parts: dict[tuple[int, int], list[RecordRow]] = defaultdict(list)
     for row in rows:
         parts[row.kind, slots.get_slot_by_number(tx, row.device_number)].append(row)
     found: set[int] = set()
     for (kind, slot), some in parts.items():
-        values = {
-            "slot": slot,
-            "devices": [row.device_number for row in some],
-            "stays": [row.stay for row in some],
-            "times": [row.ts for row in some],
-            "digests": [row.digest for row in some],
-            "seqs": [row.seq for row in some],
-        }
-        found.update(seq for (seq,) in tx.fetch_raw(statements[KIND_NAMES[kind]], values))
+        found.update(
+            tx.fetch(
+                statements[KIND_NAMES[kind]],
+                slot=slot,
+                devices=[row.device_number for row in some],
+                stays=[row.stay for row in some],
+                times=[row.ts for row in some],
+                digests=[row.digest for row in some],
+                seqs=[row.seq for row in some],
+            )
+        )
     return found
 
 
 def _is_stored(tx: Tx, row: RecordRow) -> bool:
     """Whether this row was stored, not the same record before it."""
-    found = tx.fetch_raw(GET_SEQ[KIND_NAMES[row.kind]], _key(tx, row))
-    return bool(found) and found[0][0] == row.seq
+    return bool(tx.first(GET_SEQ[KIND_NAMES[row.kind]], **_key(tx, row)) == row.seq)
 
 
 def _key(tx: Tx, row: RecordRow) -> dict[str, Any]:
@@ -236,9 +245,9 @@ def without_earlier(tx: Tx, rows: Sequence[RecordRow]) -> Sequence[RecordRow]:
 
 
 def _exists_in_earlier_stay(tx: Tx, row: RecordRow) -> bool:
-    return bool(tx.fetch_raw(EXISTS_IN_EARLIER_STAY[KIND_NAMES[row.kind]], _key(tx, row)))
+    return bool(tx.fetch(EXISTS_IN_EARLIER_STAY[KIND_NAMES[row.kind]], **_key(tx, row)))
 
 
 def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
     key = slots.key_of(tx, device_number)
-    return sum(tx.fetch_raw(COUNT[kind], {**key, "stay": stay})[0][0] for stay in stays)
+    return sum(tx.fetch(COUNT[kind], **key, stay=stay)[0] for stay in stays)

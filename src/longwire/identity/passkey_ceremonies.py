@@ -42,6 +42,7 @@ from longwire.store import locks
 from longwire.store.database import Tx
 from longwire.store.identity import audit, challenges
 from longwire.store.identity import passkeys as store
+from longwire.store.identity.passkeys import PASSKEYS
 
 CHALLENGE_LIFETIME_S = 300
 SERVICE_NAME = "longwire"
@@ -87,7 +88,7 @@ def build_registration_options(tx: Tx, actor: Actor, party: RelyingParty) -> dic
         ),
         exclude_credentials=[
             PublicKeyCredentialDescriptor(id=each.credential_id)
-            for each in store.list_of(tx, user.id)
+            for each in PASSKEYS.list_all(tx, user_id=user.id, order="created_at")
         ],
         supported_pub_key_algs=ALGORITHMS,
     )
@@ -105,7 +106,7 @@ def register(
     """Keep the passkey that a browser has created for the actor."""
     user = users.get_current(tx, actor)
     locks.acquire_lock(tx, "passkeys of user", user.id)
-    quotas.require_room("passkeys_per_user_max", len(store.list_of(tx, user.id)))
+    quotas.require_room("passkeys_per_user_max", PASSKEYS.count(tx, user_id=user.id))
     try:
         created = _run_check(lambda: parse_registration_credential_json(dict(credential)))
         client_data_json = created.response.client_data_json
@@ -143,7 +144,7 @@ def register(
     locks.acquire_lock(tx, "passkey", passkey.credential_id.hex())
     if store.get_by_credential_id(tx, passkey.credential_id) is not None:
         raise Conflict("This passkey is registered already.")
-    store.insert(tx, passkey)
+    PASSKEYS.insert(tx, passkey)
     audit.log(tx, actor, SignInChange.PASSKEY_CREATED, user.id, name=name, detail=passkey.id)
     return passkey
 
@@ -192,7 +193,7 @@ def authenticate(tx: Tx, party: RelyingParty, credential: Mapping[str, Any]) -> 
         is_synced=verified.credential_device_type == CredentialDeviceType.MULTI_DEVICE,
         seen_at=tx.now,
     )
-    store.update_use(tx, used)
+    PASSKEYS.save(tx, passkey, used)
     return used
 
 

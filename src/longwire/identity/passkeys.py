@@ -3,17 +3,9 @@
 How one is registered and used is in `passkey_ceremonies`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
-
-from longwire.errors import not_found
-from longwire.identity import sessions, users
-from longwire.identity.sign_in_methods import SignInChange
-from longwire.model import Actor, Passkey
-from longwire.store.database import Tx
-from longwire.store.identity import audit
-from longwire.store.identity import passkeys as store
 
 _LOCALHOST = "localhost"
 
@@ -49,32 +41,3 @@ def find_relying_party(base_url: str) -> RelyingParty | None:
         return None
     port = f":{parts.port}" if parts.port not in (None, 443) else ""
     return RelyingParty(host, f"https://{host}{port}")
-
-
-def list_own(tx: Tx, actor: Actor) -> list[Passkey]:
-    return store.list_of(tx, users.get_current(tx, actor).id)
-
-
-def rename(tx: Tx, actor: Actor, passkey_id: str, name: str) -> Passkey:
-    passkey = _get_own(tx, actor, passkey_id)
-    store.update_name(tx, passkey_id, name)
-    audit.log(
-        tx, actor, SignInChange.PASSKEY_RENAMED, passkey.user_id, name=name, detail=passkey_id
-    )
-    return replace(passkey, name=name)
-
-
-def delete(tx: Tx, actor: Actor, passkey_id: str) -> None:
-    """Delete a passkey of the actor, and end the sessions that it began."""
-    passkey = _get_own(tx, actor, passkey_id)
-    store.delete(tx, passkey_id)
-    sessions.end_where(tx, passkey.user_id, lambda session: session.client_id == passkey_id)
-    deleted = SignInChange.PASSKEY_DELETED
-    audit.log(tx, actor, deleted, passkey.user_id, name=passkey.name, detail=passkey_id)
-
-
-def _get_own(tx: Tx, actor: Actor, passkey_id: str) -> Passkey:
-    for passkey in list_own(tx, actor):
-        if passkey.id == passkey_id:
-            return passkey
-    raise not_found("passkey_id", "passkey of yours")

@@ -79,10 +79,10 @@ def create(
         client_id=client_id,
         issued_by=issued_by,
     )
-    surplus = store.list_of(tx, user_id)[rules.per_user_max - 1 :]
+    surplus = _list_all(tx, user_id)[rules.per_user_max - 1 :]
     _delete(tx, user_id, surplus)
     secret = new_secret(SECRET_PREFIX)
-    store.insert(tx, tx.keyring.digest(secret), session)
+    store.SESSIONS.insert(tx, session, digest=tx.keyring.digest(secret))
     store_users.update_seen_at(tx, user_id)
     tx.origin = replace(tx.origin, issued_by=get_other_issuer(session))
     audit.log(tx, Actor("user", user_id), "session.create", session.id, detail=method)
@@ -178,12 +178,12 @@ def touch(tx: Tx, digest: bytes, session: Session, rules: SessionRules) -> Sessi
 
 def list_of(tx: Tx, user_id: str) -> list[Session]:
     """The sessions of a user that have not expired, the last used first."""
-    return [each for each in store.list_of(tx, user_id) if each.expires_at > tx.now]
+    return [each for each in _list_all(tx, user_id) if each.expires_at > tx.now]
 
 
 def end(tx: Tx, actor: Actor, session_id: str) -> None:
     """End one of the actor's own sessions."""
-    found = [each for each in store.list_of(tx, actor.id) if each.id == session_id]
+    found = [each for each in _list_all(tx, actor.id) if each.id == session_id]
     # Checked first: a request that ends nothing must not invalidate everybody's caches.
     if not found:
         raise not_found("session_id", "session of yours")
@@ -193,12 +193,17 @@ def end(tx: Tx, actor: Actor, session_id: str) -> None:
 
 def end_where(tx: Tx, user_id: str, matches: Callable[[Session], bool]) -> int:
     """End all sessions of a user for which this holds; how many."""
-    found = [each for each in store.list_of(tx, user_id) if matches(each)]
+    found = [each for each in _list_all(tx, user_id) if matches(each)]
     _delete(tx, user_id, found)
     return len(found)
+
+
+def _list_all(tx: Tx, user_id: str) -> list[Session]:
+    """The last used first; expired ones as well."""
+    return store.SESSIONS.list_all(tx, user_id=user_id, order="-seen_at")
 
 
 def _delete(tx: Tx, user_id: str, sessions: list[Session]) -> None:
     if sessions:
         cache_epochs.bump_auth_epoch(tx)
-        store.delete(tx, user_id, [each.id for each in sessions])
+        store.SESSIONS.delete_all(tx, user_id=user_id, id=[each.id for each in sessions])

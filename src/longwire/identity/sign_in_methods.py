@@ -10,10 +10,10 @@ from longwire.model import Actor, AuditEntry, LinkSource, User
 from longwire.store.database import Tx
 from longwire.store.identity import audit
 from longwire.store.identity import external_identities as store_identities
-from longwire.store.identity import passkeys as store_passkeys
 from longwire.store.identity import passwords as store_passwords
 from longwire.store.identity import sign_in_codes as store_codes
 from longwire.store.identity import users as store_users
+from longwire.store.identity.passkeys import PASSKEYS
 
 CHANGES_MAX = 20
 CHANGES_DAYS = 90
@@ -55,7 +55,7 @@ def delete_all(tx: Tx, actor: Actor, email: str) -> DeletedSignInMethods:
         raise not_found("email", "user")
     deleted = DeletedSignInMethods(
         user,
-        store_passkeys.delete_of(tx, user.id),
+        PASSKEYS.delete_all(tx, user_id=user.id),
         store_identities.delete_of(tx, user.id),
         sessions.end_where(tx, user.id, lambda session: True),
         store_passwords.delete_hash(tx, user.id),

@@ -2,10 +2,11 @@
 
 import asyncio
 import importlib
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire.api.identity.session_shapes import SessionInfo
 from longwire.api.identity.sessions import (
@@ -15,16 +16,18 @@ from longwire.api.identity.sessions import (
     describe_session,
     require_confidential,
 )
+from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturnBoolean
-from longwire.dates import format_date
-from longwire.errors import Conflict, NotAuthenticated
-from longwire.identity import passkeys, sessions
+from longwire.errors import Conflict, NotAuthenticated, not_found
+from longwire.identity import sessions, users
 from longwire.identity.passkeys import RelyingParty
 from longwire.identity.sessions import NewSession
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Passkey, SignInMethod
 from longwire.store.database import Tx
+from longwire.store.identity import audit
+from longwire.store.identity.passkeys import PASSKEYS
 from longwire.web.fields import Body, DateText, Id, Query, Reply
 from longwire.web.routing import NO_TOKEN, OWN, WithCookies, serves
 from longwire.web.session_cookies import session_cookie
@@ -89,10 +92,10 @@ class PasskeySignIn(Body):
     credential: Credential
 
 
-class PasskeyItem(Reply):
+class PasskeyItem(Shown[Passkey]):
     """A passkey of the caller."""
 
-    passkey_id: PasskeyId
+    id: PasskeyId = field(name="passkeyId")
     name: PasskeyName
     is_synced: Annotated[
         bool, Meta(description="Whether its owner's other devices have it too.", examples=[True])
@@ -123,8 +126,10 @@ _serves_browsers = partial(_serves, own_site=True, takes_cors=False, has_secrets
 @_serves("GET", "/user/passkeys", OWN)
 def list_own(context: Context) -> PasskeyConnection:
     """List the caller's passkeys."""
-    found = passkeys.list_own(context.tx, context.actor)
-    return PasskeyConnection(items=[_item(each) for each in found])
+    tx = context.tx
+    user = users.get_current(tx, context.actor)
+    found = PASSKEYS.list_all(tx, user_id=user.id, order="created_at")
+    return PasskeyConnection(items=[PasskeyItem.show(each) for each in found])
 
 
 @_serves("PUT", "/user/passkey", OWN)
@@ -134,7 +139,11 @@ def rename(context: Context, body: PasskeyUpdate) -> PasskeyItem:
     Needs a session that is younger than ten minutes (403, `session_not_fresh`).
     """
     sessions.require_fresh(context.session, context.tx.now)
-    return _item(passkeys.rename(context.tx, context.actor, body.passkey_id, body.name))
+    passkey = _get_own(context, body.passkey_id)
+    renamed = replace(passkey, name=body.name)
+    PASSKEYS.save(context.tx, passkey, renamed)
+    _log(context, SignInChange.PASSKEY_RENAMED, renamed)
+    return PasskeyItem.show(renamed)
 
 
 @_serves("DELETE", "/user/passkey", OWN)
@@ -145,10 +154,26 @@ def delete(context: Context, query: PasskeyQuery) -> GenericReturnBoolean:
     (403, `session_not_fresh`).
     """
     sessions.require_fresh(context.session, context.tx.now)
-    passkeys.delete(context.tx, context.actor, query.passkey_id)
+    tx, passkey = context.tx, _get_own(context, query.passkey_id)
+    PASSKEYS.delete(tx, passkey.id)
+    sessions.end_where(tx, passkey.user_id, lambda session: session.client_id == passkey.id)
+    _log(context, SignInChange.PASSKEY_DELETED, passkey)
     mailer = context.services.sign_in.mailer
-    mailer.notify_on_commit(context.tx, context.actor, SignInChange.PASSKEY_DELETED)
+    mailer.notify_on_commit(tx, context.actor, SignInChange.PASSKEY_DELETED)
     return GenericReturnBoolean(message="The passkey is deleted.", value=True)
+
+
+def _get_own(context: Context, passkey_id: str) -> Passkey:
+    user = users.get_current(context.tx, context.actor)
+    passkey = PASSKEYS.find(context.tx, id=passkey_id, user_id=user.id)
+    if passkey is None:
+        raise not_found("passkey_id", "passkey of yours")
+    return passkey
+
+
+def _log(context: Context, change: SignInChange, passkey: Passkey) -> None:
+    tx, actor, user_id = context.tx, context.actor, passkey.user_id
+    audit.log(tx, actor, change, user_id, name=passkey.name, detail=passkey.id)
 
 
 # --- with a browser: registering and signing in ---
@@ -206,7 +231,7 @@ async def register(context: AsyncContext, body: PasskeyInput) -> PasskeyItem:
         )
         return passkey
 
-    return _item(await context.write(work))
+    return PasskeyItem.show(await context.write(work))
 
 
 @_serves_browsers(
@@ -273,13 +298,3 @@ def _require_party(context: AsyncContext) -> RelyingParty:
     if party is None:
         raise Conflict("Passkeys need a public_url with https and a host name.")
     return party
-
-
-def _item(passkey: Passkey) -> PasskeyItem:
-    return PasskeyItem(
-        passkey_id=passkey.id,
-        name=passkey.name,
-        is_synced=passkey.is_synced,
-        created_at=format_date(passkey.created_at),
-        seen_at=None if passkey.seen_at is None else format_date(passkey.seen_at),
-    )

@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire.api.identity.users import User
+from longwire.api.replies import Shown
 from longwire.api.types import Email, GroupId
 from longwire.identity.sign_in_methods import SignInChange
-from longwire.model import SignInMethod
+from longwire.model import AuditEntry, Session, SignInMethod
 from longwire.web.fields import Body, DateText, Id, Query, Reply, words
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -96,7 +97,7 @@ class ConsoleSettings(Reply):
     ) = None
 
 
-class SessionInfo(Reply, kw_only=True):
+class SessionInfo(Shown[Session], kw_only=True):
     """The session of the caller."""
 
     user: User
@@ -129,10 +130,10 @@ class SessionInfo(Reply, kw_only=True):
     ]
 
 
-class SessionItem(Reply):
+class SessionItem(Shown[Session]):
     """One of the sessions of a user."""
 
-    session_id: Annotated[str, Meta(examples=["ses_vzpeqxr5mxjrq2uy6ct3mlgw"])]
+    id: Annotated[str, Meta(examples=["ses_vzpeqxr5mxjrq2uy6ct3mlgw"])] = field(name="sessionId")
     method: Method
     address: Annotated[str, Meta(description="Where it was created.", examples=["192.0.2.7"])]
     user_agent: Annotated[str, Meta(description="The browser that it was created with.")]
@@ -167,11 +168,11 @@ class SessionQuery(Query):
     ) = None
 
 
-class SignInChangeItem(Reply, kw_only=True):
+class SignInChangeItem(Shown[AuditEntry], kw_only=True):
     """A change of how a user signs in."""
 
-    timestamp: DateText
-    change: Annotated[
+    at: DateText = field(name="timestamp")
+    action: Annotated[
         str,
         words("SignInChange", [each.value for each in SignInChange]),
         Meta(
@@ -179,8 +180,10 @@ class SignInChangeItem(Reply, kw_only=True):
             " was shown to somebody, or printed by the operator.",
             examples=["password.set"],
         ),
-    ]
-    name: Annotated[str, Meta(description="Of the passkey.", examples=["Phone"])] | None = None
+    ] = field(name="change")
+    object_name: Annotated[str, Meta(description="Of the passkey.", examples=["Phone"])] | None = (
+        field(default=None, name="name")
+    )
     by_other: Annotated[
         bool,
         Meta(description="Whether somebody else did it: an operator, or who was shown a link."),

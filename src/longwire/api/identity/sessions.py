@@ -21,7 +21,6 @@ from longwire.api.identity.session_shapes import (
 from longwire.api.identity.users import show_user
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturnBoolean
-from longwire.dates import format_date
 from longwire.delivery.mail.sign_in_mail import LinkRequest
 from longwire.errors import (
     BadInput,
@@ -101,12 +100,8 @@ def list_sign_in_changes(context: Context) -> SignInChangeConnection:
     user = users.get_current(context.tx, context.actor)
     return SignInChangeConnection(
         items=[
-            SignInChangeItem(
-                timestamp=format_date(each.at),
-                change=each.action,
-                name=each.object_name,
-                by_other=each.actor_id != user.id or each.issued_by is not None,
-                address=each.address,
+            SignInChangeItem.show(
+                each, by_other=each.actor_id != user.id or each.issued_by is not None
             )
             for each in sign_in_methods.list_changes(context.tx, user)
         ]
@@ -114,17 +109,7 @@ def list_sign_in_changes(context: Context) -> SignInChangeConnection:
 
 
 def _item(session: Session, *, is_this: bool) -> SessionItem:
-    return SessionItem(
-        session_id=session.id,
-        method=session.method.value,
-        address=session.address,
-        user_agent=session.user_agent,
-        created_at=format_date(session.created_at),
-        seen_at=format_date(session.seen_at),
-        expires_at=format_date(session.expires_at),
-        is_this=is_this,
-        issued_by=sessions.get_other_issuer(session),
-    )
+    return SessionItem.show(session, is_this=is_this, issued_by=sessions.get_other_issuer(session))
 
 
 @serves_here("GET", PATH, OWN, object_rule="the session of the cookie", result="The session.")
@@ -414,12 +399,10 @@ def _create(
 def describe_session(tx: Tx, session: Session) -> SessionInfo:
     user = users.get_current(tx, Actor("user", session.user_id))
     is_own = sessions.get_other_issuer(session) is None
-    return SessionInfo(
+    return SessionInfo.show(
+        session,
         user=show_user(tx, user, is_own=is_own),
         is_operator=user.is_operator,
-        method=session.method.value,
-        created_at=format_date(session.created_at),
-        expires_at=format_date(session.expires_at),
         issued_by=sessions.get_other_issuer(session),
         is_fresh=sessions.is_fresh(session, tx.now),
         has_password=passwords.has_password(tx, user.id),

@@ -22,6 +22,7 @@ from bench import (
     peers,
     traces,
     transfers,
+    values,
 )
 from bench.table import Findings
 
@@ -40,10 +41,11 @@ SUITES = {
     "console-large": console.measure_large,
     "large": large.measure,
     "backlog": backlog.measure,
+    "values": values.measure,
     "growth": growth.measure,
     "peers": peers.measure,
 }
-ON_REQUEST = {"large", "backlog", "cluster", "console-large", "growth", "peers"}
+ON_REQUEST = {"large", "values", "backlog", "cluster", "console-large", "growth", "peers"}
 
 
 def main() -> int:

@@ -49,9 +49,11 @@ def test_the_numbers_of_several_devices_are_summed_up_by_time(world: World) -> N
         "2026-03-02T00:00:00.000Z",
     )
     one, two, three = body["items"]
-    at_one = {"timestamp": "2026-03-01T01:00:00.000Z", "min": 2.5, "max": 5, "mean": 3.5, "last": 3}
+    at_one = {"timestamp": "2026-03-01T01:00:00.000Z", "min": 2.5, "max": 5, "mean": 3.5}
+    at_one |= {"first": 5, "last": 3, "count": 3, "sum": 10.5}
     at_three = {"timestamp": "2026-03-01T03:00:00.000Z", "min": -1, "max": -1, "mean": -1}
-    assert one["points"] == [{**at_one, "count": 3}, {**at_three, "last": -1, "count": 1}]
+    at_three |= {"first": -1, "last": -1, "count": 1, "sum": -1, "hasGap": True}
+    assert one["points"] == [at_one, at_three]
     assert (one["lookedAt"], one["isSampled"]) == (4, False)
     assert [(each["count"], each["last"]) for each in two["points"]] == [(1, 7)]
     assert two["lookedAt"] == 3
@@ -167,6 +169,14 @@ def test_invalid_requests_are_refused(world: World) -> None:
         ({**TEMPERATURE, "timeSpan": 43}, ["timeSpan"]),
         ({**TEMPERATURE, "timeSpan": 0}, ["timeSpan"]),
         ({"path": "/data/t", "beginDate": "2026-03-03", "endDate": "2026-03-01"}, ["beginDate"]),
+        ({}, ["measurement"]),
+        ({"path": "/data/t", "measurement": "t", "fresh": "true"}, ["path", "fresh"]),
+        ({"measurement": "t", "kind": "data", "timezone": "UTC"}, ["kind", "timezone"]),
+        ({"measurement": "t", "calendarSpan": "hour", "timezone": "Mars"}, ["timezone"]),
+        ({"measurement": "t", "calendarSpan": "hour", "timezone": "../tz"}, ["timezone"]),
+        ({"measurement": "t", "calendarSpan": "century", "timeSpan": 5}, ["calendarSpan"]),
+        ({"measurement": "t", "format": "xml"}, ["format"]),
+        ({"measurement": "none"}, ["measurement"]),
     ):
         refused(ask(ada, **{"device_id": device, **params}), 400, *fields)
 

@@ -287,6 +287,9 @@ export interface BulkTransfer {
   toGroupId: string;
 }
 
+/** CalendarSpan */
+export type CalendarSpan = "day" | "hour" | "month" | "week" | "year";
+
 /** Messages by their ids, or those of a connector by a filter; not both. */
 export interface CancelMessagesInput {
   /** The id of the group. */
@@ -1107,10 +1110,10 @@ export interface DeviceSeries {
   deviceId: string;
   /** By time. */
   points: SeriesPoint[];
-  /** How many records were read. */
-  lookedAt: number;
+  /** Of a path, how many records were read. */
+  lookedAt?: number;
   /** Not every record was read: there are too many for one request. */
-  isSampled: boolean;
+  isSampled?: boolean;
   /** If the points end early, where: request the rest with this begin. */
   examinedUntil?: string;
 }
@@ -1772,6 +1775,16 @@ export interface GroupOverview {
   unknownDevices?: number;
 }
 
+/** One number of several devices. */
+export interface GroupPoint {
+  /** The begin of the span. */
+  timestamp: string;
+  /** What `of` and `combine` say. */
+  value: number;
+  /** With a number in this span. */
+  devices: number;
+}
+
 /** The new policy of a group. */
 export interface GroupPolicyChange {
   /** The id of the group. */
@@ -1786,6 +1799,41 @@ export interface GroupPolicyChange {
 export interface GroupRestoration {
   /** The id of the group. */
   groupId: string;
+}
+
+/** Numbers of a group's devices over time, as one series or one of each. */
+export interface GroupSeries {
+  /** The begin of the first span. */
+  beginDate: string;
+  /** The end of the range, which is not part of it; a date without a time includes that day. */
+  endDate: string;
+  /** Seconds per point. */
+  timeSpan?: number;
+  /** Instead of `timeSpan`; a week begins on Monday. */
+  calendarSpan?: CalendarSpan;
+  /** Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`. */
+  timezone?: string;
+  /** The name of the measurement. */
+  measurement?: string;
+  /** The class of the measurement. */
+  class?: MeasurementClass;
+  /** For people. */
+  unit?: string;
+  /** What people call it. */
+  label?: string;
+  /**
+   * Of a measurement: everything that had arrived by then is counted. If more records had to be
+   * read than one request may, this is where they begin; `fresh` reads them.
+   */
+  completeUntil?: string;
+  /** What of each device's numbers counted. */
+  of: SeriesAggregate;
+  /** How these became one. */
+  combine: SeriesCombination;
+  /** By time. */
+  points?: GroupPoint[];
+  /** With `combine=none`. */
+  items?: MemberSeries[];
 }
 
 /** A page of groups in a tree. */
@@ -2407,6 +2455,40 @@ export interface MemberChange {
   roleId: string;
   /** The `updatedAt` that the update is based on; 409 if there is another by now. */
   ifUpdatedAt?: When;
+}
+
+/** One number of a device. */
+export interface MemberPoint {
+  /** The begin of the span. */
+  timestamp: string;
+  /** What `of` says. */
+  value: number;
+  /** A span without numbers lies before this one. */
+  hasGap?: boolean;
+}
+
+/** The same with its device. */
+export interface MemberRow {
+  /** The begin of the span. */
+  timestamp: string;
+  /** What `of` says. */
+  value: number;
+  /** A span without numbers lies before this one. */
+  hasGap?: boolean;
+  /** The id of the device. */
+  deviceId: string;
+  /** Empty if it has left these groups. */
+  deviceName: string;
+}
+
+/** The points of a device. */
+export interface MemberSeries {
+  /** The id of the device. */
+  deviceId: string;
+  /** Empty if it has left these groups. */
+  deviceName: string;
+  /** By time. */
+  points: MemberPoint[];
 }
 
 /** One message of a connector, and what became of it. */
@@ -3165,19 +3247,45 @@ export type SeenWithin = "day" | "hour" | "longer" | "never" | "silent" | "week"
 
 /** Numbers of some devices over time. */
 export interface Series {
-  /** As requested. */
-  path: string;
-  /** The kind of records. */
-  kind: RecordKind;
   /** The begin of the first span. */
   beginDate: string;
   /** The end of the last span. */
   endDate: string;
   /** Seconds per point. */
-  timeSpan: number;
+  timeSpan?: number;
+  /** Instead of `timeSpan`; a week begins on Monday. */
+  calendarSpan?: CalendarSpan;
+  /** Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`. */
+  timezone?: string;
+  /** The name of the measurement. */
+  measurement?: string;
+  /** The class of the measurement. */
+  class?: MeasurementClass;
+  /** For people. */
+  unit?: string;
+  /** What people call it. */
+  label?: string;
+  /**
+   * Of a measurement: everything that had arrived by then is counted. If more records had to be
+   * read than one request may, this is where they begin; `fresh` reads them.
+   */
+  completeUntil?: string;
+  /** As asked. */
+  path?: string;
+  /** The kind of records. */
+  kind?: RecordKind;
   /** In the order of the request. */
   items: DeviceSeries[];
 }
+
+/** SeriesAggregate */
+export type SeriesAggregate = "count" | "first" | "increase" | "last" | "max" | "mean" | "min" | "sum";
+
+/** SeriesCombination */
+export type SeriesCombination = "count" | "max" | "mean" | "min" | "none" | "percentile" | "sum";
+
+/** SeriesFormat */
+export type SeriesFormat = "csv" | "json" | "ndjson" | "table";
 
 /** The numbers of the records in one span of time. */
 export interface SeriesPoint {
@@ -3189,10 +3297,50 @@ export interface SeriesPoint {
   max: number;
   /** The arithmetic mean. */
   mean: number;
+  /** The number of the oldest record. */
+  first: number;
   /** The number of the newest record. */
   last: number;
   /** The number of numbers. */
   count: number;
+  /** Of all numbers. */
+  sum: number;
+  /**
+   * Of a counter: what it rose since the last number before the span. A smaller number is another
+   * counter, or one that began again at zero.
+   */
+  increase?: number;
+  /** A span without numbers lies before this one. */
+  hasGap?: boolean;
+}
+
+/** A point of a device. */
+export interface SeriesRow {
+  /** The begin of the span. */
+  timestamp: string;
+  /** The smallest number. */
+  min: number;
+  /** The largest number. */
+  max: number;
+  /** The arithmetic mean. */
+  mean: number;
+  /** The number of the oldest record. */
+  first: number;
+  /** The number of the newest record. */
+  last: number;
+  /** The number of numbers. */
+  count: number;
+  /** Of all numbers. */
+  sum: number;
+  /**
+   * Of a counter: what it rose since the last number before the span. A smaller number is another
+   * counter, or one that began again at zero.
+   */
+  increase?: number;
+  /** A span without numbers lies before this one. */
+  hasGap?: boolean;
+  /** The id of the device. */
+  deviceId: string;
 }
 
 /** All sessions of a user, the last used first. */

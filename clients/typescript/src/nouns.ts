@@ -1698,16 +1698,16 @@ export class RecordsNoun extends Noun {
   /**
    * Get numbers of devices over time.
    *
-   * The numbers at `path` in the records of up to 20 devices, down-sampled: for each span of
-   * `timeSpan` seconds the minimum, maximum, mean and last number. The range is the last day
-   * unless `beginDate` or `endDate` is given. Records without a number at `path` are left out;
-   * true and false are 1 and 0. There are at most 2,000 points in all. If a range has more records
-   * than one request may read, a sample of every span is read, and `isSampled` is true.
+   * For each span the minimum, maximum, mean, first, last, sum and number of the values of a
+   * measurement of up to 20 devices, and what a counter rose. They come from summaries, which are
+   * made for years, and are what a count of all records gives. Spans have `timeSpan` seconds, or
+   * are hours, days, weeks, months or years of a time zone. The range is the last day unless
+   * `beginDate` or `endDate` is given.
    *
-   * - `path`: Where the number is in a record: a JSON Pointer (RFC 6901). `data` and
-   * `configuration` are read as JSON.
-   *
-   * - `kind`: The kind of records; by default `data`.
+   * With `path` instead of `measurement`, the numbers at a place in the records, whatever is
+   * declared. Records without a number there are left out; true and false are 1 and 0. There are
+   * at most 2,000 points in all. If a range has more records than one request may read, a sample
+   * of every span is read, and `isSampled` is true.
    *
    * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
    * or milliseconds since 1970. Without an offset it is UTC.
@@ -1718,10 +1718,27 @@ export class RecordsNoun extends Noun {
    *
    * - `timeSpan`: Seconds per point; by default what gives at most 200 points of a device.
    *
+   * - `calendarSpan`: Instead of `timeSpan`; a week begins on Monday.
+   *
+   * - `timezone`: Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`.
+   *
+   * - `format`: `csv`, `ndjson` and `table`, a JSON array, have one flat row for each point, as
+   * spreadsheets and Grafana read it.
+   *
+   * - `fresh`: Wait until everything is counted that had arrived before the request, however many
+   * records have to be read for it.
+   *
+   * - `measurement`: The name of the measurement.
+   *
+   * - `path`: Instead of `measurement`, where the number is in a record: a JSON Pointer (RFC
+   * 6901). `data` and `configuration` are read as JSON.
+   *
+   * - `kind`: With `path`, the kind of records; by default `data`.
+   *
    * `GET /device/series`; needs `record.read`.
    */
-  series(deviceId: string[], options: { path: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; timeSpan?: number }): Promise<m.Series> {
-    return this.transport.request({ method: "GET", path: "/device/series", isRepeatable: true, query: { deviceId, ...options } });
+  series(deviceId: string[], options: { beginDate?: When; endDate?: When; timeSpan?: number; calendarSpan?: m.CalendarSpan; timezone?: string; format?: m.SeriesFormat; fresh?: boolean; measurement?: string; path?: string; kind?: m.RecordKind } = {}): Promise<m.Series | m.SeriesRow> {
+    return this.one({ method: "GET", path: "/device/series", isRepeatable: true, query: { deviceId, ...options } });
   }
 
   /**

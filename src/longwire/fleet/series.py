@@ -5,6 +5,7 @@ more than can be looked at, each slot of time gives its first few, so that a yea
 is shown from its begin to its end, though not from every record.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +16,7 @@ import msgspec
 from longwire.clock import DAY, HOUR, MINUTE, SECOND, Moment
 from longwire.errors import LongwireError, NotAllowed, NotFound, invalid_field
 from longwire.fleet import records
+from longwire.measurements.calendar_spans import Spans
 from longwire.measurements.values import find_members
 from longwire.model import Actor
 from longwire.records import DECODED_NAMES, RecordKind, list_json_fields, list_number_fields
@@ -50,14 +52,7 @@ class SeriesSelection:
     device_ids: Sequence[str]
     kind: str
     path: str  # a JSON Pointer (RFC 6901)
-    begin: Moment
-    end: Moment
-    span: Moment
-
-    @property
-    def points(self) -> int:
-        """The number of buckets of a device."""
-        return -(-(self.end - self.begin) // self.span)
+    spans: Spans
 
 
 @dataclass(slots=True)
@@ -67,8 +62,10 @@ class Bucket:
     minimum: float
     maximum: float
     mean: float
+    first: float
     last: float
     count: int
+    first_key: tuple[Moment, int]
     last_key: tuple[Moment, int]
 
     def add(self, value: float, key: tuple[Moment, int]) -> None:
@@ -81,6 +78,8 @@ class Bucket:
         self.mean += (value - self.mean) / self.count
         if key > self.last_key:
             self.last, self.last_key = value, key
+        elif key < self.first_key:
+            self.first, self.first_key = value, key
 
 
 def choose_span(begin: Moment, end: Moment, device_count: int) -> Moment:
@@ -220,10 +219,12 @@ class DeviceScan:
 
     def __post_init__(self) -> None:
         selection = self.selection
-        self._start = StayCursor(max(selection.begin, self.oldest or selection.begin))
-        points = max(1, selection.points * len(selection.device_ids))
+        spans = selection.spans
+        self._start = StayCursor(max(spans.begin, self.oldest or spans.begin))
+        points = max(1, len(spans) * len(selection.device_ids))
         slots_per_point = max(1, SLOTS_MAX // points)
-        self._slot_span = max(1, selection.span // slots_per_point)
+        slots = max(1, len(spans)) * slots_per_point
+        self._slot_span = max(1, (spans.end - spans.begin) // slots)
         self._slot_max = max(1, RECORDS_MAX // (points * slots_per_point))
         self._read_value = compile_path(selection.kind, selection.path)
 
@@ -240,7 +241,7 @@ class DeviceScan:
             self.device.number,
             remaining[0],
             self._cursor or self._start,
-            self.selection.end,
+            self.selection.spans.end,
             self._most,
         )
         return convert_result(scan, partial(self._take, remaining))
@@ -263,7 +264,7 @@ class DeviceScan:
 
     def _add_all(self, items: Sequence[ScannedRecord]) -> Moment | None:
         """Add records to their buckets; if a slot has enough, the begin of the next one."""
-        begin, span = self.selection.begin, self.selection.span
+        begin, boundaries = self.selection.spans.begin, self.selection.spans.boundaries
         read_value, slot_span = self._read_value, self._slot_span
         self.work += _STEP_COST + len(items)
         for ts, _, seq, body in items:
@@ -278,12 +279,12 @@ class DeviceScan:
             self.work += len(body) >> 10
             value = read_value(body) if body else None
             if value is not None:
-                self._add((ts - begin) // span, value, (ts, seq))
+                self._add(bisect_right(boundaries, ts) - 1, value, (ts, seq))
         return None
 
     def _add(self, index: int, value: float, key: tuple[Moment, int]) -> None:
         bucket = self.buckets.get(index)
         if bucket is None:
-            self.buckets[index] = Bucket(value, value, value, value, 1, key)
+            self.buckets[index] = Bucket(value, value, value, value, value, 1, key, key)
         else:
             bucket.add(value, key)

@@ -7,7 +7,8 @@ is right whatever happened before, and a step that a crash cut off is done once 
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -91,6 +92,7 @@ class ValueScan:
     device: int
     stay: int
     ranges: Mapping[int, Sequence[Range]]  # of each kind, by time, without overlap
+    boundaries: Sequence[Moment] = ()  # instead of quarters of an hour
     # By the begin of a quarter.
     quarters: dict[Key, dict[Moment, Gathered]] = field(default_factory=dict)
     looked_at: int = 0
@@ -164,6 +166,8 @@ class ValueScan:
 
     def _end_instant(self) -> None:
         begin = self._instant - self._instant % QUARTER
+        if self.boundaries:
+            begin = self.boundaries[bisect_right(self.boundaries, self._instant) - 1]
         for _, numbers in sorted(self._at_instant, key=lambda each: each[0]):
             for key, value in numbers.items():
                 quarters = self.quarters.setdefault(key, {})
@@ -199,21 +203,30 @@ class _Part(NamedTuple):
 class SummaryWork:
     """Works off marks, in one process."""
 
-    def __init__(self, database: Database, retention_days: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        retention_days: Mapping[str, int],
+        on_progress: Callable[[float], None] = lambda behind_s: None,
+    ) -> None:
         self._database = database
         self._retention_days = retention_days
+        self._on_progress = on_progress
 
     async def run_round(self) -> None:
         """Everything that is due, once."""
+        round_began = time.monotonic()
         after: Mark | None = store.BEFORE_ANY
         while after is not None:
             began = time.monotonic()
+            self._on_progress(began - round_began)
             page = await self._database.read(partial(_list_due, after=after))
             await asyncio.sleep(get_pause_s(time.monotonic() - began))
             for device, stay in page.stays:
                 while await self._work_off(device, stay):
                     pass
             after = page.last
+        self._on_progress(0)
 
     async def _work_off(self, device: int, stay: int) -> bool:
         """A part of what is due of a stay; whether there was any."""

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import msgspec
 
 from longwire.clock import DAY, HOUR, Moment
+from longwire.errors import invalid_field
 from longwire.fleet import records
 from longwire.fleet.measurement_plans import get_plan
 from longwire.fleet.summaries import Range, ValueScan
-from longwire.measurements.calendar_spans import QUARTER
+from longwire.measurements.calendar_spans import QUARTER, Spans
 from longwire.measurements.definitions import Measurement, merge_found, name_of_place
 from longwire.measurements.summaries import (
     Row,
@@ -33,34 +34,18 @@ from longwire.store.archive.archive_reads import NeedsArchive, convert_result, r
 from longwire.store.database import Database, Tx
 from longwire.store.fleet import device_stays
 from longwire.store.fleet import summaries as store
+from longwire.store.fleet.reporting_devices import ReportingDevice
 
-DEVICES_MAX = 1_000
-POINTS_MAX = 10_000  # of all devices
 # Summaries of days that are read for one request, and records that are read beside them.
 DAYS_MAX = 1_000_000
 RECORDS_MAX = 300_000
+FRESH_RECORDS_MAX = 3_000_000  # for those who would rather wait
+POINTS_MAX = 10_000  # of one answer
 DEVICES_PER_STEP = 20
 # How far back the last number before a period is looked for in what may still be due.
 LOOK_BACK: Moment = 2 * DAY
 MARKS_MAX = 20_000
 STAYS_MAX = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Spans:
-    """A period, and where its spans begin; the last one ends where the period does, or later."""
-
-    begin: Moment
-    end: Moment
-    boundaries: Sequence[Moment]  # one more than there are spans
-
-    def __len__(self) -> int:
-        return len(self.boundaries) - 1
-
-    @property
-    def is_aligned(self) -> bool:
-        """Whether every span begins with a quarter of an hour."""
-        return all(each % QUARTER == 0 for each in self.boundaries[1:-1])
 
 
 class EarlierNumber(NamedTuple):
@@ -90,6 +75,7 @@ class StayRead:
     begin: Moment
     end: Moment
     boundaries: Sequence[Moment] = ()  # none of them within what is read as a whole
+    reads_records: bool = False  # and no summaries, which the boundaries would cut
     rows: list[Row] = field(default_factory=list)
     earlier: EarlierNumber | None = None  # the last number before
     _scan: ValueScan | None = None
@@ -103,23 +89,28 @@ class StayRead:
         for begin, end in ranges:
             cut.update(range(begin // DAY, -(-end // DAY)))
         whole: list[store.DayRow] = []
-        if any(day not in cut for day in range(first, last)):
+        if not self.reads_records and any(day not in cut for day in range(first, last)):
             listed = store.list_days(tx, self.device, self.stay, self.key, first, last)
             whole = [each for each in listed if each.day not in cut]
         if whole:
             days, *columns = zip(*whole, strict=True)
             self.rows.append(Row([day * DAY for day in days], *columns))
-        self.rows += self._read_quarters(tx, cut, first, last, ranges)
+        if not self.reads_records:
+            self.rows += self._read_quarters(tx, cut, first, last, ranges)
         before = store.get_last_day(tx, self.device, self.stay, self.key, first)
         self.earlier = None if before is None else EarlierNumber(before.day * DAY, before.last)
         owner = store.get_owner(tx, self.device, self.stay) if ranges else None
         if owner is not None:
             plan = get_plan(tx, owner.group_id, owner.type)
             if self.kind in plan.kinds:
-                self._scan = ValueScan(plan, self.device, self.stay, {self.kind: ranges})
+                boundaries = self.boundaries if self.reads_records else ()
+                kinds = {self.kind: ranges}
+                self._scan = ValueScan(plan, self.device, self.stay, kinds, boundaries)
 
     def _list_ranges(self, tx: Tx) -> list[Range]:
         """What is to be read from records, by time."""
+        if self.reads_records:
+            return [(self.begin, self.end)]
         marks = store.list_marks_of(
             tx,
             *(self.device, self.stay, self.begin // HOUR, -(-self.end // HOUR), MARKS_MAX),
@@ -292,9 +283,9 @@ class DeviceRead:
 
     def __post_init__(self) -> None:
         spans, number = self.spans, self.device.number
+        period = spans.begin, spans.end, spans.boundaries, not spans.is_aligned
         self._reads = [
-            StayRead(number, stay, each.key, each.kind, spans.begin, spans.end, spans.boundaries)
-            for stay, each in self.device.stays
+            StayRead(number, stay, each.key, each.kind, *period) for stay, each in self.device.stays
         ]
         before = spans.begin - LOOK_BACK
         self._earlier = [
@@ -334,6 +325,7 @@ async def read_devices(
     records_max: int = RECORDS_MAX,
 ) -> ReadSeries:
     """Read the points of devices in steps, so that others have their turns between them."""
+    _require_bounded(len(devices), spans)
     found: list[tuple[MeasuredDevice, Sequence[Point]]] = []
     gave_up: list[Moment] = []
     looked_at = 0
@@ -351,6 +343,16 @@ async def read_devices(
     return ReadSeries(found, min(gave_up, default=None))
 
 
+def _require_bounded(devices: int, spans: Spans) -> None:
+    days = (spans.end - spans.begin) // DAY + 1
+    if devices * days > DAYS_MAX:
+        raise invalid_field(
+            "begin_date",
+            f"{devices} devices have more than {DAYS_MAX} days in this range; ask for less time, "
+            "or for fewer devices",
+        )
+
+
 def _begin_all(reads: Sequence[DeviceRead], tx: Tx) -> None:
     for each in reads:
         each.begin_read(tx)
@@ -360,10 +362,9 @@ def _begin_all(reads: Sequence[DeviceRead], tx: Tx) -> None:
 
 
 def find_device(
-    tx: Tx, actor: Actor, device_id: str, name: str
-) -> tuple[MeasuredDevice, Measurement] | None:
-    """A device in the stays that the actor may read; None if it has no such measurement."""
-    device = records.get_reporting_device(tx, device_id)
+    tx: Tx, actor: Actor, device: ReportingDevice, name: str
+) -> tuple[MeasuredDevice, Measurement | None]:
+    """A device in the stays that the actor may read, and its measurement, if it has such a one."""
     permitted = records.permitted_stays(tx, actor, "record.read", device)
     groups = {0: device.group_id}
     if device.stay:
@@ -375,20 +376,30 @@ def find_device(
         if resolved is not None:
             stays.append((stay, resolved))
             found = resolved
-    if found is None:
-        return None
-    return MeasuredDevice(device.id, device.name, device.number, stays), found.measurement
+    measured = MeasuredDevice(device.id, device.name, device.number, stays)
+    return measured, None if found is None else found.measurement
+
+
+class GroupMembers(NamedTuple):
+    """Devices with a measurement; whether there were others."""
+
+    devices: Sequence[MeasuredDevice]
+    measurement: Measurement | None
+    has_any: bool
 
 
 def find_in_groups(
     tx: Tx, group_ids: Sequence[str], wanted: WantedDevices, name: str
-) -> tuple[list[MeasuredDevice], Measurement | None]:
+) -> GroupMembers:
     """The devices that are or were in some groups and have a measurement."""
     numbers = [schema.group_number(each) for each in group_ids]
     stays: dict[int, list[tuple[int, ResolvedMeasurement]]] = {}
     shown: dict[int, tuple[str, str]] = {}
     resolved: dict[tuple[str, str], ResolvedMeasurement | None] = {}
-    for each in store.list_stays(tx, numbers, wanted.type, wanted.ids, STAYS_MAX + 1):
+    listed = store.list_stays(tx, numbers, wanted.type, wanted.ids, STAYS_MAX + 1)
+    if len(listed) > STAYS_MAX:
+        raise invalid_field("group_id", f"has more than {STAYS_MAX} devices; ask for some of them")
+    for each in listed:
         key = each.group_id, each.type
         if key not in resolved:
             resolved[key] = resolve(tx, *key, name)
@@ -398,7 +409,7 @@ def find_in_groups(
             shown[each.device] = each.id, each.name
     devices = [MeasuredDevice(*shown[number], number, some) for number, some in stays.items()]
     known = (each.measurement for each in resolved.values() if each is not None)
-    return devices, next(known, None)
+    return GroupMembers(devices, next(known, None), bool(resolved))
 
 
 def resolve(tx: Tx, group_id: str, type_name: str, name: str) -> ResolvedMeasurement | None:

@@ -5,7 +5,8 @@ hours, and an hour of Mumbai begins at half past in UTC. Every boundary falls on
 hour, as the offsets of all time zones have done for decades.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -18,6 +19,28 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ONE_DAY = timedelta(days=1)
 _MONTHS_PER_YEAR = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A period, and where its spans begin; the first and the last may reach beyond it."""
+
+    begin: Moment
+    end: Moment
+    boundaries: Sequence[Moment]  # one more than there are spans
+
+    def __len__(self) -> int:
+        return len(self.boundaries) - 1
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether every span begins with a quarter of an hour."""
+        return all(each % QUARTER == 0 for each in self.boundaries[1:-1])
+
+
+def list_even(begin: Moment, end: Moment, span: Moment) -> Spans:
+    """Spans of one length; the first begins with the period, the last may end later."""
+    return Spans(begin, end, range(begin, end + span, span))
 
 
 class CalendarSpan(StrEnum):

@@ -54,7 +54,7 @@ from longwire.api.identity import (
 )
 from longwire.api.jobs import jobs
 from longwire.api.live import LiveEndpoint
-from longwire.api.records import arrivals, exports, records, series, traces
+from longwire.api.records import arrivals, exports, group_series, records, series, traces
 from longwire.api.service import ServiceEndpoints
 from longwire.api.services import Services, SignInServices
 from longwire.archive.reader import ArchiveReader
@@ -134,6 +134,7 @@ OPERATIONS: tuple[Route, ...] = (
     *redecoding.ROUTES,
     *arrivals.ROUTES,
     *series.ROUTES,
+    *group_series.ROUTES,
     *connectors.ROUTES,
     *deliveries.ROUTES,
     *connector_metrics.ROUTES,
@@ -413,7 +414,10 @@ class App:
             ),
             BackgroundTask(
                 "summaries",
-                partial(maintenance.summarize_values, database, self._retention_days),
+                partial(
+                    maintenance.summarize_values,
+                    *(database, self._retention_days, self._prometheus.set_summaries_behind),
+                ),
             ),
             BackgroundTask(
                 "configuration drift", partial(maintenance.watch_configurations, database)

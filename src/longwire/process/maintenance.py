@@ -137,9 +137,11 @@ async def watch_silent_devices(
     await _run_as_leader(database, DEVICES_POLL_INTERVAL_S, check)
 
 
-async def summarize_values(database: Database, retention_days: Mapping[str, int]) -> None:
+async def summarize_values(
+    database: Database, retention_days: Mapping[str, int], on_progress: Callable[[float], None]
+) -> None:
     """Make the summaries of values whose records are new or have changed."""
-    work = SummaryWork(database, retention_days)
+    work = SummaryWork(database, retention_days, on_progress)
     await _run_as_leader(database, SUMMARIES_INTERVAL_S, work.run_round)
 
 

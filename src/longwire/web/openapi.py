@@ -22,7 +22,16 @@ from longwire.web.openapi_schemas import (
     simplify_components,
     simplify_parts,
 )
-from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, PlainRoute, Redirect, Route, TextBody
+from longwire.web.routing import (
+    ANY_TOKEN,
+    NO_TOKEN,
+    OWN,
+    PlainRoute,
+    Redirect,
+    Route,
+    Text,
+    TextBody,
+)
 from longwire.web.type_info import field_bounds, nested_structs
 
 Json = dict[str, Any]
@@ -220,7 +229,10 @@ def _success(route: Route) -> Json:
         for each in _reply_options(route)
     ]
     schema = options[0] if len(options) == 1 else {"anyOf": options}
-    return {"200": json_response(route.result, schema)}
+    response = json_response(route.result, schema)
+    for media_type in route.formats:
+        response["content"][media_type] = {"schema": {"type": "string"}}
+    return {"200": response}
 
 
 def _reply_options(route: Route) -> Sequence[Any]:
@@ -230,7 +242,8 @@ def _reply_options(route: Route) -> Sequence[Any]:
     if route.reply is Redirect:
         return ()
     is_union = isinstance(route.reply, types.UnionType)
-    return typing.get_args(route.reply) if is_union else [route.reply]
+    options = typing.get_args(route.reply) if is_union else [route.reply]
+    return [each for each in options if each is not Text]
 
 
 def _problem(meaning: str) -> Json:

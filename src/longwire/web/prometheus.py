@@ -138,6 +138,11 @@ class PrometheusMetrics:
         self._live_listeners = total(
             "longwire_live_listeners", "Clients that follow what arrives, at GET /live"
         )
+        self._summaries_behind = total(
+            "longwire_summaries_behind_seconds",
+            "How long the present round of summaries has taken, which makes what was due when it"
+            " began; 0 between rounds",
+        )
         self._failing_tasks = total(
             "longwire_background_tasks_failing",
             "Background tasks that failed and are waiting for their restart",
@@ -210,6 +215,9 @@ class PrometheusMetrics:
 
     def set_live_listeners(self, number: int) -> None:
         self._live_listeners.set(number)
+
+    def set_summaries_behind(self, seconds: float) -> None:
+        self._summaries_behind.set(seconds)
 
     def set_failing_tasks(self, number: int) -> None:
         self._failing_tasks.set(number)

@@ -7,7 +7,15 @@ import structlog
 
 from longwire.errors import LongwireError
 from longwire.web import errors
-from longwire.web.routing import PlainRoute, Redirect, Request, Response, Route, WithCookies
+from longwire.web.routing import (
+    PlainRoute,
+    Redirect,
+    Request,
+    Response,
+    Route,
+    Text,
+    WithCookies,
+)
 from longwire.web.session_cookies import with_cookies
 
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
@@ -25,6 +33,8 @@ def build_response(request: Request, result: Any) -> Response:
         case WithCookies():
             response = Response(200, msgspec.json.encode(result.reply))
             return with_cookies(response, request, result.cookies)
+        case Text():
+            return Response(200, result.body, result.media_type)
         case _:
             return Response(200, msgspec.json.encode(result))
 

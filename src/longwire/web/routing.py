@@ -272,6 +272,14 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """A reply in another format than JSON."""
+
+    body: bytes
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class TextBody:
     """A request body that is no JSON; the handler gets its bytes."""
 
@@ -313,6 +321,7 @@ class Route:
     query: type[Query] | None = None
     body: type[Body] | None = None
     reply: Any = None
+    formats: tuple[str, ...] = ()  # media types of its replies that are a `Text`
     text_body: TextBody | None = None  # instead of `body`
     # Few of them at once for a caller and an owner, perhaps by their inputs: what they hold may be
     # megabytes.

@@ -15,6 +15,7 @@ from msgspec import field
 from longwire_client._bases import Input, Model, OneOf
 from longwire_client.calls import JsonText, When
 
+CalendarSpan = Literal["day", "hour", "month", "week", "year"]
 ChirpstackEvent = Literal["ack", "integration", "join", "location", "log", "status", "txack", "up"]
 DecoderKind = Literal["bits", "cayenneLpp", "javascript"]
 DeliveryStatus = Literal["failed", "processing", "succeed"]
@@ -29,6 +30,9 @@ MessageFormat = Literal["cloudevents", "custom", "json", "raw"]
 RecordExportFormat = Literal["csv", "ndjson", "parquet"]
 RecordKind = Literal["data", "event", "geoloc", "telemetry"]
 SeenWithin = Literal["day", "hour", "longer", "never", "silent", "week"]
+SeriesAggregate = Literal["count", "first", "increase", "last", "max", "mean", "min", "sum"]
+SeriesCombination = Literal["count", "max", "mean", "min", "none", "percentile", "sum"]
+SeriesFormat = Literal["csv", "json", "ndjson", "table"]
 StartableJobKind = Literal[
     "configuration", "delete", "export", "redecode", "replay", "resend", "tag", "transfer", "type"
 ]
@@ -1491,10 +1495,10 @@ class DeviceSeries(Model, frozen=True, kw_only=True, omit_defaults=True):
     points: list[SeriesPoint]
     """By time."""
 
-    looked_at: int = field(name="lookedAt")
-    """How many records were read."""
+    looked_at: int | None = field(default=None, name="lookedAt")
+    """Of a path, how many records were read."""
 
-    is_sampled: bool = field(name="isSampled")
+    is_sampled: bool | None = field(default=None, name="isSampled")
     """Not every record was read: there are too many for one request."""
 
     examined_until: datetime | None = field(default=None, name="examinedUntil")
@@ -2404,6 +2408,19 @@ class GroupOverview(Model, frozen=True, kw_only=True, omit_defaults=True):
     """
 
 
+class GroupPoint(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """One number of several devices."""
+
+    timestamp: datetime
+    """The begin of the span."""
+
+    value: float
+    """What `of` and `combine` say."""
+
+    devices: int
+    """With a number in this span."""
+
+
 class GroupPolicyChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The new policy of a group."""
 
@@ -2424,6 +2441,54 @@ class GroupRestoration(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     group_id: str = field(name="groupId")
     """The id of the group."""
+
+
+class GroupSeries(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Numbers of a group's devices over time, as one series or one of each."""
+
+    begin_date: datetime = field(name="beginDate")
+    """The begin of the first span."""
+
+    end_date: datetime = field(name="endDate")
+    """The end of the range, which is not part of it; a date without a time includes that day."""
+
+    time_span: int | None = field(default=None, name="timeSpan")
+    """Seconds per point."""
+
+    calendar_span: str | None = field(default=None, name="calendarSpan")
+    """Instead of `timeSpan`; a week begins on Monday."""
+
+    timezone: str | None = None
+    """Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`."""
+
+    measurement: str | None = None
+    """The name of the measurement."""
+
+    class_: str | None = field(default=None, name="class")
+    """The class of the measurement."""
+
+    unit: str | None = None
+    """For people."""
+
+    label: str | None = None
+    """What people call it."""
+
+    complete_until: datetime | None = field(default=None, name="completeUntil")
+    """Of a measurement: everything that had arrived by then is counted. If more records had to be
+    read than one request may, this is where they begin; `fresh` reads them.
+    """
+
+    of: str
+    """What of each device's numbers counted."""
+
+    combine: str
+    """How these became one."""
+
+    points: list[GroupPoint] | None = None
+    """By time."""
+
+    items: list[MemberSeries] | None = None
+    """With `combine=none`."""
 
 
 class GroupTree(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -3234,6 +3299,51 @@ class MemberChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
+
+
+class MemberPoint(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """One number of a device."""
+
+    timestamp: datetime
+    """The begin of the span."""
+
+    value: float
+    """What `of` says."""
+
+    has_gap: bool | None = field(default=None, name="hasGap")
+    """A span without numbers lies before this one."""
+
+
+class MemberRow(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The same with its device."""
+
+    timestamp: datetime
+    """The begin of the span."""
+
+    value: float
+    """What `of` says."""
+
+    has_gap: bool | None = field(default=None, name="hasGap")
+    """A span without numbers lies before this one."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    device_name: str = field(name="deviceName")
+    """Empty if it has left these groups."""
+
+
+class MemberSeries(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The points of a device."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    device_name: str = field(name="deviceName")
+    """Empty if it has left these groups."""
+
+    points: list[MemberPoint]
+    """By time."""
 
 
 class Message(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4200,20 +4310,43 @@ class ScheduleTime(Input, frozen=True, kw_only=True, omit_defaults=True):
 class Series(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Numbers of some devices over time."""
 
-    path: str
-    """As requested."""
-
-    kind: str
-    """The kind of records."""
-
     begin_date: datetime = field(name="beginDate")
     """The begin of the first span."""
 
     end_date: datetime = field(name="endDate")
     """The end of the last span."""
 
-    time_span: int = field(name="timeSpan")
+    time_span: int | None = field(default=None, name="timeSpan")
     """Seconds per point."""
+
+    calendar_span: str | None = field(default=None, name="calendarSpan")
+    """Instead of `timeSpan`; a week begins on Monday."""
+
+    timezone: str | None = None
+    """Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`."""
+
+    measurement: str | None = None
+    """The name of the measurement."""
+
+    class_: str | None = field(default=None, name="class")
+    """The class of the measurement."""
+
+    unit: str | None = None
+    """For people."""
+
+    label: str | None = None
+    """What people call it."""
+
+    complete_until: datetime | None = field(default=None, name="completeUntil")
+    """Of a measurement: everything that had arrived by then is counted. If more records had to be
+    read than one request may, this is where they begin; `fresh` reads them.
+    """
+
+    path: str | None = None
+    """As asked."""
+
+    kind: str | None = None
+    """The kind of records."""
 
     items: list[DeviceSeries]
     """In the order of the request."""
@@ -4234,11 +4367,64 @@ class SeriesPoint(Model, frozen=True, kw_only=True, omit_defaults=True):
     mean: float
     """The arithmetic mean."""
 
+    first: float
+    """The number of the oldest record."""
+
     last: float
     """The number of the newest record."""
 
     count: int
     """The number of numbers."""
+
+    sum: float
+    """Of all numbers."""
+
+    increase: float | None = None
+    """Of a counter: what it rose since the last number before the span. A smaller number is
+    another counter, or one that began again at zero.
+    """
+
+    has_gap: bool | None = field(default=None, name="hasGap")
+    """A span without numbers lies before this one."""
+
+
+class SeriesRow(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A point of a device."""
+
+    timestamp: datetime
+    """The begin of the span."""
+
+    min: float
+    """The smallest number."""
+
+    max: float
+    """The largest number."""
+
+    mean: float
+    """The arithmetic mean."""
+
+    first: float
+    """The number of the oldest record."""
+
+    last: float
+    """The number of the newest record."""
+
+    count: int
+    """The number of numbers."""
+
+    sum: float
+    """Of all numbers."""
+
+    increase: float | None = None
+    """Of a counter: what it rose since the last number before the span. A smaller number is
+    another counter, or one that began again at zero.
+    """
+
+    has_gap: bool | None = field(default=None, name="hasGap")
+    """A span without numbers lies before this one."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
 
 
 class SessionConnection(Model, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,29 +1,45 @@
-"""The operation that reads numbers over time."""
+"""The operation that reads numbers of devices over time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
+from longwire.api.fleet.measurements import MeasurementName
+from longwire.api.records.series_spans import (
+    AnsweredSeries,
+    AskedSpans,
+    FoundMeasured,
+    SpanQuery,
+    find_settled,
+    list_errors,
+    not_one_of,
+    parse_spans,
+    read_values,
+    series_route,
+    write_rows,
+)
 from longwire.api.services import AsyncContext
-from longwire.api.types import DeviceId, RecordKindName, parse_period
-from longwire.clock import DAY, SECOND, Moment
-from longwire.dates import LATEST, format_date, format_optional_date
+from longwire.api.types import DeviceId, RecordKindName
+from longwire.clock import Moment
+from longwire.dates import format_date, format_optional_date
 from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.fleet import records, series
-from longwire.fleet.series import DeviceScan, SeriesSelection
+from longwire.fleet import records, series, value_series
+from longwire.fleet.series import Bucket, DeviceScan, SeriesSelection
+from longwire.fleet.value_series import Point
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
 from longwire.store.database import Tx
 from longwire.store.fleet.reporting_devices import ReportingDevice
-from longwire.web.fields import DateQuery, DateText, Query, Reply
-from longwire.web.routing import Route
+from longwire.web.fields import DateText, Reply
+from longwire.web.routing import Text
 
 
-class SeriesQuery(Query):
-    """Which numbers of which devices, and in buckets of which length."""
+class SeriesQuery(SpanQuery, kw_only=True):
+    """Which numbers of which devices."""
 
     device_id: Annotated[
         list[DeviceId],
@@ -34,46 +50,60 @@ class SeriesQuery(Query):
             examples=[["dev_vzpeqxr5mxjrq2uy6ct3mlgw"]],
         ),
     ]
-    path: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=512,
-            description="Where the number is in a record: a JSON Pointer (RFC 6901). `data` and "
-            "`configuration` are read as JSON.",
-            examples=["/data/temperature"],
-        ),
-    ]
-    kind: (
-        Annotated[RecordKindName, Meta(description="The kind of records; by default `data`.")]
+    measurement: MeasurementName | None = None
+    path: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=512,
+                description="Instead of `measurement`, where the number is in a record: a JSON "
+                "Pointer (RFC 6901). `data` and `configuration` are read as JSON.",
+                examples=["/data/temperature"],
+            ),
+        ]
         | None
     ) = None
-    begin_date: DateQuery | None = None
-    end_date: DateQuery | None = None
-    time_span: (
+    kind: (
         Annotated[
-            int,
-            Meta(
-                ge=1,
-                le=10**9,
-                description="Seconds per point; by default what gives at most "
-                f"{series.POINTS_DEFAULT} points of a device.",
-                examples=[3_600],
-            ),
+            RecordKindName,
+            Meta(description="With `path`, the kind of records; by default `data`."),
         ]
         | None
     ) = None
 
 
-class SeriesPoint(Reply):
+class SeriesPoint(Reply, kw_only=True):
     """The numbers of the records in one span of time."""
 
     timestamp: Annotated[DateText, Meta(description="The begin of the span.")]
     min: Annotated[float, Meta(description="The smallest number.", examples=[20.5])]
     max: Annotated[float, Meta(description="The largest number.", examples=[22.0])]
     mean: Annotated[float, Meta(description="The arithmetic mean.", examples=[21.25])]
+    first: Annotated[float, Meta(description="The number of the oldest record.", examples=[21.0])]
     last: Annotated[float, Meta(description="The number of the newest record.", examples=[21.5])]
     count: Annotated[int, Meta(description="The number of numbers.", examples=[6])]
+    sum: Annotated[float, Meta(description="Of all numbers.", examples=[127.5])]
+    increase: (
+        Annotated[
+            float,
+            Meta(
+                description="Of a counter: what it rose since the last number before the span. A "
+                "smaller number is another counter, or one that began again at zero.",
+                examples=[0.5],
+            ),
+        ]
+        | None
+    ) = None
+    has_gap: (
+        Annotated[bool, Meta(description="A span without numbers lies before this one.")] | None
+    ) = None
+
+
+class SeriesRow(SeriesPoint, kw_only=True):
+    """A point of a device."""
+
+    device_id: DeviceId
 
 
 class DeviceSeries(Reply):
@@ -81,10 +111,20 @@ class DeviceSeries(Reply):
 
     device_id: Annotated[str, Meta(examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"])]
     points: Annotated[list[SeriesPoint], Meta(description="By time.")]
-    looked_at: Annotated[int, Meta(description="How many records were read.", examples=[1_440])]
-    is_sampled: Annotated[
-        bool, Meta(description="Not every record was read: there are too many for one request.")
-    ]
+    looked_at: (
+        Annotated[int, Meta(description="Of a path, how many records were read.", examples=[1_440])]
+        | None
+    ) = None
+    is_sampled: (
+        Annotated[
+            bool,
+            Meta(
+                description="Of a path: not every record was read, there are too many for one "
+                "request."
+            ),
+        ]
+        | None
+    ) = None
     examined_until: (
         Annotated[
             DateText,
@@ -94,18 +134,150 @@ class DeviceSeries(Reply):
     ) = None
 
 
-class Series(Reply):
+class Series(AnsweredSeries, kw_only=True):
     """Numbers of some devices over time."""
 
-    path: Annotated[str, Meta(description="As requested.", examples=["/data/temperature"])]
-    kind: Annotated[RecordKindName, Meta(description="The kind of records.")]
-    begin_date: Annotated[DateText, Meta(description="The begin of the first span.")]
-    end_date: DateText
-    time_span: Annotated[int, Meta(description="Seconds per point.", examples=[3_600])]
+    path: Annotated[str, Meta(description="As asked.", examples=["/data/temperature"])] | None = (
+        None
+    )
+    kind: Annotated[RecordKindName, Meta(description="The kind of records.")] | None = None
     items: Annotated[list[DeviceSeries], Meta(description="In the order of the request.")]
 
 
-async def _read_devices(context: AsyncContext, selection: SeriesSelection) -> Sequence[DeviceScan]:
+async def get_series(context: AsyncContext, query: SeriesQuery) -> Series | list[SeriesRow] | Text:
+    """Get numbers of devices over time.
+
+    For each span the minimum, maximum, mean, first, last, sum and number of the values of a
+    measurement of up to 20 devices, and what a counter rose. They come from summaries, which are
+    made for years, and are what a count of all records gives. Spans have `timeSpan` seconds, or are
+    hours, days, weeks, months or years of a time zone. The range is the last day unless `beginDate`
+    or `endDate` is given.
+
+    With `path` instead of `measurement`, the numbers at a place in the records, whatever is
+    declared. Records without a number there are left out; true and false are 1 and 0. There are at
+    most 2,000 points in all. If a range has more records than one request may read, a sample of
+    every span is read, and `isSampled` is true.
+    """
+    answer = await (_read_path(context, query) if query.path else _read_values(context, query))
+    if query.format == "json":
+        return answer
+    rows = (
+        SeriesRow(device_id=each.device_id, **msgspec.structs.asdict(point))
+        for each in answer.items
+        for point in each.points
+    )
+    return write_rows(query.format, rows, SeriesRow, _SERIES_COLUMNS)
+
+
+async def _read_values(context: AsyncContext, query: SeriesQuery) -> Series:
+    name = query.measurement
+    field_errors = _validate_devices(query)
+    if name is None:
+        field_errors.append(FieldError("measurement", "or path is required"))
+    if query.kind is not None:
+        field_errors.append(FieldError("kind", "goes with path only"))
+    device_count, most = len(query.device_id), value_series.POINTS_MAX
+    parse = partial(parse_spans, query, context.now, device_count, most)
+    field_errors += list_errors(parse)
+    if field_errors or name is None:
+        raise BadInput(field_errors=field_errors)
+    asked = parse()
+    found = await read_values(
+        context, query, asked.spans, partial(_find_measured, context.actor, query.device_id, name)
+    )
+    return Series(
+        items=[
+            DeviceSeries(
+                device_id=device.id,
+                points=[_point_wire(each, is_counter=found.is_counter) for each in points],
+            )
+            for device, points in found.read.devices
+        ],
+        **found.describe(),
+        **asked.describe(),
+    )
+
+
+def _point_wire(point: Point, *, is_counter: bool) -> SeriesPoint:
+    summary = point.summary
+    return SeriesPoint(
+        timestamp=format_date(point.begin),
+        min=summary.minimum,
+        max=summary.maximum,
+        mean=summary.total / summary.numbers,
+        first=summary.first,
+        last=summary.last,
+        count=summary.numbers,
+        sum=summary.total,
+        increase=point.increase if is_counter else None,
+        has_gap=point.has_gap or None,
+    )
+
+
+def _find_measured(actor: Actor, device_ids: Sequence[str], name: str, tx: Tx) -> FoundMeasured:
+    devices, known = [], None
+    for device in series.find_devices(tx, actor, device_ids):
+        measured, measurement = value_series.find_device(tx, actor, device, name)
+        devices.append(measured)
+        known = known or measurement
+    if known is None:
+        raise invalid_field("measurement", "is none that these devices have")
+    return FoundMeasured(devices, known, find_settled(tx))
+
+
+def _validate_devices(query: SeriesQuery) -> list[FieldError]:
+    if len(set(query.device_id)) < len(query.device_id):
+        return [FieldError("device_id", "names a device twice")]
+    return []
+
+
+# --- a path ---
+
+
+async def _read_path(context: AsyncContext, query: SeriesQuery) -> Series:
+    asked, selection = _build_selection(query, context.now)
+    scans = await _scan_devices(context, selection)
+    return Series(
+        path=selection.path,
+        kind=selection.kind,
+        items=[
+            DeviceSeries(
+                device_id=scan.device.id,
+                points=list(_list_points(scan)),
+                looked_at=scan.looked_at,
+                is_sampled=scan.is_sampled,
+                examined_until=format_optional_date(scan.examined_until),
+            )
+            for scan in scans
+        ],
+        **asked.describe(),
+    )
+
+
+def _list_points(scan: DeviceScan) -> Iterator[SeriesPoint]:
+    boundaries = scan.selection.spans.boundaries
+    expected = None
+    for index, bucket in sorted(scan.buckets.items()):
+        has_gap = expected is not None and index > expected
+        yield _bucket_wire(bucket, boundaries[index], has_gap=has_gap)
+        expected = index + 1
+
+
+def _bucket_wire(bucket: Bucket, begin: Moment, *, has_gap: bool) -> SeriesPoint:
+    return SeriesPoint(
+        timestamp=format_date(begin),
+        min=bucket.minimum,
+        max=bucket.maximum,
+        mean=bucket.mean,
+        first=bucket.first,
+        last=bucket.last,
+        count=bucket.count,
+        sum=bucket.mean * bucket.count,
+        has_gap=has_gap or None,
+    )
+
+
+async def _scan_devices(context: AsyncContext, selection: SeriesSelection) -> Sequence[DeviceScan]:
     """Read the records in steps, so that others have their turns between them."""
     retention_days = context.services.retention_days.get(selection.kind, 0)
     oldest = records.oldest_kept(retention_days, context.now)
@@ -129,102 +301,35 @@ def _step(actor: Actor, scan: DeviceScan, tx: Tx) -> NeedsArchive[None] | None:
     return scan.step(tx, actor)
 
 
-async def get_series(context: AsyncContext, query: SeriesQuery) -> Series:
-    """Get numbers of devices over time.
-
-    The numbers at `path` in the records of up to 20 devices, down-sampled: for each span of
-    `timeSpan` seconds the minimum, maximum, mean and last number. The range is the last day unless
-    `beginDate` or `endDate` is given. Records without a number at `path` are left out; true and
-    false are 1 and 0. There are at most 2,000 points in all. If a range has more records than one
-    request may read, a sample of every span is read, and `isSampled` is true.
-    """
-    selection = _build_selection(query, context.now)
-    scans = await _read_devices(context, selection)
-    return Series(
-        path=selection.path,
-        kind=selection.kind,
-        begin_date=format_date(selection.begin),
-        end_date=format_date(min(selection.end, LATEST)),
-        time_span=selection.span // SECOND,
-        items=[_series_wire(scan) for scan in scans],
-    )
-
-
-def _series_wire(scan: DeviceScan) -> DeviceSeries:
-    selection = scan.selection
-    return DeviceSeries(
-        device_id=scan.device.id,
-        points=[
-            SeriesPoint(
-                timestamp=format_date(selection.begin + index * selection.span),
-                min=bucket.minimum,
-                max=bucket.maximum,
-                mean=bucket.mean,
-                last=bucket.last,
-                count=bucket.count,
-            )
-            for index, bucket in sorted(scan.buckets.items())
-        ],
-        looked_at=scan.looked_at,
-        is_sampled=scan.is_sampled,
-        examined_until=format_optional_date(scan.examined_until),
-    )
-
-
-def _build_selection(query: SeriesQuery, now: Moment) -> SeriesSelection:
-    kind = query.kind or KIND_NAMES[0]
+def _build_selection(query: SeriesQuery, now: Moment) -> tuple[AskedSpans, SeriesSelection]:
+    kind, path = query.kind or KIND_NAMES[0], query.path or ""
     device_ids = query.device_id
-    _validate(query, kind, now)
-    begin, end = _parse_range(query, now)
-    span = series.choose_span(begin, end, len(device_ids))
-    if query.time_span is not None:
-        span = query.time_span * SECOND
-    selection = SeriesSelection(device_ids, kind, query.path, begin, end, span)
-    if selection.points * len(device_ids) > series.POINTS_MAX:
-        raise invalid_field("time_span", f"gives more than {series.POINTS_MAX} points")
-    return selection
-
-
-def _validate(query: SeriesQuery, kind: str, now: Moment) -> None:
-    """Name every field that is invalid by itself."""
-    field_errors: list[FieldError] = []
-    if len(set(query.device_id)) < len(query.device_id):
-        field_errors.append(FieldError("device_id", "names a device twice"))
+    parse = partial(parse_spans, query, now, len(device_ids), series.POINTS_MAX)
+    field_errors = _validate_devices(query)
+    if query.measurement is not None:
+        field_errors.append(FieldError("path", "cannot be given with measurement"))
+    if query.fresh:
+        field_errors.append(FieldError("fresh", "goes with measurement only"))
     if kind not in KIND_NAMES:
-        field_errors.append(FieldError("kind", f"must be one of {', '.join(KIND_NAMES)}"))
+        field_errors.append(not_one_of("kind", KIND_NAMES))
     else:
-        field_errors += _errors_of(partial(series.compile_path, kind, query.path))
-    field_errors += _errors_of(partial(_parse_range, query, now))
+        field_errors += list_errors(partial(series.compile_path, kind, path))
+    field_errors += list_errors(parse)
     if field_errors:
         raise BadInput(field_errors=field_errors)
+    asked = parse()
+    return asked, SeriesSelection(device_ids, kind, path, asked.spans)
 
 
-def _errors_of(check: Callable[[], object]) -> Sequence[FieldError]:
-    try:
-        check()
-    except BadInput as error:
-        return error.field_errors
-    return ()
-
-
-def _parse_range(query: SeriesQuery, now: Moment) -> tuple[Moment, Moment]:
-    """The last day, unless dates are given."""
-    begin, end = parse_period(query.begin_date, query.end_date)
-    if end is None:
-        end = now if begin is None else max(now, begin)
-    return end - DAY if begin is None else begin, end
-
+_SERIES_COLUMNS = (
+    *("timestamp", "device_id", "min", "max", "mean", "first", "last"),
+    *("count", "sum", "increase", "has_gap"),
+)
 
 ROUTES = [
-    Route(
-        "GET",
-        "/device/series",
-        get_series,
-        "record.read",
+    series_route(
+        path="/device/series",
+        handler=get_series,
         object_rule="in the groups the devices were in when the records were stored",
-        tag="Records",
-        may_lag=True,
-        in_turns=True,
-        is_addition=True,
     )
 ]

@@ -2206,20 +2206,29 @@ class Records(_Noun):
         self,
         device_id: Sequence[str],
         *,
-        path: str,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
         time_span: int | None = None,
+        calendar_span: Literal["day", "hour", "month", "week", "year"] | None = None,
+        timezone: str | None = None,
+        format: Literal["csv", "json", "ndjson", "table"] | None = None,
+        fresh: bool | None = None,
+        measurement: str | None = None,
+        path: str | None = None,
+        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
     ) -> m.Series:
         """Get numbers of devices over time.
 
-        The numbers at `path` in the records of up to 20 devices, down-sampled: for each span of
-        `timeSpan` seconds the minimum, maximum, mean and last number. The range is the last day
-        unless `beginDate` or `endDate` is given. Records without a number at `path` are left
-        out; true and false are 1 and 0. There are at most 2,000 points in all. If a range has
-        more records than one request may read, a sample of every span is read, and `isSampled`
-        is true.
+        For each span the minimum, maximum, mean, first, last, sum and number of the values of a
+        measurement of up to 20 devices, and what a counter rose. They come from summaries,
+        which are made for years, and are what a count of all records gives. Spans have
+        `timeSpan` seconds, or are hours, days, weeks, months or years of a time zone. The range
+        is the last day unless `beginDate` or `endDate` is given.
+
+        With `path` instead of `measurement`, the numbers at a place in the records, whatever is
+        declared. Records without a number there are left out; true and false are 1 and 0. There
+        are at most 2,000 points in all. If a range has more records than one request may read,
+        a sample of every span is read, and `isSampled` is true.
 
         `GET /device/series`; needs `record.read`.
         """
@@ -2229,11 +2238,16 @@ class Records(_Noun):
             m.Series,
             query={
                 "deviceId": device_id,
-                "path": path,
-                "kind": kind,
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "timeSpan": time_span,
+                "calendarSpan": calendar_span,
+                "timezone": timezone,
+                "format": format,
+                "fresh": fresh,
+                "measurement": measurement,
+                "path": path,
+                "kind": kind,
             },
             is_repeatable=True,
         )

@@ -1,0 +1,300 @@
+"""What all series share: ranges in spans, how values are read, and formats of flat rows."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
+from zoneinfo import ZoneInfo
+
+import msgspec
+from msgspec import Meta
+
+from longwire.api.fleet.measurements import ClassName, Label, MeasurementName, Unit
+from longwire.api.records.csv_cells import format_cells
+from longwire.api.services import AsyncContext
+from longwire.api.types import parse_period
+from longwire.clock import DAY, SECOND, Moment
+from longwire.dates import LATEST, format_date
+from longwire.errors import BadInput, FieldError, invalid_field
+from longwire.fleet import series, value_series
+from longwire.fleet.value_series import MeasuredDevice, ReadSeries
+from longwire.measurements.calendar_spans import (
+    LENGTHS,
+    CalendarSpan,
+    Spans,
+    list_boundaries,
+    list_even,
+)
+from longwire.measurements.definitions import Measurement
+from longwire.store.database import Tx, may_lag
+from longwire.store.records import arrival_horizon
+from longwire.store.records.arrival_numbers import arrival_moment
+from longwire.web.fields import DateQuery, DateText, Query, Reply, words
+from longwire.web.routing import Route, Text
+from longwire.web.type_info import wire_names
+
+CSV = "text/csv; charset=utf-8"
+NDJSON = "application/x-ndjson"
+
+FormatName = Annotated[
+    Literal["json", "csv", "ndjson", "table"],
+    Meta(
+        title="SeriesFormat",
+        examples=["csv"],
+        description="`csv`, `ndjson` and `table`, a JSON array, have one flat row for each point, "
+        "as spreadsheets and Grafana read it.",
+    ),
+]
+CalendarName = Annotated[
+    str,
+    words("CalendarSpan", CalendarSpan),
+    Meta(description="Instead of `timeSpan`; a week begins on Monday.", examples=["day"]),
+]
+TimeZoneName = Annotated[
+    str,
+    Meta(
+        max_length=64,
+        description="Whose days `calendarSpan` counts: a name of the IANA database; by default "
+        "`UTC`.",
+        examples=["Europe/Paris"],
+    ),
+]
+Number = Annotated[float, Meta(examples=[21.25])]
+
+
+class SpanQuery(Query):
+    """Which range, in which spans, and how the answer is written."""
+
+    begin_date: DateQuery | None = None
+    end_date: DateQuery | None = None
+    time_span: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=10**9,
+                description="Seconds per point; by default what gives at most "
+                f"{series.POINTS_DEFAULT} points of a device.",
+                examples=[3_600],
+            ),
+        ]
+        | None
+    ) = None
+    calendar_span: CalendarName | None = None
+    timezone: TimeZoneName | None = None
+    format: FormatName = "json"
+    fresh: Annotated[
+        bool,
+        Meta(
+            description="Wait until everything is counted that had arrived before the request, "
+            "however many records have to be read for it."
+        ),
+    ] = False
+
+
+class AnsweredSeries(Reply, kw_only=True):
+    """What every series has."""
+
+    begin_date: Annotated[DateText, Meta(description="The begin of the first span.")]
+    end_date: DateText
+    time_span: Annotated[int, Meta(description="Seconds per point.", examples=[3_600])] | None = (
+        None
+    )
+    calendar_span: CalendarName | None = None
+    timezone: TimeZoneName | None = None
+    measurement: MeasurementName | None = None
+    value_class: Annotated[ClassName, Meta(description="The class of the measurement.")] | None = (
+        msgspec.field(default=None, name="class")
+    )
+    unit: Unit | None = None
+    label: Label | None = None
+    complete_until: (
+        Annotated[
+            DateText,
+            Meta(
+                description="Of a measurement: everything that had arrived by then is counted. If "
+                "more records had to be read than one request may, this is where they begin; "
+                "`fresh` reads them."
+            ),
+        ]
+        | None
+    ) = None
+
+
+# --- ranges and spans ---
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSpans:
+    """The spans of a request, and what they are called in its answer."""
+
+    spans: Spans
+    names: dict[str, Any]
+
+    def describe(self) -> dict[str, Any]:
+        spans = self.spans
+        begin = min(spans.boundaries[0], spans.begin)
+        end = format_date(min(spans.end, LATEST))
+        return {"begin_date": format_date(begin), "end_date": end, **self.names}
+
+
+def parse_spans(query: SpanQuery, now: Moment, devices: int, most: int) -> AskedSpans:
+    """Spans of so many devices, that give no more points; names every invalid field."""
+    field_errors = [
+        *list_errors(partial(_parse_range, query, now)),
+        *list_errors(partial(_parse_zone, query.timezone)),
+    ]
+    if query.calendar_span is not None:
+        if query.calendar_span not in list(CalendarSpan):
+            field_errors.append(not_one_of("calendar_span", CalendarSpan))
+        if query.time_span is not None:
+            field_errors.append(FieldError("calendar_span", "cannot be given with timeSpan"))
+    elif query.timezone is not None:
+        field_errors.append(FieldError("timezone", "goes with calendarSpan only"))
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
+    begin, end = _parse_range(query, now)
+    if query.calendar_span is None:
+        return _build_even_spans(query.time_span, begin, end, devices, most)
+    calendar_span, zone = CalendarSpan(query.calendar_span), _parse_zone(query.timezone)
+    _require_few("calendar_span", (end - begin) // LENGTHS[calendar_span] * devices, most)
+    boundaries = list_boundaries(begin, end, calendar_span, zone)
+    names = {"calendar_span": calendar_span.value, "timezone": zone.key}
+    return AskedSpans(Spans(begin, end, boundaries), names)
+
+
+def _build_even_spans(
+    seconds: int | None, begin: Moment, end: Moment, devices: int, most: int
+) -> AskedSpans:
+    if seconds is None:
+        span = series.choose_span(begin, end, devices)
+        first = begin - begin % span
+    else:
+        span, first = seconds * SECOND, begin
+        _require_few("time_span", -(-(end - begin) // span) * devices, most)
+    spans = Spans(begin, end, list_even(first, end, span).boundaries)
+    return AskedSpans(spans, {"time_span": span // SECOND})
+
+
+def _require_few(field: str, points: int, most: int) -> None:
+    if points > most:
+        raise invalid_field(field, f"gives more than {most} points")
+
+
+def _parse_range(query: SpanQuery, now: Moment) -> tuple[Moment, Moment]:
+    """The last day, unless dates are given."""
+    begin, end = parse_period(query.begin_date, query.end_date)
+    if end is None:
+        end = now if begin is None else max(now, begin)
+    return end - DAY if begin is None else begin, end
+
+
+def _parse_zone(name: str | None) -> ZoneInfo:
+    try:
+        return ZoneInfo(name or "UTC")
+    except (KeyError, ValueError, OSError):
+        raise invalid_field("timezone", "is no time zone of the IANA database") from None
+
+
+def list_errors(check: Callable[[], object]) -> Sequence[FieldError]:
+    try:
+        check()
+    except BadInput as error:
+        return error.field_errors
+    return ()
+
+
+def not_one_of(field: str, words: Sequence[str] | type[CalendarSpan]) -> FieldError:
+    return FieldError(field, f"must be one of {', '.join(words)}")
+
+
+R = TypeVar("R", bound=Reply)
+
+
+def write_rows(
+    format_name: str, rows: Iterable[R], kind: type[R], columns: Sequence[str]
+) -> list[R] | Text:
+    """Flat rows, in one of the formats that has them; the columns are names of attributes."""
+    if format_name == "table":
+        return list(rows)
+    if format_name == "ndjson":
+        encode = msgspec.json.encode
+        return Text(b"".join(encode(row) + b"\n" for row in rows), NDJSON)
+    file = io.StringIO()
+    writer = csv.writer(file)
+    names = wire_names(kind)
+    writer.writerow(names[each] for each in columns)
+    writer.writerows(format_cells(getattr(row, name) for name in columns) for row in rows)
+    return Text(file.getvalue().encode(), CSV)
+
+
+# --- values ---
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMeasured:
+    """Devices with a measurement, and up to when everything that arrived can be read."""
+
+    devices: Sequence[MeasuredDevice]
+    measurement: Measurement | None
+    settled: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredValues:
+    """What was read of some devices."""
+
+    measurement: Measurement | None
+    read: ReadSeries
+    settled: Moment
+
+    @property
+    def is_counter(self) -> bool:
+        return self.measurement is not None and self.measurement.value_class == "counter"
+
+    def describe(self) -> dict[str, Any]:
+        incomplete = self.read.incomplete_from
+        complete = self.settled if incomplete is None else min(self.settled, incomplete)
+        described: dict[str, Any] = {"complete_until": format_date(complete)}
+        if self.measurement is not None:
+            described |= {
+                "measurement": self.measurement.name,
+                "value_class": self.measurement.value_class,
+                "unit": self.measurement.unit,
+                "label": self.measurement.label,
+            }
+        return described
+
+
+async def read_values(
+    context: AsyncContext, query: SpanQuery, spans: Spans, find: Callable[[Tx], FoundMeasured]
+) -> MeasuredValues:
+    if query.fresh:
+        may_lag.set(False)
+    found = await context.read(find)
+    read = await value_series.read_devices(
+        context.database,
+        found.devices,
+        spans,
+        takes_earlier=found.measurement is not None and found.measurement.value_class == "counter",
+        records_max=value_series.FRESH_RECORDS_MAX if query.fresh else value_series.RECORDS_MAX,
+    )
+    return MeasuredValues(found.measurement, read, found.settled)
+
+
+def find_settled(tx: Tx) -> Moment:
+    return min(tx.now, arrival_moment(arrival_horizon.get_settled_seq(tx, 0)))
+
+
+series_route = partial(
+    Route,
+    "GET",
+    permission="record.read",
+    tag="Records",
+    may_lag=True,
+    in_turns=True,
+    formats=(CSV, NDJSON),
+    is_addition=True,
+)

@@ -3,16 +3,16 @@
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
+from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
 from longwire.api.types import GroupId, GroupPage, parse_period
-from longwire.dates import format_date
 from longwire.delivery.destinations.parameters import mask_url_member
 from longwire.identity import audit
 from longwire.model import AuditEntry as AuditEntryValue
 from longwire.model import AuditFilter
-from longwire.web.fields import DateQuery, DateText, Id, Reply, words
+from longwire.web.fields import DateQuery, DateText, Id, words
 from longwire.web.routing import Route
 
 ChangedFields = Annotated[
@@ -24,11 +24,11 @@ ChangedFields = Annotated[
 ]
 
 
-class AuditEntry(Reply, kw_only=True):
+class AuditEntry(Shown[AuditEntryValue], kw_only=True):
     """Who did what to which object, and in which request."""
 
     id: Annotated[str, Meta(description="Identifies the entry.", examples=["4711"])]
-    timestamp: DateText
+    at: DateText = field(name="timestamp")
     actor_kind: Annotated[
         str,
         words("ActorKind", ("user", "client", "network", "system")),
@@ -71,11 +71,8 @@ class AuditEntry(Reply, kw_only=True):
     address: Annotated[str, Meta(description="Of the caller; for operators.")] | None = None
 
 
-class AuditEntryConnection(Reply):
+class AuditEntryConnection(Page[AuditEntry]):
     """A page of the audit log."""
-
-    items: list[AuditEntry]
-    next_token: str | None = None
 
 
 class AuditQuery(GroupPage, kw_only=True):
@@ -110,21 +107,12 @@ _POLICY_MEMBERS = {
 _changes = msgspec.json.Decoder(_Changes)
 
 
-def entry_wire(entry: AuditEntryValue) -> AuditEntry:
+def show_entry(entry: AuditEntryValue) -> AuditEntry:
     changes = _changes.decode(entry.changes) if entry.changes else _Changes()
-    return AuditEntry(
+    return AuditEntry.show(
+        entry,
         id=str(entry.id),
-        timestamp=format_date(entry.at),
-        actor_kind=entry.actor_kind,
-        actor_id=entry.actor_id,
-        actor_name=entry.actor_name,
-        issued_by=entry.issued_by,
-        issuer_name=entry.issuer_name,
-        action=entry.action,
-        object_id=entry.object_id,
-        object_name=entry.object_name,
         group_id=entry.group_id or "",
-        request_id=entry.request_id,
         detail=entry.detail or None,
         before=_wire_fields(entry.action, changes.before),
         after=_wire_fields(entry.action, changes.after),
@@ -171,22 +159,18 @@ def list_audit_entries(context: Context, query: AuditQuery) -> AuditEntryConnect
     """
     begin, end = parse_period(query.begin_date, query.end_date)
     wanted = AuditFilter(
-        query.group_id,
-        query.subgroups is True,
-        query.object_id,
-        query.actor_id,
-        query.action,
-        begin,
-        end,
-        query.request_id,
+        group_id=query.group_id,
+        subgroups=query.subgroups is True,
+        object_id=query.object_id,
+        actor_id=query.actor_id,
+        action=query.action,
+        begin=begin,
+        end=end,
+        request_id=query.request_id,
     )
-    page = audit.list_page(
-        context.tx, context.actor, wanted, context.page_tokens.page_request(query)
-    )
-    return AuditEntryConnection(
-        items=[entry_wire(each) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    request = context.page_tokens.page_request(query)
+    page = audit.list_page(context.tx, context.actor, wanted, request)
+    return AuditEntryConnection.show(context, query, page, show_entry)
 
 
 ROUTES = [

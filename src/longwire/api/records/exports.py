@@ -30,7 +30,7 @@ from longwire.api.fleet.device_shapes import (
     build_device_filter,
     device_wire,
 )
-from longwire.api.identity.audit import AuditEntry, entry_wire
+from longwire.api.identity.audit import AuditEntry, show_entry
 from longwire.api.records import parquet
 from longwire.api.records.csv_cells import format_cell, format_cells, format_tags
 from longwire.api.services import AsyncContext
@@ -479,7 +479,7 @@ def _build_audit_export(query: AuditExportQuery) -> Export:
             if position is None:
                 raise invalid_field("after", "is no entry of the audit log; start without it")
         page = audit.list_page(tx, actor, wanted, PageRequest(STEP_ROWS_MAX, position))
-        rows = [entry_wire(each) for each in page.items]
+        rows = [show_entry(each) for each in page.items]
         return Step(encode_rows(query.format, _AUDIT_COLUMNS, rows), len(rows), page.last_key)
 
     return Export("audit", query.format, _AUDIT_COLUMNS, read)

@@ -15,6 +15,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
 from longwire.store.identity.scopes import reaches, within
+from longwire.store.rows import GroupRows
 from longwire.store.statement import Statement
 
 # What a row keeps of the fields before and after, in bytes of JSON.
@@ -39,7 +40,8 @@ _COLUMNS = (
     "changes",
     "issued_by",
 )
-_SELECTED = ", ".join(f"a.{name}" for name in ("id", *_COLUMNS))
+ENTRIES = GroupRows(AuditEntry, schema.audit)
+_SELECTED = ENTRIES.sql("a")
 
 # By id, which is their order, so that no index by time is needed.
 PRUNE = Statement("""
@@ -257,10 +259,10 @@ def _read_batch(
     }
     if wanted.object_id is not None:
         rows = tx.fetch(LIST_OF_OBJECT, **values, object=wanted.object_id)
-        return [_entry(*row[:-1], depth=row[-1]) for row in rows]
+        return [ENTRIES.parse(row, depth=row[-1]) for row in rows]
     if not wanted.subgroups:
-        return [_entry(*row) for row in tx.fetch(LIST_OF_GROUP, **values)]
-    newest = [_entry(*row) for row in tx.fetch(LIST_NEWEST_OF_GROUPS, **values)]
+        return [ENTRIES.parse(row) for row in tx.fetch(LIST_OF_GROUP, **values)]
+    newest = [ENTRIES.parse(row) for row in tx.fetch(LIST_NEWEST_OF_GROUPS, **values)]
     groups = [_walk_group(tx, each, values) for each in newest]
     return list(islice(merge(*groups, key=_key, reverse=True), most))
 
@@ -274,7 +276,7 @@ def _walk_group(tx: Tx, newest: AuditEntry, values: Mapping[str, Any]) -> Iterat
         place = {"home": schema.group_number(entry.group_id or ""), "at": entry.at, "id": entry.id}
         rows = tx.fetch(LIST_OF_GROUP, **{**values, **place, "most": most})
         for row in rows:
-            entry = _entry(*row)
+            entry = ENTRIES.parse(row)
             yield entry
         found = len(rows)
 
@@ -295,41 +297,6 @@ def _matches(entry: AuditEntry, wanted: AuditFilter) -> bool:
     )
 
 
-def _entry(
-    id_: int,
-    at: Moment,
-    actor_kind: str,
-    actor_id: str,
-    action: str,
-    object_id: str,
-    object_name: str | None,
-    group_number: int | None,
-    address: str,
-    request_id: str,
-    detail: str,
-    changes: str | None,
-    issued_by: str | None,
-    *,
-    depth: int | None = None,
-) -> AuditEntry:
-    return AuditEntry(
-        id=id_,
-        at=at,
-        actor_kind=actor_kind,
-        actor_id=actor_id,
-        action=action,
-        object_id=object_id,
-        object_name=object_name,
-        group_id=None if group_number is None else str(group_number),
-        address=address,
-        request_id=request_id,
-        detail=detail,
-        changes=changes,
-        issued_by=issued_by,
-        depth=depth,
-    )
-
-
 def list_latest_of_object(
     tx: Tx,
     object_id: str,
@@ -342,7 +309,7 @@ def list_latest_of_object(
     """The newest entries of some actions on an object, in whatever group."""
     table = schema.audit
     statement = (
-        sa.select(table.c.id, *(table.c[name] for name in _COLUMNS))
+        sa.select(*ENTRIES.columns)
         .where(
             table.c.object_id == object_id,
             table.c.at >= since,
@@ -352,7 +319,7 @@ def list_latest_of_object(
         .order_by(table.c.at.desc(), table.c.id.desc())
         .limit(limit)
     )
-    return [_entry(*tuple[Any, ...](row)) for row in tx.rows(statement)]
+    return [ENTRIES.parse(row) for row in tx.rows(statement)]
 
 
 def list_latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict[str, object]]:

@@ -102,7 +102,7 @@ def queue_downlink(
         downlink = replace(
             downlink, seq=channels.enqueue(tx, channel, dispatch, [(device.id, downlink.id)])[0]
         )
-    store.insert(tx, downlink)
+    store.DOWNLINKS.insert(tx, downlink)
     audit.log(tx, actor, "downlink.create", downlink.id, group_id=device.group_id)
     content = {
         "payload": downlink.payload,

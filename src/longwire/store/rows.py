@@ -43,6 +43,7 @@ class _Table(Generic[V]):
         self.table = table
         self.key = [table.c[name] for name in key or ("id",)]
         self.columns = [table.c[name] for name in names]
+        self.select = sa.select(*self.columns)
         self._value = value
         self._names = names
         self._derived = derived or {}
@@ -61,13 +62,17 @@ class _Table(Generic[V]):
         """Insert a row; `more` are columns that are no fields of the value."""
         tx.execute(sa.insert(self.table), self.to_row(value) | more)
 
-    def save(self, tx: Tx, before: V, after: V) -> None:
-        """Save what has changed, and nothing else: the rest may have been changed by others."""
+    def save(self, tx: Tx, before: V, after: V, **conditions: Any) -> None:
+        """Save what has changed, and nothing else: the rest may have been changed by others.
+
+        With conditions, only if the row fulfils them.
+        """
         old, new = self.to_row(before), self.to_row(after)
         changed = {name: new[name] for name in new if new[name] != old[name]}
         if changed:
             is_same = self._has_key([new[column.name] for column in self.key])
-            tx.execute(sa.update(self.table).where(*is_same).values(changed))
+            statement = sa.update(self.table).where(*is_same, *self._where(conditions))
+            tx.execute(statement.values(changed))
 
     def delete(self, tx: Tx, *key: str | bytes) -> bool:
         """Delete a row; of two that do so at once, one gets True."""
@@ -97,11 +102,11 @@ class _Table(Generic[V]):
         return [_is(self.table.c[name], value) for name, value in conditions.items()]
 
     def _find(self, tx: Tx, conditions: Conditions) -> V | None:
-        row = tx.row(sa.select(*self.columns).where(*conditions))
+        row = tx.row(self.select.where(*conditions))
         return None if row is None else self.parse(row)
 
     def _page(self, tx: Tx, request: PageRequest, order: str, conditions: Conditions) -> Page[V]:
-        statement = sa.select(*self.columns).where(*conditions)
+        statement = self.select.where(*conditions)
         return page(tx, statement, [self.table.c[order]], request, self.parse)
 
 
@@ -117,17 +122,19 @@ class Rows(_Table[V]):
     def _by_key(self) -> sa.Select[Any]:
         """Built once, because building it takes longer than running it."""
         names: list[Any] = [sa.bindparam(f"key_{number}") for number in range(len(self.key))]
-        return sa.select(*self.columns).where(*self._has_key(names))
+        return self.select.where(*self._has_key(names))
 
     def find(self, tx: Tx, **conditions: Any) -> V | None:
         return self._find(tx, self._where(conditions))
 
-    def list_all(self, tx: Tx, *, order: str, **conditions: Any) -> list[V]:
+    def list_all(
+        self, tx: Tx, *, order: str, most: int | None = None, **conditions: Any
+    ) -> list[V]:
         """Those that fulfil the conditions; in descending order with a minus before its column."""
-        by = self.table.c[order.removeprefix("-")]
-        statement = sa.select(*self.columns).where(*self._where(conditions))
-        sorted_by = by.desc() if order.startswith("-") else by
-        return [self.parse(row) for row in tx.rows(statement.order_by(sorted_by, *self.key))]
+        by = [self.table.c[order.removeprefix("-")], *self.key]
+        sorted_by = [column.desc() for column in by] if order.startswith("-") else by
+        statement = self.select.where(*self._where(conditions)).order_by(*sorted_by).limit(most)
+        return [self.parse(row) for row in tx.rows(statement)]
 
     def page(self, tx: Tx, request: PageRequest, *, order: str, **conditions: Any) -> Page[V]:
         return self._page(tx, request, order, self._where(conditions))

@@ -3,14 +3,15 @@
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
+from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GroupId, parse_period
 from longwire.clock import Moment
 from longwire.dates import LATEST, format_date
 from longwire.delivery.connectors import replays
-from longwire.delivery.connectors.replay_estimates import ReplayEstimator
+from longwire.delivery.connectors.replay_estimates import ReplayEstimate, ReplayEstimator
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.model import Replay as ReplayValue
 from longwire.web.fields import Body, Count, DateIn, DateText, Id, Query, Reply, words
@@ -30,17 +31,19 @@ class ReplayStarted(Reply):
     replay_id: str
 
 
-class Replay(Reply):
+class Replay(Shown[ReplayValue]):
     """The progress of a replay."""
 
-    replay_id: str
+    id: str = field(name="replayId")
     connector_id: str
     group_id: str
-    status: Annotated[str, words("ReplayState", ("running", "done", "cancelled"))]
-    looked_at: Count
+    state: Annotated[str, words("ReplayState", ("running", "done", "cancelled"))] = field(
+        name="status"
+    )
+    records_scanned: Count = field(name="lookedAt")
     queued: Count
-    begin_date: DateText
-    end_date: DateText
+    begin_at: DateText = field(name="beginDate")
+    end_at: DateText = field(name="endDate")
     created_at: DateText
     updated_at: DateText
     created_by: str
@@ -52,7 +55,7 @@ class ReplayList(Reply):
     items: list[Replay]
 
 
-class ReplayPreview(Reply):
+class ReplayPreview(Shown[ReplayEstimate]):
     """What a replay would send."""
 
     looked_at: Annotated[Count, Meta(description="Records that were looked at.", examples=[10000])]
@@ -143,13 +146,7 @@ async def preview_replay(context: AsyncContext, body: ReplayInput) -> ReplayPrev
     estimate = await estimator.estimate(
         context.actor, body.group_id, body.connector_id, *_parse_range(body)
     )
-    return ReplayPreview(
-        looked_at=estimate.looked_at,
-        matches=estimate.matches,
-        sent_before=estimate.sent_before,
-        is_all=estimate.is_all,
-        estimated_matches=estimate.estimated_matches,
-    )
+    return ReplayPreview.show(estimate)
 
 
 def get_replay(context: Context, query: ReplayQuery) -> Replay:
@@ -187,18 +184,11 @@ def _parse_range(body: ReplayInput) -> tuple[Moment, Moment]:
 
 
 def _wire(query: ReplayQuery | ReplaysQuery, replay: ReplayValue) -> Replay:
-    return Replay(
-        replay_id=replay.id,
+    return Replay.show(
+        replay,
         connector_id=query.connector_id,
         group_id=query.group_id,
-        status=replay.state,
-        looked_at=replay.records_scanned,
-        queued=replay.queued,
-        begin_date=format_date(replay.begin_at),
-        end_date=format_date(min(replay.end_at, LATEST)),
-        created_at=format_date(replay.created_at),
-        updated_at=format_date(replay.updated_at),
-        created_by=replay.created_by,
+        end_at=format_date(min(replay.end_at, LATEST)),
     )
 
 

@@ -5,12 +5,12 @@ from functools import partial
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
+from longwire.api.replies import Page, Shown
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import DeviceId, GroupId
 from longwire.clock import Moment
-from longwire.dates import format_date
 from longwire.decoders.base import Encoded, EncodeError, InvalidDecoder
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import decoding, downlinks
@@ -19,7 +19,7 @@ from longwire.fleet.decoding import Codec
 from longwire.model import Downlink as DownlinkValue
 from longwire.model import DownlinkState
 from longwire.networks.values import parse_hex
-from longwire.web.fields import Body, DateText, Id, Paged, Query, Reply, words
+from longwire.web.fields import Body, DateText, Id, Paged, Query, words
 from longwire.web.routing import Route
 
 # A longer description of a downlink is not kept.
@@ -34,7 +34,7 @@ Port = Annotated[
 ]
 
 
-class Downlink(Reply, kw_only=True):
+class Downlink(Shown[DownlinkValue], kw_only=True):
     """A downlink and its state."""
 
     id: str
@@ -49,7 +49,7 @@ class Downlink(Reply, kw_only=True):
         | None
     ) = None
     port: int | None = None
-    confirmed: bool
+    is_confirmed: bool = field(name="confirmed")
     state: Annotated[
         str,
         words("DownlinkState", typing.get_args(DownlinkState)),
@@ -62,11 +62,8 @@ class Downlink(Reply, kw_only=True):
     created_by: str
 
 
-class DownlinkConnection(Reply):
+class DownlinkConnection(Page[Downlink]):
     """A page of downlinks."""
-
-    items: list[Downlink]
-    next_token: str | None = None
 
 
 class DownlinkInput(Body):
@@ -182,22 +179,9 @@ def _encode(codec: Codec, caller: CodecCaller, body: DownlinkInput) -> Encoded:
         ) from None
 
 
-def downlink_wire(downlink: DownlinkValue, device_id: str) -> Downlink:
-    return Downlink(
-        id=downlink.id,
-        device_id=device_id,
-        group_id=downlink.group_id,
-        payload=downlink.payload,
-        data=None if downlink.data is None else msgspec.json.decode(downlink.data),
-        port=downlink.port,
-        confirmed=downlink.is_confirmed,
-        state=downlink.state,
-        detail=downlink.detail,
-        created_at=format_date(downlink.created_at),
-        updated_at=format_date(downlink.updated_at),
-        expires_at=format_date(downlink.expires_at),
-        created_by=downlink.created_by,
-    )
+def _show(downlink: DownlinkValue, *, device_id: str) -> Downlink:
+    data = None if downlink.data is None else msgspec.json.decode(downlink.data)
+    return Downlink.show(downlink, device_id=device_id, data=data)
 
 
 async def queue_downlink(context: AsyncContext, body: DownlinkInput) -> Downlink:
@@ -221,7 +205,7 @@ async def queue_downlink(context: AsyncContext, body: DownlinkInput) -> Downlink
     queued = await context.write(
         lambda tx: downlinks.queue_downlink(tx, context.actor, context.services.dispatch, draft)
     )
-    return downlink_wire(queued, body.device_id)
+    return _show(queued, device_id=body.device_id)
 
 
 def cancel_downlink(context: Context, query: DownlinkQuery) -> Downlink:
@@ -234,7 +218,7 @@ def cancel_downlink(context: Context, query: DownlinkQuery) -> Downlink:
         query.device_id,
         query.group_id,
     )
-    return downlink_wire(cancelled, query.device_id)
+    return _show(cancelled, device_id=query.device_id)
 
 
 def list_downlinks(context: Context, query: DownlinksQuery) -> DownlinkConnection:
@@ -249,10 +233,8 @@ def list_downlinks(context: Context, query: DownlinksQuery) -> DownlinkConnectio
         query.group_id,
         context.page_tokens.page_request(query),
     )
-    return DownlinkConnection(
-        items=[downlink_wire(each, query.device_id) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    show = partial(_show, device_id=query.device_id)
+    return DownlinkConnection.show(context, query, page, show)
 
 
 _route = partial(Route, tag="Devices", object_rule="in the group of the device")

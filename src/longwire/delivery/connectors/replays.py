@@ -38,6 +38,7 @@ from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery import replays as store
 from longwire.store.delivery.connectors import CONNECTORS
 from longwire.store.delivery.deliveries import NewDelivery
+from longwire.store.delivery.replays import REPLAYS
 from longwire.store.pacing import get_pause_s
 from longwire.store.records import arrival_numbers, arrived_records
 from longwire.store.records.arrived_records import ArrivedRecord
@@ -73,7 +74,7 @@ def start_replay(
     """Create a replay and run its first step; a connector has one running replay at most."""
     locks.acquire_lock(tx, "replay", connector_id)
     connector = connectors.KIND.require(tx, actor, "resend", group_id, connector_id)
-    if store.is_running(tx, connector.number):
+    if REPLAYS.count(tx, channel_number=connector.number, state="running"):
         raise Conflict("A replay of this connector is running; wait for its end or cancel it.")
     replay = Replay(
         id=new_id("rpl"),
@@ -91,7 +92,7 @@ def start_replay(
         updated_at=tx.now,
         created_by=actor.id,
     )
-    store.insert(tx, replay)
+    REPLAYS.insert(tx, replay)
     connectors.KIND.log(tx, actor, "replay", connector, detail=replay.id)
     replay, _ = _advance(tx, connector, replay, writer)
     return replay
@@ -105,7 +106,8 @@ def get_replay(tx: Tx, actor: Actor, group_id: str, connector_id: str, replay_id
 def list_replays(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> list[Replay]:
     """The last replays of a connector; the one that runs is the first."""
     connector = connectors.KIND.require(tx, actor, "read", group_id, connector_id)
-    return store.list_latest(tx, connector.number, LISTED_MAX)
+    number = connector.number
+    return REPLAYS.list_all(tx, channel_number=number, order="-created_at", most=LISTED_MAX)
 
 
 def cancel_replay(tx: Tx, actor: Actor, group_id: str, connector_id: str, replay_id: str) -> Replay:
@@ -114,14 +116,14 @@ def cancel_replay(tx: Tx, actor: Actor, group_id: str, connector_id: str, replay
     replay = _require_replay(tx, connector, replay_id)
     if replay.state != "running":
         return replay
-    replay = replace(replay, state="cancelled", updated_at=tx.now)
-    store.save(tx, replay)
+    cancelled = replace(replay, state="cancelled", updated_at=tx.now)
+    REPLAYS.save(tx, replay, cancelled, state="running")
     connectors.KIND.log(tx, actor, "cancelReplay", connector, detail=replay.id)
-    return replay
+    return cancelled
 
 
 def _require_replay(tx: Tx, connector: Connector, replay_id: str) -> Replay:
-    replay = store.get(tx, connector.number, replay_id)
+    replay = REPLAYS.find(tx, id=replay_id, channel_number=connector.number)
     if replay is None:
         raise not_found("replay_id", "replay of this connector")
     return replay
@@ -195,10 +197,10 @@ def _advance_one(
         return None
     connector = CONNECTORS.get_by_numbers(tx, [replay.channel_number]).get(replay.channel_number)
     if connector is None:
-        store.save(tx, replace(replay, state="cancelled"))
+        REPLAYS.save(tx, replay, replace(replay, state="cancelled", updated_at=tx.now))
         return None
     if store_backlogs.is_backlog_over(tx, connector.number, QUEUED_MAX):
-        store.save(tx, replay)  # it had its turn
+        REPLAYS.save(tx, replay, replace(replay, updated_at=tx.now))  # it had its turn
         return None
     _, step = _advance(tx, connector, replay, writer)
     may_go_on = not (step.is_done or step.is_over_budget)
@@ -248,7 +250,7 @@ def _advance(
     """Scan some more records, and enqueue those that match."""
     position = ScanPosition(int(replay.at_group), replay.at_seq, replay.until_seq)
     step = scan(tx, connector, position, replay.begin_at, replay.end_at)
-    replay = replace(
+    advanced = replace(
         replay,
         at_group=str(step.position.group),
         at_seq=step.position.seq,
@@ -257,9 +259,9 @@ def _advance(
         state="done" if step.is_done else "running",
         updated_at=tx.now,
     )
-    store.save(tx, replay)
+    REPLAYS.save(tx, replay, advanced, state="running")  # unless it was cancelled
     count_inserted(tx, connector, step.inserted, writer)
-    return replay, step
+    return advanced, step
 
 
 def count_inserted(tx: Tx, connector: Connector, inserted: int, writer: int) -> None:

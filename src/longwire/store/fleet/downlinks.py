@@ -6,8 +6,6 @@ it expires or somebody cancels it.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import fields
-from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -19,14 +17,13 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.paging import page
+from longwire.store.rows import Rows
 from longwire.store.statement import ByEngine, Statement
 
 _table = schema.downlink
 _device = schema.device
 _link = schema.network_link
-_NAMES = tuple(field.name for field in fields(Downlink))
-_COLUMNS = [_table.c[name] for name in _NAMES]
-_SELECT = sa.select(*_COLUMNS)
+DOWNLINKS = Rows(Downlink, _table)
 
 LIST_EXPIRIES = Statement("""
 select expires_at
@@ -107,7 +104,7 @@ _LOCK = ByEngine(postgres="\norder by id\nfor update")
 
 LOCK_MANY = Statement(
     f"""
-select {", ".join(_NAMES)}
+select {DOWNLINKS.sql()}
 from downlink
 where id {{in:ids}}{{lock}}
 """,
@@ -116,7 +113,7 @@ where id {{in:ids}}{{lock}}
 
 LOCK_BY_DELIVERIES = Statement(
     f"""
-select {", ".join(_NAMES)}
+select {DOWNLINKS.sql()}
 from downlink
 where device_number {{in:numbers}}
     and seq {{in:seqs}}{{lock}}
@@ -158,15 +155,13 @@ where url = :url
 ENDED = ("sent", "acknowledged", "failed", "expired", "cancelled")
 
 
-def insert(tx: Tx, downlink: Downlink) -> None:
-    tx.execute(sa.insert(_table), {name: getattr(downlink, name) for name in _NAMES})
-
-
 def list_page(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[Downlink]:
     """The downlinks of a device that a group requested, newest first."""
-    statement = _SELECT.where(_table.c.device_number == number, _table.c.group_id == group_id)
+    statement = DOWNLINKS.select.where(
+        _table.c.device_number == number, _table.c.group_id == group_id
+    )
     key = [_table.c.created_at, _table.c.id]
-    return page(tx, statement, key, request, _downlink, ascending=False)
+    return page(tx, statement, key, request, DOWNLINKS.parse, ascending=False)
 
 
 def count_queued(tx: Tx, number: int, group_id: str) -> int:
@@ -195,7 +190,7 @@ def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
 def lock_many(tx: Tx, downlink_ids: Collection[str]) -> dict[str, Downlink]:
     """Downlinks of any device, by their ids."""
     rows = tx.fetch(LOCK_MANY, ids=downlink_ids)
-    return {each.id: each for each in map(_from_raw, rows)}
+    return {each.id: each for each in map(DOWNLINKS.parse, rows)}
 
 
 def lock_by_deliveries(
@@ -208,7 +203,7 @@ def lock_by_deliveries(
         "numbers": {number for number, _ in deliveries},
         "seqs": {seq for _, seq in deliveries},
     }
-    found = map(_from_raw, tx.fetch(LOCK_BY_DELIVERIES, **values))
+    found = map(DOWNLINKS.parse, tx.fetch(LOCK_BY_DELIVERIES, **values))
     return {(each.device_number, each.seq): each for each in found if each.seq is not None}
 
 
@@ -218,8 +213,10 @@ def get_by_reference(tx: Tx, number: int, name: str) -> Downlink | None:
 
 
 def _one(tx: Tx, number: int, condition: sa.ColumnElement[bool]) -> Downlink | None:
-    row = tx.row(_SELECT.where(_table.c.device_number == number, condition).with_for_update())
-    return _downlink(row) if row else None
+    row = tx.row(
+        DOWNLINKS.select.where(_table.c.device_number == number, condition).with_for_update()
+    )
+    return DOWNLINKS.parse(row) if row else None
 
 
 def lock_queued_or_answered(tx: Tx, number: int, reference: str) -> list[Downlink]:
@@ -228,31 +225,31 @@ def lock_queued_or_answered(tx: Tx, number: int, reference: str) -> list[Downlin
     A concurrent request for the same uplink waits here, and finds it answered.
     """
     statement = (
-        _SELECT.where(
+        DOWNLINKS.select.where(
             _table.c.device_number == number,
             sa.or_(_table.c.state == "queued", _table.c.reference == reference),
         )
         .order_by(_table.c.created_at, _table.c.id)
         .with_for_update()
     )
-    return [_downlink(row) for row in tx.rows(statement)]
+    return [DOWNLINKS.parse(row) for row in tx.rows(statement)]
 
 
 def lock_answered(tx: Tx, number: int, most: int) -> list[Downlink]:
     """What a device was last sent in response to its uplinks, newest first."""
     statement = (
-        _SELECT.where(_table.c.device_number == number, _table.c.reference.is_not(None))
+        DOWNLINKS.select.where(_table.c.device_number == number, _table.c.reference.is_not(None))
         .order_by(_table.c.created_at.desc(), _table.c.id.desc())
         .limit(most)
         .with_for_update()
     )
-    return [_downlink(row) for row in tx.rows(statement)]
+    return [DOWNLINKS.parse(row) for row in tx.rows(statement)]
 
 
 def lock_unacknowledged(tx: Tx, number: int, at: Moment) -> list[Downlink]:
     """Up to two of the confirmed downlinks that a device may acknowledge at a moment."""
     statement = (
-        _SELECT.where(
+        DOWNLINKS.select.where(
             _table.c.device_number == number,
             _table.c.state == "sent",
             _table.c.is_confirmed,
@@ -263,7 +260,7 @@ def lock_unacknowledged(tx: Tx, number: int, at: Moment) -> list[Downlink]:
         .limit(2)
         .with_for_update()
     )
-    return [_downlink(row) for row in tx.rows(statement)]
+    return [DOWNLINKS.parse(row) for row in tx.rows(statement)]
 
 
 def lock_open(tx: Tx, number: int, most: int) -> list[Downlink]:
@@ -272,14 +269,14 @@ def lock_open(tx: Tx, number: int, most: int) -> list[Downlink]:
         _table.c.state == "sent", _table.c.is_confirmed, _table.c.expires_at > tx.now
     )
     statement = (
-        _SELECT.where(
+        DOWNLINKS.select.where(
             _table.c.device_number == number, sa.or_(_table.c.state == "queued", is_awaited)
         )
         .order_by(_table.c.created_at, _table.c.id)
         .limit(most)
         .with_for_update()
     )
-    return [_downlink(row) for row in tx.rows(statement)]
+    return [DOWNLINKS.parse(row) for row in tx.rows(statement)]
 
 
 class ExpiredDownlink(msgspec.Struct, frozen=True):
@@ -366,7 +363,7 @@ class PendingDownlink(msgspec.Struct, frozen=True):
 def get_pending(tx: Tx, device_id: str, downlink_id: str) -> PendingDownlink | None:
     statement = (
         sa.select(
-            *_COLUMNS,
+            *DOWNLINKS.columns,
             _device.c.original_id,
             (_device.c.group_id == _table.c.group_id).label("is_at_home"),
             _link.c.url,
@@ -379,7 +376,9 @@ def get_pending(tx: Tx, device_id: str, downlink_id: str) -> PendingDownlink | N
     row = tx.row(statement)
     if row is None:
         return None
-    return PendingDownlink(_downlink(row), row.original_id, row.is_at_home, row.url, row.sealed_key)
+    return PendingDownlink(
+        DOWNLINKS.parse(row), row.original_id, row.is_at_home, row.url, row.sealed_key
+    )
 
 
 # --- links ---
@@ -425,15 +424,3 @@ def prune(tx: Tx, before: Moment, most: int) -> int:
         .limit(most)
     )
     return tx.execute(sa.delete(_table).where(_table.c.id.in_(some)))
-
-
-def _downlink(row: sa.Row[Any]) -> Downlink:
-    return Downlink(**{name: row._mapping[name] for name in _NAMES})
-
-
-def _from_raw(row: tuple[Any, ...]) -> Downlink:
-    """The same of a row of the driver, which knows no types of ours."""
-    values = dict(zip(_NAMES, row, strict=True))
-    values["group_id"] = str(values["group_id"])
-    values["is_confirmed"] = bool(values["is_confirmed"])
-    return Downlink(**values)

@@ -309,8 +309,7 @@ def list_latest_of_object(
     """The newest entries of some actions on an object, in whatever group."""
     table = schema.audit
     statement = (
-        sa.select(*ENTRIES.columns)
-        .where(
+        ENTRIES.select.where(
             table.c.object_id == object_id,
             table.c.at >= since,
             table.c.action.in_(actions),

@@ -154,7 +154,7 @@ def list_page(
     tx: Tx, belonging: Actor, scope: Scope | None, below: str | None, request: PageRequest
 ) -> Page[Group]:
     """The groups somebody belongs to; within a scope when another one asks; at or below a group."""
-    statement = sa.select(*GROUPS.columns).where(belongs(_table.c.id, belonging))
+    statement = GROUPS.select.where(belongs(_table.c.id, belonging))
     if scope is not None:
         statement = statement.where(within(_table.c.id, scope))
     if below is not None:
@@ -362,8 +362,7 @@ def get_default_role_id(tx: Tx, group_id: str) -> str | None:
 def get_shared_membership(tx: Tx, scope: Scope, user_id: str) -> Membership | None:
     """A membership of a user in a group within the scope: one that they accepted, if there is."""
     statement = (
-        sa.select(*MEMBERS.columns)
-        .where(_member.c.user_id == user_id, within(_member.c.group_id, scope))
+        MEMBERS.select.where(_member.c.user_id == user_id, within(_member.c.group_id, scope))
         .order_by(_member.c.accepted_at.is_(None), _member.c.created_at)
         .limit(1)
     )
@@ -373,7 +372,7 @@ def get_shared_membership(tx: Tx, scope: Scope, user_id: str) -> Membership | No
 
 def list_invitations(tx: Tx, user_id: str, group_ids: Iterable[str]) -> list[Membership]:
     """The memberships in these groups that a user has not accepted."""
-    statement = sa.select(*MEMBERS.columns).where(
+    statement = MEMBERS.select.where(
         _member.c.user_id == user_id,
         _member.c.accepted_at.is_(None),
         _member.c.group_id.in_(list(group_ids)),
@@ -411,8 +410,7 @@ def list_holders(tx: Tx, scope: Scope, group_id: str, permission: str, most: int
     """Members who have accepted and whose role in the group has a permission; the oldest first."""
     user, held = schema.user, schema.role_permission
     statement = (
-        sa.select(*USERS.columns)
-        .join(_member, _member.c.user_id == user.c.id)
+        USERS.select.join(_member, _member.c.user_id == user.c.id)
         .join(held, held.c.role_id == _member.c.role_id)
         .where(
             _member.c.group_id == group_id,

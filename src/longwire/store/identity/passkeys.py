@@ -1,7 +1,5 @@
 """Passkeys: the public keys of people's authenticators."""
 
-import sqlalchemy as sa
-
 from longwire.model import Passkey
 from longwire.store import schema
 from longwire.store.database import Tx
@@ -14,5 +12,5 @@ PASSKEYS = Rows(Passkey, _table)
 def get_by_credential_id(tx: Tx, credential_id: bytes) -> Passkey | None:
     """A passkey by what its authenticator calls it; its row stays locked until the commit."""
     is_same = _table.c.credential_id == credential_id
-    row = tx.row(sa.select(*PASSKEYS.columns).where(is_same).with_for_update())
+    row = tx.row(PASSKEYS.select.where(is_same).with_for_update())
     return PASSKEYS.parse(row) if row else None

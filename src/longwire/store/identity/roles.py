@@ -86,7 +86,7 @@ def list_page(tx: Tx, scope: Scope, actor: Actor, request: PageRequest) -> Page[
 def list_holding(tx: Tx, scope: Scope, actor: Actor, permission: str, most: int) -> list[Role]:
     """Those of the same roles that have a permission."""
     holding = sa.select(_held.c.role_id).where(_held.c.permission_id == permission)
-    statement = sa.select(*ROLES.columns).where(_visible(scope, actor), _table.c.id.in_(holding))
+    statement = ROLES.select.where(_visible(scope, actor), _table.c.id.in_(holding))
     rows = tx.rows(statement.order_by(_table.c.created_at, _table.c.id).limit(most))
     return [ROLES.parse(row, permissions=()) for row in rows]
 

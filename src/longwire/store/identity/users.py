@@ -21,8 +21,7 @@ PUSH_TOKENS = Rows(PushToken, _push, "digest")
 
 # Built once, because building it takes longer than running it.
 _LATEST_PUSH_TOKEN = (
-    sa.select(*PUSH_TOKENS.columns)
-    .where(_push.c.user_id == sa.bindparam("user_id"))
+    PUSH_TOKENS.select.where(_push.c.user_id == sa.bindparam("user_id"))
     .order_by(_push.c.created_at.desc(), _push.c.digest)
     .limit(1)
 )
@@ -71,7 +70,7 @@ def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:
     Of those who have accepted their invitation: of others one knows what was typed in it.
     """
     member = schema.member
-    statement = sa.select(*USERS.columns).where(_table.c.id.in_(ids))
+    statement = USERS.select.where(_table.c.id.in_(ids))
     if scope.holder is None or not scope.holder.is_operator:
         shared = sa.select(member.c.user_id).where(
             member.c.user_id.in_(ids),

@@ -209,6 +209,8 @@ ADDED = {
     },
     "PUT /device": {"ifUpdatedAt", "originalId", "network"},
     "GET /device/type": {"groupId"},
+    "GET /group/devices": {"values", "where", "order", "descending"},
+    "Device": {"values"},
     "DeviceType": {"measurements"},
     "POST /appClient": {"description", "expiration", "roleId"},
     "PUT /appClient": {"ifUpdatedAt", "roleId"},

@@ -795,6 +795,8 @@ export interface Device {
   configuration?: string;
   /** Free words to find it by. */
   tags?: string[];
+  /** The current values that were asked for, by name. */
+  values?: Record<string, unknown>;
 }
 
 /** A device to create here and to register at the vendor's network. */
@@ -3487,6 +3489,14 @@ export interface TelemetryMessage {
 export interface ThingparkCallback {
   /** The uplink; other reports have a member of another name. */
   DevEUI_uplink?: unknown;
+}
+
+/** A current value, and when it was. */
+export interface TimedValue {
+  /** A word or a boolean only of a state. */
+  value?: number | string | boolean;
+  /** When it happened. */
+  timestamp: string;
 }
 
 /** The error response of RFC 6749. */

@@ -671,9 +671,21 @@ export class DevicesNoun extends Noun {
    *
    * By a text and filters, all of which must fit; sorted by creation, name, last seen or battery.
    * A page can have fewer items than `limit` although there are more. `total` is counted for the
-   * first page.
+   * first page. Or sorted by a current value, with `order`.
    *
    * - `limit`: The maximum number of items per page.
+   *
+   * - `values`: Current values to show, by the names of their measurements, with commas between
+   * them; 20 at most. Needs `record.read`.
+   *
+   * - `where`: Only devices with such a current value: a measurement, one of `<`, `<=`, `>`, `>=`,
+   * `==`, `!=`, and a number, a word or `null`; or `@` and a date, for its time. All must hold.
+   * Needs `record.read`.
+   *
+   * - `order`: Sort by a current value, whatever `sort` is: `value:` and a measurement. Devices
+   * without it are last. Needs `record.read`.
+   *
+   * - `descending`: With `order`: the largest value first.
    *
    * - `subgroups`: Those of all groups below it, too.
    *
@@ -700,7 +712,7 @@ export class DevicesNoun extends Noun {
    *
    * `GET /devices`; needs `device.read`.
    */
-  list(groupId: string, options: { limit?: number; subgroups?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number; sort?: m.DeviceOrder; ascending?: boolean } = {}): Pages<m.Device, m.FoundDevices> {
+  list(groupId: string, options: { limit?: number; values?: string; where?: string[]; order?: string; descending?: boolean; subgroups?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number; sort?: m.DeviceOrder; ascending?: boolean } = {}): Pages<m.Device, m.FoundDevices> {
     return new Pages(this.transport, { method: "GET", path: "/devices", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -950,8 +962,9 @@ export class DevicesNoun extends Noun {
   /**
    * Export the devices of a group.
    *
-   * With the filters of `GET /devices`, by group and in the order of their creation. A CSV file of
-   * an export can be imported.
+   * With the filters of `GET /devices`, by group and in the order of their creation, or sorted by
+   * a current value. A CSV file of an export can be imported; each value in `values` has a column
+   * of its own there.
    *
    * - `subgroups`: Those of all groups below it, too.
    *
@@ -971,13 +984,25 @@ export class DevicesNoun extends Noun {
    *
    * - `batteryBelow`: Less charge, in percent.
    *
+   * - `values`: Current values to show, by the names of their measurements, with commas between
+   * them; 20 at most. Needs `record.read`.
+   *
+   * - `where`: Only devices with such a current value: a measurement, one of `<`, `<=`, `>`, `>=`,
+   * `==`, `!=`, and a number, a word or `null`; or `@` and a date, for its time. All must hold.
+   * Needs `record.read`.
+   *
+   * - `order`: Sort by a current value, whatever `sort` is: `value:` and a measurement. Devices
+   * without it are last. Needs `record.read`.
+   *
+   * - `descending`: With `order`: the largest value first.
+   *
    * - `format`: CSV with a header, or one JSON object per line.
    *
    * - `after`: Continue after the row of this id; for an export that was interrupted.
    *
    * `GET /devices/export`; needs `device.read`.
    */
-  export(groupId: string, options: { subgroups?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number; format?: m.ExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+  export(groupId: string, options: { subgroups?: boolean; q?: string; type?: string; network?: string; tag?: string; seen?: m.SeenWithin; batteryBelow?: number; values?: string; where?: string[]; order?: string; descending?: boolean; format?: m.ExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
     return this.transport.stream({ method: "GET", path: "/devices/export", isRepeatable: true, query: { groupId, ...options } });
   }
 

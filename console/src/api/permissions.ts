@@ -50,6 +50,7 @@ export const NEEDS = {
   "GET /group/positions": "record.read",
   "GET /group/records": "record.read",
   "GET /group/roles": "role.read",
+  "GET /group/series": "record.read",
   "GET /group/unknownDevices": "device.read",
   "GET /group/users": "member.read",
   "GET /groups": "group.read",

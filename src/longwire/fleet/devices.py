@@ -7,7 +7,8 @@ from typing import Any
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
-from longwire.fleet import device_types, hardware, monitoring, registrations
+from longwire.fleet import device_types, device_values, hardware, monitoring, registrations
+from longwire.fleet.device_values import NO_VALUES, SourceFinder, ValueSelection
 from longwire.fleet.registrations import VendorRegistration
 from longwire.identity import access
 from longwire.ids import new_id
@@ -29,11 +30,12 @@ from longwire.networks.identities import (
     original_key,
 )
 from longwire.store.database import Tx
-from longwire.store.fleet import device_bin, device_search, reporting_devices
+from longwire.store.fleet import device_bin, device_search, reporting_devices, value_search
 from longwire.store.fleet import devices as store
 from longwire.store.fleet.device_bin import BinnedDevice
 from longwire.store.fleet.device_search import FoundDevices
 from longwire.store.fleet.reporting_devices import NetworkDevice
+from longwire.store.fleet.value_search import ValueOrder
 from longwire.store.identity import audit
 from longwire.store.identity.audit import AuditedObject
 from longwire.versions import next_version, require_version
@@ -91,13 +93,20 @@ def search_devices(
     wanted: DeviceFilter,
     order: DeviceOrder,
     request: PageRequest,
+    selected: ValueSelection = NO_VALUES,
     *,
     subgroups: bool,
 ) -> FoundDevices:
     """A page of the devices of a group, or of its subtree, that fit a filter."""
     scope = access.authorize_tree(tx, actor, "device.read", group_id, subgroups=subgroups)
+    device_values.authorize(tx, actor, group_id, selected)
+    finder = SourceFinder(tx, group_id, scope.group_ids)
+    compared = finder.build_filters(selected.compared)
     try:
-        return device_search.search(tx, scope, wanted, order, request)
+        if selected.order is None:
+            return device_search.search(tx, scope, wanted, order, request, compared)
+        by_value = ValueOrder(finder.find(selected.order), ascending=not selected.descending)
+        return value_search.search_by_value(tx, scope, wanted, compared, by_value, request)
     except device_search.TooManyDevices:
         raise invalid_field(
             "group_id",
@@ -112,6 +121,7 @@ def list_matching(
     wanted: DeviceFilter,
     after: tuple[str, int] | None,
     most: int,
+    selected: ValueSelection = NO_VALUES,
     *,
     subgroups: bool,
 ) -> tuple[list[Device], tuple[str, int] | None]:
@@ -120,7 +130,9 @@ def list_matching(
     And where to continue; None at the end.
     """
     scope = access.authorize_tree(tx, actor, "device.read", group_id, subgroups=subgroups)
-    return device_search.list_matching(tx, scope, wanted, after, most)
+    device_values.authorize(tx, actor, group_id, selected)
+    compared = SourceFinder(tx, group_id, scope.group_ids).build_filters(selected.compared)
+    return device_search.list_matching(tx, scope, wanted, after, most, compared)
 
 
 def find_place(

@@ -4,6 +4,7 @@ A declaration works on what is stored as well: where it changes which values are
 records, the summaries and current values of the devices concerned are made again from these.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ NEVER_DECLARED: Moment = 0
 # Of a group with more, the measurements are those of the first types by name.
 LISTED_MAX = 1_000
 # Values that are looked at to count devices, and the least that are counted of a measurement.
-EXAMINED_MAX = 500_000
+EXAMINED_MAX = 200_000
 COUNTED_MIN = 100
 
 
@@ -87,6 +88,8 @@ def declare(
     home = schema.ALL_GROUPS if group_id is None else group_id
     at = next_version(tx.now, present.updated_at)
     store.save_declared(tx, home, type_name, cleaned, at, actor.id)
+    # Who only reads can look up their numbers then.
+    store.get_keys(tx, [each.place for each in cleaned])
     if _list_extracted(cleaned) != _list_extracted(present.measurements):
         concerned = None if group_id is None else store_groups.list_subtree(tx, group_id)
         summaries.mark_all_of_type(tx, type_name, concerned)
@@ -165,6 +168,7 @@ def list_of_group(
         merged = merge_found(declared.get(type_name, ()), names)
         listed += [(type_name, measurement, is_declared) for measurement, is_declared in merged]
     most = max(COUNTED_MIN, EXAMINED_MAX // max(1, len(listed)))
+    types = Counter(measurement.place for _, measurement, _ in listed)
     homes = [schema.group_number(each) for each in scope.group_ids]
     numbers = store.find_keys(tx, [measurement.place for _, measurement, _ in listed])
     items = []
@@ -172,7 +176,8 @@ def list_of_group(
         number = numbers.get(measurement.place)
         count = 0
         if number is not None:
-            count = current_values.count_devices(tx, homes, type_name, number, most + 1)
+            of_type = type_name if types[measurement.place] > 1 else None
+            count = current_values.count_devices(tx, homes, of_type, number, most + 1)
         shown = min(count, most)
         items.append(GroupMeasurement(type_name, measurement, is_declared, shown, count > most))
     return items

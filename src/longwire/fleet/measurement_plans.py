@@ -9,7 +9,9 @@ from longwire.measurements.definitions import (
     Measurement,
     ValuePlace,
     is_allowed,
+    merge_found,
     merge_layers,
+    name_of_place,
 )
 from longwire.measurements.extraction import KindPlan, build_plans
 from longwire.store import schema
@@ -30,12 +32,19 @@ class TypePlan:
     declared: Sequence[tuple[int, Measurement]]
     found: Mapping[int, ValuePlace]
     kinds: Mapping[int, KindPlan] = field(init=False)
+    # By name: the number of a measurement, and itself.
+    named: Mapping[str, tuple[int, Measurement]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._build()
 
     def _build(self) -> None:
         self.kinds = build_plans(self.declared, self.found, finds=True)
+        keys = {each.place: key for key, each in self.declared}
+        keys |= {place: key for key, place in self.found.items()}
+        found = {place: name_of_place(place) for place in self.found.values()}
+        merged = merge_found([each for _, each in self.declared], found)
+        self.named = {each.name: (keys[each.place], each) for each, _ in merged}
 
     @property
     def room(self) -> int:

@@ -20,7 +20,7 @@ from longwire.fleet import records
 from longwire.fleet.measurement_plans import get_plan
 from longwire.fleet.summaries import Range, ValueScan
 from longwire.measurements.calendar_spans import QUARTER, Spans
-from longwire.measurements.definitions import Measurement, merge_found, name_of_place
+from longwire.measurements.definitions import Measurement
 from longwire.measurements.summaries import (
     Row,
     Summary,
@@ -414,11 +414,5 @@ def find_in_groups(
 
 def resolve(tx: Tx, group_id: str, type_name: str, name: str) -> ResolvedMeasurement | None:
     """The measurement of this name of a type's devices in a group."""
-    plan = get_plan(tx, group_id, type_name)
-    keys = {each.place: key for key, each in plan.declared}
-    keys |= {place: key for key, place in plan.found.items()}
-    found = {place: name_of_place(place) for place in plan.found.values()}
-    for each, _ in merge_found([each for _, each in plan.declared], found):
-        if each.name == name:
-            return ResolvedMeasurement(keys[each.place], each)
-    return None
+    found = get_plan(tx, group_id, type_name).named.get(name)
+    return None if found is None else ResolvedMeasurement(*found)

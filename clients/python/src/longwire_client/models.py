@@ -1074,6 +1074,9 @@ class Device(Model, frozen=True, kw_only=True, omit_defaults=True):
     tags: list[str] | None = None
     """Free words to find it by."""
 
+    values: dict[str, TimedValue] | None = None
+    """The current values that were asked for, by name."""
+
 
 class DeviceAtVendor(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A device to create here and to register at the vendor's network."""
@@ -4602,6 +4605,16 @@ class ThingparkCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     dev_eui_uplink: Any = field(default=None, name="DevEUI_uplink")
     """The uplink; other reports have a member of another name."""
+
+
+class TimedValue(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A current value, and when it was."""
+
+    value: float | str | bool | None = None
+    """A word or a boolean only of a state."""
+
+    timestamp: datetime
+    """When it happened."""
 
 
 class TokenError(Model, frozen=True, kw_only=True, omit_defaults=True):

@@ -83,7 +83,8 @@ function NumberChart({ device, number, index, marks }: { device: Device; number:
       ),
     refetchInterval: 60_000,
   });
-  const found = query.data?.items[0];
+  const answer = query.data;
+  const found = typeof answer === "object" && !Array.isArray(answer) ? answer.items[0] : undefined;
   const line = useMemo(() => {
     const points = found?.points ?? [];
     const isBand = points.some((each) => each.min !== each.max);
@@ -97,7 +98,7 @@ function NumberChart({ device, number, index, marks }: { device: Device; number:
   const style = seriesStyle(index);
   const note = [
     line.isBand && "mean, with the smallest and the largest of each span",
-    found?.isSampled && `a sample: ${found.lookedAt.toLocaleString("en")} records were read`,
+    found?.isSampled && `a sample: ${(found.lookedAt ?? 0).toLocaleString("en")} records were read`,
   ]
     .filter(Boolean)
     .join("; ");

@@ -4,14 +4,22 @@ from typing import Annotated, Literal, Protocol
 
 from msgspec import Meta
 
-from longwire.api.fleet.measurement_shapes import Measurement
+from longwire.api.fleet.measurement_shapes import Measurement, TimedValue, build_value
 from longwire.api.types import DeviceId, DeviceIds, GroupId, GroupPage, IfUpdatedAt, Tag, Tags
 from longwire.clock import MILLISECOND
 from longwire.dates import format_date
+from longwire.fleet.device_values import (
+    COLUMNS_MAX,
+    COMPARISONS_MAX,
+    Columns,
+    ValueSelection,
+    parse_selection,
+)
 from longwire.model import Device as DeviceValue
 from longwire.model import DeviceFilter
 from longwire.model import DeviceType as DeviceTypeValue
 from longwire.networks.identities import find_eui, normalize_network
+from longwire.store.fleet.current_values import ShownColumn
 from longwire.web.fields import Body, Count, DateText, Name, Query, Reply, limited_by
 
 Network = Annotated[
@@ -61,6 +69,36 @@ SeenWithin = Annotated[
 BatteryBelow = Annotated[
     float, Meta(ge=0, le=100, description="Less charge, in percent.", examples=[20])
 ]
+ValueNames = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2_048,
+        description="Current values to show, by the names of their measurements, with commas"
+        f" between them; {COLUMNS_MAX} at most. Needs `record.read`.",
+        examples=["moisture,battery"],
+    ),
+]
+ValueComparisons = Annotated[
+    list[Annotated[str, Meta(max_length=512)]],
+    Meta(
+        max_length=COMPARISONS_MAX,
+        description="Only devices with such a current value: a measurement, one of `<`, `<=`, `>`,"
+        " `>=`, `==`, `!=`, and a number, a word or `null`; or `@` and a date, for its time. All"
+        " must hold. Needs `record.read`.",
+        examples=[["moisture<15", "battery!=null"]],
+    ),
+]
+ValueOrder = Annotated[
+    str,
+    Meta(
+        max_length=128,
+        description="Sort by a current value, whatever `sort` is: `value:` and a measurement."
+        " Devices without it are last. Needs `record.read`.",
+        examples=["value:moisture"],
+    ),
+]
+ValueDescending = Annotated[bool, Meta(description="With `order`: the largest value first.")]
 SomeDeviceIds = Annotated[DeviceIds, Meta(min_length=1)]
 OriginalIds = Annotated[
     list[OriginalId], Meta(min_length=1), limited_by("bulk_ids_max", unit="ids")
@@ -85,6 +123,16 @@ class Device(Reply, kw_only=True):
     information: str | None = None
     configuration: str | None = None
     tags: list[str] | None = None
+    values: (
+        Annotated[
+            dict[str, TimedValue],
+            Meta(
+                description="The current values that were asked for, by name.",
+                examples=[{"moisture": {"value": 17.5, "timestamp": "2026-11-15T08:30:00.000Z"}}],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class DeviceConnection(Reply):
@@ -206,7 +254,16 @@ class OwnedDeviceQuery(Query):
     group_id: GroupId
 
 
-class DeviceSearch(GroupPage, kw_only=True):
+class DevicePage(GroupPage, kw_only=True):
+    """The devices of which group, and which values of them."""
+
+    values: ValueNames | None = None
+    where: ValueComparisons | None = None
+    order: ValueOrder | None = None
+    descending: ValueDescending = False
+
+
+class DeviceSearch(DevicePage, kw_only=True):
     """Which devices of a group, and in which order."""
 
     subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
@@ -306,7 +363,7 @@ class TypeInGroupQuery(Query):
     ) = None
 
 
-def device_wire(device: DeviceValue) -> Device:
+def device_wire(device: DeviceValue, columns: Columns | None = None) -> Device:
     return Device(
         device_id=device.id,
         group_id=device.group_id,
@@ -323,6 +380,26 @@ def device_wire(device: DeviceValue) -> Device:
         information=device.information,
         configuration=device.configuration,
         tags=list(device.tags),
+        values=None if columns is None else {name: _value(each) for name, each in columns.items()},
+    )
+
+
+def _value(value: ShownColumn) -> TimedValue:
+    return TimedValue(value=build_value(value.number, value.text), timestamp=format_date(value.ts))
+
+
+class ValueFields(Protocol):
+    """What lists and exports of devices have in common: what they say of values."""
+
+    values: str | None
+    where: list[str] | None
+    order: str | None
+    descending: bool
+
+
+def build_value_selection(fields: ValueFields) -> ValueSelection:
+    return parse_selection(
+        fields.values, fields.where or (), fields.order, descending=fields.descending
     )
 
 

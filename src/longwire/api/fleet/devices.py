@@ -14,6 +14,7 @@ from longwire.api.fleet.device_shapes import (
     DeviceChange,
     DeviceConnection,
     DeviceInput,
+    DevicePage,
     DeviceQuery,
     Devices,
     DevicesAtVendor,
@@ -28,16 +29,20 @@ from longwire.api.fleet.device_shapes import (
     TypeInGroupQuery,
     VendorInput,
     build_device_filter,
+    build_value_selection,
     device_wire,
     type_wire,
 )
 from longwire.api.fleet.measurement_shapes import measurement_wire
 from longwire.api.services import Context
-from longwire.api.types import CHANGED_MEANWHILE, GroupPage, parse_version
-from longwire.fleet import device_types, devices, measurement_declarations
+from longwire.api.types import CHANGED_MEANWHILE, parse_version
+from longwire.fleet import device_types, device_values, devices, measurement_declarations
+from longwire.fleet.device_values import ValueSelection
 from longwire.fleet.registrations import VendorRegistration
 from longwire.model import Device as DeviceValue
-from longwire.model import DeviceOrder
+from longwire.model import DeviceFilter, DeviceOrder
+from longwire.model import Page as PageValue
+from longwire.store.fleet.device_search import FoundDevices as FoundDevicesValue
 from longwire.web.fields import Paged
 from longwire.web.routing import ANY_TOKEN, Route
 
@@ -234,16 +239,29 @@ def delete_devices(context: Context, body: BulkDelete) -> Devices:
     return _bulk_result("deleted", deleted)
 
 
-def list_devices(context: Context, query: GroupPage) -> DeviceConnection:
+def list_devices(context: Context, query: DevicePage) -> DeviceConnection:
     """List the devices of a group.
 
-    Of the group itself, in the order of their creation.
+    Of the group itself, in the order of their creation, or of a current value.
     """
-    page = devices.list_devices(
-        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
-    )
+    selected = build_value_selection(query)
+    page: PageValue[DeviceValue] | FoundDevicesValue
+    request = context.page_tokens.page_request(query)
+    if selected.is_empty:
+        page = devices.list_devices(context.tx, context.actor, query.group_id, request)
+    else:
+        page = devices.search_devices(
+            context.tx,
+            context.actor,
+            query.group_id,
+            DeviceFilter(),
+            DeviceOrder(),
+            request,
+            selected,
+            subgroups=False,
+        )
     return DeviceConnection(
-        items=[device_wire(each) for each in page.items],
+        items=_show_all(context, page.items, selected),
         next_token=context.page_tokens.next_token(query, page),
     )
 
@@ -253,8 +271,9 @@ def search_devices(context: Context, query: DeviceSearch) -> FoundDevices:
 
     By a text and filters, all of which must fit; sorted by creation, name, last seen or battery.
     A page can have fewer items than `limit` although there are more. `total` is counted for the
-    first page.
+    first page. Or sorted by a current value, with `order`.
     """
+    selected = build_value_selection(query)
     found = devices.search_devices(
         context.tx,
         context.actor,
@@ -262,14 +281,22 @@ def search_devices(context: Context, query: DeviceSearch) -> FoundDevices:
         build_device_filter(query),
         DeviceOrder("seen_at" if query.sort == "seenAt" else query.sort, query.ascending),
         context.page_tokens.page_request(query),
+        selected,
         subgroups=query.subgroups,
     )
     return FoundDevices(
-        items=[device_wire(each) for each in found.items],
+        items=_show_all(context, found.items, selected),
         total=found.total,
         total_is_more=found.total_is_more,
         next_token=context.page_tokens.next_token(query, found),
     )
+
+
+def _show_all(
+    context: Context, found: Sequence[DeviceValue], selected: ValueSelection
+) -> list[Device]:
+    columns = device_values.list_columns(context.tx, found, selected.columns)
+    return [device_wire(each, columns.get(each.id)) for each in found]
 
 
 def list_types(context: Context, query: Paged) -> DeviceTypeConnection:

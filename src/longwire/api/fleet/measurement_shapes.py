@@ -15,7 +15,7 @@ from longwire.measurements.definitions import (
     UNIT_CHARACTERS_MAX,
 )
 from longwire.measurements.definitions import Measurement as MeasurementValue
-from longwire.web.fields import Reply, words
+from longwire.web.fields import DateText, Reply, words
 
 MeasurementName = Annotated[
     str, Meta(description="The name of the measurement.", examples=["moisture"])
@@ -57,6 +57,13 @@ Maximum = Annotated[float, Meta(description="A larger number is no value of it."
 Value = Annotated[
     float | str | bool, Meta(description="A word or a boolean only of a state.", examples=[17.5])
 ]
+
+
+class TimedValue(Reply, kw_only=True):
+    """A current value, and when it was."""
+
+    value: Value | None = None
+    timestamp: DateText
 
 
 class Measurement(Reply, kw_only=True):

@@ -27,7 +27,12 @@ from longwire.api.fleet.device_shapes import (
     Network,
     SearchText,
     SeenWithin,
+    ValueComparisons,
+    ValueDescending,
+    ValueNames,
+    ValueOrder,
     build_device_filter,
+    build_value_selection,
     device_wire,
 )
 from longwire.api.identity.audit import AuditEntry, show_entry
@@ -38,13 +43,14 @@ from longwire.api.types import DeviceId, GroupId, Tag, parse_period
 from longwire.clock import Moment
 from longwire.delivery.connectors import deliveries
 from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.fleet import devices, record_exports, records
+from longwire.fleet import device_values, devices, record_exports, records
 from longwire.fleet.record_exports import ExportedRecords, ExportPosition, RecordSelection
 from longwire.identity import audit
 from longwire.ids import format_record_id, parse_delivery_id, parse_record_id
 from longwire.jobs.exporting import ExportedRows
 from longwire.jobs.tasks import ExportTask
-from longwire.model import Actor, AuditFilter, PageRequest
+from longwire.model import Actor, AuditFilter, DeviceOrder, PageRequest
+from longwire.model import Device as DeviceValue
 from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record
 from longwire.store.archive.archive_reads import (
     NeedsArchive,
@@ -119,6 +125,10 @@ class DeviceExportQuery(Query, kw_only=True):
     tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
     seen: SeenWithin | None = None
     battery_below: BatteryBelow | None = None
+    values: ValueNames | None = None
+    where: ValueComparisons | None = None
+    order: ValueOrder | None = None
+    descending: ValueDescending = False
     format: Format = "ndjson"
     after: After | None = None
 
@@ -205,7 +215,10 @@ def encode_rows(format_name: str, columns: Sequence[str], rows: Sequence[msgspec
 
 
 def _format_member(members: dict[str, Any], name: str) -> Any:
+    name, _, inner = name.partition(".")
     value = members.get(name)
+    if inner:  # of a value in `values`
+        value = (value or {}).get(inner, {}).get("value")
     return format_tags(value or ()) if name == "tags" else format_cell(value)
 
 
@@ -377,21 +390,37 @@ def _encode_records(format_name: str, kind: str, rows: Sequence[tuple[int, str]]
 
 # --- devices ---
 
-_DEVICE_COLUMNS = _columns(Device, "deviceId")
+_DEVICE_COLUMNS = [each for each in _columns(Device, "deviceId") if each != "values"]
 
 
 async def export_devices(context: AsyncContext, query: DeviceExportQuery) -> StreamResponse:
     """Export the devices of a group.
 
-    With the filters of `GET /devices`, by group and in the order of their creation. A CSV file of
-    an export can be imported.
+    With the filters of `GET /devices`, by group and in the order of their creation, or sorted by a
+    current value. A CSV file of an export can be imported; each value in `values` has a column of
+    its own there.
     """
     return await _start(context, _build_device_export(query))
 
 
 def _build_device_export(query: DeviceExportQuery) -> Export:
-    wanted = build_device_filter(query)
+    wanted, selected = build_device_filter(query), build_value_selection(query)
     group_id, subgroups = query.group_id, query.subgroups
+    columns = [*_DEVICE_COLUMNS, *(f"values.{name}" for name in selected.columns)]
+    if query.after is not None and selected.order is not None:
+        raise invalid_field("after", "is not with order, which changes with every value")
+
+    def read_by_value(tx: Tx, actor: Actor, position: Any) -> Step:
+        request = PageRequest(STEP_ROWS_MAX, position)
+        found = devices.search_devices(
+            *(tx, actor, group_id, wanted, DeviceOrder(), request, selected), subgroups=subgroups
+        )
+        return show(tx, found.items, found.last_key)
+
+    def show(tx: Tx, found: Sequence[DeviceValue], following: Any) -> Step:
+        values = device_values.list_columns(tx, found, selected.columns)
+        rows = [device_wire(each, values.get(each.id)) for each in found]
+        return Step(encode_rows(query.format, columns, rows), len(rows), following)
 
     def read(tx: Tx, actor: Actor, position: Any) -> Step:
         if position is None and query.after is not None:
@@ -399,12 +428,13 @@ def _build_device_export(query: DeviceExportQuery) -> Export:
             if position is None:
                 raise invalid_field("after", "is no device of these groups; start without it")
         found, following = devices.list_matching(
-            tx, actor, group_id, wanted, position, STEP_ROWS_MAX, subgroups=subgroups
+            *(tx, actor, group_id, wanted, position, STEP_ROWS_MAX, selected), subgroups=subgroups
         )
-        rows = [device_wire(each) for each in found]
-        return Step(encode_rows(query.format, _DEVICE_COLUMNS, rows), len(rows), following)
+        return show(tx, found, following)
 
-    return Export("devices", query.format, _DEVICE_COLUMNS, read)
+    return Export(
+        "devices", query.format, columns, read if selected.order is None else read_by_value
+    )
 
 
 # --- messages of connectors ---

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from longwire.api.fleet.measurements import MeasurementName
+from longwire.api.fleet.measurement_shapes import MeasurementName
 from longwire.api.records.series_spans import (
     AnsweredSeries,
     AskedSpans,

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import Meta
 
-from longwire.api.fleet.measurements import ClassName, Label, MeasurementName, Unit
+from longwire.api.fleet.measurement_shapes import ClassName, Label, MeasurementName, Unit
 from longwire.api.records.csv_cells import format_cells
 from longwire.api.services import AsyncContext
 from longwire.api.types import parse_period

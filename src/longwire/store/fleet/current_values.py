@@ -1,7 +1,7 @@
 """The current value of each measurement of a device, since it is in its group."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
@@ -90,23 +90,47 @@ limit :most
 LIST_NEWEST = for_each_kind(_LIST_NEWEST, after="")
 LIST_NEXT_NEWEST = for_each_kind(_LIST_NEWEST, after="and (ts, digest) < (:ts, :digest)")
 
-COUNT_DEVICES = Statement(
-    """
+
+class ShownColumn(NamedTuple):
+    """A value in a list of devices."""
+
+    device: int
+    key: int
+    ts: Moment
+    number: float | None
+    text: str | None
+
+
+_COUNT_DEVICES = """
 select count(*)
 from (
     select 1
-    from current_value c
-    join device d
-        on d.number = c.device_number
-        {slot:d=c}
+    from current_value c{devices}
     where c.group_id {in:homes}
         and c.key_number = :key
         and c.ts is not null
-        and d.type = :type
+        {of_type}
     limit :most
 ) v
-""",
+"""
+COUNT_DEVICES = Statement(_COUNT_DEVICES, into=int, devices="", of_type="")
+COUNT_DEVICES_OF = Statement(
+    _COUNT_DEVICES,
     into=int,
+    devices="\n    join device d on d.number = c.device_number {slot:d=c}",
+    of_type="and d.type = :type",
+)
+
+
+LIST_OF_DEVICES = Statement(
+    """
+select device_number, key_number, ts, number, text
+from current_value
+where device_number {in:numbers}
+    and key_number {in:keys}
+    and ts is not null
+""",
+    into=ShownColumn,
 )
 
 
@@ -152,11 +176,18 @@ def list_of_device(tx: Tx, group_number: int, device_number: int) -> list[Curren
 
 
 def count_devices(
-    tx: Tx, group_numbers: Collection[int], type_name: str, key: int, most: int
+    tx: Tx, group_numbers: Collection[int], type_name: str | None, key: int, most: int
 ) -> int:
-    """How many devices of a type in some groups have a value of a measurement, up to a number."""
-    values = {"homes": group_numbers, "type": type_name, "key": key, "most": most}
-    return tx.fetch(COUNT_DEVICES, **values)[0]
+    """How many devices in some groups have a value of a measurement, up to a number; of a type."""
+    values: dict[str, Any] = {"homes": group_numbers, "key": key, "most": most}
+    if type_name is None:
+        return tx.fetch(COUNT_DEVICES, **values)[0]
+    return tx.fetch(COUNT_DEVICES_OF, **values, type=type_name)[0]
+
+
+def list_columns(tx: Tx, numbers: Collection[int], keys: Collection[int]) -> list[ShownColumn]:
+    """The values of some measurements of some devices."""
+    return tx.fetch(LIST_OF_DEVICES, numbers=numbers, keys=keys)
 
 
 def clear(tx: Tx, device_number: int, keys: Collection[int]) -> None:

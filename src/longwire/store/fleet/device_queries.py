@@ -1,7 +1,7 @@
 """The statements that find devices by a filter, in an order: one for each way to read them."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -12,6 +12,12 @@ from longwire.store import schema
 from longwire.store.engines.number_ranges import is_in_range
 from longwire.store.fleet.device_states import battery_level
 from longwire.store.fleet.devices import encode_tags
+from longwire.store.fleet.value_queries import (
+    SourceShape,
+    ValueFilter,
+    build_value_condition,
+    make_match,
+)
 from longwire.store.search_text import search_text
 from longwire.store.statement import ByEngine, Sql, Statement, join
 
@@ -39,7 +45,7 @@ class _Condition(NamedTuple):
     """On devices (`d`) or on their states (`s`)."""
 
     table: str
-    text: str
+    text: Sql | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,14 @@ _SEEN_SINCE = _Condition("s", "and s.seen_at >= :seen_from")
 _SEEN_WITHIN: Mapping[str, Moment] = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 
 
-def build_conditions(wanted: DeviceFilter, now: Moment) -> tuple[Conditions, dict[str, Any]]:
-    """The conditions, and their values."""
+def build_conditions(
+    wanted: DeviceFilter,
+    now: Moment,
+    compared: Sequence[ValueFilter] = (),
+    *,
+    is_of_few: bool = False,
+) -> tuple[Conditions, dict[str, Any]]:
+    """The conditions, and their values; `is_of_few` if few devices are looked at."""
     conditions: list[_Condition] = []
     values: dict[str, Any] = {}
     exact: list[str] = []
@@ -121,6 +133,10 @@ def build_conditions(wanted: DeviceFilter, now: Moment) -> tuple[Conditions, dic
         values["never"] = schema.NEVER_SEEN
         values["seen_to"] = now - _SEEN_WITHIN["week"]
         values["seen_from"] = now - _SEEN_WITHIN.get(wanted.seen, 0)
+    for index, each in enumerate(compared):
+        text, own = build_value_condition(index, each, is_of_few=is_of_few)
+        conditions.append(_Condition("d", text))
+        values |= own
     return Conditions(tuple(conditions), tuple(exact)), values
 
 
@@ -460,3 +476,107 @@ def make_list(query: DeviceQuery) -> Statement[DeviceRow]:
         **query.pieces,
     )
     return Statement(sql, into=DeviceRow, is_planned_by_values=True)
+
+
+# --- by value ---
+
+
+class ValuePart(Enum):
+    """The parts of a list that is sorted by a value, in their order."""
+
+    NUMBERS = 0
+    WORDS = 1
+    NONE = 2  # devices without a value
+
+
+class ValueRow(NamedTuple):
+    """A device of a page that is sorted by a value."""
+
+    number: int
+    key: float | str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueQuery:
+    """What a statement that sorts by a value is made of."""
+
+    wanted: Conditions
+    sources: tuple[SourceShape, ...]
+    is_one_group: bool
+    ascending: bool
+    part: ValuePart
+    is_of_numbers: bool  # only of devices whose numbers are given
+    is_continued: bool  # behind a row
+
+
+_LIST_VALUES = """
+    select c.device_number as number, {key} as sort_key
+    from current_value c{devices}{states}
+    where {match}
+        and {key} is not null
+        {types}
+        {conditions}
+        {numbers}
+        {after}"""
+
+_LIST_BY_VALUE = """
+select v.number, v.sort_key
+from ({values}
+) v
+order by v.sort_key {direction}, v.number {direction}
+limit :most
+"""
+
+# From an index in the order of the numbers.
+_LIST_WITHOUT_VALUE = """
+select d.number, 0
+from device d{states}
+where d.group_id {home}
+    {conditions}
+    {numbers}
+    {values}
+    {after}
+order by d.number {direction}
+limit :most
+"""
+
+
+@functools.lru_cache(CACHED_MAX)
+def make_list_by_value(query: ValueQuery) -> Statement[ValueRow]:
+    direction, sign = ("asc", ">") if query.ascending else ("desc", "<")
+    tables = query.wanted.tables
+    if query.part == ValuePart.NONE:
+        without = [Sql("and not ({match})", match=make_match(each)) for each in query.sources]
+        sql = Sql(
+            _LIST_WITHOUT_VALUE,
+            states=_JOIN_STATES if "s" in tables else "",
+            home="= :home" if query.is_one_group else "{in:homes}",
+            conditions=query.wanted.sql,
+            numbers="and d.number {in:numbers}" if query.is_of_numbers else "",
+            values=join("\n    ", without),
+            after=f"and d.number {sign} :after_number" if query.is_continued else "",
+            direction=direction,
+        )
+        return Statement(sql, into=ValueRow, is_planned_by_values=True)
+    key = "c.number"
+    if query.part == ValuePart.WORDS:
+        key = 'case when c.number is null then c.text end{postgres: collate "C"}'
+    states = "\n    {sqlite:cross }join device_state s on s.device_number = c.device_number"
+    devices = "\n    {sqlite:cross }join device d on d.number = c.device_number"
+    after = f"and ({key}, c.device_number) {sign} (:after_key, :after_number)"
+    lists = [
+        Sql(
+            _LIST_VALUES,
+            key=key,
+            devices=devices + " {slot:d=c}" if "d" in tables or each.is_typed else "",
+            states=states + " {slot:s=c}" if "s" in tables else "",
+            match=each.match,
+            types=each.of_types,
+            conditions=query.wanted.sql,
+            numbers="and c.device_number {in:numbers}" if query.is_of_numbers else "",
+            after=after if query.is_continued else "",
+        )
+        for each in query.sources
+    ]
+    sql = Sql(_LIST_BY_VALUE, values=join("\n    union all", lists), direction=direction)
+    return Statement(sql, into=ValueRow, is_planned_by_values=True)

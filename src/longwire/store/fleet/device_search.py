@@ -26,6 +26,7 @@ from longwire.store.fleet.device_queries import (
     build_conditions,
 )
 from longwire.store.fleet.devices import list_by_numbers
+from longwire.store.fleet.value_queries import ValueFilter
 from longwire.store.identity.scopes import reaches
 from longwire.store.statement import Statement
 
@@ -59,14 +60,19 @@ class TooManyDevices(Exception):
 
 
 def search(
-    tx: Tx, scope: Scope, wanted: DeviceFilter, order: DeviceOrder, request: PageRequest
+    tx: Tx,
+    scope: Scope,
+    wanted: DeviceFilter,
+    order: DeviceOrder,
+    request: PageRequest,
+    compared: Sequence[ValueFilter] = (),
 ) -> FoundDevices:
     """A page of the devices in the scope's groups that fit a filter."""
     homes = list_homes(tx, scope)
     if not homes:
         return FoundDevices([], 0)
     limit = min(request.limit, max(1, EXAMINED_MAX // len(homes)))
-    listing = _Listing(tx, homes, *build_conditions(wanted, tx.now), order, limit)
+    listing = Listing(tx, homes, *build_conditions(wanted, tx.now, compared), order, limit)
     if request.after is None:
         start, rows = listing.fetch_first()
     else:
@@ -78,14 +84,19 @@ def search(
 
 
 def list_matching(
-    tx: Tx, scope: Scope, wanted: DeviceFilter, after: tuple[str, int] | None, most: int
+    tx: Tx,
+    scope: Scope,
+    wanted: DeviceFilter,
+    after: tuple[str, int] | None,
+    most: int,
+    compared: Sequence[ValueFilter] = (),
 ) -> tuple[list[Device], tuple[str, int] | None]:
     """Those of the next `most` devices that fit a filter, by group and number.
 
     And where to continue, None at the end: for work in steps on all devices of a filter. They are
     all of one group. A device that is transferred meanwhile to a group that was read is left out.
     """
-    conditions, values = build_conditions(wanted, tx.now)
+    conditions, values = build_conditions(wanted, tx.now, compared, is_of_few=True)
     first, after_number = (0, 0) if after is None else (schema.group_number(after[0]), after[1])
     for home in sorted(each for each in list_homes(tx, scope) if each >= first):
         behind = after_number if home == first else 0
@@ -140,7 +151,7 @@ def _count_of(total: int) -> _Position:
     return _Position(min(total, COUNTED_MAX), int(total > COUNTED_MAX))
 
 
-class _Listing:
+class Listing:
     """The devices of one filter and order."""
 
     def __init__(
@@ -149,7 +160,7 @@ class _Listing:
         homes: Mapping[int, int],
         wanted: Conditions,
         values: Mapping[str, Any],
-        order: DeviceOrder,
+        order: DeviceOrder | None,
         limit: int,
     ) -> None:
         self._tx = tx
@@ -163,6 +174,27 @@ class _Listing:
         self._counting = DeviceQuery(wanted, is_one_group=len(homes) == 1)
         self._listing = replace(self._counting, order=order)
         self._values = {**values, "home": next(iter(homes)), "homes": list(homes)}
+
+    @property
+    def wanted(self) -> Conditions:
+        return self._filter
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The values of the conditions, and the groups."""
+        return self._values
+
+    def count(self) -> tuple[int, bool, list[int] | None]:
+        """How many devices fit, whether there may be more, and their numbers if they are few."""
+        few = None
+        total = self._count
+        if self._filter.conditions:
+            few = self._list_numbers()
+            total = len(few)
+            if len(few) > FEW:
+                few = None
+                total = self._count_matches(self._counting)
+        return min(total, COUNTED_MAX), total > COUNTED_MAX, few
 
     def fetch_first(self) -> tuple[_Position, list[DeviceRow]]:
         """The first rows, and how many there are of all."""
@@ -201,7 +233,7 @@ class _Listing:
             return self._fetch_page(start, replace(self._listing, is_ranked=True))
         part = Part.OTHERS if start.part == _OTHERS else Part.ALL
         query = replace(self._listing, part=part)
-        if self._order.sort == "seen_at" and self._range is not None:
+        if self._sorts_by("seen_at") and self._range is not None:
             return self._fetch_bounded(start, query, self._range)
         return self._fetch_page(start, query)
 
@@ -213,11 +245,11 @@ class _Listing:
 
     def _fetch_unfiltered(self, start: _Position) -> list[DeviceRow]:
         query = self._listing
-        if self._order.sort == "seen_at" and self._range is not None:
+        if self._sorts_by("seen_at") and self._range is not None:
             return self._fetch_bounded(start, query, self._range)
         if len(self._homes) == 1:
             return self._fetch_page(start, query)
-        if self._order.sort == "created" and self._range is not None:
+        if self._sorts_by("created") and self._range is not None:
             return self._fetch_page(start, replace(query, path=ReadPath.IN_RANGE))
         few = FEW_PAGES * self._limit
         if max(self._homes.values()) <= few:
@@ -234,14 +266,15 @@ class _Listing:
             rows = []
             for homes in filter(None, parts):
                 rows += self._only(homes)._fetch_unfiltered(start)
-        select = nsmallest if self._order.ascending else nlargest
+        select = nsmallest if self._order is not None and self._order.ascending else nlargest
         return select(self._limit + 1, rows, key=lambda row: (row.key, row.number))
 
-    def _only(self, homes: Mapping[int, int]) -> "_Listing":
+    def _sorts_by(self, column: str) -> bool:
+        return self._order is not None and self._order.sort == column
+
+    def _only(self, homes: Mapping[int, int]) -> "Listing":
         """The same of some of the groups."""
-        return _Listing(
-            self._tx, homes, self._filter, self._filter_values, self._order, self._limit
-        )
+        return Listing(self._tx, homes, self._filter, self._filter_values, self._order, self._limit)
 
     def _fetch_bounded(
         self, start: _Position, query: DeviceQuery, numbers: NumberRange

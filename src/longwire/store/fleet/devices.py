@@ -1,7 +1,7 @@
 """Devices: created, found, changed, transferred and deleted."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from longwire.store.identity.scopes import reaches, within
 from longwire.store.notifications import device_monitors
 from longwire.store.paging import page
 from longwire.store.search_text import search_text
+from longwire.store.statement import Statement
 
 _table = schema.device
 _state = schema.device_state
@@ -52,6 +53,17 @@ _TAGS = [column.name for column in _COLUMNS].index("tags")
 _SELECT = sa.select(*_COLUMNS).join(
     _state,
     sa.and_(_state.c.group_id == _table.c.group_id, _state.c.device_number == _table.c.number),
+)
+
+
+LIST_USED_TYPES = Statement(
+    """
+select distinct type
+from device
+where type {in:types}
+    and group_id {in:homes}
+""",
+    into=str,
 )
 
 
@@ -135,6 +147,13 @@ def list_by_original_keys(
 
 def is_type_used(tx: Tx, name: str) -> bool:
     return tx.row(sa.select(_table.c.number).where(_table.c.type == name).limit(1)) is not None
+
+
+def list_used_types(
+    tx: Tx, group_numbers: Collection[int], names: Collection[str]
+) -> frozenset[str]:
+    """Those of some types that devices of some groups have."""
+    return frozenset(tx.fetch(LIST_USED_TYPES, homes=group_numbers, types=names))
 
 
 def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> list[Device]:

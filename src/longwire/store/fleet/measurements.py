@@ -137,6 +137,14 @@ order by f.type, f.key_number
 limit :most
 """)
 
+LIST_TYPES_OF = Statement("""
+select distinct type, key_number
+from found_measurement
+where group_id {in:groups}
+    and key_number {in:keys}
+order by type, key_number
+""")
+
 INSERT_FOUND = Statement("""
 insert into found_measurement (group_id, type, key_number)
 values (:home, :type, :key)
@@ -255,6 +263,13 @@ def list_found_in(tx: Tx, group_ids: Iterable[str], most: int) -> list[tuple[str
     return [
         (type_name, key) for type_name, key in tx.fetch(LIST_FOUND_IN, groups=numbers, most=most)
     ]
+
+
+def list_types_of(
+    tx: Tx, group_numbers: Iterable[int], keys: Iterable[int]
+) -> list[tuple[str, int]]:
+    """(type, number) of those of some measurements that were found in some groups."""
+    return tx.fetch(LIST_TYPES_OF, groups=[*group_numbers], keys=[*keys])
 
 
 def insert_found(tx: Tx, group_number: int, type_name: str, keys: Mapping[ValuePlace, int]) -> None:

@@ -824,6 +824,10 @@ class Devices(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        values: str | None = None,
+        where: Sequence[str] | None = None,
+        order: str | None = None,
+        descending: bool | None = None,
         subgroups: bool | None = None,
         q: str | None = None,
         type: str | None = None,
@@ -838,7 +842,7 @@ class Devices(_Noun):
 
         By a text and filters, all of which must fit; sorted by creation, name, last seen or
         battery. A page can have fewer items than `limit` although there are more. `total` is
-        counted for the first page.
+        counted for the first page. Or sorted by a current value, with `order`.
 
         `page_size` is how many items one request gets.
 
@@ -851,6 +855,10 @@ class Devices(_Noun):
             query={
                 "groupId": group_id,
                 "limit": page_size,
+                "values": values,
+                "where": where,
+                "order": order,
+                "descending": descending,
                 "subgroups": subgroups,
                 "q": q,
                 "type": type,
@@ -1198,13 +1206,18 @@ class Devices(_Noun):
         tag: str | None = None,
         seen: Literal["day", "hour", "longer", "never", "silent", "week"] | None = None,
         battery_below: float | None = None,
+        values: str | None = None,
+        where: Sequence[str] | None = None,
+        order: str | None = None,
+        descending: bool | None = None,
         format: Literal["csv", "ndjson"] | None = None,
         after: str | None = None,
     ) -> Iterator[bytes]:
         """Export the devices of a group.
 
-        With the filters of `GET /devices`, by group and in the order of their creation. A CSV
-        file of an export can be imported.
+        With the filters of `GET /devices`, by group and in the order of their creation, or
+        sorted by a current value. A CSV file of an export can be imported; each value in
+        `values` has a column of its own there.
 
         `GET /devices/export`; needs `device.read`.
         """
@@ -1221,6 +1234,10 @@ class Devices(_Noun):
                 "tag": tag,
                 "seen": seen,
                 "batteryBelow": battery_below,
+                "values": values,
+                "where": where,
+                "order": order,
+                "descending": descending,
                 "format": format,
                 "after": after,
             },

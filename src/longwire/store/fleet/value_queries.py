@@ -1,0 +1,132 @@
+"""The pieces of statements that compare the current values of devices, and sort by them.
+
+A measurement has one number in most fleets. Where groups or types have declared others by the same
+name, it has several, each for some groups and types: its sources.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from longwire.measurements.comparisons import Comparison
+from longwire.store.statement import ByEngine, Sql, join
+
+
+class ValueSource(NamedTuple):
+    """Where the values of a measurement are, for the devices of some groups."""
+
+    key: int  # its number
+    homes: tuple[int, ...]
+    types: tuple[str, ...] | None  # None for all
+    is_state: bool
+    minimum: float
+    maximum: float
+
+
+class ValueFilter(NamedTuple):
+    """A comparison, and where the values are."""
+
+    comparison: Comparison
+    sources: Sequence[ValueSource]
+
+
+class SourceShape(NamedTuple):
+    """What a statement depends on of a source; the rest are its parameters."""
+
+    name: str  # that its parameters begin with
+    is_typed: bool
+    is_state: bool
+
+    @property
+    def match(self) -> str:
+        """Which current values (`c`) are valid ones of the source."""
+        name = self.name
+        match = f"c.group_id {{in:{name}_homes}} and c.key_number = :{name}_key"
+        if self.is_state:
+            return f"{match} and c.ts is not null"
+        bounds = f"c.number >= :{name}_min and c.number <= :{name}_max"
+        return f"{match} and c.text is null and {bounds}"
+
+    @property
+    def of_types(self) -> str:
+        """Which devices (`d`) it is a source for."""
+        return f"and d.type {{in:{self.name}_types}}" if self.is_typed else ""
+
+
+def shape_sources(
+    name: str, sources: Sequence[ValueSource]
+) -> tuple[tuple[SourceShape, ...], dict[str, Any]]:
+    """The shapes of sources, and the values of their parameters."""
+    shapes = []
+    values: dict[str, Any] = {}
+    for index, each in enumerate(sources):
+        shape = SourceShape(f"{name}_{index}", each.types is not None, each.is_state)
+        shapes.append(shape)
+        values |= {f"{shape.name}_homes": each.homes, f"{shape.name}_key": each.key}
+        if each.types is not None:
+            values[f"{shape.name}_types"] = each.types
+        if not each.is_state:
+            values |= {f"{shape.name}_min": each.minimum, f"{shape.name}_max": each.maximum}
+    return tuple(shapes), values
+
+
+def build_value_condition(
+    index: int, wanted: ValueFilter, *, is_of_few: bool
+) -> tuple[Sql, dict[str, Any]]:
+    """A condition on devices (`d`), and its values; `is_of_few` if few devices are looked at."""
+    name = f"where_{index}"
+    comparison = wanted.comparison
+    shapes, values = shape_sources(name, wanted.sources)
+    test = ""
+    for column, value in (
+        ("number", comparison.number),
+        ("text", comparison.text),
+        ("ts", comparison.at),
+    ):
+        if value is not None:
+            test = _make_test(name, column, comparison.operator)
+            values[name] = value
+    is_negated = comparison.is_null and comparison.operator == "=="
+    return _make_condition(shapes, test, is_negated, is_of_few), values
+
+
+def _make_test(name: str, column: str, operator: str) -> str:
+    sign = {"==": "=", "!=": "<>"}.get(operator, operator)
+    if column == "ts":
+        return f"and c.ts {sign} :{name}"
+    # A number is another one than every word, and the other way round.
+    other = f" or c.{column} is null" if operator == "!=" else ""
+    return f"and (c.{column} {sign} :{name}{other})"
+
+
+@functools.lru_cache(1_024)
+def _make_condition(
+    shapes: tuple[SourceShape, ...], test: str, is_negated: bool, is_of_few: bool
+) -> Sql:
+    """The same one each time, so that statements with it are rendered once."""
+    if not shapes:
+        return Sql("" if is_negated else "and 1 = 0")
+    matches = [make_match(each, test, is_of_few=is_of_few) for each in shapes]
+    opening = "and not (" if is_negated else "and ("
+    return Sql(opening + "{matches})", matches=join("\n            or ", matches))
+
+
+def make_match(shape: SourceShape, test: str = "", *, is_of_few: bool = True) -> Sql:
+    """Whether a device (`d`) has a value of a source that passes a test."""
+    each = f"""exists (
+                select 1
+                from current_value c
+                where c.group_id = d.group_id
+                    and c.device_number = d.number
+                    {{slot:c=d}}
+                    and {shape.match}
+                    {test}
+            ) {shape.of_types}"""
+    # SQLite would look for the value of each device, where it reads all of them in half the time.
+    at_once = f"""d.number in (
+                select c.device_number
+                from current_value c
+                where {shape.match}
+                    {test}
+            ) {shape.of_types}"""
+    return ByEngine(sqlite=each if is_of_few else at_once, postgres=each)

@@ -56,6 +56,7 @@ from longwire.store.fleet import devices as store_devices
 from longwire.store.identity import audit, credentials, request_owners
 from longwire.store.jobs import job_results
 from longwire.store.jobs import jobs as store
+from longwire.store.jobs.jobs import JOB_ITEMS, JOBS, OPEN_STATES
 
 UNDO_HOURS = 24
 RESULT_HOURS = 24
@@ -160,8 +161,10 @@ def _build(tx: Tx, actor: Actor, selection: DeviceSelection, task: Task, reason:
 
 def _insert(tx: Tx, actor: Actor, job: Job, quotas: Quotas) -> Job:
     locks.acquire_lock(tx, "jobs of group", job.group_id)  # for the limit
-    quotas.require_room("jobs_per_group_max", store.count_open(tx, job.group_id))
-    store.insert(tx, job)
+    quotas.require_room(
+        "jobs_per_group_max", JOBS.count(tx, group_id=job.group_id, state=OPEN_STATES)
+    )
+    JOBS.insert(tx, job, lease_until=0)
     audit.log(
         tx, actor, "job.create", job.id, group_id=job.group_id, detail=f"{job.kind} {job.reason}"
     )
@@ -173,7 +176,7 @@ def _insert(tx: Tx, actor: Actor, job: Job, quotas: Quotas) -> Job:
 
 def get_job(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
     scope = access.authorize(tx, actor, READ, group_id)
-    job = store.get(tx, scope, job_id)
+    job = JOBS.get(tx, scope, job_id)
     if job is None:
         raise not_found("job_id", "job of this group")
     return job
@@ -184,7 +187,8 @@ def list_jobs(
 ) -> Page[Job]:
     """The jobs of a group, newest first."""
     scope = access.authorize(tx, actor, READ, group_id)
-    return store.list_page(tx, scope, group_id, state, request)
+    conditions = {"group_id": group_id} | ({} if state is None else {"state": state})
+    return JOBS.page(tx, scope, request, order="-created_at id", **conditions)
 
 
 def list_items(
@@ -197,7 +201,8 @@ def list_items(
 ) -> Page[JobItem]:
     """What became of single devices, in the order in which they were processed."""
     job = get_job(tx, actor, group_id, job_id)
-    return store.list_items(tx, job.id, outcome, request)
+    conditions = {"job_id": job.id} | ({} if outcome is None else {"outcome": outcome})
+    return JOB_ITEMS.page(tx, request, order="number", **conditions)
 
 
 def cancel_job(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
@@ -205,10 +210,10 @@ def cancel_job(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
     job = _lock(tx, actor, group_id, job_id)
     if not job.state.is_open:
         return job
-    job = _end(tx, job, JobState.CANCELLED)
-    store.save(tx, job)
+    cancelled = _end(tx, job, JobState.CANCELLED)
+    store.save(tx, job, cancelled)
     audit.log(tx, actor, "job.cancel", job.id, group_id=group_id)
-    return job
+    return cancelled
 
 
 def undo_job(tx: Tx, actor: Actor, group_id: str, job_id: str, reason: str, quotas: Quotas) -> Job:
@@ -227,7 +232,7 @@ def undo_job(tx: Tx, actor: Actor, group_id: str, job_id: str, reason: str, quot
     selection = DeviceSelection(job.group_id)
     undo = _build(tx, actor, selection, UndoTask(job.id), reason)
     undo = replace(undo, total=job.counts.changed, undo_of=job.id)
-    store.save(tx, replace(job, undone_by=undo.id))
+    store.save(tx, job, replace(job, undone_by=undo.id))
     return _insert(tx, actor, undo, quotas)
 
 
@@ -235,12 +240,12 @@ def _lock(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
     """A job that the actor could have started."""
     get_job(tx, actor, group_id, job_id)
     scope = access.authorize(tx, actor, READ, group_id)
-    job = store.lock(tx, scope, job_id)
+    job = JOBS.lock(tx, scope, job_id)
     if job is None:
         raise not_found("job_id", "job of this group")
     task = decode_task(job)
     if isinstance(task, UndoTask):
-        undone = store.get(tx, scope, task.job_id)
+        undone = JOBS.get(tx, scope, task.job_id)
         task = decode_task(undone) if undone is not None else task
     access.authorize(tx, actor, permission_of(task), group_id)
     return job
@@ -280,10 +285,10 @@ def delete_result(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
     job = _lock(tx, actor, group_id, job_id)
     if not has_result(job, tx.now):
         return job
-    job = replace(job, result_until=tx.now)
-    store.save(tx, job)
+    without = replace(job, result_until=tx.now)
+    store.save(tx, job, without)
     audit.log(tx, actor, "job.deleteResult", job.id, group_id=group_id)
-    return job
+    return without
 
 
 # --- steps ---
@@ -303,9 +308,10 @@ def advance(
     if actor is None:
         return fail(tx, job_id, fence, ACTOR_GONE)
     tx.origin = job.origin
-    job = _record(tx, job, run_step(tx, actor, job, context))
-    store.save(tx, job, lease_until=lease_until)
-    return job
+    store.renew(tx, {job.id: fence}, lease_until)
+    advanced = _record(tx, job, run_step(tx, actor, job, context))
+    store.save(tx, job, advanced)
+    return advanced
 
 
 def fail(tx: Tx, job_id: str, fence: int, code: str) -> Job | None:
@@ -313,9 +319,9 @@ def fail(tx: Tx, job_id: str, fence: int, code: str) -> Job | None:
     job = store.lock_leased(tx, job_id, fence)
     if job is None:
         return None
-    job = replace(_end(tx, job, JobState.FAILED), error=code)
-    store.save(tx, job)
-    return job
+    failed = replace(_end(tx, job, JobState.FAILED), error=code)
+    store.save(tx, job, failed)
+    return failed
 
 
 def _record(tx: Tx, job: Job, result: StepResult) -> Job:

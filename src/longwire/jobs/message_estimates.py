@@ -55,7 +55,7 @@ async def _estimate_replay(
         database, run_for_group, partial(select_devices, actor=actor, selection=selection)
     )
     found = await estimator.estimate(
-        actor, selection.group_id, task.connector_id, task.begin, task.end
+        actor, selection.group_id, task.connector_id, task.begin_date, task.end_date
     )
     return MessageEstimate(found.estimated_matches, found.is_all, estimator.sample[:SAMPLE_MAX])
 

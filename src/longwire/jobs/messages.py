@@ -73,8 +73,8 @@ def _replay(
         tx,
         connector,
         position,
-        task.begin,
-        task.end,
+        task.begin_date,
+        task.end_date,
         lambda device_ids: _select(tx, actor, job, device_ids),
     )
     replays.count_inserted(tx, connector, scanned.inserted, writer)

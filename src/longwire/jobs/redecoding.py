@@ -95,7 +95,7 @@ def _find(tx: Tx, job: Job, cursor: _Cursor) -> _FoundBatch:
         found += [device for device in present if device.group_id == group_id]
     found.sort(key=lambda device: device.number)
     request = PageRequest(RECORDS_PER_STEP_MAX, cursor.after)
-    batch = redecoding.find_in_devices(tx, actor, found, task.begin, task.end, request)
+    batch = redecoding.find_in_devices(tx, actor, found, task.begin_date, task.end_date, request)
     return _FoundBatch(batch, taken.count, taken.position)
 
 

@@ -164,7 +164,8 @@ def _to_change(
     """The change of each device, and how many tags it may have then."""
     match task:
         case TagTask():
-            return BulkChange(add_tags=task.add, remove_tags=task.remove), None, task.tags_max
+            change = BulkChange(add_tags=task.add_tags, remove_tags=task.remove_tags)
+            return change, None, task.tags_max
         case ConfigurationTask():
             return BulkChange(configuration=task.configuration), None, math.inf
         case TypeTask():
@@ -239,11 +240,12 @@ class _UndoItem:
 
 def _run_undo_step(tx: Tx, actor: Actor, job: Job, task: UndoTask) -> StepResult:
     scope = access.authorize(tx, actor, "device.read", job.group_id)
-    undone = store.get(tx, scope, task.job_id)
+    undone = store.JOBS.get(tx, scope, task.job_id)
     if undone is None:
         raise JobFailed(GONE)
     request = PageRequest(DEVICES_PER_STEP_MAX, _after(job))
-    page = store.list_items(tx, undone.id, ItemOutcome.CHANGED, request)
+    wanted = {"job_id": undone.id, "outcome": ItemOutcome.CHANGED}
+    page = store.JOB_ITEMS.page(tx, request, order="number", **wanted)
     items = [_to_undo_item(each) for each in page.items if each.old_values is not None]
     results = [_skipped(each.object_id, NOT_KEPT) for each in page.items if not each.old_values]
     by_group: dict[str, list[_UndoItem]] = {}

@@ -8,6 +8,11 @@ from longwire.clock import Moment
 from longwire.model import Job
 
 
+def _rename_stored(name: str) -> str:
+    """Stored jobs have shorter names than requests and replies."""
+    return name.removesuffix("_tags").removesuffix("_date")
+
+
 class TransferTask(msgspec.Struct, frozen=True, tag_field="kind", tag="transfer"):
     """Transfer the devices to another group."""
 
@@ -18,12 +23,12 @@ class DeleteTask(msgspec.Struct, frozen=True, tag_field="kind", tag="delete"):
     """Delete the devices; until the job cannot be undone any more, they are in the bin."""
 
 
-class TagTask(msgspec.Struct, frozen=True, tag_field="kind", tag="tag"):
+class TagTask(msgspec.Struct, frozen=True, tag_field="kind", tag="tag", rename=_rename_stored):
     """Add tags to the devices, and remove others."""
 
-    add: tuple[str, ...]
-    remove: tuple[str, ...]
-    tags_max: int
+    add_tags: tuple[str, ...] = ()
+    remove_tags: tuple[str, ...] = ()
+    tags_max: int = 0
 
 
 class TypeTask(msgspec.Struct, frozen=True, tag_field="kind", tag="type"):
@@ -38,11 +43,13 @@ class ConfigurationTask(msgspec.Struct, frozen=True, tag_field="kind", tag="conf
     configuration: str
 
 
-class RedecodeTask(msgspec.Struct, frozen=True, tag_field="kind", tag="redecode"):
+class RedecodeTask(
+    msgspec.Struct, frozen=True, tag_field="kind", tag="redecode", rename=_rename_stored
+):
     """Decode stored payloads of the devices again, those of a period."""
 
-    begin: Moment | None = None
-    end: Moment | None = None
+    begin_date: Moment | None = None
+    end_date: Moment | None = None
 
 
 class ResendTask(msgspec.Struct, frozen=True, tag_field="kind", tag="resend"):
@@ -51,12 +58,14 @@ class ResendTask(msgspec.Struct, frozen=True, tag_field="kind", tag="resend"):
     connector_id: str
 
 
-class ReplayTask(msgspec.Struct, frozen=True, tag_field="kind", tag="replay"):
+class ReplayTask(
+    msgspec.Struct, frozen=True, tag_field="kind", tag="replay", rename=_rename_stored
+):
     """Send the records of a period that are of the devices through a connector again."""
 
     connector_id: str
-    begin: Moment
-    end: Moment
+    begin_date: Moment
+    end_date: Moment
 
 
 class ExportTask(msgspec.Struct, frozen=True, tag_field="kind", tag="export"):

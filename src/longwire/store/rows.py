@@ -8,7 +8,7 @@ import functools
 import json
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -37,9 +37,15 @@ class _Table(Generic[V]):
         *key: str,
         derived: Mapping[str, Callable[[V], Any]] | None = None,
     ) -> None:
-        """The key is `id` unless there is another; derived columns depend on the others."""
+        """The key is `id` unless there is another; derived columns depend on the others.
+
+        A field that is a value itself has columns of its own.
+        """
         hints = typing.get_type_hints(value)
-        names = [each.name for each in fields(value) if each.name in table.c]  # type: ignore[arg-type]
+        self._nested = {name: kind for name, kind in hints.items() if _is_part(kind, table)}
+        for kind in self._nested.values():
+            hints |= typing.get_type_hints(kind)
+        names = [name for name in hints if name in table.c]
         self.table = table
         self.key = [table.c[name] for name in key or ("id",)]
         self.columns = [table.c[name] for name in names]
@@ -87,10 +93,18 @@ class _Table(Generic[V]):
         parts = dict(zip(self._names, row, strict=False))
         for name, parse in self._parsers.items():
             parts[name] = parse(parts[name])
+        for name, kind in self._nested.items():
+            parts[name] = kind(**{each.name: parts.pop(each.name) for each in fields(kind)})
         return self._value(**parts, **more)
 
     def to_row(self, value: V) -> dict[str, Any]:
-        row = {name: _to_column(getattr(value, name)) for name in self._names}
+        parts = [value, *(getattr(value, name) for name in self._nested)]
+        row = {
+            each.name: _to_column(getattr(part, each.name))
+            for part in parts
+            for each in fields(part)
+            if each.name in self.table.c
+        }
         for name, derive in self._derived.items():
             row[name] = derive(value)
         return row
@@ -101,13 +115,17 @@ class _Table(Generic[V]):
     def _where(self, conditions: Mapping[str, Any]) -> Conditions:
         return [_is(self.table.c[name], value) for name, value in conditions.items()]
 
-    def _find(self, tx: Tx, conditions: Conditions) -> V | None:
-        row = tx.row(self.select.where(*conditions))
+    def _find(self, tx: Tx, conditions: Conditions, *, is_locked: bool = False) -> V | None:
+        statement = self.select.where(*conditions)
+        row = tx.row(statement.with_for_update() if is_locked else statement)
         return None if row is None else self.parse(row)
 
     def _page(self, tx: Tx, request: PageRequest, order: str, conditions: Conditions) -> Page[V]:
+        """In the order of some columns; in descending order with a minus before them."""
+        key = [self.table.c[name] for name in order.removeprefix("-").split()]
+        is_ascending = not order.startswith("-")
         statement = self.select.where(*conditions)
-        return page(tx, statement, [self.table.c[order]], request, self.parse)
+        return page(tx, statement, key, request, self.parse, ascending=is_ascending)
 
 
 class Rows(_Table[V]):
@@ -146,6 +164,10 @@ class GroupRows(_Table[V]):
     def get(self, tx: Tx, scope: Scope, *key: str) -> V | None:
         return self._find(tx, [*self._has_key(key), *self._within(scope, {})])
 
+    def lock(self, tx: Tx, scope: Scope, *key: str) -> V | None:
+        """The same; nobody else changes it until the commit."""
+        return self._find(tx, [*self._has_key(key), *self._within(scope, {})], is_locked=True)
+
     def find(self, tx: Tx, scope: Scope, **conditions: Any) -> V | None:
         return self._find(tx, self._within(scope, conditions))
 
@@ -157,6 +179,10 @@ class GroupRows(_Table[V]):
     def _within(self, scope: Scope, conditions: Mapping[str, Any]) -> Conditions:
         group = self.table.c.get("group_id", self.key[0])  # a group is in itself
         return [*self._where(conditions), within(group, scope)]
+
+
+def _is_part(kind: Any, table: sa.Table) -> bool:
+    return is_dataclass(kind) and all(each.name in table.c for each in fields(kind))
 
 
 def _is(column: sa.Column[Any], value: Any) -> sa.ColumnElement[bool]:
@@ -187,4 +213,6 @@ def _parse_list(text: str) -> tuple[Any, ...]:
 
 
 def _to_column(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return value.value
     return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) else value

@@ -1,10 +1,10 @@
 """What operations on jobs respond with."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, Any
 
-import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
+from msgspec.structs import asdict
 
 from longwire.api.fleet.device_shapes import SeenWithin
 from longwire.api.jobs.job_requests import EXPORT_PARAMETERS, JobId
@@ -12,31 +12,27 @@ from longwire.api.records.arrivals import RecordId
 from longwire.api.records.exports import (
     decode_export_query,
 )
+from longwire.api.replies import Page, Shown
 from longwire.api.types import (
     DeviceId,
     RecordKindName,
     parse_period,
 )
 from longwire.clock import Moment
-from longwire.dates import format_date
+from longwire.dates import format_date, format_optional_date
 from longwire.jobs import jobs
-from longwire.jobs.selection import Estimate, decode_selection
+from longwire.jobs.selection import decode_selection
 from longwire.jobs.tasks import (
     EXPORT_PERMISSIONS,
     NO_UNDO,
     UNDOABLE,
-    ConfigurationTask,
+    DeleteTask,
     ExportTask,
-    RedecodeTask,
-    ReplayTask,
-    ResendTask,
-    TagTask,
     Task,
-    TransferTask,
-    TypeTask,
+    UndoTask,
     decode_task,
 )
-from longwire.model import ItemOutcome, JobState
+from longwire.model import Device, ItemOutcome, JobState
 from longwire.model import Job as JobValue
 from longwire.model import JobItem as JobItemValue
 from longwire.web.fields import Count, DateText, Reply, words
@@ -91,10 +87,10 @@ class JobResult(Reply, kw_only=True):
     expires_at: Annotated[DateText, Meta(description="When it is deleted.")]
 
 
-class Job(Reply, kw_only=True):
+class Job(Shown[JobValue], kw_only=True):
     """Work with many devices, and how far it is."""
 
-    job_id: JobId
+    id: JobId = field(name="jobId")
     group_id: str
     kind: Annotated[
         str,
@@ -121,7 +117,9 @@ class Job(Reply, kw_only=True):
     changed: Annotated[Count, Meta(description="Of these, those that were changed.")]
     skipped: Annotated[Count, Meta(description="Those for which there was nothing to do.")]
     failed: Annotated[Count, Meta(description="Those for which it was not possible.")]
-    created_by: Annotated[str, Meta(description="The user or app client that started it.")]
+    actor_id: Annotated[str, Meta(description="The user or app client that started it.")] = field(
+        name="createdBy"
+    )
     created_at: DateText
     started_at: DateText | None = None
     updated_at: DateText
@@ -147,17 +145,14 @@ class Job(Reply, kw_only=True):
     undone_by: Annotated[str, Meta(description="The job that undoes it.")] | None = None
 
 
-class JobConnection(Reply):
+class JobConnection(Page[Job]):
     """A page of jobs."""
 
-    items: list[Job]
-    next_token: str | None = None
 
-
-class JobSample(Reply):
+class JobSample(Shown[Device]):
     """A device that a job would take."""
 
-    device_id: DeviceId
+    id: DeviceId = field(name="deviceId")
     group_id: str
     name: str
     type: str
@@ -201,10 +196,10 @@ class JobReturn(Reply, kw_only=True):
     job: Job | None = None
 
 
-class JobItem(Reply, kw_only=True):
+class JobItem(Shown[JobItemValue], kw_only=True):
     """What a job did with a device."""
 
-    device_id: DeviceId
+    object_id: DeviceId = field(name="deviceId")
     outcome: Annotated[
         str,
         words("JobOutcome", list(ItemOutcome)),
@@ -213,46 +208,30 @@ class JobItem(Reply, kw_only=True):
     code: Annotated[str, Meta(description="Why it was skipped or failed.")] | None = None
 
 
-class JobItemConnection(Reply):
+class JobItemConnection(Page[JobItem]):
     """A page of the results of a job."""
-
-    items: list[JobItem]
-    next_token: str | None = None
 
 
 # --- values to replies ---
 
 
 def _parameters_wire(task: Task) -> JobParametersReply | None:
-    match task:
-        case TransferTask():
-            return JobParametersReply(to_group_id=task.to_group_id)
-        case TagTask():
-            return JobParametersReply(
-                add_tags=list(task.add) or None, remove_tags=list(task.remove) or None
-            )
-        case TypeTask():
-            return JobParametersReply(type=task.type)
-        case ConfigurationTask():
-            return JobParametersReply(configuration=task.configuration)
-        case RedecodeTask():
-            return JobParametersReply(begin_date=_date(task.begin), end_date=_date(task.end))
-        case ResendTask():
-            return JobParametersReply(connector_id=task.connector_id)
-        case ReplayTask():
-            return JobParametersReply(
-                connector_id=task.connector_id,
-                begin_date=_date(task.begin),
-                end_date=_date(task.end),
-            )
-        case ExportTask():
-            return _export_wire(task)
-        case _:
-            return None
+    if isinstance(task, DeleteTask | UndoTask):
+        return None
+    if isinstance(task, ExportTask):
+        return _export_wire(task)
+    given: dict[str, Any] = {
+        name: value
+        for name, value in asdict(task).items()
+        if name != "tags_max" and value not in (None, ())
+    }
+    for name in {"begin_date", "end_date"} & given.keys():
+        given[name] = format_date(given[name])
+    return JobParametersReply(**given)
 
 
 def _export_wire(task: ExportTask) -> JobParametersReply:
-    query = msgspec.structs.asdict(decode_export_query(task))
+    query = asdict(decode_export_query(task))
     names = ("device_id", "connector_id", "object_id", "actor_id", "action")
     begin, end = parse_period(query.get("begin_date"), query.get("end_date"))
     has_subgroups = "subgroups" in EXPORT_PARAMETERS[task.content]
@@ -260,8 +239,8 @@ def _export_wire(task: ExportTask) -> JobParametersReply:
         content=task.content,
         format=query["format"],
         record_kind=query.get("kind"),
-        begin_date=_date(begin),
-        end_date=_date(end),
+        begin_date=format_optional_date(begin),
+        end_date=format_optional_date(end),
         subgroups=query["subgroups"] if has_subgroups else None,
         **{name: query.get(name) for name in names},
     )
@@ -279,47 +258,19 @@ def _filter_wire(job: JobValue) -> JobFilterReply | None:
     )
 
 
-def _date(at: int | None) -> str | None:
-    return None if at is None else format_date(at)
-
-
-def job_wire(job: JobValue, now: Moment) -> Job:
+def show_job(job: JobValue, *, now: Moment) -> Job:
     result = None
     if jobs.has_result(job, now) and job.result_until is not None:
         result = JobResult(bytes=job.result_bytes, expires_at=format_date(job.result_until))
-    return Job(
-        job_id=job.id,
-        group_id=job.group_id,
-        kind=job.kind,
-        state=job.state.value,
-        error=job.error,
+    return Job.show(
+        job,
         reason=job.reason or None,
         parameters=_parameters_wire(decode_task(job)),
         filter=_filter_wire(job),
-        total=job.total,
         done=job.counts.done,
         changed=job.counts.changed,
         skipped=job.counts.skipped,
         failed=job.counts.failed,
-        created_by=job.actor_id,
-        created_at=format_date(job.created_at),
-        started_at=_date(job.started_at),
-        updated_at=format_date(job.updated_at),
-        ended_at=_date(job.ended_at),
-        undo_until=_date(job.undo_until),
         no_undo=NO_UNDO.get(job.kind),
         result=result,
-        undo_of=job.undo_of,
-        undone_by=job.undone_by,
     )
-
-
-def job_item_wire(item: JobItemValue) -> JobItem:
-    return JobItem(device_id=item.object_id, outcome=item.outcome.value, code=item.code)
-
-
-def job_sample_wire(estimated: Estimate) -> list[JobSample]:
-    return [
-        JobSample(device_id=each.id, group_id=each.group_id, name=each.name, type=each.type)
-        for each in estimated.sample
-    ]

@@ -1,7 +1,8 @@
 """What clients send to operations on jobs, and the tasks that it means."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+import typing
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -38,16 +39,9 @@ from longwire.jobs.jobs import JobDraft
 from longwire.jobs.selection import DeviceSelection
 from longwire.jobs.tasks import (
     EXPORT,
-    ConfigurationTask,
-    DeleteTask,
     ExportTask,
-    RedecodeTask,
-    ReplayTask,
-    ResendTask,
     StartableTask,
     TagTask,
-    TransferTask,
-    TypeTask,
 )
 from longwire.web.fields import Body, DateIn, Id, Paged, Query
 
@@ -249,6 +243,12 @@ class JobUndo(Body):
 # --- requests to values ---
 
 
+# The kinds of jobs. What each needs, and may have, are the fields of its task.
+_TASKS: Mapping[str, type[StartableTask]] = {
+    str(each.__struct_config__.tag): each for each in typing.get_args(StartableTask)
+}
+
+
 def _build_task(body: JobInput, tags_max: int) -> StartableTask:
     """What to do; all parameters that are missing, or not for this kind, are named."""
     given = {
@@ -256,7 +256,8 @@ def _build_task(body: JobInput, tags_max: int) -> StartableTask:
         for name, value in msgspec.structs.asdict(body.parameters or JobParameters()).items()
         if value is not None
     }
-    needed, alternatives, optional, build = _TASKS[body.kind]
+    task = _TASKS[body.kind]
+    known, needed = _list_parameters(task)
     field_errors = [
         FieldError(f"parameters.{name}", f"is required for the kind {body.kind}")
         for name in needed
@@ -265,28 +266,32 @@ def _build_task(body: JobInput, tags_max: int) -> StartableTask:
     field_errors += [
         FieldError(f"parameters.{name}", f"is not for the kind {body.kind}")
         for name in given
-        if name not in needed + alternatives + optional
+        if name not in known
     ]
-    if alternatives and not any(given.get(name) for name in alternatives):
+    if task is TagTask and not (given.get("add_tags") or given.get("remove_tags")):
         field_errors += [
             FieldError(f"parameters.{name}", "is required, or the other one")
-            for name in alternatives
+            for name in ("add_tags", "remove_tags")
         ]
     if field_errors:
         raise BadInput(field_errors=field_errors)
-    return build({**given, "tags_max": tags_max, "body": body})
+    if task is ExportTask:
+        return _build_export(body, given)
+    begin, end = parse_period(given.get("begin_date"), given.get("end_date"), "parameters.")
+    given |= {name: at for name, at in (("begin_date", begin), ("end_date", end)) if at is not None}
+    if task is TagTask:
+        tags = {name: tuple(value) for name, value in given.items()}
+        return TagTask(**tags, tags_max=tags_max)
+    return task(**given)
 
 
-def _build_redecode(given: Mapping[str, Any]) -> RedecodeTask:
-    return RedecodeTask(
-        *parse_period(given.get("begin_date"), given.get("end_date"), "parameters.")
-    )
-
-
-def _build_replay(given: Mapping[str, Any]) -> ReplayTask:
-    begin, end = parse_period(given["begin_date"], given["end_date"], "parameters.")
-    assert begin is not None and end is not None  # both are required
-    return ReplayTask(given["connector_id"], begin, end)
+def _list_parameters(task: type[StartableTask]) -> tuple[Collection[str], Collection[str]]:
+    """The parameters that a task may have, and those of them that it needs."""
+    if task is ExportTask:
+        of_exports = {name for names in EXPORT_PARAMETERS.values() for name in names}
+        return {"content", "format", *of_exports}, ("content",)
+    fields = msgspec.structs.fields(task)
+    return [each.name for each in fields], [each.name for each in fields if each.required]
 
 
 # What each sort of export takes besides its format.
@@ -298,14 +303,13 @@ EXPORT_PARAMETERS = {
 }
 
 
-def _build_export(given: Mapping[str, Any]) -> ExportTask:
-    body: JobInput = given["body"]
+def _build_export(body: JobInput, given: Mapping[str, Any]) -> ExportTask:
     content = given["content"]
     known = EXPORT_PARAMETERS[content]
     field_errors = [
         FieldError(f"parameters.{name}", f"is not for an export of {content}")
         for name in given
-        if name not in (*known, "content", "format", "tags_max", "body")
+        if name not in (*known, "content", "format")
     ]
     if body.device_ids is not None:
         field_errors.append(FieldError("device_ids", "is not for the kind export"))
@@ -331,48 +335,6 @@ def _build_export(given: Mapping[str, Any]) -> ExportTask:
     else:
         query = AuditExportQuery(**values)
     return ExportTask(content, msgspec.json.encode(query).decode())
-
-
-class _TaskParameters(NamedTuple):
-    """Parameters that a kind of job needs, of which it needs one, that it may have; its task."""
-
-    needed: tuple[str, ...]
-    alternatives: tuple[str, ...]
-    optional: tuple[str, ...]
-    build: Callable[[Mapping[str, Any]], StartableTask]
-
-
-_TASKS: Mapping[str, _TaskParameters] = {
-    "transfer": _TaskParameters(
-        ("to_group_id",), (), (), lambda given: TransferTask(given["to_group_id"])
-    ),
-    "delete": _TaskParameters((), (), (), lambda given: DeleteTask()),
-    "tag": _TaskParameters(
-        (),
-        ("add_tags", "remove_tags"),
-        (),
-        lambda given: TagTask(
-            tuple(given.get("add_tags", ())),
-            tuple(given.get("remove_tags", ())),
-            given["tags_max"],
-        ),
-    ),
-    "type": _TaskParameters(("type",), (), (), lambda given: TypeTask(given["type"])),
-    "configuration": _TaskParameters(
-        ("configuration",), (), (), lambda given: ConfigurationTask(given["configuration"])
-    ),
-    "redecode": _TaskParameters((), (), ("begin_date", "end_date"), _build_redecode),
-    "resend": _TaskParameters(
-        ("connector_id",), (), (), lambda given: ResendTask(given["connector_id"])
-    ),
-    "replay": _TaskParameters(("connector_id", "begin_date", "end_date"), (), (), _build_replay),
-    "export": _TaskParameters(
-        ("content",),
-        (),
-        ("format", *sorted({name for names in EXPORT_PARAMETERS.values() for name in names})),
-        _build_export,
-    ),
-}
 
 
 def _build_selection(body: JobInput) -> DeviceSelection:

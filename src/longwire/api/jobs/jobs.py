@@ -8,11 +8,11 @@ from functools import partial
 from longwire.api.jobs.job_replies import (
     Job,
     JobConnection,
+    JobItem,
     JobItemConnection,
     JobReturn,
-    job_item_wire,
-    job_sample_wire,
-    job_wire,
+    JobSample,
+    show_job,
 )
 from longwire.api.jobs.job_requests import (
     JobInput,
@@ -129,7 +129,7 @@ async def start_job(context: AsyncContext, body: JobInput) -> JobReturn:
             dry_run=True,
             total=estimated.total,
             total_is_more=estimated.is_more,
-            sample=None if is_of_rows else job_sample_wire(estimated),
+            sample=None if is_of_rows else [JobSample.show(each) for each in estimated.sample],
             messages=None if messages is None else messages.total,
             messages_is_more=messages is not None and not messages.is_all,
             message_sample=(
@@ -144,14 +144,14 @@ async def start_job(context: AsyncContext, body: JobInput) -> JobReturn:
         message=f"Started, for {counted}.",
         total=estimated.total,
         total_is_more=estimated.is_more,
-        job=job_wire(job, context.now),
+        job=show_job(job, now=context.now),
     )
 
 
 def get_job(context: Context, query: JobQuery) -> Job:
     """Get a job and its progress."""
     job = jobs.get_job(context.tx, context.actor, query.group_id, query.job_id)
-    return job_wire(job, context.tx.now)
+    return show_job(job, now=context.tx.now)
 
 
 def list_jobs(context: Context, query: JobsQuery) -> JobConnection:
@@ -167,10 +167,7 @@ def list_jobs(context: Context, query: JobsQuery) -> JobConnection:
         state,
         context.page_tokens.page_request(query),
     )
-    return JobConnection(
-        items=[job_wire(each, context.tx.now) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    return JobConnection.show(context, query, page, partial(show_job, now=context.tx.now))
 
 
 def list_job_items(context: Context, query: JobItemsQuery) -> JobItemConnection:
@@ -189,10 +186,7 @@ def list_job_items(context: Context, query: JobItemsQuery) -> JobItemConnection:
         outcome,
         context.page_tokens.page_request(query),
     )
-    return JobItemConnection(
-        items=[job_item_wire(each) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    return JobItemConnection.show(context, query, page, JobItem.show)
 
 
 def cancel_job(context: Context, body: JobRef) -> Job:
@@ -202,7 +196,7 @@ def cancel_job(context: Context, body: JobRef) -> Job:
     still sent, see `POST /connector/messages/cancel`. A job that has ended is unchanged.
     """
     job = jobs.cancel_job(context.tx, context.actor, body.group_id, body.job_id)
-    return job_wire(job, context.tx.now)
+    return show_job(job, now=context.tx.now)
 
 
 def undo_job(context: Context, body: JobUndo) -> Job:
@@ -219,7 +213,7 @@ def undo_job(context: Context, body: JobUndo) -> Job:
         body.reason or "",
         context.services.quotas,
     )
-    return job_wire(undo, context.tx.now)
+    return show_job(undo, now=context.tx.now)
 
 
 async def get_result(context: AsyncContext, query: JobQuery) -> StreamResponse:
@@ -267,7 +261,7 @@ def delete_result(context: Context, query: JobQuery) -> Job:
     It makes room for others. A job without a file is unchanged.
     """
     job = jobs.delete_result(context.tx, context.actor, query.group_id, query.job_id)
-    return job_wire(job, context.tx.now)
+    return show_job(job, now=context.tx.now)
 
 
 _AS_SINGLE = (

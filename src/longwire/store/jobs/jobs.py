@@ -9,29 +9,23 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import (
-    ItemOutcome,
     Job,
-    JobCounts,
     JobItem,
     JobState,
-    Origin,
-    Page,
-    PageRequest,
-    Scope,
 )
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
 from longwire.store.fleet import device_bin
-from longwire.store.identity.scopes import within
 from longwire.store.jobs import job_results
-from longwire.store.paging import page
+from longwire.store.rows import GroupRows, Rows
 from longwire.store.statement import Statement
 
 _table = schema.job
 _item = schema.job_item
-_COUNTS = ("done", "changed", "skipped", "failed")
-_IS_OPEN = _table.c.state.in_(["waiting", "running"])
+OPEN_STATES = [each for each in JobState if each.is_open]
+JOBS = GroupRows(Job, _table)
+JOB_ITEMS = Rows(JobItem, _item, "job_id", "number")
 
 NEXT_OWNER = Statement("""
 select min(owner_id)
@@ -177,49 +171,9 @@ class PickedJob(NamedTuple):
 # --- jobs ---
 
 
-def insert(tx: Tx, job: Job) -> None:
-    values = _values(job)
-    tx.execute(sa.insert(_table), {**values, "lease_until": 0})
-
-
-def get(tx: Tx, scope: Scope, job_id: str) -> Job | None:
-    row = tx.row(sa.select(_table).where(_table.c.id == job_id, within(_table.c.group_id, scope)))
-    return _job(row) if row else None
-
-
-def lock(tx: Tx, scope: Scope, job_id: str) -> Job | None:
-    """The same, after a step that is being committed."""
-    statement = sa.select(_table).where(_table.c.id == job_id, within(_table.c.group_id, scope))
-    row = tx.row(statement.with_for_update())
-    return _job(row) if row else None
-
-
-def list_page(
-    tx: Tx, scope: Scope, group_id: str, state: JobState | None, request: PageRequest
-) -> Page[Job]:
-    """The jobs of a group, newest first."""
-    statement = sa.select(_table).where(
-        _table.c.group_id == group_id, within(_table.c.group_id, scope)
-    )
-    if state is not None:
-        statement = statement.where(_table.c.state == state)
-    key = [_table.c.created_at, _table.c.id]
-    return page(tx, statement, key, request, _job, ascending=False)
-
-
-def count_open(tx: Tx, group_id: str) -> int:
-    return tx.count(_table.c.group_id == group_id, _IS_OPEN)
-
-
-def save(tx: Tx, job: Job, *, lease_until: Moment | None = None) -> None:
-    """Update what changes while a job runs; and prolong its lease."""
-    values = _values(job)
-    for name in ("id", "fence", "created_at"):
-        del values[name]
-    values["updated_at"] = tx.now
-    if lease_until is not None:
-        values["lease_until"] = lease_until
-    tx.execute(sa.update(_table).where(_table.c.id == job.id).values(**values))
+def save(tx: Tx, before: Job, after: Job) -> None:
+    """Save what changes while a job runs."""
+    JOBS.save(tx, before, replace(after, updated_at=tx.now))
 
 
 # --- leases ---
@@ -270,17 +224,18 @@ def lease(tx: Tx, job_id: str, until: Moment) -> int | None:
 def get_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
     """The job as it is now; None if it has ended, or is leased by another process."""
     row = tx.row(_select_leased(job_id, fence))
-    return _job(row) if row else None
+    return JOBS.parse(row) if row else None
 
 
 def _select_leased(job_id: str, fence: int) -> sa.Select[Any]:
-    return sa.select(_table).where(_table.c.id == job_id, _table.c.fence == fence, _IS_OPEN)
+    is_open = _table.c.state.in_(OPEN_STATES)
+    return JOBS.select.where(_table.c.id == job_id, _table.c.fence == fence, is_open)
 
 
 def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
     """The same, locked."""
     row = tx.row(_select_leased(job_id, fence).with_for_update())
-    return _job(row) if row else None
+    return JOBS.parse(row) if row else None
 
 
 def touch(tx: Tx, job_id: str, fence: int) -> bool:
@@ -336,15 +291,6 @@ def insert_items(tx: Tx, job_id: str, items: Sequence[JobItem]) -> None:
     )
 
 
-def list_items(
-    tx: Tx, job_id: str, outcome: ItemOutcome | None, request: PageRequest
-) -> Page[JobItem]:
-    statement = sa.select(_item).where(_item.c.job_id == job_id)
-    if outcome is not None:
-        statement = statement.where(_item.c.outcome == outcome)
-    return page(tx, statement, [_item.c.number], request, _to_item)
-
-
 def mark_undone(tx: Tx, job_id: str, numbers: Sequence[int]) -> None:
     if numbers:
         tx.run(MARK_UNDONE, job=job_id, numbers=numbers)
@@ -389,41 +335,3 @@ def _delete_some(tx: Tx, job_id: str, most: int) -> int:
     if deleted < most:
         deleted += tx.execute(sa.delete(_table).where(_table.c.id == job_id))
     return deleted
-
-
-# --- rows to values and back ---
-
-
-def _values(job: Job) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        name: getattr(job, name) for name in Job.__slots__ if name not in ("origin", "counts")
-    }
-    values["state"] = job.state.value
-    origin = job.origin
-    values |= {
-        "address": origin.address,
-        "request_id": origin.request_id,
-        "issued_by": origin.issued_by,
-    }
-    return values | {name: getattr(job.counts, name) for name in _COUNTS}
-
-
-def _job(row: sa.Row[Any]) -> Job:
-    values = dict(row._mapping)
-    del values["lease_until"]
-    return Job(
-        **{name: value for name, value in values.items() if name in _PLAIN},
-        origin=Origin(row.address, row.request_id, row.issued_by),
-        counts=JobCounts(row.done, row.changed, row.skipped, row.failed),
-        state=JobState(row.state),
-    )
-
-
-_PLAIN = set(Job.__slots__) - {"origin", "counts", "state"}
-
-
-def _to_item(row: sa.Row[Any]) -> JobItem:
-    return replace(
-        JobItem(row.object_id, ItemOutcome(row.outcome), row.code, row.old_values, row.new_digest),
-        number=row.number,
-    )

@@ -128,11 +128,11 @@ def _stored(data: Path, before: int, records: int) -> str:
     """Bytes of summaries of each value."""
     (file,) = data.glob("longwire.db")
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        (days,) = connection.execute("select count(*) from summary_day").fetchone()
+        (days,) = connection.execute("select sum(length(packed)) from summary_days").fetchone()
         (packed,) = connection.execute(
             "select sum(length(packed)) from summary_quarters"
         ).fetchone()
-    return f"{packed / records:.0f} bytes of a value in quarters, {days:,} rows of days"
+    return f"{(packed + days) / records:.0f} bytes of sums for each value"
 
 
 def _measure_reads(

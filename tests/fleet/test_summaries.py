@@ -9,7 +9,8 @@ from longwire.clock import DAY, HOUR, SECOND, Moment
 from longwire.dates import parse_date
 from longwire.fleet import value_series
 from longwire.fleet.summaries import SummaryWork
-from longwire.fleet.value_series import Point, Spans, StayRead
+from longwire.fleet.value_series import SpanPlaces, StayRead
+from longwire.measurements.calendar_spans import Spans
 from longwire.store.database import Tx
 from longwire.store.fleet import measurements as store_measurements
 from longwire.store.fleet import reporting_devices
@@ -44,40 +45,23 @@ def read(world: World, device: str, name: str, boundaries: list[Moment]) -> list
     def work(tx: Tx) -> list[Any]:
         found = reporting_devices.get_reporting(tx, [device])[device]
         (key,) = store_measurements.list_keys_of_name(tx, name)
+        spans = Spans(boundaries[0], boundaries[-1], boundaries)
+        period = value_series.plan_period(spans, takes_earlier=False)
         reads = [
-            StayRead(
-                found.number,
-                stay,
-                key.number,
-                key.place.kind,
-                boundaries[0],
-                boundaries[-1],
-                boundaries,
-            )
+            StayRead(found.number, stay, key.number, key.place.kind)
             for stay in range(found.stay + 1)
         ]
+        by_stay = {(each.device, each.stay, each.key): each for each in reads}
+        value_series.begin_reads(tx, by_stay, period)
         for each in reads:
-            each.begin_read(tx)
             while each.has_records:
                 each.step(tx)
-        spans = Spans(boundaries[0], boundaries[-1], boundaries)
-        return [as_row(each) for each in value_series.build_points(spans, reads, None)]
+        places = SpanPlaces(spans)
+        points = value_series.build_points(spans, reads, places, takes_earlier=False)
+        begins, *columns, _ = points.row
+        return list(zip(begins, *columns, points.rises, strict=True))
 
     return list(world.read(work))
-
-
-def as_row(point: Point) -> Any:
-    summary = point.summary
-    return (
-        point.begin,
-        summary.numbers,
-        summary.minimum,
-        summary.maximum,
-        summary.total,
-        summary.first,
-        summary.last,
-        point.increase,
-    )
 
 
 def numbers_of(person: Person, device: str, name: str) -> list[tuple[Moment, float]]:
@@ -123,7 +107,7 @@ def test_summaries_are_what_a_count_gives(world: World) -> None:
             assert read(world, device, "meter", boundaries) == expected
         run_work(world)
         assert world.list_rows("summary_due") == []
-        assert len(world.list_rows("summary_day")) == 2 * 6
+        assert len(world.list_rows("summary_days")) == 2
     # Late, deleted, and one more of an instant.
     batch(ada, device, [(first + SECOND, {"meter": 5000}), (first + SECOND, {"meter": 5})])
     ok(ada.put("/device/data", deviceId=device, timestamp=str((first + 25 * 60 * SECOND) / SECOND)))

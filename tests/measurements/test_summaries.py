@@ -13,9 +13,10 @@ from longwire.measurements.summaries import (
     Row,
     Summary,
     chain_rows,
-    pack_day,
+    pack,
+    regroup,
     summarize,
-    unpack_day,
+    unpack,
 )
 
 NUMBERS = st.integers(-(2**40), 2**40).map(float)  # whose sums are exact
@@ -32,10 +33,17 @@ def test_parts_add_up_to_the_whole_as_they_were_stored(days: list[dict[int, list
     numbers: list[list[float]] = []
     for index, day in enumerate(days):
         summaries = {quarter: summarize(part) for quarter, part in day.items()}
-        rows.append(unpack_day(index * DAY, pack_day(summaries)))
+        rows.append(unpack(index * DAY, QUARTER, pack(summaries)))
         numbers += [part for _, part in sorted(day.items())]
     row = chain_rows(rows)
     assert [row.summarize(i, i + 1) for i in range(len(numbers))] == list(map(summarize, numbers))
+    half = len(numbers) // 2
+    halves = regroup(row, [0] * half + [1] * (len(numbers) - half))
+    assert [halves.summarize(i, i + 1) for i in range(len(halves.begins))] == [
+        summarize(list(chain.from_iterable(part)))
+        for part in (numbers[:half], numbers[half:])
+        if part
+    ]
     assert row.summarize(0, len(numbers)) == summarize(list(chain.from_iterable(numbers)))
     assert list(row.begins) == [
         i * DAY + quarter * QUARTER for i, day in enumerate(days) for quarter in sorted(day)
@@ -62,4 +70,4 @@ def test_a_summary_names_its_numbers() -> None:
 
 def test_a_day_with_one_number_a_quarter_is_small() -> None:
     day = {index: summarize([index * 0.1]) for index in range(QUARTERS)}
-    assert len(pack_day(day)) == 2 + 9 * QUARTERS
+    assert len(pack(day)) == 2 + 9 * QUARTERS

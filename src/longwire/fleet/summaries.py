@@ -24,7 +24,7 @@ from longwire.measurements.summaries import (
     Summary,
     increase_between,
     quarter_of,
-    unpack_quarters,
+    unpack_spans,
 )
 from longwire.records import KIND_NAMES, parse_record
 from longwire.store import schema
@@ -41,8 +41,10 @@ from longwire.store.records.arrival_numbers import arrival_moment
 from longwire.store.records.record_scans import StayCursor, StayScan, scan_stay, scan_table
 
 MARKS_PER_PAGE = 500
-# A long mark is worked off in parts.
-HOURS_PER_PART = 7 * 24
+# So many days of measurements are stored by one transaction; of a long mark fewer.
+DAYS_PER_PART = 1_000
+DAYS_OF_HISTORY = 31
+HOURS_PER_DAY = DAY // HOUR
 STEP_RECORDS_MAX = 500
 # Clocks of processes differ a little.
 SETTLED_AFTER: Moment = HOUR
@@ -92,8 +94,8 @@ class ValueScan:
     device: int
     stay: int
     ranges: Mapping[int, Sequence[Range]]  # of each kind, by time, without overlap
-    boundaries: Sequence[Moment] = ()  # instead of quarters of an hour
-    # By the begin of a quarter.
+    cuts: Sequence[Moment] = ()  # moments that divide a quarter
+    # By the begin of a quarter, or of a part of it.
     quarters: dict[Key, dict[Moment, Gathered]] = field(default_factory=dict)
     looked_at: int = 0
     # When the newest value of each measurement was, as far as somebody wants to know.
@@ -166,8 +168,9 @@ class ValueScan:
 
     def _end_instant(self) -> None:
         begin = self._instant - self._instant % QUARTER
-        if self.boundaries:
-            begin = self.boundaries[bisect_right(self.boundaries, self._instant) - 1]
+        cut = bisect_right(self.cuts, self._instant)
+        if cut:
+            begin = max(begin, self.cuts[cut - 1])
         for _, numbers in sorted(self._at_instant, key=lambda each: each[0]):
             for key, value in numbers.items():
                 quarters = self.quarters.setdefault(key, {})
@@ -290,7 +293,10 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
         hours += [] if start is None else [start]
     if not hours:
         return _Part(owner, 0, 0, long, [], True, ValueScan(plan, device, stay, {}))
-    begin, end = min(hours), min(hours) + HOURS_PER_PART
+    most_days = _count_days(plan)
+    begin, end = min(hours), _find_end(hours, most_days)
+    if start is not None:
+        end = min(end, begin + min(most_days, DAYS_OF_HISTORY) * HOURS_PER_DAY)
     wanted = {hour for hour in hours if hour < end}
     if start is not None:
         wanted |= set(range(start, end))
@@ -305,6 +311,17 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
     }
     scan = ValueScan(plan, device, stay, ranges, newest={} if long else None)
     return _Part(owner, begin, end, taken, rest, bool(long), scan)
+
+
+def _count_days(plan: TypePlan) -> int:
+    """How many days of a stay are made at once."""
+    return max(1, DAYS_PER_PART // max(1, len(plan.declared) + len(plan.found)))
+
+
+def _find_end(hours: Sequence[int], most_days: int) -> int:
+    """The end of the first so many days that have one of some hours."""
+    days = sorted({hour // HOURS_PER_DAY for hour in hours})
+    return (days[:most_days][-1] + 1) * HOURS_PER_DAY
 
 
 def _find_hour(tx: Tx, device: int, stay: int, kinds: Iterable[int], hour: int) -> int | None:
@@ -356,8 +373,8 @@ def _store(tx: Tx, part: _Part) -> bool:
     }
     first, last = part.begin * HOUR // DAY, part.end * HOUR // DAY
     days: dict[tuple[int, int], dict[int, Summary]] = {}
-    for each in store.list_packed(tx, scan.device, scan.stay, first, last + 1):
-        days[each.key, each.day] = unpack_quarters(each.packed)
+    for each in store.list_quarters_of_stay(tx, scan.device, scan.stay, first, last + 1):
+        days[each.key, each.day] = unpack_spans(each.packed)
     before = {key: dict(quarters) for key, quarters in days.items()}
     places = store_measurements.list_places(tx, {key for key, _ in days})
     for (key, day), quarters in days.items():

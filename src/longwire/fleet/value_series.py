@@ -5,11 +5,12 @@ a whole, the others by quarter of an hour. Hours that are marked, and what a per
 quarter, are read from the records.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from operator import le
 from typing import NamedTuple
 
 import msgspec
@@ -21,13 +22,7 @@ from longwire.fleet.measurement_plans import get_plan
 from longwire.fleet.summaries import Range, ValueScan
 from longwire.measurements.calendar_spans import QUARTER, Spans
 from longwire.measurements.definitions import Measurement
-from longwire.measurements.summaries import (
-    Row,
-    Summary,
-    chain_rows,
-    increase_between,
-    unpack_day,
-)
+from longwire.measurements.summaries import DAYS_PER_PAGE, Row, chain_rows, regroup, unpack
 from longwire.model import Actor
 from longwire.store import schema
 from longwire.store.archive.archive_reads import NeedsArchive, convert_result, read_with_archive
@@ -44,8 +39,44 @@ POINTS_MAX = 10_000  # of one answer
 DEVICES_PER_STEP = 20
 # How far back the last number before a period is looked for in what may still be due.
 LOOK_BACK: Moment = 2 * DAY
-MARKS_MAX = 20_000
 STAYS_MAX = 20_000
+
+
+# --- what is read ---
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPeriod:
+    """From when to when numbers are read, and where summaries do not fit."""
+
+    spans: Spans
+    begin: Moment  # earlier than the spans if the last number before them is wanted
+    end: Moment
+    cuts: Sequence[Moment]  # where spans begin
+    cut_days: frozenset[int]  # which are no part of one span; the others are read as a whole
+    cut_quarters: Sequence[Range]  # which are read from records
+
+    @property
+    def days(self) -> range:
+        return range(self.begin // DAY, -(-self.end // DAY))
+
+
+def plan_period(spans: Spans, *, takes_earlier: bool) -> ReadPeriod:
+    begin, end = spans.begin, spans.end
+    if takes_earlier:
+        begin -= begin % QUARTER + LOOK_BACK
+    cuts = sorted({spans.begin, *spans.boundaries[1:-1]})
+    moments = (begin, *cuts, end)
+    quarters = _clip([(each, each + 1) for each in moments if each % QUARTER], QUARTER, begin, end)
+    days = frozenset(each // DAY for each in moments if each % DAY)
+    return ReadPeriod(spans, begin, end, cuts, days, quarters)
+
+
+def _clip(ranges: Iterable[Range], unit: Moment, begin: Moment, end: Moment) -> list[Range]:
+    """Ranges widened to whole units, as far as they are in a period."""
+    wide = [(one - one % unit, two + -two % unit) for one, two in ranges]
+    clipped = [(max(one, begin), min(two, end)) for one, two in wide]
+    return _join([each for each in clipped if each[0] < each[1]])
 
 
 class EarlierNumber(NamedTuple):
@@ -55,13 +86,15 @@ class EarlierNumber(NamedTuple):
     value: float
 
 
-class Point(NamedTuple):
-    """The numbers of a span."""
+class Points(NamedTuple):
+    """The spans with numbers: what is known of each, by columns."""
 
-    begin: Moment
-    summary: Summary
-    increase: float  # since the last number before the span
-    has_gap: bool  # a span without numbers lies before it
+    row: Row
+    rises: Sequence[float]  # since the last number before the span
+    gaps: Sequence[bool]  # whether spans without numbers lie before it
+
+
+NO_POINTS = Points(Row(*([] for _ in Row._fields)), [], [])
 
 
 @dataclass(slots=True)
@@ -72,69 +105,18 @@ class StayRead:
     stay: int
     key: int
     kind: int
-    begin: Moment
-    end: Moment
-    boundaries: Sequence[Moment] = ()  # none of them within what is read as a whole
-    reads_records: bool = False  # and no summaries, which the boundaries would cut
     rows: list[Row] = field(default_factory=list)
-    earlier: EarlierNumber | None = None  # the last number before
+    oldest_page: list[EarlierNumber] = field(default_factory=list)  # days before what is read
     _scan: ValueScan | None = None
 
-    def begin_read(self, tx: Tx) -> None:
-        """Read the summaries, and find out what is to be read from records."""
-        # The marks first: what is taken away meanwhile is in the summaries then.
-        ranges = self._list_ranges(tx)
-        first, last = self.begin // DAY, -(-self.end // DAY)
-        cut = {each // DAY for each in (self.begin, self.end, *self.boundaries) if each % DAY}
-        for begin, end in ranges:
-            cut.update(range(begin // DAY, -(-end // DAY)))
-        whole: list[store.DayRow] = []
-        if not self.reads_records and any(day not in cut for day in range(first, last)):
-            listed = store.list_days(tx, self.device, self.stay, self.key, first, last)
-            whole = [each for each in listed if each.day not in cut]
-        if whole:
-            days, *columns = zip(*whole, strict=True)
-            self.rows.append(Row([day * DAY for day in days], *columns))
-        if not self.reads_records:
-            self.rows += self._read_quarters(tx, cut, first, last, ranges)
-        before = store.get_last_day(tx, self.device, self.stay, self.key, first)
-        self.earlier = None if before is None else EarlierNumber(before.day * DAY, before.last)
-        owner = store.get_owner(tx, self.device, self.stay) if ranges else None
+    def begin_scan(self, tx: Tx, ranges: Sequence[Range], boundaries: Sequence[Moment]) -> None:
+        """Have these ranges read from records, if there may be any."""
+        owner = store.get_owner(tx, self.device, self.stay)
         if owner is not None:
             plan = get_plan(tx, owner.group_id, owner.type)
             if self.kind in plan.kinds:
-                boundaries = self.boundaries if self.reads_records else ()
                 kinds = {self.kind: ranges}
                 self._scan = ValueScan(plan, self.device, self.stay, kinds, boundaries)
-
-    def _list_ranges(self, tx: Tx) -> list[Range]:
-        """What is to be read from records, by time."""
-        if self.reads_records:
-            return [(self.begin, self.end)]
-        marks = store.list_marks_of(
-            tx,
-            *(self.device, self.stay, self.begin // HOUR, -(-self.end // HOUR), MARKS_MAX),
-        )
-        ranges = [(each.hour * HOUR, (each.hour + each.hours) * HOUR) for each in marks]
-        ranges += [
-            (each - each % QUARTER, each + -each % QUARTER) for each in (self.begin, self.end)
-        ]
-        joined: list[Range] = []
-        for begin, end in sorted(ranges):
-            begin, end = max(begin, self.begin), min(end, self.end)
-            if joined and begin <= joined[-1][1]:
-                joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-            elif begin < end:
-                joined.append((begin, end))
-        return joined
-
-    def _read_quarters(
-        self, tx: Tx, days: Iterable[int], first: int, last: int, ranges: Sequence[Range]
-    ) -> Iterator[Row]:
-        for begin, end in _list_runs(sorted(day for day in days if first <= day < last)):
-            for packed in store.list_packed_of(tx, self.device, self.stay, self.key, begin, end):
-                row = unpack_day(packed.day * DAY, packed.packed)
-                yield from _leave_out(row, self.begin, self.end, ranges)
 
     def step(self, tx: Tx) -> NeedsArchive[int] | int:
         """Read some records; how many."""
@@ -166,8 +148,88 @@ class StayRead:
         return begin
 
 
+Reads = Mapping[tuple[int, int, int], StayRead]  # by device, stay and measurement
+
+
+def begin_reads(tx: Tx, reads: Reads, period: ReadPeriod) -> None:
+    """Read the summaries, and find out what is to be read from records."""
+    devices = sorted({each.device for each in reads.values()})
+    keys = sorted({each.key for each in reads.values()})
+    # The marks first: what is taken away meanwhile is in the summaries then.
+    ranges = _list_ranges(tx, devices, period)
+    common = period.cut_days
+    cut_of = {each: _cut_by(some) - common for each, some in ranges.items()}
+    first_page = period.days.start // DAYS_PER_PAGE
+    last_page = -(-period.days.stop // DAYS_PER_PAGE)
+    for page in store.list_pages(tx, devices, keys, first_page, last_page):
+        read = reads.get(page[:3])
+        if read is not None:
+            row = unpack(page.page * DAYS_PER_PAGE * DAY, DAY, page.packed)
+            cut = common | cut_of.get((page.device, page.stay), set())
+            _add_days(read, row, period.days, cut)
+    days: dict[tuple[int, int], set[int]] = {}
+    for begin, end in _list_runs(sorted(common.intersection(period.days))):
+        days[begin, end] = set(devices)
+    for (device, _), extra in cut_of.items():
+        for run in _list_runs(sorted(extra.intersection(period.days))):
+            days.setdefault(run, set()).add(device)
+    for (begin, end), some in sorted(days.items(), key=lambda each: each[0]):
+        for quarters in store.list_quarters(tx, sorted(some), keys, begin, end):
+            read = reads.get(quarters[:3])
+            cut = common | cut_of.get(quarters[:2], set())
+            if read is not None and quarters.day in cut:
+                left_out = ranges.get(quarters[:2], period.cut_quarters)
+                row = unpack(quarters.day * DAY, QUARTER, quarters.packed)
+                read.rows += _leave_out(row, period.begin, period.end, left_out)
+    for read in reads.values():
+        due = ranges.get((read.device, read.stay), period.cut_quarters)
+        if due:
+            read.begin_scan(tx, due, period.cuts)
+
+
+def _list_ranges(
+    tx: Tx, devices: Sequence[int], period: ReadPeriod
+) -> dict[tuple[int, int], list[Range]]:
+    """What is to be read from records, of stays that have marks."""
+    begin, end = period.begin // HOUR, -(-period.end // HOUR)
+    ranges: dict[tuple[int, int], list[Range]] = {}
+    for mark in store.list_marks_of_devices(tx, devices, begin, end):
+        at = mark.hour * HOUR, (mark.hour + mark.hours) * HOUR
+        ranges.setdefault(mark[:2], list(period.cut_quarters)).append(at)
+    return {each: _clip(some, 1, period.begin, period.end) for each, some in ranges.items()}
+
+
+def _join(ranges: Sequence[Range]) -> list[Range]:
+    """Ranges that touch as one, by time."""
+    joined: list[Range] = []
+    for begin, end in sorted(ranges):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _cut_by(ranges: Sequence[Range]) -> set[int]:
+    return {day for begin, end in ranges for day in range(begin // DAY, -(-end // DAY))}
+
+
+def _add_days(read: StayRead, row: Row, days: range, cut: Collection[int]) -> None:
+    """Add the days of a page that are read as a whole; remember the last one before."""
+    first = bisect_left(row.begins, days.start * DAY)
+    if first:
+        read.oldest_page.append(EarlierNumber(row.begins[first - 1], row.lasts[first - 1]))
+    last = bisect_left(row.begins, days.stop * DAY)
+    if not cut:
+        kept = [slice(first, last)]
+    else:
+        wanted = [index for index in range(first, last) if row.begins[index] // DAY not in cut]
+        kept = [slice(begin, end) for begin, end in _list_runs(wanted)]
+    read.rows += [Row._make(column[each] for column in row) for each in kept if row.begins[each]]
+
+
 def _list_runs(days: Sequence[int]) -> list[tuple[int, int]]:
-    """Days that follow each other, as ranges."""
+    """Numbers that follow each other, as ranges."""
     runs: list[tuple[int, int]] = []
     for day in days:
         if runs and runs[-1][1] == day:
@@ -187,54 +249,65 @@ def _leave_out(row: Row, begin: Moment, end: Moment, ranges: Sequence[Range]) ->
         at = max(at, left_out_end)
 
 
-def join_stays(reads: Sequence[StayRead]) -> Row | None:
+def _join_stays(reads: Sequence[StayRead]) -> Row | None:
     """The numbers of all stays by time; at one time those of the earlier stay are first."""
     rows = [row for read in reads for row in read.rows]
     if not rows:
         return None
-    row = chain_rows(rows)
+    row = rows[0] if len(rows) == 1 else chain_rows(rows)
     begins = row.begins
-    if all(earlier <= later for earlier, later in pairwise(begins)):
+    if all(map(le, begins, begins[1:])):
         return row
     order = sorted(range(len(begins)), key=begins.__getitem__)
     return Row._make([column[index] for index in order] for column in row)
 
 
-def find_last(reads: Sequence[StayRead]) -> EarlierNumber | None:
-    """The last number of a device before the end of what was read, or before its begin."""
-    row = join_stays(reads)
-    if row is not None:
-        return EarlierNumber(row.begins[-1], row.lasts[-1])
-    return max((each.earlier for each in reads if each.earlier is not None), default=None)
+class SpanPlaces(dict[Moment, int]):
+    """In which span a moment lies; remembered, since devices report at the same times."""
+
+    def __init__(self, spans: Spans) -> None:
+        super().__init__()
+        self._boundaries = spans.boundaries
+
+    def __missing__(self, moment: Moment) -> int:
+        place = self[moment] = bisect_right(self._boundaries, moment) - 1
+        return place
 
 
 def build_points(
-    spans: Spans, reads: Sequence[StayRead], earlier: EarlierNumber | None
-) -> list[Point]:
+    spans: Spans, reads: Sequence[StayRead], places: SpanPlaces, *, takes_earlier: bool
+) -> Points:
     """The points of a device; a span without numbers has none."""
-    row = join_stays(reads)
+    row = _join_stays(reads)
     if row is None:
-        return []
+        return NO_POINTS
+    earlier: EarlierNumber | None = None
+    if takes_earlier:
+        before = bisect_left(row.begins, spans.begin)
+        candidates = [number for read in reads for number in read.oldest_page]
+        if before:
+            candidates = [EarlierNumber(row.begins[before - 1], row.lasts[before - 1])]
+            row = Row._make(column[before:] for column in row)
+        earlier = max(candidates, default=None)
+    if not row.begins:
+        return NO_POINTS
+    found = [places[each] for each in row.begins]
+    row = regroup(row, found)
+    used = sorted(set(found))
     boundaries = spans.boundaries
-    points: list[Point] = []
-    # The first span that had to have a number, for there to be no gap.
-    expected = 0
-    if earlier is not None and earlier.begin < 2 * boundaries[0] - boundaries[1]:
-        expected = -1
-    at = 0
-    for index in range(len(spans)):
-        is_last = index == len(spans) - 1
-        end = len(row.begins) if is_last else bisect_left(row.begins, boundaries[index + 1], at)
-        if end == at:
-            continue
-        summary = row.summarize(at, end)
-        rise = summary.increase
-        has_gap = earlier is not None and index > expected
-        if earlier is not None:
-            rise += increase_between(earlier.value, summary.first)
-        points.append(Point(boundaries[index], summary, rise, has_gap))
-        earlier, expected, at = EarlierNumber(boundaries[index], summary.last), index + 1, end
-    return points
+    row = row._replace(begins=[boundaries[each] for each in used])
+    value = row.firsts[0] if earlier is None else earlier.value
+    previous = (value, *row.lasts[:-1])
+    rises = [
+        rise + (first - last if first >= last else first)
+        for rise, last, first in zip(row.increases, previous, row.firsts, strict=True)
+    ]
+    gaps = [True, *(one + 1 < two for one, two in pairwise(used))]
+    if earlier is None:
+        gaps[0] = False
+    elif used[0] == 0:
+        gaps[0] = earlier.begin < 2 * boundaries[0] - boundaries[1]
+    return Points(row, rises, gaps)
 
 
 # --- devices ---
@@ -271,48 +344,10 @@ class MeasuredDevice:
     stays: Sequence[tuple[int, ResolvedMeasurement]]
 
 
-@dataclass(slots=True)
-class DeviceRead:
-    """Reads the numbers of a device."""
-
-    device: MeasuredDevice
-    spans: Spans
-    takes_earlier: bool  # for what a counter rose since then
-    _reads: list[StayRead] = field(init=False)
-    _earlier: list[StayRead] = field(init=False)
-
-    def __post_init__(self) -> None:
-        spans, number = self.spans, self.device.number
-        period = spans.begin, spans.end, spans.boundaries, not spans.is_aligned
-        self._reads = [
-            StayRead(number, stay, each.key, each.kind, *period) for stay, each in self.device.stays
-        ]
-        before = spans.begin - LOOK_BACK
-        self._earlier = [
-            StayRead(number, stay, each.key, each.kind, before, spans.begin)
-            for stay, each in self.device.stays
-            if self.takes_earlier
-        ]
-
-    @property
-    def _all(self) -> Sequence[StayRead]:
-        return (*self._earlier, *self._reads)
-
-    def begin_read(self, tx: Tx) -> None:
-        for each in self._all:
-            each.begin_read(tx)
-
-    def list_unfinished(self) -> list[StayRead]:
-        return [each for each in self._all if each.has_records]
-
-    def build_points(self) -> list[Point]:
-        return build_points(self.spans, self._reads, find_last(self._earlier))
-
-
 class ReadSeries(NamedTuple):
     """Points by device, and from when on there may be more than what was read."""
 
-    devices: Sequence[tuple[MeasuredDevice, Sequence[Point]]]
+    devices: Sequence[tuple[MeasuredDevice, Points]]
     incomplete_from: Moment | None
 
 
@@ -322,25 +357,53 @@ async def read_devices(
     spans: Spans,
     *,
     takes_earlier: bool,
-    records_max: int = RECORDS_MAX,
+    records_max: int | None = None,
 ) -> ReadSeries:
     """Read the points of devices in steps, so that others have their turns between them."""
     _require_bounded(len(devices), spans)
-    found: list[tuple[MeasuredDevice, Sequence[Point]]] = []
+    period = plan_period(spans, takes_earlier=takes_earlier)
+    places = SpanPlaces(spans)
+    found: list[tuple[MeasuredDevice, Points]] = []
     gave_up: list[Moment] = []
-    looked_at = 0
+    left = RECORDS_MAX if records_max is None else records_max
     for start in range(0, len(devices), DEVICES_PER_STEP):
-        some = [
-            DeviceRead(each, spans, takes_earlier) for each in devices[start:][:DEVICES_PER_STEP]
-        ]
-        await database.read(partial(_begin_all, some))
-        for unfinished in [each for one in some for each in one.list_unfinished()]:
-            while unfinished.has_records and looked_at < records_max:
-                looked_at += await read_with_archive(database, unfinished.step)
+        some = [(each, _list_reads(each)) for each in devices[start:][:DEVICES_PER_STEP]]
+        reads = {(read.device, read.stay, read.key): read for _, listed in some for read in listed}
+        await database.read(partial(begin_reads, reads=reads, period=period))
+        for unfinished in [each for each in reads.values() if each.has_records]:
+            while unfinished.has_records and left > 0:
+                left -= await read_with_archive(database, unfinished.step)
             if unfinished.has_records:
                 gave_up.append(unfinished.give_up())
-        found += [(each.device, each.build_points()) for each in some]
+        if takes_earlier:
+            await _read_last_pages(database, reads, period)
+        for device, listed in some:
+            points = build_points(spans, listed, places, takes_earlier=takes_earlier)
+            found.append((device, points))
     return ReadSeries(found, min(gave_up, default=None))
+
+
+def _list_reads(device: MeasuredDevice) -> list[StayRead]:
+    return [StayRead(device.number, stay, each.key, each.kind) for stay, each in device.stays]
+
+
+async def _read_last_pages(database: Database, reads: Reads, period: ReadPeriod) -> None:
+    """The last number of each stay that has none shortly before the spans."""
+    begin = period.spans.begin
+    lacking = {
+        each: read
+        for each, read in reads.items()
+        if not read.oldest_page and all(row.begins[0] >= begin for row in read.rows)
+    }
+    if not lacking:
+        return
+    devices, keys = {each[0] for each in lacking}, {each[2] for each in lacking}
+    before = period.days.start // DAYS_PER_PAGE
+    list_last = partial(store.list_last_pages, devices=devices, keys=keys, before=before)
+    for page in await database.read(list_last):
+        if page[:3] in lacking:
+            row = unpack(page.page * DAYS_PER_PAGE * DAY, DAY, page.packed)
+            lacking[page[:3]].oldest_page.append(EarlierNumber(row.begins[-1], row.lasts[-1]))
 
 
 def _require_bounded(devices: int, spans: Spans) -> None:
@@ -351,11 +414,6 @@ def _require_bounded(devices: int, spans: Spans) -> None:
             f"{devices} devices have more than {DAYS_MAX} days in this range; ask for less time, "
             "or for fewer devices",
         )
-
-
-def _begin_all(reads: Sequence[DeviceRead], tx: Tx) -> None:
-    for each in reads:
-        each.begin_read(tx)
 
 
 # --- which devices ---

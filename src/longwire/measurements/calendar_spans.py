@@ -32,11 +32,6 @@ class Spans:
     def __len__(self) -> int:
         return len(self.boundaries) - 1
 
-    @property
-    def is_aligned(self) -> bool:
-        """Whether every span begins with a quarter of an hour."""
-        return all(each % QUARTER == 0 for each in self.boundaries[1:-1])
-
 
 def list_even(begin: Moment, end: Moment, span: Moment) -> Spans:
     """Spans of one length; the first begins with the period, the last may end later."""

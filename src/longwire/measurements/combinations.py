@@ -3,8 +3,9 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from operator import truediv
 
-from longwire.measurements.summaries import Summary
+from longwire.measurements.summaries import Row
 
 
 class Aggregate(StrEnum):
@@ -32,20 +33,20 @@ class Combination(StrEnum):
     NONE = "none"  # they do not
 
 
-_OF: Mapping[Aggregate, Callable[[Summary, float], float]] = {
-    Aggregate.MEAN: lambda summary, increase: summary.total / summary.numbers,
-    Aggregate.MIN: lambda summary, increase: summary.minimum,
-    Aggregate.MAX: lambda summary, increase: summary.maximum,
-    Aggregate.FIRST: lambda summary, increase: summary.first,
-    Aggregate.LAST: lambda summary, increase: summary.last,
-    Aggregate.SUM: lambda summary, increase: summary.total,
-    Aggregate.COUNT: lambda summary, increase: float(summary.numbers),
-    Aggregate.INCREASE: lambda summary, increase: increase,
+_OF: Mapping[Aggregate, Callable[[Row], Sequence[float]]] = {
+    Aggregate.MEAN: lambda row: list(map(truediv, row.totals, row.counts)),
+    Aggregate.MIN: lambda row: row.minima,
+    Aggregate.MAX: lambda row: row.maxima,
+    Aggregate.FIRST: lambda row: row.firsts,
+    Aggregate.LAST: lambda row: row.lasts,
+    Aggregate.SUM: lambda row: row.totals,
+    Aggregate.COUNT: lambda row: row.counts,
 }
 
 
-def take(aggregate: Aggregate, summary: Summary, increase: float) -> float:
-    return _OF[aggregate](summary, increase)
+def take(aggregate: Aggregate, row: Row, rises: Sequence[float]) -> Sequence[float]:
+    """Of each span; `rises` is what a counter rose since the last number before each."""
+    return rises if aggregate is Aggregate.INCREASE else _OF[aggregate](row)
 
 
 def combine(combination: Combination, numbers: Sequence[float], percentile: float) -> float:

@@ -1,4 +1,4 @@
-"""What is known of the numbers in a span of time, and how a day's quarters of an hour are stored.
+"""What is known of the numbers in a span of time, and how such spans are stored.
 
 Summaries of spans that follow each other add up: what a counter rose from the last number of one to
 the first of the next belongs to the next. So a late record changes the summary of its own quarter
@@ -15,6 +15,7 @@ from longwire.clock import DAY, Moment
 from longwire.measurements.calendar_spans import QUARTER
 
 QUARTERS = DAY // QUARTER  # of a day of UTC
+DAYS_PER_PAGE = 32
 
 
 class Summary(NamedTuple):
@@ -45,11 +46,12 @@ def summarize(numbers: Sequence[float]) -> Summary:
     return Summary(len(numbers), minimum, maximum, math.fsum(numbers), first, last, increase)
 
 
-# --- a day as it is stored ---
+# --- as they are stored ---
 
-# A quarter of an hour mostly has one number or two, so their bytes are: how many quarters there
-# are; which of the day; how many numbers each has, if any has more than one; then the first
-# numbers, the last ones, and what does not follow from these.
+# The quarters of an hour of a day are stored as one, and so are the days of a page. A quarter
+# mostly has one number or two, so the bytes are: how many spans have numbers; which of the day or
+# page; how many numbers each has, if any has more than one; then the first numbers, the last ones,
+# and what does not follow from these.
 _ONE, _TWO, _MANY = range(3)
 
 
@@ -58,10 +60,10 @@ def quarter_of(ts: Moment) -> int:
     return ts % DAY // QUARTER
 
 
-def pack_day(quarters: Mapping[int, Summary]) -> bytes:
-    """The quarters of a day, by their index; there is at least one."""
-    indexes = sorted(quarters)
-    summaries = [quarters[index] for index in indexes]
+def pack(spans: Mapping[int, Summary]) -> bytes:
+    """Spans by their index; there is at least one, and fewer than 256."""
+    indexes = sorted(spans)
+    summaries = [spans[index] for index in indexes]
     counts, minima, maxima, totals, firsts, lasts, increases = zip(*summaries, strict=True)
     most = max(counts)
     form = _ONE if most == 1 else _TWO if most == 2 else _MANY
@@ -108,10 +110,10 @@ class Row(NamedTuple):
         )
 
 
-def unpack_day(begin: Moment, packed: bytes) -> Row:
-    """The quarters of a day that begins then."""
+def unpack(begin: Moment, length: Moment, packed: bytes) -> Row:
+    """Spans of one length; the first of the day or page begins then."""
     form, size = packed[0], packed[1]
-    begins = [begin + index * QUARTER for index in packed[2 : 2 + size]]
+    begins = [begin + index * length for index in packed[2 : 2 + size]]
     if form == _ONE:
         firsts = struct.unpack_from(f"<{size}d", packed, 2 + size)
         zeros = (0.0,) * size
@@ -136,14 +138,32 @@ def unpack_day(begin: Moment, packed: bytes) -> Row:
     return Row(begins, counts, minima, maxima, totals, firsts, lasts, rises)
 
 
-def unpack_quarters(packed: bytes) -> dict[int, Summary]:
-    """The quarters of a day, by their index."""
-    row = unpack_day(0, packed)
-    return {
-        quarter_of(begin): row.summarize(index, index + 1) for index, begin in enumerate(row.begins)
-    }
+def unpack_spans(packed: bytes) -> dict[int, Summary]:
+    """Spans by their index."""
+    row = unpack(0, 1, packed)
+    return {index: Summary(*columns) for index, *columns in zip(*row, strict=True)}
 
 
 def chain_rows(rows: Sequence[Row]) -> Row:
     """Rows that follow each other as one."""
     return Row(*(list(chain.from_iterable(column)) for column in zip(*rows, strict=True)))
+
+
+def regroup(row: Row, places: Sequence[int]) -> Row:
+    """One of those that have the same place; places do not fall."""
+    if len(set(places)) == len(places):
+        return row
+    steps = list(map(increase_between, row.lasts, row.firsts[1:]))
+    cuts = [index for index, (one, two) in enumerate(pairwise(places), 1) if one != two]
+    runs = list(pairwise((0, *cuts, len(places))))
+    fsum = math.fsum
+    return Row(
+        [row.begins[begin] for begin, _ in runs],
+        [sum(row.counts[begin:end]) for begin, end in runs],
+        [min(row.minima[begin:end]) for begin, end in runs],
+        [max(row.maxima[begin:end]) for begin, end in runs],
+        [fsum(row.totals[begin:end]) for begin, end in runs],
+        [row.firsts[begin] for begin, _ in runs],
+        [row.lasts[end - 1] for _, end in runs],
+        [fsum((*row.increases[begin:end], *steps[begin : end - 1])) for begin, end in runs],
+    )

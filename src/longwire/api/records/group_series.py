@@ -1,6 +1,6 @@
 """The operation that reads numbers of a group's devices over time, as one."""
 
-from collections.abc import Sequence
+from collections import defaultdict
 from functools import partial
 from typing import Annotated
 
@@ -27,7 +27,7 @@ from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import value_series
-from longwire.fleet.value_series import MeasuredDevice, Point, ReadSeries, WantedDevices
+from longwire.fleet.value_series import MeasuredDevice, Points, ReadSeries, WantedDevices
 from longwire.identity import access
 from longwire.measurements.combinations import Aggregate, Combination, combine, take
 from longwire.measurements.definitions import Measurement
@@ -176,7 +176,7 @@ async def get_group_series(
         "combine": combination.value,
     }
     if combination is Combination.NONE:
-        if sum(len(points) for _, points in values.read.devices) > MEMBER_POINTS_MAX:
+        if sum(len(points.gaps) for _, points in values.read.devices) > MEMBER_POINTS_MAX:
             raise invalid_field("combine", f"gives more than {MEMBER_POINTS_MAX} points")
         members = [_member_wire(*each, of) for each in values.read.devices]
         if query.format == "json":
@@ -241,10 +241,10 @@ def _choose(
 def _combine(
     read: ReadSeries, of: Aggregate, combination: Combination, percentile: float
 ) -> list[GroupPoint]:
-    numbers: dict[Moment, list[float]] = {}
+    numbers: defaultdict[Moment, list[float]] = defaultdict(list)
     for _, points in read.devices:
-        for each in points:
-            numbers.setdefault(each.begin, []).append(take(of, each.summary, each.increase))
+        for begin, value in zip(points.row.begins, take(of, points.row, points.rises), strict=True):
+            numbers[begin].append(value)
     return [
         GroupPoint(
             timestamp=format_date(begin),
@@ -255,17 +255,15 @@ def _combine(
     ]
 
 
-def _member_wire(device: MeasuredDevice, points: Sequence[Point], of: Aggregate) -> MemberSeries:
+def _member_wire(device: MeasuredDevice, points: Points, of: Aggregate) -> MemberSeries:
     return MemberSeries(
         device_id=device.id,
         device_name=device.name,
         points=[
-            MemberPoint(
-                timestamp=format_date(each.begin),
-                value=take(of, each.summary, each.increase),
-                has_gap=each.has_gap or None,
+            MemberPoint(timestamp=format_date(begin), value=value, has_gap=has_gap or None)
+            for begin, value, has_gap in zip(
+                points.row.begins, take(of, points.row, points.rises), points.gaps, strict=True
             )
-            for each in points
         ],
     )
 

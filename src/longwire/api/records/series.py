@@ -28,7 +28,7 @@ from longwire.dates import format_date, format_optional_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import records, series, value_series
 from longwire.fleet.series import Bucket, DeviceScan, SeriesSelection
-from longwire.fleet.value_series import Point
+from longwire.fleet.value_series import Points
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
@@ -189,7 +189,7 @@ async def _read_values(context: AsyncContext, query: SeriesQuery) -> Series:
         items=[
             DeviceSeries(
                 device_id=device.id,
-                points=[_point_wire(each, is_counter=found.is_counter) for each in points],
+                points=_points_wire(points, is_counter=found.is_counter),
             )
             for device, points in found.read.devices
         ],
@@ -198,20 +198,25 @@ async def _read_values(context: AsyncContext, query: SeriesQuery) -> Series:
     )
 
 
-def _point_wire(point: Point, *, is_counter: bool) -> SeriesPoint:
-    summary = point.summary
-    return SeriesPoint(
-        timestamp=format_date(point.begin),
-        min=summary.minimum,
-        max=summary.maximum,
-        mean=summary.total / summary.numbers,
-        first=summary.first,
-        last=summary.last,
-        count=summary.numbers,
-        sum=summary.total,
-        increase=point.increase if is_counter else None,
-        has_gap=point.has_gap or None,
-    )
+def _points_wire(points: Points, *, is_counter: bool) -> list[SeriesPoint]:
+    rises = points.rises if is_counter else (None,) * len(points.rises)
+    return [
+        SeriesPoint(
+            timestamp=format_date(begin),
+            min=minimum,
+            max=maximum,
+            mean=total / count,
+            first=first,
+            last=last,
+            count=count,
+            sum=total,
+            increase=rise,
+            has_gap=has_gap or None,
+        )
+        for begin, count, minimum, maximum, total, first, last, _, rise, has_gap in zip(
+            *points.row, rises, points.gaps, strict=True
+        )
+    ]
 
 
 def _find_measured(actor: Actor, device_ids: Sequence[str], name: str, tx: Tx) -> FoundMeasured:

@@ -22,6 +22,7 @@ from longwire.fleet import series, value_series
 from longwire.fleet.value_series import MeasuredDevice, ReadSeries
 from longwire.measurements.calendar_spans import (
     LENGTHS,
+    QUARTER,
     CalendarSpan,
     Spans,
     list_boundaries,
@@ -184,10 +185,10 @@ def _require_few(field: str, points: int, most: int) -> None:
 
 
 def _parse_range(query: SpanQuery, now: Moment) -> tuple[Moment, Moment]:
-    """The last day, unless dates are given."""
+    """The last day up to the end of this quarter of an hour, unless dates are given."""
     begin, end = parse_period(query.begin_date, query.end_date)
     if end is None:
-        end = now if begin is None else max(now, begin)
+        end = now + -now % QUARTER if begin is None else max(now, begin)
     return end - DAY if begin is None else begin, end
 
 
@@ -279,7 +280,7 @@ async def read_values(
         found.devices,
         spans,
         takes_earlier=found.measurement is not None and found.measurement.value_class == "counter",
-        records_max=value_series.FRESH_RECORDS_MAX if query.fresh else value_series.RECORDS_MAX,
+        records_max=value_series.FRESH_RECORDS_MAX if query.fresh else None,
     )
     return MeasuredValues(found.measurement, read, found.settled)
 

@@ -7,11 +7,11 @@ has read, and a record that came meanwhile keeps its own.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from longwire.clock import HOUR, Moment
-from longwire.measurements.summaries import Summary, pack_day, unpack_day
+from longwire.measurements.summaries import DAYS_PER_PAGE, Row, Summary, pack, unpack_spans
 from longwire.store import schema, slots
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
@@ -51,29 +51,28 @@ class DeviceStay(NamedTuple):
     tags: str
 
 
-class DayRow(NamedTuple):
-    """A day of a measurement."""
+class PackedPage(NamedTuple):
+    """Some days of a measurement of a stay."""
 
-    day: int
-    numbers: int
-    minimum: float
-    maximum: float
-    total: float
-    first: float
-    last: float
-    increase: float
+    device: int
+    stay: int
+    key: int
+    page: int
+    packed: bytes
 
 
 class PackedDay(NamedTuple):
+    """The quarters of an hour of a day of a measurement of a stay."""
+
+    device: int
+    stay: int
     key: int
     day: int
     packed: bytes
 
 
 BEFORE_ANY = Mark(0, 0, schema.FIRST_HOUR, 0, 0)
-_NUMBERS = DayRow._fields[1:]
-_DAY_COLUMNS = ("device_number", "stay", "key_number", "day", *_NUMBERS)
-_SET_DAY = OnConflict(", ".join(f"{name} = excluded.{name}" for name in _NUMBERS))
+_PAGE_COLUMNS = ("device_number", "stay", "key_number", "page", "packed")
 _PACKED_COLUMNS = ("device_number", "stay", "day", "key_number", "packed")
 _SET_PACKED = OnConflict("packed = excluded.packed")
 _MARK_COLUMNS = ("device_number", "stay", "hour", "number", "hours")
@@ -100,6 +99,17 @@ where device_number = :device
     and hour + hours > :begin
 order by hour, number
 limit :most
+""",
+    into=Mark,
+)
+
+LIST_OF_DEVICES = Statement(
+    """
+select device_number, stay, hour, number, hours
+from summary_due
+where device_number {in:devices}
+    and hour < :end
+    and hour + hours > :begin
 """,
     into=Mark,
 )
@@ -141,61 +151,87 @@ where s.device_number = :device
     into=StayOwner,
 )
 
-LIST_DAYS = Statement(
-    """
-select day, numbers, minimum, maximum, total, first, last, increase
-from summary_day
+_SELECT_PAGES = """
+select device_number, stay, key_number, page, packed
+from summary_days
+"""
+LIST_PAGES = Statement(
+    _SELECT_PAGES
+    + """
+where device_number {in:devices}
+    and key_number {in:keys}
+    and page >= :begin
+    and page < :end
+order by device_number, stay, page
+""",
+    into=PackedPage,
+)
+LIST_PAGES_OF_STAY = Statement(
+    _SELECT_PAGES
+    + """
 where device_number = :device
     and stay = :stay
     {slot}
-    and key_number = :key
-    and day >= :begin
-    and day < :end
-order by day
+    and key_number {in:keys}
+    and page {in:pages}
 """,
-    into=DayRow,
+    into=PackedPage,
 )
 
-GET_LAST_DAY = Statement(
-    """
-select day, numbers, minimum, maximum, total, first, last, increase
-from summary_day
-where device_number = :device
-    and stay = :stay
-    {slot}
-    and key_number = :key
-    and day < :before
-order by day desc
-limit 1
+# The newest one before another.
+LIST_LAST_PAGES = Statement(
+    _SELECT_PAGES
+    + """
+where (device_number, stay, key_number, page) in (
+    select device_number, stay, key_number, max(page)
+    from summary_days
+    where device_number {in:devices}
+        and key_number {in:keys}
+        and page < :before
+    group by device_number, stay, key_number
+)
 """,
-    into=DayRow,
+    into=PackedPage,
 )
 
-_LIST_PACKED = """
-select key_number, day, packed
+_SELECT_QUARTERS = """
+select device_number, stay, key_number, day, packed
 from summary_quarters
+"""
+LIST_QUARTERS = Statement(
+    _SELECT_QUARTERS
+    + """
+where device_number {in:devices}
+    and key_number {in:keys}
+    and day >= :begin
+    and day < :end
+order by device_number, stay, day
+""",
+    into=PackedDay,
+)
+LIST_QUARTERS_OF_STAY = Statement(
+    _SELECT_QUARTERS
+    + """
 where device_number = :device
     and stay = :stay
     {slot}
     and day >= :begin
     and day < :end
-"""
-LIST_PACKED = Statement(_LIST_PACKED, into=PackedDay)
-LIST_PACKED_OF_KEY = Statement(
-    _LIST_PACKED + "    and key_number = :key\norder by day\n", into=PackedDay
+""",
+    into=PackedDay,
 )
 
-DELETE_DAY = Statement(
+DELETE_PAGE = Statement(
     """
-delete from summary_day
+delete from summary_days
 where device_number = :device
     and stay = :stay
     {slot}
     and key_number = :key
-    and day = :day
+    and page = :page
 """
 )
-DELETE_PACKED = Statement(
+DELETE_QUARTERS = Statement(
     """
 delete from summary_quarters
 where device_number = :device
@@ -216,7 +252,7 @@ where device_number = :device
 """,
         table=table.name,
     )
-    for table in (schema.summary_due, schema.summary_quarters, schema.summary_day)
+    for table in (schema.summary_due, schema.summary_quarters, schema.summary_days)
 )
 
 _MARK_TYPE = """
@@ -306,6 +342,11 @@ def list_marks_of(tx: Tx, device: int, stay: int, begin: int, end: int, most: in
     return tx.fetch(LIST_OF_STAY, **key, stay=stay, begin=begin, end=end, most=most)
 
 
+def list_marks_of_devices(tx: Tx, devices: Collection[int], begin: int, end: int) -> list[Mark]:
+    """The marks of devices that have a part of some hours."""
+    return tx.fetch(LIST_OF_DEVICES, devices=devices, begin=begin, end=end)
+
+
 def take_marks(tx: Tx, marks: Sequence[Mark]) -> bool:
     """Delete some marks of a stay; none if another worker has taken one of them."""
     if not marks:
@@ -345,29 +386,31 @@ def list_stays(
 # --- summaries ---
 
 
-def list_days(tx: Tx, device: int, stay: int, key: int, begin: int, end: int) -> list[DayRow]:
-    slot = slots.key_of(tx, device)
-    return tx.fetch(LIST_DAYS, **slot, stay=stay, key=key, begin=begin, end=end)
+def list_pages(
+    tx: Tx, devices: Collection[int], keys: Collection[int], begin: int, end: int
+) -> list[PackedPage]:
+    """Some pages of days, by device, stay and time."""
+    return tx.fetch(LIST_PAGES, devices=devices, keys=keys, begin=begin, end=end)
 
 
-def get_last_day(tx: Tx, device: int, stay: int, key: int, before: int) -> DayRow | None:
-    """The last day before another one."""
-    slot = slots.key_of(tx, device)
-    return tx.first(GET_LAST_DAY, **slot, stay=stay, key=key, before=before)
+def list_last_pages(
+    tx: Tx, devices: Collection[int], keys: Collection[int], before: int
+) -> list[PackedPage]:
+    """Of each stay and measurement the newest page of days before another."""
+    return tx.fetch(LIST_LAST_PAGES, devices=devices, keys=keys, before=before)
 
 
-def list_packed(tx: Tx, device: int, stay: int, begin: int, end: int) -> list[PackedDay]:
-    """The quarters of some days, of all measurements."""
-    slot = slots.key_of(tx, device)
-    return tx.fetch(LIST_PACKED, **slot, stay=stay, begin=begin, end=end)
-
-
-def list_packed_of(
-    tx: Tx, device: int, stay: int, key: int, begin: int, end: int
+def list_quarters(
+    tx: Tx, devices: Collection[int], keys: Collection[int], begin: int, end: int
 ) -> list[PackedDay]:
-    """The quarters of some days, of one measurement."""
-    slot = slots.key_of(tx, device)
-    return tx.fetch(LIST_PACKED_OF_KEY, **slot, stay=stay, key=key, begin=begin, end=end)
+    """The quarters of some days, by device, stay and time."""
+    return tx.fetch(LIST_QUARTERS, devices=devices, keys=keys, begin=begin, end=end)
+
+
+def list_quarters_of_stay(tx: Tx, device: int, stay: int, begin: int, end: int) -> list[PackedDay]:
+    """The quarters of some days, of all measurements."""
+    key = slots.key_of(tx, device)
+    return tx.fetch(LIST_QUARTERS_OF_STAY, **key, stay=stay, begin=begin, end=end)
 
 
 def save_days(
@@ -375,21 +418,55 @@ def save_days(
 ) -> None:
     """Store the quarters of days, by the measurement and the day; there may be none."""
     slot = slots.key_of(tx, device)
-    totals: list[tuple[float, ...]] = []
-    packed: list[tuple[int | bytes, ...]] = []
-    for (key, day), quarters in sorted(days.items(), key=lambda each: each[0]):
-        if quarters:
-            found = pack_day(quarters)
-            row = unpack_day(0, found)
-            totals.append((device, stay, key, day, *row.summarize(0, len(row.begins))))
-            packed.append((device, stay, day, key, found))
-        else:
-            tx.run(DELETE_DAY, **slot, stay=stay, key=key, day=day)
-            tx.run(DELETE_PACKED, **slot, stay=stay, key=key, day=day)
-    insert_many(tx, schema.summary_day, _DAY_COLUMNS, totals, _SET_DAY, is_repeatable=True)
+    kept = [(each, quarters) for each, quarters in sorted(days.items(), key=_key) if quarters]
+    packed = [(device, stay, day, key, pack(quarters)) for (key, day), quarters in kept]
     insert_many(
         tx, schema.summary_quarters, _PACKED_COLUMNS, packed, _SET_PACKED, is_repeatable=True
     )
+    for (key, day), quarters in days.items():
+        if not quarters:
+            tx.run(DELETE_QUARTERS, **slot, stay=stay, key=key, day=day)
+    _save_pages(tx, device, stay, {each: _sum_up(quarters) for each, quarters in days.items()})
+
+
+def _key(item: tuple[tuple[int, int], Mapping[int, Summary]]) -> tuple[int, int]:
+    return item[0]
+
+
+def _sum_up(quarters: Mapping[int, Summary]) -> Summary | None:
+    if not quarters:
+        return None
+    ordered = [quarters[index] for index in sorted(quarters)]
+    return Row((), *zip(*ordered, strict=True)).summarize(0, len(ordered))
+
+
+def _save_pages(
+    tx: Tx, device: int, stay: int, days: Mapping[tuple[int, int], Summary | None]
+) -> None:
+    """Change days in their pages; None has no numbers."""
+    slot = slots.key_of(tx, device)
+    numbers = {day // DAYS_PER_PAGE for _, day in days}
+    listed = tx.fetch(
+        LIST_PAGES_OF_STAY, **slot, stay=stay, keys={key for key, _ in days}, pages=numbers
+    )
+    pages = {(each.key, each.page): unpack_spans(each.packed) for each in listed}
+    changed = {}
+    for (key, day), summary in days.items():
+        number, index = divmod(day, DAYS_PER_PAGE)
+        page = changed[key, number] = pages.setdefault((key, number), {})
+        if summary is None:
+            page.pop(index, None)
+        else:
+            page[index] = summary
+    for (key, number), page in changed.items():
+        if not page:
+            tx.run(DELETE_PAGE, **slot, stay=stay, key=key, page=number)
+    rows = [
+        (device, stay, key, number, pack(page))
+        for (key, number), page in sorted(changed.items(), key=_key)
+        if page
+    ]
+    insert_many(tx, schema.summary_days, _PAGE_COLUMNS, rows, _SET_PACKED, is_repeatable=True)
 
 
 def delete_stay(tx: Tx, device: int, stay: int) -> None:

@@ -59,7 +59,7 @@ from longwire.store.schema.measurements import current_value as current_value
 from longwire.store.schema.measurements import declared_measurements as declared_measurements
 from longwire.store.schema.measurements import found_measurement as found_measurement
 from longwire.store.schema.measurements import measurement_key as measurement_key
-from longwire.store.schema.measurements import summary_day as summary_day
+from longwire.store.schema.measurements import summary_days as summary_days
 from longwire.store.schema.measurements import summary_due as summary_due
 from longwire.store.schema.measurements import summary_quarters as summary_quarters
 from longwire.store.schema.records import activity as activity

@@ -100,19 +100,14 @@ def _key(name: str) -> sa.Column[int]:
     return sa.Column(name, sa.BigInteger, primary_key=True, autoincrement=False)
 
 
-def _number(name: str) -> sa.Column[float]:
-    return sa.Column(name, sa.Double, nullable=False)
-
-
-# The numbers of a measurement of a device in a day of UTC.
-summary_day = _summary_table(
-    "summary_day",
+# The numbers of a measurement of a device in each day of UTC, packed by 32 days.
+summary_days = _summary_table(
+    "summary_days",
     _key("device_number"),
     sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
     _key("key_number"),
-    sa.Column("day", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("numbers", sa.BigInteger, nullable=False),
-    *map(_number, ("minimum", "maximum", "total", "first", "last", "increase")),
+    sa.Column("page", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("packed", sa.LargeBinary, nullable=False),
 )
 
 # The same by quarter of an hour, packed. By day before measurement, since what a record changes is

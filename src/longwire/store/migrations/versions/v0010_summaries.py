@@ -25,14 +25,13 @@ from device_stay
 
 def upgrade() -> None:
     _create(
-        "summary_day",
+        "summary_days",
         *_required(BIGINT, "device_number"),
         *_required(INTEGER, "stay"),
         *_required(BIGINT, "key_number"),
-        *_required(INTEGER, "day"),
-        *_required(BIGINT, "numbers"),
-        *_required(sa.Double(), "minimum maximum total first last increase"),
-        key=("device_number", "stay", "key_number", "day"),
+        *_required(INTEGER, "page"),
+        *_required(sa.LargeBinary(), "packed"),
+        key=("device_number", "stay", "key_number", "page"),
     )
     _create(
         "summary_quarters",

@@ -51,7 +51,10 @@ NOT_CALLED = {
         for each in ("chirpstack", "ttn", "loriot", "thingpark")
     },
     **dict.fromkeys(
-        ("GET /device/values", "PUT /device/type/measurements", "GET /group/measurements"),
+        (
+            *("GET /device/values", "GET /group/series"),
+            *("PUT /device/type/measurements", "GET /group/measurements"),
+        ),
         NO_PAGE_YET,
     ),
     "GET /": OWN_PAGE,

@@ -7,9 +7,11 @@ values that it had given are looked for in the records that are left.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
+from typing import NamedTuple
 
 from longwire.clock import Moment
 from longwire.fleet.measurement_plans import TypePlan, get_plan
+from longwire.measurements.batteries import FOUND_PATHS, format_battery
 from longwire.measurements.definitions import ValuePlace
 from longwire.measurements.extraction import ExtractedValues, KindPlan, MeasuredValue, extract
 from longwire.records import KIND_NAMES, Record, RecordKind, parse_record
@@ -29,6 +31,15 @@ RECORDS_EXAMINED_MAX = 5_000
 # --- while records are stored ---
 
 
+class MeasuredBattery(NamedTuple):
+    """The battery of a device as one of its records says."""
+
+    at: Moment
+    seq: int
+    text: str
+    row: RecordRow
+
+
 class ValueCollector:
     """The newest of the values of some records, and what is found in them."""
 
@@ -39,12 +50,21 @@ class ValueCollector:
         self.invalid: Counter[ValueKey] = Counter()
         # Records with numbers: (device, stay, timestamp, number of the arrival).
         self.summarized: list[tuple[int, int, Moment, int]] = []
+        self.batteries: dict[str, MeasuredBattery] = {}  # by the ids of devices
         # By group and type: values at places that were not known before.
         self._found: dict[tuple[int, str], dict[ValuePlace, dict[int, NewValue]]] = {}
 
     def add(
-        self, device: ReportingDevice, stay: int, kind: int, ts: Moment, seq: int, record: Record
+        self,
+        device: ReportingDevice,
+        stay: int,
+        kind: int,
+        ts: Moment,
+        seq: int,
+        record: Record,
+        row: RecordRow | None = None,
     ) -> None:
+        """The values of a record; `row` if it is a new one."""
         plan = self._get_plan(device)
         wanted = plan.kinds.get(kind)
         if wanted is None:
@@ -63,6 +83,8 @@ class ValueCollector:
             self.invalid[group, key, number] += 1
         if extracted.unknown:
             self._add_unknown(plan, device, kind, at, seq, extracted)
+        if row is not None and extracted.has_numbers:
+            self._add_battery(plan, device, at, row, extracted)
         if extracted.left_out:
             left_out = MeasuredValue(float(extracted.left_out))
             self._add_value((group, schema.LEFT_OUT, number), NewValue(at, seq, left_out))
@@ -100,6 +122,27 @@ class ValueCollector:
             if present is None or (present.ts, present.seq) < (at, seq):
                 newest[device.number] = NewValue(at, seq, MeasuredValue(number))
 
+    def _add_battery(
+        self,
+        plan: TypePlan,
+        device: ReportingDevice,
+        at: Moment,
+        row: RecordRow,
+        extracted: ExtractedValues,
+    ) -> None:
+        text = None
+        if plan.battery is not None:
+            key, unit = plan.battery
+            value = extracted.values.get(key)
+            if value is not None and value.number is not None:
+                text = format_battery(value.number, unit)
+        elif row.kind == RecordKind.DATA:  # the first one that is found
+            for path in FOUND_PATHS & extracted.unknown.keys():
+                text = format_battery(extracted.unknown[path], None)
+        present = self.batteries.get(device.id)
+        if text is not None and (present is None or (present.at, present.seq) < (at, row.seq)):
+            self.batteries[device.id] = MeasuredBattery(at, row.seq, text, row)
+
     def store_found(self) -> None:
         """Give numbers to what was found; its values are among the others then."""
         places = {place for found in self._found.values() for place in found}
@@ -123,7 +166,8 @@ def collect_values(
     collector = ValueCollector(tx)
     for row in fresh:
         record = row.encoded.record
-        collector.add(devices[record.device_id], row.stay, row.kind, row.ts, row.seq, record)
+        device = devices[record.device_id]
+        collector.add(device, row.stay, row.kind, row.ts, row.seq, record, row)
     collector.store_found()
     return collector
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longwire.identity import access
+from longwire.measurements.batteries import find_battery
 from longwire.measurements.definitions import (
     FOUND_MAX,
     Measurement,
@@ -34,6 +35,8 @@ class TypePlan:
     kinds: Mapping[int, KindPlan] = field(init=False)
     # By name: the number of a measurement, and itself.
     named: Mapping[str, tuple[int, Measurement]] = field(init=False)
+    # The number of the measurement that is the battery of a device, and its unit.
+    battery: tuple[int, str | None] | None = field(init=False)
 
     def __post_init__(self) -> None:
         self._build()
@@ -45,6 +48,7 @@ class TypePlan:
         found = {place: name_of_place(place) for place in self.found.values()}
         merged = merge_found([each for _, each in self.declared], found)
         self.named = {each.name: (keys[each.place], each) for each, _ in merged}
+        self.battery = find_battery(self.named)
 
     @property
     def room(self) -> int:

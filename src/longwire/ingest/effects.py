@@ -1,11 +1,12 @@
 """What follows from new records besides deliveries: devices seen, counters, batteries, reports."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from longwire.clock import Moment
 from longwire.delivery.matching import matching
 from longwire.fleet import configurations, monitoring
+from longwire.fleet.current_values import MeasuredBattery
 from longwire.ingest.requests import IngestRequest, MessageMetadata
 from longwire.model import SYSTEM, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
@@ -141,17 +142,36 @@ def count_by_group(
 
 
 def store_batteries(
-    tx: Tx, messages: MessageRows, devices: dict[str, ReportingDevice]
+    tx: Tx,
+    messages: MessageRows,
+    measured: Mapping[str, MeasuredBattery],
+    devices: Mapping[str, ReportingDevice],
 ) -> list[BatteryReading]:
-    """Store the newest battery state of devices; the readings, for triggers."""
-    batteries: list[BatteryReading] = []
+    """Store the newest battery of devices; the readings, for triggers.
+
+    As it was measured, or as a network says, which counts if both say so at once.
+    """
+    batteries = [
+        BatteryReading(devices[device_id], each.text, each.at, each.row)
+        for device_id, each in measured.items()
+    ]
     for metadata, rows in messages:
         if metadata.battery is not None:
-            device = devices[metadata.device_id]
             at = metadata.received_at(tx.now)
-            percent = parse_battery_percent(metadata.battery)
-            device_states.set_battery(tx, device, metadata.battery, percent, at)
-            batteries.append(BatteryReading(device, metadata.battery, at, rows[0]))
+            reading = BatteryReading(devices[metadata.device_id], metadata.battery, at, rows[0])
+            batteries.append(reading)
+    newest: dict[str, BatteryReading] = {}
+    for each in batteries:
+        known = newest.get(each.device.id)
+        if known is None or known.at <= each.at:
+            newest[each.device.id] = each
+    device_states.set_batteries(
+        tx,
+        [
+            (each.device, each.text, parse_battery_percent(each.text), each.at)
+            for each in newest.values()
+        ],
+    )
     return batteries
 
 

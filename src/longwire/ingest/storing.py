@@ -70,9 +70,9 @@ def store_requests(
     changed_counts, gaps = follow_frame_counters(tx, messages, counts)
     matched = matching.match_records(tx, fresh, devices.values(), allowance)
     received = list_receptions(requests, rows, fresh)
+    values = current_values.collect_values(tx, fresh, devices)
     if fresh:
         tx.on_commit(partial(sequencer.report, fresh, devices))
-        values = current_values.collect_values(tx, fresh, devices)
         with tx.pipeline():
             store.insert_arrivals(tx, fresh)
             touch_devices(tx, exclude_service_events(requests, rows, fresh), changed_counts)
@@ -84,7 +84,7 @@ def store_requests(
                 connector_minutes.count_made(tx, sequencer.writer, made)
             if received:
                 receptions.insert(tx, sequencer.writer, received)
-    batteries = store_batteries(tx, messages, devices)
+    batteries = store_batteries(tx, messages, values.batteries, devices)
     store_configurations(tx, requests, rows, fresh, devices)
     matched.filters.store(tx)
     matched.deferred.insert(tx)

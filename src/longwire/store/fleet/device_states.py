@@ -1,6 +1,6 @@
 """What changes with every message of a device: last seen, frame counters, position, battery."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import sqlalchemy as sa
@@ -99,13 +99,19 @@ def _missing(counted: SequenceCounter) -> str | None:
     return msgspec.json.encode(counted.missing).decode() if counted.missing else None
 
 
-def set_battery(
-    tx: Tx, device: ReportingDevice, battery: str, percent: float | None, at: Moment
+def set_batteries(
+    tx: Tx, batteries: Iterable[tuple[ReportingDevice, str, float | None, Moment]]
 ) -> None:
-    """Set the battery of a status message, unless a newer one was stored."""
+    """Set the batteries of devices, unless newer ones were stored; of each device one.
+
+    (device, text, percent, when)
+    """
     columns = ("group_id", "device_number", "battery", "battery_at", "battery_level")
-    row = (device.group_number, device.number, battery, at, battery_level(percent))
-    insert_many(tx, _state, columns, [row], _SET_BATTERY)
+    rows = sorted(
+        (device.group_number, device.number, text, at, battery_level(percent))
+        for device, text, percent, at in batteries
+    )
+    insert_many(tx, _state, columns, rows, _SET_BATTERY)
 
 
 def reset_hardware(tx: Tx, device: Device) -> None:

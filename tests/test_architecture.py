@@ -7,7 +7,8 @@ runs over the Python client, the generators and the benchmarks.
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -187,6 +188,97 @@ def transactions_stay_in_the_engines(name: str, tree: ast.Module) -> Iterator[st
     for text in texts(tree):
         if TRANSACTION.fullmatch(text.value) and id(text) not in names:
             yield f"line {text.lineno}: {text.value!r}"
+
+
+# --- statements are values ---
+
+# Where SQLAlchemy belongs: the tables, their migrations, the rows of a noun by key, the engines.
+SQLALCHEMY = re.compile(
+    r"store\.(?:schema|migrations|engines)\..*|store\.(?:rows|paging|database|slots)"
+)
+# They still ask it for more. Nothing is added here.
+STILL_USE_SQLALCHEMY = {
+    "store.delivery.channel_owners",
+    "store.delivery.channels",
+    "store.delivery.connectors",
+    "store.delivery.deliveries",
+    "store.delivery.delivery_history",
+    "store.delivery.delivery_search",
+    "store.delivery.replays",
+    "store.fleet.device_bin",
+    "store.fleet.devices",
+    "store.fleet.downlinks",
+    "store.fleet.unknown_devices",
+    "store.identity.audit",
+    "store.identity.clients",
+    "store.identity.credentials",
+    "store.identity.external_identities",
+    "store.identity.group_deletions",
+    "store.identity.groups",
+    "store.identity.mail_quotas",
+    "store.identity.passwords",
+    "store.identity.permissions",
+    "store.identity.request_owners",
+    "store.identity.roles",
+    "store.identity.scopes",
+    "store.identity.sessions",
+    "store.identity.sign_in_codes",
+    "store.identity.users",
+    "store.jobs.jobs",
+    "store.records.expiry",
+    "store.resealing",
+}
+# Those who run statements; for all others a driver is out of reach.
+RUNS_STATEMENTS = re.compile(r"store\.(?:engines|migrations)\..*|store\.(?:statement|database)")
+LOOKS_INTO_TEXT = {
+    *("endswith", "find", "format", "format_map", "index", "partition", "removesuffix", "replace"),
+    *("rstrip", "split", "splitlines", "startswith", "strip"),
+}
+RENDERED = {"sqlite", "postgres", "psycopg", "numbered", "driver"}
+
+
+def uses_sqlalchemy(tree: ast.Module) -> bool:
+    return any(package_of(target) == "sqlalchemy" for _, target in imported(tree))
+
+
+def statements_are_values(name: str, tree: ast.Module) -> Iterator[str]:
+    """Nobody looks into the text of a statement, changes it, or has a driver run it."""
+    if package_of(name) != "store" or RUNS_STATEMENTS.fullmatch(name):
+        return
+    may_use = SQLALCHEMY.fullmatch(name) or name in STILL_USE_SQLALCHEMY
+    if uses_sqlalchemy(tree) and not may_use:
+        yield "uses SQLAlchemy"
+    named = set(list_named_texts(tree))
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Attribute) and node.attr in RENDERED:
+            yield f"line {node.lineno}: .{node.attr}"
+        if isinstance(node, ast.Attribute) and node.attr in LOOKS_INTO_TEXT:
+            parts: Sequence[ast.expr] = [node.value]
+        elif isinstance(node, ast.Compare):
+            parts = node.comparators
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("re.", "sa.text")):
+            parts = node.args
+        else:
+            continue
+        if any(is_sql(each, named) for each in parts):
+            yield f"line {node.lineno}: looks into {ast.unparse(node)[:40]!r}"
+
+
+def list_named_texts(tree: ast.Module) -> Iterator[str]:
+    """The names of a module whose value is the text of a statement, or of a part of one."""
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Assign) and is_sql(node.value, set()):
+            yield from (each.id for each in node.targets if isinstance(each, ast.Name))
+
+
+def is_sql(node: ast.AST, named: AbstractSet[str]) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in named
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and SQL.search(node.value) is not None
+    if isinstance(node, ast.JoinedStr):
+        return SQL.search(ast.unparse(node)) is not None
+    return isinstance(node, ast.BinOp) and (is_sql(node.left, named) or is_sql(node.right, named))
 
 
 # --- HTTP and wire names belong to web, api and inbound ---
@@ -370,6 +462,16 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("store.records", "run(connection.commit)"),
         ("store.records", "driver.execute('begin')"),
     ),
+    statements_are_values: (
+        ("store.fleet.new", "import sqlalchemy as sa"),
+        ("store.fleet.devices", "import sqlalchemy as sa\nsa.text('drop table device')"),
+        ("store.groups", "LIST = 'select id from device'\nother = LIST.replace('id', 'name')"),
+        ("store.groups", "LIST = f'select id {x} from device'\nother = LIST.format(x='name')"),
+        ("store.groups", "LIST = 'select id from device'\nis_listed = 'id' in LIST"),
+        ("store.groups", "import re\nlist = re.sub('id', 'name', 'select id from device')"),
+        ("store.groups", "text = LIST.postgres"),
+        ("store.groups", "tx.driver.execute(LIST)"),
+    ),
     the_wire_stays_in_the_web_packages: (
         ("process.serve", "import uvicorn"),
         ("store.database", "from prometheus_client import Counter"),
@@ -412,6 +514,11 @@ def test_the_source_keeps_to_every_rule() -> None:
         for violation in check(rule, name, path.read_text())
     ]
     assert violations == []
+
+
+def test_the_list_of_those_who_use_sqlalchemy_only_shrinks() -> None:
+    using = {name for name, path in MODULES.items() if uses_sqlalchemy(ast.parse(path.read_text()))}
+    assert using >= STILL_USE_SQLALCHEMY, "take it off the list"
 
 
 def test_the_functions_of_the_client_and_of_the_benchmarks_are_plain() -> None:
@@ -596,6 +703,9 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
             "driver.execute('begin immediate')",
         ),
         (transactions_stay_in_the_engines, "metrics", "ask({'begin': report.begin})"),
+        (statements_are_values, "store.rows", "import sqlalchemy as sa"),
+        (statements_are_values, "store.groups", "LIST = Statement('select id from device')"),
+        (statements_are_values, "store.groups", "text.replace('select', '')"),
         (
             the_wire_stays_in_the_web_packages,
             "api.groups",

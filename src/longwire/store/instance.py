@@ -2,8 +2,6 @@
 
 import secrets
 
-import sqlalchemy as sa
-
 from longwire.store import schema
 from longwire.store.database import Database, NodeRole, Tx
 from longwire.store.records.arrival_numbers import WRITER_BITS
@@ -21,16 +19,36 @@ WRITERS_MAX = 1 << WRITER_BITS
 
 NEXT_WRITER = Statement(f"select nextval('{schema.writer_number.name}')")
 GET_USER_VERSION = Statement("pragma user_version")
-SET_USER_VERSION = "pragma user_version = {}"
+SET_USER_VERSION = "pragma user_version = {number}"
+
+GET_FACT = Statement(
+    """
+select value
+from instance
+where name = :name
+""",
+    into=str,
+)
+
+INSERT_FACT = Statement("""
+insert into instance (name, value)
+values (:name, :value)
+""")
+
+SAVE_FACT = Statement("""
+insert into instance (name, value)
+values (:name, :value)
+on conflict (name) do update
+set value = excluded.value
+""")
 
 
 def get_fact(tx: Tx, name: str) -> str | None:
-    row = tx.row(sa.select(schema.instance.c.value).where(schema.instance.c.name == name))
-    return row[0] if row else None
+    return tx.first(GET_FACT, name=name)
 
 
 def insert_fact(tx: Tx, name: str, value: str) -> None:
-    tx.execute(sa.insert(schema.instance), {"name": name, "value": value})
+    tx.run(INSERT_FACT, name=name, value=value)
 
 
 def get_database_bytes(tx: Tx) -> int:
@@ -49,9 +67,7 @@ def end_probe(tx: Tx) -> None:
 
 def save_fact(tx: Tx, name: str, value: str) -> None:
     """Insert or update a fact."""
-    changed = sa.update(schema.instance).where(schema.instance.c.name == name)
-    if not tx.execute(changed.values(value=value)):
-        insert_fact(tx, name, value)
+    tx.run(SAVE_FACT, name=name, value=value)
 
 
 def hold_writer_number(database: Database, role: NodeRole = NodeRole.SERVE) -> int:
@@ -69,5 +85,5 @@ def _next_writer(tx: Tx) -> int:
         return int(tx.fetch(NEXT_WRITER)[0][0])
     # SQLite has no sequences, but a number in the head of its file that is the owner's to use.
     number = int(tx.fetch(GET_USER_VERSION)[0][0]) + 1
-    tx.driver.execute(SET_USER_VERSION.format(number % WRITERS_MAX))
+    tx.run(Statement(SET_USER_VERSION, number=str(number % WRITERS_MAX)))
     return number

@@ -3,65 +3,92 @@
 from collections.abc import Collection
 from typing import Any
 
-import sqlalchemy as sa
-
 from longwire.model import ConfigurationPolicy, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.identity.scopes import within
+from longwire.store.identity.scopes import reaches
+from longwire.store.statement import Statement
 
-_policy = schema.configuration_policy
+GET_OF_GROUP = Statement(
+    """
+select policy, updated_at, updated_by
+from configuration_policy
+where group_id = :home
+""",
+    into=ConfigurationPolicy,
+)
+
+GET_OF_TYPE = Statement(
+    """
+select policy, updated_at, updated_by
+from configuration_policy
+where type = :type
+""",
+    into=ConfigurationPolicy,
+)
+
+LIST_OF_GROUPS = Statement("""
+select cast(group_id as text), policy
+from configuration_policy
+where group_id {in:groups}
+""")
+
+_SAVE = """
+insert into configuration_policy (group_id, type, policy, updated_at, updated_by)
+values (:home, :type, :policy, :at, :by)
+on conflict ({holder}) do update
+set policy = excluded.policy,
+    updated_at = excluded.updated_at,
+    updated_by = excluded.updated_by
+"""
+SAVE_OF_GROUP = Statement(_SAVE, holder="group_id")
+SAVE_OF_TYPE = Statement(_SAVE, holder="type")
+
+DELETE_OF_GROUP = Statement("""
+delete from configuration_policy
+where group_id = :home
+""")
+
+DELETE_OF_TYPE = Statement("""
+delete from configuration_policy
+where type = :type
+""")
 
 
 def get_of_group(tx: Tx, scope: Scope, group_id: str) -> ConfigurationPolicy | None:
-    statement = sa.select(_policy).where(
-        _policy.c.group_id == group_id, within(_policy.c.group_id, scope)
-    )
-    row = tx.row(statement)
-    return _to_policy(row) if row else None
+    if not reaches(scope, group_id):
+        return None
+    return tx.first(GET_OF_GROUP, home=schema.group_number(group_id))
 
 
 def get_of_type(tx: Tx, type_name: str) -> ConfigurationPolicy | None:
-    row = tx.row(sa.select(_policy).where(_policy.c.type == type_name))
-    return _to_policy(row) if row else None
+    return tx.first(GET_OF_TYPE, type=type_name)
 
 
 def list_of_groups(tx: Tx, group_ids: Collection[str]) -> dict[str, str]:
     """The policies of some groups, by group; what they want holds for all groups below them."""
-    statement = sa.select(_policy.c.group_id, _policy.c.policy).where(
-        _policy.c.group_id.in_(group_ids)
-    )
-    return {row.group_id: row.policy for row in tx.rows(statement)}
+    groups = [schema.group_number(each) for each in group_ids]
+    return dict(tx.fetch(LIST_OF_GROUPS, groups=groups))
 
 
 def save_of_group(tx: Tx, group_id: str, policy: ConfigurationPolicy) -> None:
-    _save(tx, _policy.c.group_id == group_id, {"group_id": group_id}, policy)
+    """Add a policy, or replace the one there is; changes come one after another by their epoch."""
+    home = schema.group_number(group_id)
+    tx.run(SAVE_OF_GROUP, home=home, type=None, **_columns_of(policy))
 
 
 def save_of_type(tx: Tx, type_name: str, policy: ConfigurationPolicy) -> None:
-    _save(tx, _policy.c.type == type_name, {"type": type_name}, policy)
+    """The same for a type."""
+    tx.run(SAVE_OF_TYPE, home=None, type=type_name, **_columns_of(policy))
 
 
 def delete_of_group(tx: Tx, group_id: str) -> None:
-    tx.execute(sa.delete(_policy).where(_policy.c.group_id == group_id))
+    tx.run(DELETE_OF_GROUP, home=schema.group_number(group_id))
 
 
 def delete_of_type(tx: Tx, type_name: str) -> None:
-    tx.execute(sa.delete(_policy).where(_policy.c.type == type_name))
+    tx.run(DELETE_OF_TYPE, type=type_name)
 
 
-def _save(
-    tx: Tx, is_held: sa.ColumnElement[bool], holder: dict[str, str], policy: ConfigurationPolicy
-) -> None:
-    """Add a policy, or replace the one there is; changes come one after another by their epoch."""
-    values = {
-        "policy": policy.policy,
-        "updated_at": policy.updated_at,
-        "updated_by": policy.updated_by,
-    }
-    if not tx.execute(sa.update(_policy).where(is_held).values(values)):
-        tx.execute(sa.insert(_policy), {**holder, **values})
-
-
-def _to_policy(row: sa.Row[Any]) -> ConfigurationPolicy:
-    return ConfigurationPolicy(row.policy, row.updated_at, row.updated_by)
+def _columns_of(policy: ConfigurationPolicy) -> dict[str, Any]:
+    return {"policy": policy.policy, "at": policy.updated_at, "by": policy.updated_by}

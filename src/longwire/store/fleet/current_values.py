@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.measurements.extraction import MeasuredValue
@@ -134,6 +133,12 @@ where device_number {in:numbers}
 )
 
 
+DELETE = Statement("""
+delete from current_value
+where device_number {in:numbers}
+""")
+
+
 class NewValue(msgspec.Struct, frozen=True, gc=False):
     """A value, and when and in which order its record came."""
 
@@ -217,4 +222,4 @@ def list_newest(
 
 def delete(tx: Tx, numbers: Sequence[int]) -> None:
     """Delete all values of devices."""
-    tx.execute(sa.delete(_table).where(_table.c.device_number.in_(numbers)))
+    tx.run(DELETE, numbers=numbers)

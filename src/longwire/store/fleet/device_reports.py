@@ -5,10 +5,8 @@ with everything that may change the result; the result counts for the version th
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Page, PageRequest, Scope
@@ -19,9 +17,7 @@ from longwire.store.fleet.reporting_devices import count_next
 from longwire.store.identity.scopes import reaches
 from longwire.store.statement import Statement
 
-_device = schema.device
 _report = schema.device_report
-_check = schema.configuration_check
 
 GROUPS_PER_STEP_MAX = 100
 DEVICES_PER_STEP_MAX = 1_000
@@ -32,6 +28,80 @@ _UPSERT = OnConflict(
     " reported_at = excluded.reported_at, version = device_report.version + 1"
     " where device_report.reported_at <= excluded.reported_at"
 )
+
+INVALIDATE = Statement("""
+update device_report
+set version = version + 1
+where device_number {in:numbers}
+""")
+
+DELETE = Statement("""
+delete from device_report
+where device_number {in:numbers}
+""")
+
+CLEAR_DIGESTS = Statement("""
+update device
+set reported_digest = null,
+    drifted_at = null
+where number {in:numbers}
+    and reported_digest is not null
+""")
+
+
+class PolicyCheck(msgspec.Struct, frozen=True):
+    """A changed policy, and how far its devices are to be compared again."""
+
+    id: int
+    home: int | None  # the number of its group
+    type: str | None
+    at_group: int
+    at_device: int
+
+
+INSERT_CHECK = Statement("""
+insert into configuration_check (group_id, type, at_group, at_device)
+values (:home, :type, 0, 0)
+""")
+
+DELETE_CHECK_OF_GROUP = Statement("""
+delete from configuration_check
+where group_id = :home
+""")
+
+DELETE_CHECK_OF_TYPE = Statement("""
+delete from configuration_check
+where type = :type
+""")
+
+HAS_CHECK = Statement("""
+select 1
+from configuration_check
+limit 1
+""")
+
+LOCK_NEXT_CHECK = Statement(
+    """
+select id, group_id, type, at_group, at_device
+from configuration_check
+order by id
+limit 1
+{skip_locked}
+""",
+    into=PolicyCheck,
+)
+
+DELETE_CHECK = Statement("""
+delete from configuration_check
+where id = :id
+""")
+
+MOVE_CHECK = Statement("""
+update configuration_check
+set at_group = :at_group,
+    at_device = :at_device
+where id = :id
+""")
 
 SET_DIGESTS = Statement("""
 update device
@@ -186,21 +256,13 @@ def get(tx: Tx, number: int) -> Report | None:
 
 def invalidate(tx: Tx, numbers: Sequence[int]) -> None:
     """Have the reports of devices compared again, because something about them has changed."""
-    tx.execute(
-        sa.update(_report)
-        .where(_report.c.device_number.in_(numbers))
-        .values(version=_report.c.version + 1)
-    )
+    tx.run(INVALIDATE, numbers=numbers)
 
 
 def delete(tx: Tx, numbers: Sequence[int]) -> None:
     """Delete what devices reported: it belongs to the records of a stay that has ended."""
-    tx.execute(sa.delete(_report).where(_report.c.device_number.in_(numbers)))
-    tx.execute(
-        sa.update(_device)
-        .where(_device.c.number.in_(numbers), _device.c.reported_digest.is_not(None))
-        .values(reported_digest=None, drifted_at=None)
-    )
+    tx.run(DELETE, numbers=numbers)
+    tx.run(CLEAR_DIGESTS, numbers=numbers)
 
 
 # --- compare ---
@@ -250,55 +312,51 @@ def list_drifting(
 
 def schedule_check_of_group(tx: Tx, group_id: str) -> None:
     """Have all devices in a group and below compared again."""
-    _schedule(tx, _check.c.group_id == group_id, {"group_id": group_id})
+    home = schema.group_number(group_id)
+    tx.run(DELETE_CHECK_OF_GROUP, home=home)
+    tx.run(INSERT_CHECK, home=home, type=None)
 
 
 def schedule_check_of_type(tx: Tx, type_name: str) -> None:
     """Have all devices of a type compared again."""
-    _schedule(tx, _check.c.type == type_name, {"type": type_name})
-
-
-def _schedule(tx: Tx, is_same: sa.ColumnElement[bool], holder: dict[str, str]) -> None:
-    tx.execute(sa.delete(_check).where(is_same))
-    tx.execute(sa.insert(_check), {**holder, "at_group": 0, "at_device": 0})
+    tx.run(DELETE_CHECK_OF_TYPE, type=type_name)
+    tx.run(INSERT_CHECK, home=None, type=type_name)
 
 
 def has_check(tx: Tx) -> bool:
-    return tx.row(sa.select(_check.c.id).limit(1)) is not None
+    return bool(tx.fetch(HAS_CHECK))
 
 
 def do_next_check(tx: Tx) -> int:
     """Invalidate the reports of the next devices; 0 if there is nothing to check any more."""
-    statement = sa.select(_check).order_by(_check.c.id).limit(1)
-    row = tx.row(statement.with_for_update(skip_locked=True))
-    if row is None:
+    check = tx.first(LOCK_NEXT_CHECK)
+    if check is None:
         return 0
-    position = _check_type(tx, row) if row.group_id is None else _check_group(tx, row)
+    position = _check_type(tx, check) if check.home is None else _check_group(tx, check)
     if position is None:
-        tx.execute(sa.delete(_check).where(_check.c.id == row.id))
+        tx.run(DELETE_CHECK, id=check.id)
     else:
         at_group, at_device = position
-        changed = {"at_group": at_group, "at_device": at_device}
-        tx.execute(sa.update(_check).where(_check.c.id == row.id).values(changed))
+        tx.run(MOVE_CHECK, id=check.id, at_group=at_group, at_device=at_device)
     return 1
 
 
-def _check_type(tx: Tx, row: sa.Row[Any]) -> tuple[int, int] | None:
-    after = row.at_device
+def _check_type(tx: Tx, check: PolicyCheck) -> tuple[int, int] | None:
+    after = check.at_device
     window = {"after": after, "most": DEVICES_PER_STEP_MAX}
     last, found = tx.fetch(COUNT_NEXT_OF_ALL, **window)[0]
     if found:
-        tx.run(INVALIDATE_OF_TYPE, type=row.type, after=after, last=last)
+        tx.run(INVALIDATE_OF_TYPE, type=check.type, after=after, last=last)
     return (0, last) if found == DEVICES_PER_STEP_MAX else None
 
 
-def _check_group(tx: Tx, row: sa.Row[Any]) -> tuple[int, int] | None:
+def _check_group(tx: Tx, check: PolicyCheck) -> tuple[int, int] | None:
     """Some groups of the tree, and some of their devices; where to continue."""
-    tree = {"home": schema.group_number(row.group_id), "at_group": row.at_group}
+    tree = {"home": check.home, "at_group": check.at_group}
     groups = tx.fetch(LIST_NEXT_GROUPS, **tree, most=GROUPS_PER_STEP_MAX)
     room = DEVICES_PER_STEP_MAX
     for (group,) in groups:
-        after = row.at_device if group == row.at_group else 0
+        after = check.at_device if group == check.at_group else 0
         last, found = count_next(tx, group, after, room)
         if found:
             tx.run(INVALIDATE_OF_GROUP, home=group, after=after, last=last)

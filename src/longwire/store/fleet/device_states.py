@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Device, SequenceCounter
@@ -12,6 +11,7 @@ from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.fleet.positions import Position
 from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.statement import Statement
 
 _state = schema.device_state
 
@@ -41,6 +41,18 @@ _SET_COUNTER = OnConflict(
     " sequence_at = excluded.sequence_at, missing = excluded.missing"
 )
 _SET_POSITION = OnConflict(f"seen_at = {_LATER_SEEN}, {_LATER_POSITION}")
+
+RESET_HARDWARE = Statement("""
+update device_state
+set sequence = null,
+    sequence_at = null,
+    missing = null,
+    battery = null,
+    battery_at = null,
+    battery_level = :unknown
+where group_id = :home
+    and device_number = :device
+""")
 
 
 def update_last_seen(
@@ -119,21 +131,8 @@ def reset_hardware(tx: Tx, device: Device) -> None:
     cache = tx.caches.devices
     if cache.is_watched:
         cache.evict_counters([device.number])
-    tx.execute(
-        sa.update(_state)
-        .where(
-            _state.c.group_id == device.group_id,
-            _state.c.device_number == device.number,
-        )
-        .values(
-            sequence=None,
-            sequence_at=None,
-            missing=None,
-            battery=None,
-            battery_at=None,
-            battery_level=schema.BATTERY_UNKNOWN,
-        )
-    )
+    home = schema.group_number(device.group_id)
+    tx.run(RESET_HARDWARE, home=home, device=device.number, unknown=schema.BATTERY_UNKNOWN)
 
 
 def battery_level(percent: float | None) -> int:

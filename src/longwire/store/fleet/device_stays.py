@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from longwire.model import Device, Stay
 from longwire.store import schema, slots
 from longwire.store.database import Tx
@@ -15,7 +13,6 @@ from longwire.store.fleet import device_reports
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.statement import ByEngine, Statement
 
-_table = schema.device
 _stay = schema.device_stay
 
 # In one slot, so that Citus passes it on to one shard as it is, with the list.
@@ -41,18 +38,38 @@ returning s.device_number, s.stay, s.group_id
 )
 
 
+SET_STAY = Statement("""
+update device
+set stay = :stay
+where number = :device
+""")
+
+LIST_STAYS = Statement(
+    """
+select stay, cast(group_id as text)
+from device_stay
+where device_number = :device
+order by stay
+""",
+    into=Stay,
+)
+
+LIST_STAYS_OF = Statement("""
+select device_number, stay
+from device_stay
+where device_number {in:numbers}
+""")
+
+
 def begin_new_stay(tx: Tx, device: ReportingDevice) -> None:
     """Start a new stay in the same group, so that the records of the last one can be erased."""
-    tx.execute(
-        sa.update(_table).where(_table.c.number == device.number).values(stay=device.stay + 1)
-    )
+    tx.run(SET_STAY, device=device.number, stay=device.stay + 1)
     begin_stays(tx, [device], device.group_id)
 
 
 def list_stays(tx: Tx, device: ReportingDevice | Device) -> list[Stay]:
     """The groups a device is or was in, as far as there may be records of that time."""
-    statement = sa.select(_stay).where(_stay.c.device_number == device.number)
-    return [Stay(row.stay, row.group_id) for row in tx.rows(statement.order_by(_stay.c.stay))]
+    return tx.fetch(LIST_STAYS, device=device.number)
 
 
 def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
@@ -78,9 +95,7 @@ def _take_by_slot(tx: Tx, gone: Sequence[tuple[int, int]]) -> list[tuple[Any, ..
 
 def erase_all_stays(tx: Tx, numbers: Sequence[int]) -> None:
     """The same for all stays of some devices."""
-    statement = sa.select(_stay.c.device_number, _stay.c.stay)
-    stays = tx.rows(statement.where(_stay.c.device_number.in_(numbers)))
-    erase_stays(tx, [(row.device_number, row.stay) for row in stays])
+    erase_stays(tx, [(number, stay) for number, stay in tx.fetch(LIST_STAYS_OF, numbers=numbers)])
 
 
 def begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: str) -> None:

@@ -1,14 +1,11 @@
 """Downlink grants: which groups may send through the APIs that the operator has configured."""
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.database import Tx
-
-_table = schema.downlink_grant
-_path = schema.group_path
+from longwire.store.statement import Statement
 
 
 class DownlinkGrant(msgspec.Struct, frozen=True):
@@ -19,31 +16,52 @@ class DownlinkGrant(msgspec.Struct, frozen=True):
     created_at: Moment
 
 
+IS_GRANTED = Statement("""
+select 1
+from downlink_grant g
+join group_path p
+    on p.ancestor_id = g.group_id
+where p.group_id = :home
+    and g.network = :network
+limit 1
+""")
+
+INSERT = Statement("""
+insert into downlink_grant (group_id, network, created_at)
+values (:home, :network, :now)
+on conflict do nothing
+""")
+
+DELETE = Statement("""
+delete from downlink_grant
+where group_id = :home
+    and network = :network
+""")
+
+LIST_ALL = Statement(
+    """
+select cast(group_id as text), network, created_at
+from downlink_grant
+order by downlink_grant.group_id, network
+""",
+    into=DownlinkGrant,
+)
+
+
 def is_granted(tx: Tx, group_id: str, network: str) -> bool:
     """Whether a group or one above it has the grant."""
-    statement = (
-        sa.select(_table.c.group_id)
-        .join(_path, _path.c.ancestor_id == _table.c.group_id)
-        .where(_path.c.group_id == group_id, _table.c.network == network)
-        .limit(1)
-    )
-    return tx.row(statement) is not None
+    return bool(tx.fetch(IS_GRANTED, home=schema.group_number(group_id), network=network))
 
 
 def insert(tx: Tx, group_id: str, network: str) -> None:
     """Add a grant, if the group does not have it."""
-    key = {"group_id": group_id, "network": network}
-    if tx.row(sa.select(_table.c.group_id).filter_by(**key)) is None:
-        tx.execute(sa.insert(_table), {**key, "created_at": tx.now})
+    tx.run(INSERT, home=schema.group_number(group_id), network=network, now=tx.now)
 
 
 def delete(tx: Tx, group_id: str, network: str) -> bool:
     """Delete a grant; whether there was one."""
-    condition = sa.and_(_table.c.group_id == group_id, _table.c.network == network)
-    return tx.execute(sa.delete(_table).where(condition)) > 0
+    return tx.run(DELETE, home=schema.group_number(group_id), network=network) > 0
 
 
 def list_all(tx: Tx) -> list[DownlinkGrant]:
-    columns = (_table.c.group_id, _table.c.network, _table.c.created_at)
-    statement = sa.select(*columns).order_by(_table.c.group_id, _table.c.network)
-    return [DownlinkGrant(*tuple(row)) for row in tx.rows(statement)]
+    return tx.fetch(LIST_ALL)

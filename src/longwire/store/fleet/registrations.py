@@ -6,23 +6,68 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.engines.bulk import insert_many
 from longwire.store.statement import ByEngine, Statement
 
-_table = schema.registration
-_device = schema.device
 
-LIST_MANY = Statement("""
-select
-    r.device_number, d.id, d.group_id, r.sealed_pac, r.request, r.state, d.information, r.answer,
-    r.seq
+class Registration(msgspec.Struct, frozen=True):
+    """A device to be registered at the vendor's network."""
+
+    device_number: int
+    device_id: str
+    group_id: str
+    sealed_pac: str
+    request: str
+    state: str
+    information: str  # of the device
+    answer: str | None = None  # of the network
+    seq: int | None = None  # of its delivery
+
+
+_SELECT = """select
+    r.device_number, d.id, cast(d.group_id as text), r.sealed_pac, r.request, r.state,
+    d.information, r.answer, r.seq
 from registration r
-join device d on d.number = r.device_number
+join device d on d.number = r.device_number"""
+
+LIST_MANY = Statement(
+    """
+{select}
 where r.device_number {in:numbers}
 order by r.device_number
+""",
+    into=Registration,
+    select=_SELECT,
+)
+
+GET = Statement(
+    """
+{select}
+where d.id = :id
+""",
+    into=Registration,
+    select=_SELECT,
+)
+
+LOCK_UNSENT = Statement(
+    """
+{select}
+where r.state = 'pending'
+    and r.seq is null
+order by r.device_number
+limit :most
+{skip_locked:r}
+""",
+    into=Registration,
+    select=_SELECT,
+)
+
+DELETE = Statement("""
+delete from registration
+where device_number = :device
 """)
 
 SET_DELIVERIES = Statement(
@@ -87,77 +132,38 @@ where number = shown.device_number
 )
 
 
-class Registration(msgspec.Struct, frozen=True):
-    """A device to be registered at the vendor's network."""
-
-    device_number: int
-    device_id: str
-    group_id: str
-    sealed_pac: str
-    request: str
-    state: str
-    information: str  # of the device
-    answer: str | None = None  # of the network
-    seq: int | None = None  # of its delivery
-
-
-_SELECT = sa.select(
-    _table.c.device_number,
-    _device.c.id,
-    _device.c.group_id,
-    _table.c.sealed_pac,
-    _table.c.request,
-    _table.c.state,
-    _device.c.information,
-    _table.c.answer,
-    _table.c.seq,
-).join(_device, _device.c.number == _table.c.device_number)
-
-
 def insert(tx: Tx, rows: Sequence[tuple[int, str, str, int | None]]) -> None:
     """Insert (device number, sealed code, request, delivery) of each."""
-    tx.execute(
-        sa.insert(_table),
+    columns = ("device_number", "sealed_pac", "request", "state", "seq", "updated_at")
+    insert_many(
+        tx,
+        schema.registration,
+        columns,
         [
-            {
-                "device_number": number,
-                "sealed_pac": sealed_pac,
-                "request": request,
-                "state": "pending",
-                "seq": seq,
-                "updated_at": tx.now,
-            }
+            (number, sealed_pac, request, "pending", seq, tx.now)
             for number, sealed_pac, request, seq in rows
         ],
     )
 
 
 def get(tx: Tx, device_id: str) -> Registration | None:
-    row = tx.row(_SELECT.where(_device.c.id == device_id))
-    return Registration(*tuple(row)) if row else None
+    return tx.first(GET, id=device_id)
 
 
 def lock_unsent(tx: Tx, most: int) -> list[Registration]:
     """Registrations without a delivery that no other process has locked."""
-    statement = (
-        _SELECT.where(_table.c.state == "pending", _table.c.seq.is_(None))
-        .order_by(_table.c.device_number)
-        .limit(most)
-        .with_for_update(of=_table, skip_locked=True)
-    )
-    return [Registration(*tuple(row)) for row in tx.rows(statement)]
+    return tx.fetch(LOCK_UNSENT, most=most)
 
 
 def list_many(tx: Tx, device_numbers: Collection[int]) -> list[Registration]:
     """The registrations of devices; lock the devices first, as deleting one does."""
     if not device_numbers:
         return []
-    rows = tx.fetch(LIST_MANY, numbers=device_numbers)
-    return [Registration(number, id_, str(group), *row) for number, id_, group, *row in rows]
+    return tx.fetch(LIST_MANY, numbers=device_numbers)
 
 
 def delete(tx: Tx, device_number: int) -> None:
-    tx.execute(sa.delete(_table).where(_table.c.device_number == device_number))
+    tx.run(DELETE, device=device_number)
 
 
 def set_deliveries(tx: Tx, seqs: Mapping[int, int]) -> None:

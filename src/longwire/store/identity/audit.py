@@ -16,7 +16,7 @@ from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
 from longwire.store.identity.scopes import reaches, within
 from longwire.store.rows import GroupRows
-from longwire.store.statement import Statement
+from longwire.store.statement import Sql, Statement
 
 # What a row keeps of the fields before and after, in bytes of JSON.
 CHANGES_BYTES_MAX = 16 * 1024
@@ -58,18 +58,21 @@ where id in (
 )
 """)
 
-_NEWEST_OF_GROUP = """
-    where a.group_id = {group}
+_NEWEST_OF_GROUP = """where a.group_id = {group}
         and a.at >= :begin
         and (a.at, a.id) < (:at, :id)
     order by a.at desc, a.id desc
     limit {most}"""
 
-LIST_OF_GROUP = Statement(f"""
-select {_SELECTED}
+LIST_OF_GROUP = Statement(
+    """
+select {columns}
 from audit a
-{_NEWEST_OF_GROUP.format(group=":home", most=":most")}
-""")
+{newest}
+""",
+    columns=_SELECTED,
+    newest=Sql(_NEWEST_OF_GROUP, group=":home", most=":most"),
+)
 
 # An object may have been in several groups: the last column says whether this one is meant.
 LIST_OF_OBJECT = Statement(f"""
@@ -87,13 +90,14 @@ limit :most
 
 # The newest row of each group of a tree, the newest of them first. Beyond `most` groups no other
 # group has one of the next `most` rows.
-LIST_NEWEST_OF_GROUPS = Statement(f"""
-select {_SELECTED}
+LIST_NEWEST_OF_GROUPS = Statement(
+    """
+select {columns}
 from (
     select (
         select a.id
         from audit a
-        {_NEWEST_OF_GROUP.format(group="p.group_id", most="1")}
+        {newest_one}
     ) as id
     from group_path p
     where p.ancestor_id = :home
@@ -101,7 +105,10 @@ from (
 join audit a on a.id = newest.id
 order by a.at desc, a.id desc
 limit :most
-""")
+""",
+    columns=_SELECTED,
+    newest_one=Sql(_NEWEST_OF_GROUP, group="p.group_id", most="1"),
+)
 
 Fields = Mapping[str, Any]
 

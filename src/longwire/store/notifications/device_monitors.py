@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.store import schema
@@ -12,6 +11,45 @@ from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.statement import ByEngine, Statement
 
 _table = schema.device_watch
+
+CLEAR = Statement("""
+update device_watch
+set silent_at = null,
+    due_at = null
+where device_number {in:numbers}
+""")
+
+CLEAR_STATES = Statement("""
+update device_state
+set silent_at = null
+where device_number {in:numbers}
+    and silent_at is not null
+""")
+
+LIST_SILENT_OF = Statement(
+    """
+select device_number
+from device_watch
+where device_number {in:numbers}
+    and silent_at is not null
+""",
+    into=int,
+)
+
+LOCK_MANY = Statement("""
+select w.device_number, d.id, d.configuration, w.silent_at
+from device_watch w
+join device d
+    on d.number = w.device_number
+where d.id {in:ids}
+order by w.device_number
+{skip_locked:w}
+""")
+
+DELETE = Statement("""
+delete from device_watch
+where device_number {in:numbers}
+""")
 
 LIST_DUE = Statement("""
 select d.id
@@ -114,25 +152,13 @@ def advance_if_never_seen(tx: Tx, device_numbers: Sequence[int]) -> None:
 
 
 def clear(tx: Tx, device_numbers: Sequence[int]) -> None:
-    tx.execute(
-        sa.update(_table)
-        .where(_table.c.device_number.in_(device_numbers))
-        .values(silent_at=None, due_at=None)
-    )
-    state = schema.device_state
-    tx.execute(
-        sa.update(state)
-        .where(state.c.device_number.in_(device_numbers), state.c.silent_at.is_not(None))
-        .values(silent_at=None)
-    )
+    tx.run(CLEAR, numbers=device_numbers)
+    tx.run(CLEAR_STATES, numbers=device_numbers)
 
 
 def list_silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
     """Those of the devices that are silent."""
-    statement = sa.select(_table.c.device_number).where(
-        _table.c.device_number.in_(device_numbers), _table.c.silent_at.is_not(None)
-    )
-    return frozenset(row[0] for row in tx.rows(statement))
+    return frozenset(tx.fetch(LIST_SILENT_OF, numbers=device_numbers))
 
 
 def list_due(tx: Tx, now: Moment, most: int) -> list[str]:
@@ -179,19 +205,7 @@ def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
 
     Lock the devices first: everybody takes the two in this order.
     """
-    statement = (
-        sa.select(
-            _table.c.device_number,
-            schema.device.c.id,
-            schema.device.c.configuration,
-            _table.c.silent_at,
-        )
-        .join(schema.device, schema.device.c.number == _table.c.device_number)
-        .where(schema.device.c.id.in_(device_ids))
-        .order_by(_table.c.device_number)
-        .with_for_update(of=_table, skip_locked=True)
-    )
-    locked = [tuple(row) for row in tx.rows(statement)]
+    locked = tx.fetch(LOCK_MANY, ids=device_ids)
     if not locked:
         return []
     # Apart, because the states may be on another server than the locks.
@@ -230,4 +244,4 @@ def save(tx: Tx, checked: Sequence[CheckedDevice]) -> None:
 
 
 def delete(tx: Tx, device_numbers: Sequence[int]) -> None:
-    tx.execute(sa.delete(_table).where(_table.c.device_number.in_(device_numbers)))
+    tx.run(DELETE, numbers=device_numbers)

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import SYSTEM, Notification
@@ -39,6 +38,11 @@ _COLUMNS = (
 )
 _STATE_COLUMNS = ", ".join(f"s.{name}" for name in _COLUMNS)
 _UPDATE_STATE = OnConflict(", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:]))
+
+DELETE_OF_SUBJECTS = Statement("""
+delete from notification_state
+where subject {in:subjects}
+""")
 
 LIST_GROUPS_WITH_REASONS = Statement("""
 select distinct c.group_id
@@ -259,7 +263,7 @@ def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
 
 def delete_subject_states(tx: Tx, subjects: Sequence[int]) -> None:
     """Delete what all notifications hold of these subjects."""
-    tx.execute(sa.delete(_state).where(_state.c.subject.in_(subjects)))
+    tx.run(DELETE_OF_SUBJECTS, subjects=subjects)
 
 
 def _state_of(row: Sequence[Any]) -> NotificationState:

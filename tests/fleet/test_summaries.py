@@ -2,8 +2,11 @@
 
 import json
 import math
+import random
 from itertools import pairwise
 from typing import Any
+
+import pytest
 
 from longwire.clock import DAY, HOUR, SECOND, Moment
 from longwire.dates import parse_date
@@ -119,3 +122,43 @@ def test_summaries_are_what_a_count_gives(world: World) -> None:
             assert read(world, device, "meter", boundaries) == expected
         run_work(world)
         assert world.list_rows("summary_due") == []
+
+
+SPANS = (
+    ("2026-02-27T23:00:00Z", 16, DAY),
+    ("2026-02-28T00:00:00Z", 15 * 24, HOUR),
+    ("2026-02-28T10:03:27Z", 700, 7 * 60 * SECOND),
+    ("2026-02-28T22:07:00Z", 14, DAY + 11 * SECOND),
+)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_happens_to_records_the_answer_is_what_a_count_gives(
+    world: World, seed: int
+) -> None:
+    chance = random.Random(seed)
+    ada = world.person("ada")
+    groups = [ada.group("old"), ada.group("new")]
+    device, group = ada.device(groups[0]), groups[0]
+    first = parse_date("2026-02-28T00:00:00Z")
+    for _ in range(12):
+        happens = chance.choice(("batch", "batch", "delete", "transfer", "summaries"))
+        if happens == "batch":
+            moments = [first + chance.randrange(2 * DAY // SECOND) * SECOND for _ in range(30)]
+            moments += [moments[0], moments[0] - moments[0] % HOUR]
+            batch(ada, device, [(ts, {"n": chance.randrange(50)}) for ts in moments])
+        elif happens == "transfer":
+            other = groups[group == groups[0]]
+            move = {"deviceId": device, "groupId": group, "toGroupId": other}
+            ok(ada.put("/device/transfer", move))
+            group, first = other, first + DAY // 2 * 5
+        elif happens == "summaries":
+            run_work(world)
+        elif stored := numbers_of(ada, device, "n"):
+            ts, _ = chance.choice(stored)
+            ok(ada.put("/device/data", deviceId=device, timestamp=str(ts / SECOND)))
+        numbers = numbers_of(ada, device, "n")
+        for begin, count, step in SPANS if numbers else ():
+            boundaries = days(begin, count, step)
+            within = [each for each in numbers if each[0] >= boundaries[0]]
+            assert read(world, device, "n", boundaries) == recount(within, boundaries), happens

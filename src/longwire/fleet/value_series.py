@@ -250,7 +250,11 @@ def _leave_out(row: Row, begin: Moment, end: Moment, ranges: Sequence[Range]) ->
 
 
 def _join_stays(reads: Sequence[StayRead]) -> Row | None:
-    """The numbers of all stays by time; at one time those of the earlier stay are first."""
+    """The numbers of all stays by time; in one quarter those of the earlier stay are first.
+
+    Both stays have numbers in one quarter of an hour only if records of before a transfer arrive
+    after it.
+    """
     rows = [row for read in reads for row in read.rows]
     if not rows:
         return None

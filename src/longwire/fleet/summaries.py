@@ -46,6 +46,7 @@ DAYS_PER_PART = 1_000
 DAYS_OF_HISTORY = 31
 HOURS_PER_DAY = DAY // HOUR
 STEP_RECORDS_MAX = 500
+STEP_RANGES_MAX = 20
 # Clocks of processes differ a little.
 SETTLED_AFTER: Moment = HOUR
 
@@ -114,19 +115,29 @@ class ValueScan:
 
     def step(self, tx: Tx) -> NeedsArchive[None] | None:
         """Read some more records."""
-        if self._cursor is None:
-            self._end_instant()
-            part = next(self._parts, None)
-            if part is None:
+        enough = self.looked_at + STEP_RECORDS_MAX // 2
+        for _ in range(STEP_RANGES_MAX):
+            cursor = self._cursor or self._begin_range()
+            if cursor is None:
                 self.is_done = True
                 return None
-            self._kind, (begin, self._end) = part
-            self._cursor = StayCursor(begin)
-        name = KIND_NAMES[self._kind]
-        found = scan_stay(
-            tx, name, self.device, self.stay, self._cursor, self._end, STEP_RECORDS_MAX
-        )
-        return convert_result(found, self._take)
+            name = KIND_NAMES[self._kind]
+            found = scan_stay(tx, name, self.device, self.stay, cursor, self._end, STEP_RECORDS_MAX)
+            if isinstance(found, NeedsArchive):
+                return convert_result(found, self._take)
+            self._take(found)
+            if self.looked_at >= enough:
+                break
+        return None
+
+    def _begin_range(self) -> StayCursor | None:
+        self._end_instant()
+        part = next(self._parts, None)
+        if part is None:
+            return None
+        self._kind, (begin, self._end) = part
+        self._cursor = StayCursor(begin)
+        return self._cursor
 
     def _take(self, found: StayScan) -> None:
         # Nothing here fails, so that a step can be repeated when the connection is lost.

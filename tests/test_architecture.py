@@ -225,7 +225,6 @@ STILL_USE_SQLALCHEMY = {
     "store.identity.sign_in_codes",
     "store.identity.users",
     "store.jobs.jobs",
-    "store.records.expiry",
     "store.resealing",
 }
 # Those who run statements; for all others a driver is out of reach.

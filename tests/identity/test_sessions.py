@@ -11,8 +11,7 @@ from longwire.errors import Unavailable
 from longwire.identity import sessions, tokens
 from longwire.model import SYSTEM
 from longwire.settings import Settings
-from longwire.store import schema
-from longwire.store.records import expiry
+from longwire.store.identity import expiry
 from longwire.store.schema import metadata
 from tests.browser import OWN_PAGE, Browser
 from tests.waiting import PATIENCE_S, eventually
@@ -273,7 +272,7 @@ def test_a_session_ends_when_it_is_not_used_and_at_last_in_any_case(
         assert used.is_signed_in()
     world.clock.let_pass(seconds=11 * HOUR)
     assert not used.is_signed_in()
-    assert world.write(lambda tx: expiry.delete_expired(tx, schema.session, 100)) == 2
+    assert world.write(lambda tx: expiry.delete_expired(tx, "session", 100)) == 2
     # The sessions are gone, so nobody can be signed in with them, whatever the clock says.
     world.clock.let_pass(days=-30)
     assert world.read(lambda tx: sessions.list_of(tx, ada.id)) == []

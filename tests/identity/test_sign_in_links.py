@@ -10,9 +10,7 @@ import httpx
 import pytest
 
 from longwire.identity import sign_in_links
-from longwire.store import schema
-from longwire.store.identity import sign_in_codes
-from longwire.store.records import expiry
+from longwire.store.identity import expiry, sign_in_codes
 from tests.browser import OWN_PAGE, Browser
 from tests.notifications.standins import MailServer
 from tests.waiting import eventually
@@ -100,7 +98,7 @@ def test_a_link_is_valid_for_15_minutes_and_failures_are_limited(make_world: Mak
             refused(browser.sign_in(link="\u2603"), 401)
             refused(browser.sign_in(link=late, clientId="x"), 400)
         refused(browser.sign_in(link=terminal_link(world, "ada@example.com")), 429)
-    assert world.write(lambda tx: expiry.delete_expired(tx, schema.sign_in_code, 100)) == 1
+    assert world.write(lambda tx: expiry.delete_expired(tx, "sign_in_code", 100)) == 1
     for _ in range(20):
         terminal_link(world, "ada@example.com")
     assert len(world.read(lambda tx: sign_in_codes.list_of(tx, ada.id))) == 10

@@ -16,10 +16,8 @@ from longwire.identity.external_identities import (
     SignInPolicy,
     SignInRefused,
 )
-from longwire.store import schema
 from longwire.store.cache import cache_epochs
-from longwire.store.identity import challenges
-from longwire.store.records import expiry
+from longwire.store.identity import challenges, expiry
 from tests.conftest import LOOPBACK
 from tests.sign_in.identity_provider import PUBLIC_URL, Browser, IdentityProvider, change_query
 from tests.world import World, nothing_happens, ok
@@ -298,6 +296,6 @@ def test_used_challenges_are_forgotten_when_they_have_expired(world: World) -> N
     later = world.clock.now() + 60_000_000
     assert world.write(lambda tx: challenges.redeem(tx, "a", later))
     assert not world.write(lambda tx: challenges.redeem(tx, "a", later))
-    assert world.write(lambda tx: expiry.delete_expired(tx, schema.used_challenge, 10)) == 0
+    assert world.write(lambda tx: expiry.delete_expired(tx, "used_challenge", 10)) == 0
     world.clock.let_pass(seconds=61)
-    assert world.write(lambda tx: expiry.delete_expired(tx, schema.used_challenge, 10)) == 1
+    assert world.write(lambda tx: expiry.delete_expired(tx, "used_challenge", 10)) == 1

@@ -34,7 +34,7 @@ from longwire.model import Actor
 from longwire.spans import current_span
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
 from longwire.store.database import Database, Tx
-from longwire.store.slots import bucket_of
+from longwire.store.slots import find_common_slot
 
 # How long a commit of many requests makes the service a busy one.
 BUSY_FOR_S = 0.1
@@ -159,9 +159,8 @@ class Ingest:
 
     def _find_slot(self, request: IngestRequest) -> int:
         """The slot of all devices; -1, which is the place of such a committer, if of several."""
-        ids = {item.record.device_id for item in request.items}
-        found = {bucket_of(each) % self._slots for each in ids}
-        return found.pop() if len(found) == 1 else -1
+        slot = find_common_slot(self._slots, (item.record.device_id for item in request.items))
+        return -1 if slot is None else slot
 
     def stop_waiting(self) -> None:
         """The service stops: whatever waits for a database that is unreachable is refused."""

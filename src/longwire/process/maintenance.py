@@ -29,11 +29,11 @@ from longwire.store.delivery import channels, connector_minutes, dead_letters, d
 from longwire.store.engines import partitions
 from longwire.store.fleet import device_reports, unknown_devices
 from longwire.store.fleet import downlinks as store_downlinks
-from longwire.store.identity import audit, mail_quotas
+from longwire.store.identity import audit, expiry, mail_quotas
 from longwire.store.jobs import jobs
 from longwire.store.notifications import device_monitors, notifications
 from longwire.store.pacing import get_pause_s, write_and_pause
-from longwire.store.records import counters, expiry, receptions, record_deletion
+from longwire.store.records import counters, receptions, record_deletion
 
 DATABASE_POLL_INTERVAL_S = 1.0
 EPOCH_POLL_INTERVAL_S = 1.0
@@ -236,7 +236,7 @@ async def run_cleanup(
             last_day = today
         for table in expiry.EXPIRING:
             await _run_in_batches(
-                database, partial(expiry.delete_expired, table=table, limit=TOKENS_PER_BATCH_MAX)
+                database, partial(expiry.delete_expired, table=table, most=TOKENS_PER_BATCH_MAX)
             )
         await _run_in_batches(database, lambda tx: mail_quotas.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, record_deletion.delete_erased)

@@ -44,6 +44,12 @@ def get_slot_by_id(tx: Tx, device_id: str) -> int:
     return bucket_of(device_id) % tx.slots if tx.slots > 1 else 0
 
 
+def find_common_slot(count: int, device_ids: Iterable[str]) -> int | None:
+    """The slot of all these devices, if it is one of `count`; None if they are in several."""
+    found = {bucket_of(each) % count for each in set(device_ids)}
+    return found.pop() if len(found) == 1 else None
+
+
 def get_slot_by_number(tx: Tx, device_number: int) -> int:
     """The same, by its number."""
     return device_number % tx.slots

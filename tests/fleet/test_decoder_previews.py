@@ -1,5 +1,6 @@
 """A decoder is tried on stored payloads before anybody depends on it."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -62,6 +63,64 @@ def test_a_draft_is_compared_with_what_is_stored_and_then_becomes_the_decoder(
     assert [each.get("values") for each in preview(ada, group)] == [None, {"celsius": 5}]
     ok(operator.put("/device/type/decoder", {"type": "temperature"}))
     refused(ada.post("/device/type/preview", {"type": "temperature", "groupId": group}), 409)
+
+
+MEASURES = """function decodeUplink(input) {
+  return {data: {moisture: input.bytes[0], port: input.fPort, open: input.bytes[0] > 9,
+    soil: {celsius: 11.5, note: "dry"}, list: [1]}, warnings: ["low"]};
+}"""
+
+
+def test_a_preview_says_which_measurements_the_values_give(world: World) -> None:
+    ada = world.person("ada")
+    home = ada.group("home")
+    field = ada.group("field", parent=home)
+    device = ada.device(field, type="meter")
+    body = {"type": "meter", "groupId": field, "decoder": "javascript", "decoderSource": MEASURES}
+    body["payloads"] = [{"payload": "05", "fPort": 2}, {"payload": "c8", "fPort": 2}]
+
+    def measured() -> list[tuple[object, ...]]:
+        items = ok(ada.post("/device/type/preview", body))["measurements"]
+        names = ("name", "class", "path", "isDeclared", "payloads", "invalid")
+        return [tuple(each.get(name) for name in names) for each in items]
+
+    found = [
+        ("moisture", "gauge", "/data/moisture", False, 2, None),
+        ("port", "gauge", "/data/port", False, 2, None),
+        ("soil.celsius", "gauge", "/data/soil/celsius", False, 2, None),
+    ]
+    with nothing_happens(world):
+        assert measured() == found
+
+    declared = [
+        {"name": "wet", "path": "/data/moisture", "class": "gauge", "unit": "%", "maximum": 100},
+        {"name": "door", "path": "/data/open", "class": "state"},
+        {"name": "litres", "path": "/data/litres", "class": "counter"},
+        {"name": "rtt", "kind": "telemetry", "path": "/data/rtt", "class": "gauge"},
+    ]
+    change = {"type": "meter", "groupId": home, "measurements": declared}
+    ok(ada.put("/device/type/measurements", change))
+    assert measured() == [
+        ("wet", "gauge", "/data/moisture", True, 1, 1),
+        ("door", "state", "/data/open", True, 2, None),
+        ("litres", "counter", "/data/litres", True, 0, None),
+        *found[1:],
+    ]
+    # The same names as in records that are decoded so.
+    operator = world.operator
+    decoder = {"type": "meter", "decoder": "javascript", "decoderSource": MEASURES}
+    ok(operator.put("/device/type/decoder", decoder))
+    ada.reports(device, data="{}", __raw="05")
+    ok(ada.post("/device/redecode", {"deviceId": device}))
+    values = ok(ada.get("/device/values", deviceId=device))["items"]
+    assert {each["name"] for each in values} <= {name for name, *_ in measured()}
+    # When a type has as many as it may have, others are not found.
+    many = {f"n{number}": number for number in range(70)}
+    ada.reports(device, data=json.dumps(many))
+    body["decoderSource"] = MEASURES.replace("list:", "fresh: 1, n1: 1, list:")
+    names = [name for name, *_ in measured()]
+    assert names[:3] == ["wet", "door", "litres"]
+    assert set(names[3:]) == {"soil.celsius", "n1"}
 
 
 @pytest.mark.engine_free

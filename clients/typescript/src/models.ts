@@ -702,6 +702,8 @@ export type DecoderKind = "bits" | "cayenneLpp" | "javascript";
 export interface DecoderPreview {
   /** The items of this page. */
   items: DecoderPreviewItem[];
+  /** Those that are declared of the type's decoded values, and those that would be found in them. */
+  measurements: DecoderPreviewMeasurement[];
 }
 
 /** A draft, and the payloads to try it on. */
@@ -742,6 +744,37 @@ export interface DecoderPreviewItem {
   error?: string;
   /** CPU time of the draft. */
   milliseconds: number;
+}
+
+/** A measurement, and how many payloads give a value of it. */
+export interface DecoderPreviewMeasurement {
+  /** The name of the measurement. */
+  name: string;
+  /** Of which records. */
+  kind: RecordKind;
+  /** A JSON pointer (RFC 6901) in the records of that kind. */
+  path: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class: MeasurementClass;
+  /** For people. */
+  unit?: string;
+  /** What people call it. */
+  label?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+  /** A smaller number is no value of it. */
+  minimum?: number;
+  /** A larger number is no value of it. */
+  maximum?: number;
+  /** Whether it is declared, or would be found in records. */
+  isDeclared: boolean;
+  /** How many give a value of it; of a declared one maybe none. */
+  payloads: number;
+  /** How many give what is none: a word, or out of bounds. */
+  invalid?: number;
 }
 
 /** What the decoder of the device's type made of the payload. */

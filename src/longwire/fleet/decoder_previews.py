@@ -5,8 +5,8 @@ and is not cached: neither the decoders of others nor the group's own uplinks wa
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -17,14 +17,18 @@ from longwire.decoders.catalogue import KINDS
 from longwire.errors import Conflict, invalid_field, not_found
 from longwire.fleet import decoding, device_types
 from longwire.fleet.codec_guard import CodecCaller, CodecGuard, require_budget
+from longwire.fleet.measurement_plans import get_declared
 from longwire.identity import access
-from longwire.measurements.values import PORT, facts_of
+from longwire.measurements.decoder_outputs import OutputMeasurement, find_output_measurements
+from longwire.measurements.definitions import Measurement, ValuePlace
+from longwire.measurements.values import PORT, RADIO, facts_of
 from longwire.model import Actor
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
 from longwire.records import DataRecord
+from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.fleet import reporting_devices
+from longwire.store.fleet import measurements, reporting_devices
 from longwire.store.records import arrived_records
 
 PERMISSION = "record.read"
@@ -64,11 +68,13 @@ class PreviewPayload:
 
 @dataclass(frozen=True, slots=True)
 class DecoderPreviewInputs:
-    """The decoder, on whose behalf it runs, and the payloads."""
+    """The decoder, on whose behalf it runs, the payloads, and the measurements of the type."""
 
     group_id: str
     draft: DecoderDraft
     payloads: list[PreviewPayload]
+    declared: Sequence[Measurement] = ()
+    found: Mapping[ValuePlace, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,15 @@ class PreviewedPayload:
     values: dict[str, Any] | None
     error: str | None
     cpu_s: float
+    output: Mapping[str, Any] | None = None  # the data of a new record
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderPreviewResult:
+    """The payloads with their values, and the measurements that these give."""
+
+    payloads: list[PreviewedPayload]
+    measurements: list[OutputMeasurement]
 
 
 # --- find ---
@@ -105,7 +120,10 @@ def load_preview(
     payloads = (
         _list_stored(tx, group_id, type_name, device_id, limit) if given is None else list(given)
     )
-    return DecoderPreviewInputs(group_id, draft, payloads)
+    keys = measurements.list_found(tx, schema.group_number(group_id), type_name)
+    found = {each.place: each.name for each in measurements.list_places(tx, keys).values()}
+    declared = get_declared(tx, group_id).get(type_name, ())
+    return DecoderPreviewInputs(group_id, draft, payloads, declared, found)
 
 
 def _list_stored(
@@ -158,7 +176,7 @@ def _stored_payload(arrived: arrived_records.ArrivedRecord) -> PreviewPayload | 
 
 def build_preview(
     inputs: DecoderPreviewInputs, guard: CodecGuard = DRAFT_GUARD
-) -> list[PreviewedPayload]:
+) -> DecoderPreviewResult:
     """Decode the payloads, as far as time and the budget allow. Blocks."""
     caller = CodecCaller(inputs.group_id, "")
     require_budget(guard, inputs.group_id)
@@ -177,7 +195,9 @@ def build_preview(
         outcome = _decode(decoder, payload)
         guard.charge(caller, outcome.cpu_s)
         previewed.append(outcome)
-    return previewed
+    outputs = [each.output for each in previewed if each.output is not None]
+    given = find_output_measurements(inputs.declared, inputs.found, outputs)
+    return DecoderPreviewResult(previewed, given)
 
 
 def _build_decoder(inputs: DecoderPreviewInputs, caller: CodecCaller, guard: CodecGuard) -> Decoder:
@@ -204,4 +224,5 @@ def _decode(decoder: Decoder, payload: PreviewPayload) -> PreviewedPayload:
         return PreviewedPayload(payload, None, error.reason, error.cpu_s)
     merged = decoding.merge_decoded(payload.own_values or {}, decoded)
     values = {name: merged.data[name] for name in merged.names}
-    return PreviewedPayload(payload, values, None, decoded.cpu_s)
+    output = decoding.merge_decoded({RADIO: {}}, decoded).data
+    return PreviewedPayload(payload, values, None, decoded.cpu_s, output)

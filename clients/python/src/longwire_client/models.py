@@ -952,6 +952,9 @@ class DecoderPreview(Model, frozen=True, kw_only=True, omit_defaults=True):
     items: list[DecoderPreviewItem]
     """The items of this page."""
 
+    measurements: list[DecoderPreviewMeasurement]
+    """Those that are declared of the type's decoded values, and those that would be found in them."""
+
 
 class DecoderPreviewInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A draft, and the payloads to try it on."""
@@ -1007,6 +1010,48 @@ class DecoderPreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     milliseconds: float
     """CPU time of the draft."""
+
+
+class DecoderPreviewMeasurement(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A measurement, and how many payloads give a value of it."""
+
+    name: str
+    """The name of the measurement."""
+
+    kind: str
+    """Of which records."""
+
+    path: str
+    """A JSON pointer (RFC 6901) in the records of that kind."""
+
+    class_: str = field(name="class")
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    unit: str | None = None
+    """For people."""
+
+    label: str | None = None
+    """What people call it."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+    minimum: float | None = None
+    """A smaller number is no value of it."""
+
+    maximum: float | None = None
+    """A larger number is no value of it."""
+
+    is_declared: bool = field(name="isDeclared")
+    """Whether it is declared, or would be found in records."""
+
+    payloads: int
+    """How many give a value of it; of a declared one maybe none."""
+
+    invalid: int | None = None
+    """How many give what is none: a word, or out of bounds."""
 
 
 class DecodingResult(Model, frozen=True, kw_only=True, omit_defaults=True):

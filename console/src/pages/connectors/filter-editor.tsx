@@ -58,7 +58,7 @@ export function FilterEditor({ connector }: { connector: Connector }) {
             className="input input-code filter-input"
             aria-label="Filter"
             aria-invalid={mistake ? true : undefined}
-            placeholder="Empty: everything passes. For example message.data.celsius > 8"
+            placeholder="Empty: everything passes. For example message.values.celsius > 8"
             spellCheck={false}
             rows={Math.min(8, Math.max(2, draft.split("\n").length))}
             readOnly={!mayWrite}

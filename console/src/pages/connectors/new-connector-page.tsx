@@ -196,7 +196,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
             <p className="scope">Forwards {scope}</p>
             <TextArea
               label="Filter"
-              hint="CEL over message; empty for everything. For example message.data.celsius > 8"
+              hint="CEL over message; empty for everything. For example message.values.celsius > 8"
               isCode
               rows={2}
               aria-invalid={fieldError(problem, "messageFilter") ? true : undefined}

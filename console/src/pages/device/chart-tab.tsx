@@ -65,8 +65,8 @@ function NumberChart({ device, number, index, marks }: { device: Device; number:
   const timeSpan = bucketSeconds(span);
   const query = useQuery({
     queryKey: ["device-series", device.deviceId, number.id, span.begin, span.end],
-    queryFn: ({ signal }) =>
-      read(
+    queryFn: async ({ signal }) => {
+      const found = await read(
         api.GET("/device/series", {
           params: {
             query: {
@@ -80,7 +80,9 @@ function NumberChart({ device, number, index, marks }: { device: Device; number:
           },
           signal,
         }),
-      ),
+      );
+      return found as Schemas["Series"]; // without a format it is JSON
+    },
     refetchInterval: 60_000,
   });
   const answer = query.data;

@@ -17,6 +17,11 @@ test("what a decoder has added comes first", () => {
   expect(findNumbers(data, []).map((each) => each.label)).toEqual(["level.mm", "port", "rssi"]);
 });
 
+test("what the network says of the transmission comes last", () => {
+  const data = [{ data: '{"radio":{"port":2},"celsius":4.5}' }];
+  expect(findNumbers(data, []).map((each) => each.label)).toEqual(["celsius", "radio.port"]);
+});
+
 test("telemetry has its score and its stations", () => {
   expect(findNumbers([], [{ score: 80 }, { nbBS: null }]).map((each) => each.id)).toEqual(["telemetry/score"]);
 });

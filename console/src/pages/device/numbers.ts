@@ -42,8 +42,8 @@ function collect(value: unknown, path: string, depth: number, found: Set<string>
 }
 
 // What can be drawn of these records: every number and every yes or no in `data`, in the order in
-// which they first appear, what a decoder has added before what the network says of the message;
-// of telemetry its score and the number of stations.
+// which they first appear, what a decoder has added first and what the network says of the
+// transmission last; of telemetry its score and the number of stations.
 export function findNumbers(data: readonly DataOf[], telemetry: readonly Record<string, unknown>[]): NumberSeries[] {
   const all = new Set<string>();
   const decoded = new Set<string>();
@@ -55,8 +55,9 @@ export function findNumbers(data: readonly DataOf[], telemetry: readonly Record<
       // Data may be any text.
     }
   }
-  const isDecoded = (id: string) => decoded.has(id.split("/")[2] ?? "");
-  const found = new Set([...[...all].filter(isDecoded), ...all]);
+  const nameOf = (id: string) => id.split("/")[2] ?? "";
+  const rank = (id: string) => (decoded.has(nameOf(id)) ? 0 : nameOf(id) === "radio" ? 2 : 1);
+  const found = new Set([...all].toSorted((a, b) => rank(a) - rank(b)));
   for (const name of ["score", "nbBS"]) if (telemetry.some((each) => typeof each[name] === "number")) found.add(`telemetry/${name}`);
   return [...found].flatMap((id) => seriesOf(id) ?? []);
 }

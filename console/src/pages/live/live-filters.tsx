@@ -100,7 +100,7 @@ function FilterField({ groupId, search, change }: FilterProps) {
         className="input input-code"
         spellCheck={false}
         autoComplete="off"
-        placeholder="Filter: message.data.celsius > 8"
+        placeholder="Filter: message.values.celsius > 8"
         value={draft}
         aria-invalid={problem ? true : undefined}
         aria-describedby={`${id}-state`}

@@ -10,6 +10,7 @@ describe("summaryOf", () => {
   it.each([
     ["data", { data: '{"celsius":9.5,"door":{"is":"open"}}' }, "celsius 9.5  door.is open"],
     ["data", { data: '{"port":2,"level":{"mm":64}}', decodedNames: ["level"] }, "level.mm 64  port 2"],
+    ["data", { data: '{"radio":{"port":2,"dr":5},"level":{"mm":64},"radius":3}' }, "level.mm 64  radius 3  radio.port 2  radio.dr 5"],
     ["data", { data: "not json" }, "value not json"],
     ["data", { data: "[1,2]" }, "value [1,2]"],
     ["event", { type: "overload", severity: "high" }, "overload  severity high"],

@@ -38,11 +38,14 @@ export function parseData(text: string | null | undefined): unknown {
   }
 }
 
-// What a device measured comes before what its network says about the message.
-function decodedFirst(values: NamedValue[], names: unknown): NamedValue[] {
-  if (!Array.isArray(names) || names.length === 0) return values;
+// What a device measured comes before what its network says of the transmission. Older records have
+// that at the top of their data.
+function valuesFirst(values: NamedValue[], decodedNames: unknown): NamedValue[] {
+  const names: unknown[] = Array.isArray(decodedNames) ? decodedNames : [];
   const isDecoded = ([name]: NamedValue) => names.some((each) => name === each || name.startsWith(`${String(each)}.`));
-  return [...values.filter(isDecoded), ...values.filter((each) => !isDecoded(each))];
+  const isRadio = ([name]: NamedValue) => name === "radio" || name.startsWith("radio.");
+  const rank = (each: NamedValue) => (isDecoded(each) ? 0 : isRadio(each) ? 2 : 1);
+  return values.toSorted((a, b) => rank(a) - rank(b));
 }
 
 export function valuesOf({ kind, record }: Arrival): NamedValue[] {
@@ -66,7 +69,7 @@ export function valuesOf({ kind, record }: Arrival): NamedValue[] {
     take("rc");
   }
   const data = parseData(fields.data as string | null | undefined);
-  if (data !== null) values.push(...decodedFirst(flatten(data), fields.decodedNames));
+  if (data !== null) values.push(...valuesFirst(flatten(data), fields.decodedNames));
   return values;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { outcomeOf, parsePayloads, summaryOf, type PreviewItem } from "./workbench-data";
+import { measurementWords, outcomeOf, parsePayloads, summaryOf, type PreviewItem } from "./workbench-data";
 
 test.each([
   ["", [], null],
@@ -9,6 +9,14 @@ test.each([
   ["01:300", [], "The port of line 1 is not a number up to 255."],
 ])("the payloads %j", (text, payloads, error) => {
   expect(parsePayloads(text)).toEqual({ payloads, error });
+});
+
+test.each([
+  [{ payloads: 1 }, "in 1 payload"],
+  [{ payloads: 0 }, "in no payload"],
+  [{ payloads: 2, invalid: 1 }, "in 2 payloads, invalid in 1 payload"],
+])("a measurement of %j", (counts, words) => {
+  expect(measurementWords(counts)).toBe(words);
 });
 
 function item(fields: Partial<PreviewItem>): PreviewItem {

@@ -4,6 +4,8 @@ import { differencesOf, type Fields } from "~/ui/diff-data";
 
 export type PreviewItem = Schemas["DecoderPreviewItem"];
 
+export type PreviewMeasurement = Schemas["DecoderPreviewMeasurement"];
+
 export interface GivenPayload {
   readonly payload: string;
   readonly fPort?: number;
@@ -38,9 +40,19 @@ export function outcomeWords(outcome: Outcome): string {
   return WORDS[outcome];
 }
 
+function countPayloads(count: number): string {
+  return `${count} ${count === 1 ? "payload" : "payloads"}`;
+}
+
+// In how many payloads there is a value of a measurement.
+export function measurementWords({ payloads, invalid }: Pick<PreviewMeasurement, "payloads" | "invalid">): string {
+  const given = payloads ? `in ${countPayloads(payloads)}` : "in no payload";
+  return invalid ? `${given}, invalid in ${countPayloads(invalid)}` : given;
+}
+
 export function summaryOf(items: readonly PreviewItem[]): string {
   const counts = new Map<Outcome, number>();
   for (const item of items) counts.set(outcomeOf(item), (counts.get(outcomeOf(item)) ?? 0) + 1);
   const parts = (["changed", "same", "decoded", "failed"] as const).filter((each) => counts.has(each)).map((each) => `${counts.get(each)} ${WORDS[each]}`);
-  return `${items.length} ${items.length === 1 ? "payload" : "payloads"}${parts.length ? `: ${parts.join(", ")}` : ""}`;
+  return `${countPayloads(items.length)}${parts.length ? `: ${parts.join(", ")}` : ""}`;
 }

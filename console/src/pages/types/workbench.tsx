@@ -18,7 +18,7 @@ import { Empty, ErrorState } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { differing } from "~/ui/versions";
 import { Locked } from "~/ui/why";
-import { outcomeOf, outcomeWords, parsePayloads, summaryOf, type Outcome, type PreviewItem } from "./workbench-data";
+import { measurementWords, outcomeOf, outcomeWords, parsePayloads, summaryOf, type Outcome, type PreviewItem, type PreviewMeasurement } from "./workbench-data";
 
 type TypeDecoder = Schemas["TypeDecoder"];
 
@@ -81,6 +81,26 @@ function Result({ item }: { item: PreviewItem }) {
       {outcome === "changed" && <Diff before={item.stored} after={item.values} />}
       {(outcome === "same" || outcome === "decoded") && <code className="ink-2 bench-values">{JSON.stringify(item.values)}</code>}
     </li>
+  );
+}
+
+// A declared one that no payload gives is what a typing error in a name looks like.
+function Measurements({ items }: { items: readonly PreviewMeasurement[] }) {
+  return (
+    <>
+      <p className="bench-measurements-title">
+        <strong>Measurements</strong> <span className="ink-2">that these values give</span>
+      </p>
+      <ul className="bench-measurements">
+        {items.map((item) => (
+          <li key={item.name}>
+            <strong>{item.name}</strong> {item.class}
+            {item.unit && ` in ${item.unit}`} {item.isDeclared ? <Pill tone={item.payloads ? "good" : "warn"}>declared</Pill> : <Pill tone="idle">found</Pill>}{" "}
+            <span className="ink-2">{measurementWords(item)}</span>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 
@@ -212,6 +232,7 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
                   </span>
                 )}
               </p>
+              {run.data.measurements.length > 0 && <Measurements items={run.data.measurements} />}
               {run.data.items.length === 0 && <p className="ink-2">No payload of this type is among the last 5,000 arrivals of the group. Paste some, or choose another group.</p>}
               <ul className="bench-items">
                 {run.data.items.map((item, index) => (

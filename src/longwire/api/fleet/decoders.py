@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from longwire.api.fleet.device_shapes import DeviceTypeName, TypeQuery
+from longwire.api.fleet.measurement_shapes import Measurement, fields_of
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import CHANGED_MEANWHILE, DeviceId, GroupId, IfUpdatedAt, parse_version
 from longwire.dates import format_date
@@ -21,9 +22,10 @@ from longwire.fleet.decoder_previews import (
     PreviewPayload,
 )
 from longwire.identity import access
+from longwire.measurements.decoder_outputs import OutputMeasurement
 from longwire.model import DeviceType as DeviceTypeValue
 from longwire.networks.values import parse_hex
-from longwire.web.fields import Body, DateText, Reply, words
+from longwire.web.fields import Body, Count, DateText, Reply, words
 from longwire.web.routing import ANY_TOKEN, Route
 
 PREVIEW_DEFAULT = 20
@@ -141,10 +143,38 @@ class DecoderPreviewItem(Reply, kw_only=True):
     milliseconds: Annotated[float, Meta(description="CPU time of the draft.", examples=[0.8])]
 
 
+class DecoderPreviewMeasurement(Measurement, kw_only=True):
+    """A measurement, and how many payloads give a value of it."""
+
+    is_declared: Annotated[
+        bool, Meta(description="Whether it is declared, or would be found in records.")
+    ]
+    payloads: Annotated[
+        Count,
+        Meta(
+            description="How many give a value of it; of a declared one maybe none.", examples=[20]
+        ),
+    ]
+    invalid: (
+        Annotated[
+            Count,
+            Meta(description="How many give what is none: a word, or out of bounds.", examples=[1]),
+        ]
+        | None
+    ) = None
+
+
 class DecoderPreview(Reply):
     """What a draft makes of each payload, newest first."""
 
     items: list[DecoderPreviewItem]
+    measurements: Annotated[
+        list[DecoderPreviewMeasurement],
+        Meta(
+            description="Those that are declared of the type's decoded values, and those that would"
+            " be found in them."
+        ),
+    ]
 
 
 # --- operations ---
@@ -184,8 +214,9 @@ async def preview_decoder(context: AsyncContext, body: DecoderPreviewInput) -> D
     """Try a decoder on stored payloads.
 
     On the latest payloads of the type's devices in the group, looked for among the last 5,000
-    arrivals, or on given ones. Nothing is stored. A preview takes two seconds of decoding at most,
-    and has CPU time of its own for each group; payloads beyond that are not tried.
+    arrivals, or on given ones; and which measurements its values give. Nothing is stored. A preview
+    takes two seconds of decoding at most, and has CPU time of its own for each group; payloads
+    beyond that are not tried.
     """
     given = _given_payloads(body, context.now)
     draft = None if body.decoder is None else DecoderDraft(body.decoder, body.decoder_source or "")
@@ -199,7 +230,10 @@ async def preview_decoder(context: AsyncContext, body: DecoderPreviewInput) -> D
     )
     # With no transaction open.
     found = await CODEC_THREADS.run(body.group_id, decoder_previews.build_preview, inputs)
-    return DecoderPreview(items=[_item_wire(each) for each in found])
+    return DecoderPreview(
+        items=[_item_wire(each) for each in found.payloads],
+        measurements=[_measurement_wire(each) for each in found.measurements],
+    )
 
 
 def _given_payloads(body: DecoderPreviewInput, now: int) -> list[PreviewPayload] | None:
@@ -241,6 +275,15 @@ def _item_wire(item: PreviewedPayload) -> DecoderPreviewItem:
         values=item.values,
         error=item.error,
         milliseconds=round(item.cpu_s * 1e3, 3),
+    )
+
+
+def _measurement_wire(given: OutputMeasurement) -> DecoderPreviewMeasurement:
+    return DecoderPreviewMeasurement(
+        **fields_of(given.measurement),
+        is_declared=given.is_declared,
+        payloads=given.valid,
+        invalid=given.invalid or None,
     )
 
 

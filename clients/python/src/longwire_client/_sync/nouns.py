@@ -1616,9 +1616,9 @@ class DeviceTypes(_Noun):
         """Try a decoder on stored payloads.
 
         On the latest payloads of the type's devices in the group, looked for among the last
-        5,000 arrivals, or on given ones. Nothing is stored. A preview takes two seconds of
-        decoding at most, and has CPU time of its own for each group; payloads beyond that are
-        not tried.
+        5,000 arrivals, or on given ones; and which measurements its values give. Nothing is
+        stored. A preview takes two seconds of decoding at most, and has CPU time of its own for
+        each group; payloads beyond that are not tried.
 
         `POST /device/type/preview`; needs `record.read`.
         """

@@ -274,26 +274,6 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditFilter:
-    """Which entries of the audit log."""
-
-    group_id: str
-    subgroups: bool = False
-    object_id: str | None = None
-    actor_id: str | None = None
-    action: str | None = None
-    begin: Moment | None = None
-    end: Moment | None = None
-    request_id: str | None = None
-
-    @property
-    def is_selective(self) -> bool:
-        """Whether rows may be read that are not wanted."""
-        wanted = (self.object_id, self.actor_id, self.action, self.request_id)
-        return any(each is not None for each in wanted)
-
-
-@dataclass(frozen=True, slots=True)
 class AppClient:
     id: str
     group_id: str
@@ -410,14 +390,6 @@ class Downlink:
     created_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stay:
-    """A period a device spent in a group; records of that period belong to that group."""
-
-    number: int
-    group_id: str
-
-
 class ChannelPurpose(enum.StrEnum):
     """What leaves through a channel."""
 
@@ -478,6 +450,30 @@ class ChannelOwner:
     @property
     def group_id(self) -> str:
         return self.channel.group_id
+
+    @property
+    def type(self) -> str:
+        return self.channel.type
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.channel.is_enabled
+
+    @property
+    def created_at(self) -> Moment:
+        return self.channel.created_at
+
+    @property
+    def updated_at(self) -> Moment:
+        return self.channel.updated_at
+
+    @property
+    def created_by(self) -> str:
+        return self.channel.created_by
+
+    @property
+    def updated_by(self) -> str:
+        return self.channel.updated_by
 
 
 @dataclass(frozen=True, slots=True)

@@ -624,10 +624,10 @@ def test_gone_waits_for_an_update_in_progress_which_does_not_enable_the_connecto
     has_read, may_write = threading.Event(), threading.Event()
     save = store_channels.save
 
-    def save_slowly(tx: Tx, channel: Channel) -> None:
+    def save_slowly(tx: Tx, before: Channel, after: Channel) -> None:
         has_read.set()
         assert may_write.wait(60)
-        save(tx, channel)
+        save(tx, before, after)
 
     with Receiver(410) as receiver, ThreadPoolExecutor() as pool:
         line = Line(ada, receiver.url)

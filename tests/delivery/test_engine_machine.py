@@ -513,7 +513,7 @@ class Deliveries(RuleBasedStateMachine):
 
             def work(tx: Tx) -> None:
                 channel = store_channels.get_by_numbers(tx, [number])[number]
-                store_channels.save(tx, replace(channel, is_enabled=is_enabled))
+                store_channels.save(tx, channel, replace(channel, is_enabled=is_enabled))
 
             self.write(work)
             self.changed(about, is_enabled=is_enabled)

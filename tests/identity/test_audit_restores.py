@@ -17,7 +17,6 @@ from tests.world import Person, World, ok
 SOURCES = Path(longwire.__file__).parent
 # Who passes on what others give them.
 LOGGERS = {
-    "api/identity/audit.py:entry_wire",
     "store/identity/audit.py:log",
     "delivery/channel_owners.py:log",
 }
@@ -47,8 +46,9 @@ def _functions_with_changes(module: ast.Module) -> Iterator[str]:
 
 def _has_both_sides(call: ast.Call) -> bool:
     names = {each.arg for each in call.keywords}
-    is_object = isinstance(call.func, ast.Name) and call.func.id == "AuditedObject"
-    return {"before", "after"} <= names or (is_object and len(call.args) == 4)
+    called = ast.unparse(call.func)
+    is_logged = called.endswith("log") and {"before", "after"} <= names
+    return is_logged or (called == "AuditedObject" and len(call.args) == 4)
 
 
 # --- for each of them, changes of all that it logs, and what is there then ---

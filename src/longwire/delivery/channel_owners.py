@@ -189,7 +189,7 @@ class OwnerKind(Generic[Owner, P]):
         changed = self._apply_draft(tx, before, draft, stored, rules, [])
         updated_at = next_version(tx.now, before.channel.updated_at)
         channel = replace(changed.channel, updated_at=updated_at, updated_by=actor.id)
-        self.store.save(tx, replace(changed, channel=channel))
+        self.store.save(tx, before, replace(changed, channel=channel))
         after = self.store.get_by_numbers(tx, [before.number])[before.number]
         self.log(
             tx,

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from longwire.identity import access
-from longwire.model import Actor, AuditEntry, AuditFilter, Page, PageRequest
+from longwire.model import Actor, AuditEntry, Page, PageRequest
 from longwire.store.database import Tx
 from longwire.store.identity import audit as store
 from longwire.store.identity import clients as store_clients
 from longwire.store.identity import users as store_users
+from longwire.store.identity.audit import AuditFilter
 
 
 def list_page(tx: Tx, actor: Actor, wanted: AuditFilter, request: PageRequest) -> Page[AuditEntry]:

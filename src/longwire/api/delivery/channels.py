@@ -4,27 +4,28 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
+from longwire.api.replies import Shown
 from longwire.api.services import Context
 from longwire.api.types import parse_version
-from longwire.dates import format_date, format_optional_date
+from longwire.dates import format_optional_date
 from longwire.delivery.channel_owners import OwnerKind
 from longwire.delivery.destinations import parameters
 from longwire.errors import not_found
-from longwire.model import Channel, ChannelOwner
-from longwire.web.fields import Body, Count, DateText, Reply, parse_removable
+from longwire.model import Channel
+from longwire.web.fields import Body, Count, DateText, parse_removable
 from longwire.web.validation import decode_text
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class ChannelError(Reply):
+class ChannelError(Shown[Channel]):
     """The last failure."""
 
-    at: DateText | None = None
-    message: str | None = None
-    since: (
+    error_at: DateText | None = field(default=None, name="at")
+    error_message: str | None = field(default=None, name="message")
+    failing_since: (
         Annotated[
             DateText,
             Meta(
@@ -33,24 +34,24 @@ class ChannelError(Reply):
             ),
         ]
         | None
-    ) = None
+    ) = field(default=None, name="since")
 
 
-class FilterFailing(Reply, kw_only=True):
+class FilterFailing(Shown[Channel], kw_only=True):
     """That the filter cannot be evaluated for most records, which are not sent."""
 
-    since: Annotated[DateText, Meta(description="Since when.")]
-    failed: Annotated[
+    filter_failing_since: Annotated[DateText, Meta(description="Since when.")] = field(name="since")
+    filter_failed: Annotated[
         Count, Meta(description="For how many of the last records it failed.", examples=[86])
-    ]
-    evaluated: Annotated[
+    ] = field(name="failed")
+    filter_evaluated: Annotated[
         Count,
         Meta(
             description="For how many of the last records it was evaluated; about 100 to 200 are"
             " looked at.",
             examples=[100],
         ),
-    ]
+    ] = field(name="evaluated")
 
 
 E = TypeVar("E", bound=ChannelError)
@@ -77,45 +78,15 @@ def draft_fields(body: Body) -> dict[str, Any]:
     }
 
 
-def channel_fields(owner: ChannelOwner, params: str) -> dict[str, Any]:
-    """The members that connectors and notifications share; each has them in an order of its own."""
-    channel = owner.channel
-    return {
-        "group_id": channel.group_id,
-        "id": channel.id,
-        "name": owner.name,
-        "description": owner.description,
-        "params": params,
-        "type": channel.type,
-        "created_at": format_date(channel.created_at),
-        "updated_at": format_date(channel.updated_at),
-        "updated_by": channel.updated_by,
-        "created_by": channel.created_by,
-        "device_types": list(owner.device_types),
-        "enabled": channel.is_enabled,
-        "tags": list(owner.tags),
-        "filter_failing": filter_failing(channel),
-    }
-
-
-def last_error(channel: Channel, error_type: type[E]) -> E | None:
+def show_error(channel: Channel, error_type: type[E]) -> E | None:
     if channel.error_at is None:
         return None
-    return error_type(
-        at=format_date(channel.error_at),
-        message=channel.error_message,
-        since=format_optional_date(channel.failing_since) if channel.failures else None,
-    )
+    since = format_optional_date(channel.failing_since) if channel.failures else None
+    return error_type.show(channel, failing_since=since)
 
 
-def filter_failing(channel: Channel) -> FilterFailing | None:
-    if channel.filter_failing_since is None:
-        return None
-    return FilterFailing(
-        since=format_date(channel.filter_failing_since),
-        failed=channel.filter_failed,
-        evaluated=channel.filter_evaluated,
-    )
+def show_failing_filter(channel: Channel) -> FilterFailing | None:
+    return None if channel.filter_failing_since is None else FilterFailing.show(channel)
 
 
 def describe_params(kind: OwnerKind[Any, Any], type_name: str) -> str:

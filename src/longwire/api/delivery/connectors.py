@@ -3,18 +3,19 @@
 from functools import partial
 from typing import Annotated
 
-from msgspec import UNSET, Meta
+from msgspec import UNSET, Meta, field
 
 from longwire.api.delivery.channels import (
     MISPLACED_IN_CHANNELS,
     ChannelError,
     FilterFailing,
-    channel_fields,
     describe_params,
     draft_fields,
-    last_error,
     params_parser,
+    show_error,
+    show_failing_filter,
 )
+from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
@@ -29,12 +30,14 @@ from longwire.api.types import (
     Tags,
     parse_period,
 )
-from longwire.dates import format_date, format_optional_date
+from longwire.dates import format_optional_date
 from longwire.delivery import retry_policy
 from longwire.delivery.connectors import connectors
 from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations import catalogue
 from longwire.ids import format_delivery_id
+from longwire.model import Channel
+from longwire.model import Connector as ConnectorValue
 from longwire.records import KIND_NAMES
 from longwire.store.delivery.delivery_history import DeliveryEvent
 from longwire.store.delivery.delivery_states import DeliveryState
@@ -97,23 +100,23 @@ class ConnectorError(ChannelError):
     """The last failure."""
 
 
-class RetryPolicy(Reply):
+class RetryPolicy(Shown[Channel]):
     """How often a delivery is retried, and the delay between attempts in seconds."""
 
-    retry_delay: int | None = None
-    max_retry: int | None = None
+    retry_delay_s: int | None = field(default=None, name="retryDelay")
+    retries_max: int | None = field(default=None, name="maxRetry")
 
 
-class DataFailurePolicy(Reply):
+class DataFailurePolicy(Shown[Channel]):
     """Which dead letters are kept for a resend."""
 
-    storing_duration: int | None = None
+    storing_s: int | None = field(default=None, name="storingDuration")
     has_data: bool | None = None
     start_time: DateText | None = None
     resending: bool | None = None
 
 
-class Connector(Reply, kw_only=True):
+class Connector(Shown[ConnectorValue], kw_only=True):
     """Where a group's records are forwarded to, and which of them."""
 
     group_id: str
@@ -130,7 +133,7 @@ class Connector(Reply, kw_only=True):
     filter_failing: FilterFailing | None = None
     device_types: list[str] | None = None
     device_ids: list[str] | None = None
-    enabled: bool | None = None
+    is_enabled: bool | None = field(default=None, name="enabled")
     message_filter: str | None = None
     format: FormatName | None = None
     data_failure_policy: DataFailurePolicy | None = None
@@ -145,7 +148,7 @@ class ConnectorConnection(Reply):
     next_token: str | None = None
 
 
-class ConnectorHealth(Reply, kw_only=True, omit_defaults=False):
+class ConnectorHealth(Shown[connectors.ConnectorHealth], kw_only=True, omit_defaults=False):
     """How a connector is at the moment."""
 
     failures: Annotated[
@@ -167,24 +170,21 @@ class ConnectorType(Reply):
     name: str | None = None
 
 
-class ConnectorTypeConnection(Reply):
+class ConnectorTypeConnection(Page[ConnectorType]):
     """A page of connector types."""
 
-    items: list[ConnectorType]
-    next_token: str | None = None
 
-
-class ConnectorEvent(Reply):
+class ConnectorEvent(Shown[DeliveryEvent]):
     """The status of one delivery."""
 
     connector_id: str
-    timestamp: DateText | None = None
+    changed_at: DateText | None = field(default=None, name="timestamp")
     status: DeliveryStatus | None = None
     id: str | None = None
     device_id: str | None = None
     kind: RecordKindName | None = None
     attempts: Count | None = None
-    message: str | None = None
+    error: str | None = field(default=None, name="message")
 
 
 class ConnectorEventStats(Reply, omit_defaults=False):
@@ -308,37 +308,30 @@ STATUSES = {
 _STATUS = {state: status for status, states in STATUSES.items() for state in states}
 
 
-def connector_wire(view: connectors.ConnectorView) -> Connector:
-    connector, channel = view.owner, view.owner.channel
-    retry = None
-    if channel.retries_max is not None:
-        retry = RetryPolicy(retry_delay=channel.retry_delay_s, max_retry=channel.retries_max)
-    return Connector(
-        **channel_fields(connector, view.params),
-        error=last_error(channel, ConnectorError),
-        device_ids=list(connector.device_ids),
-        message_filter=connector.message_filter,
-        format=connector.format,
-        data_failure_policy=DataFailurePolicy(
-            storing_duration=channel.storing_s,
-            has_data=view.kept_since is not None,
-            start_time=format_optional_date(view.kept_since),
+def show_connector(view: connectors.ConnectorView) -> Connector:
+    channel, kept_since = view.owner.channel, view.kept_since
+    return Connector.show(
+        view.owner,
+        params=view.params,
+        error=show_error(channel, ConnectorError),
+        filter_failing=show_failing_filter(channel),
+        data_failure_policy=DataFailurePolicy.show(
+            channel,
+            has_data=kept_since is not None,
+            start_time=format_optional_date(kept_since),
             resending=channel.resend_before is not None,
         ),
-        retry_policy=retry,
+        retry_policy=None if channel.retries_max is None else RetryPolicy.show(channel),
     )
 
 
-def to_event_wire(connector_id: str, event: DeliveryEvent) -> ConnectorEvent:
-    return ConnectorEvent(
+def show_event(event: DeliveryEvent, *, connector_id: str) -> ConnectorEvent:
+    return ConnectorEvent.show(
+        event,
         connector_id=connector_id,
-        timestamp=format_date(event.changed_at),
         status=_STATUS[event.state],
         id=format_delivery_id(event.channel_number, event.seq),
-        device_id=event.device_id,
         kind=KIND_NAMES[event.kind],
-        attempts=event.attempts,
-        message=event.error,
     )
 
 
@@ -381,7 +374,7 @@ def get_connector(context: Context, query: ConnectorQuery) -> Connector:
 
     Secrets in `params` are masked unless the caller may update it.
     """
-    return connector_wire(
+    return show_connector(
         connectors.get_connector(context.tx, context.actor, query.group_id, query.connector_id)
     )
 
@@ -392,7 +385,7 @@ def create_connector(context: Context, body: ConnectorInput) -> Connector:
     From now on it forwards every record of the group's devices that matches `deviceTypes`,
     `deviceIds` and `messageFilter`. `id` can be chosen if it is not taken.
     """
-    return connector_wire(
+    return show_connector(
         connectors.create_connector(
             context.tx,
             context.actor,
@@ -414,7 +407,7 @@ def update_connector(context: Context, body: UpdateConnectorInput) -> Connector:
     `params` keeps the secret. While the connector is disabled, no new deliveries are created, and
     queued ones are held.
     """
-    return connector_wire(
+    return show_connector(
         connectors.update_connector(
             context.tx,
             context.actor,
@@ -433,7 +426,7 @@ def delete_connector(context: Context, query: ConnectorQuery) -> Connector:
 
     Its queued deliveries and its history are deleted as well.
     """
-    return connector_wire(
+    return show_connector(
         connectors.delete_connector(context.tx, context.actor, query.group_id, query.connector_id)
     )
 
@@ -444,7 +437,7 @@ def list_connectors(context: Context, query: GroupPage) -> ConnectorConnection:
         context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
     )
     return ConnectorConnection(
-        test=[connector_wire(each) for each in page.items],
+        test=[show_connector(each) for each in page.items],
         next_token=context.page_tokens.next_token(query, page),
     )
 
@@ -455,9 +448,7 @@ def get_connector_health(context: Context, query: ConnectorQuery) -> ConnectorHe
     Whether its last attempts failed, and how many messages wait or are kept for a resend.
     """
     health = connectors.get_health(context.tx, context.actor, query.group_id, query.connector_id)
-    return ConnectorHealth(
-        failures=health.failures, waiting=health.waiting, dead_letters=health.dead_letters
-    )
+    return ConnectorHealth.show(health)
 
 
 def get_connector_type(context: Context, query: ConnectorTypeQuery) -> ConnectorType:
@@ -471,10 +462,7 @@ def get_connector_type(context: Context, query: ConnectorTypeQuery) -> Connector
 def list_connector_types(context: Context, query: Paged) -> ConnectorTypeConnection:
     """List the connector types."""
     page = paginate_names(catalogue.TYPES, context.page_tokens.page_request(query))
-    return ConnectorTypeConnection(
-        items=[type_wire(name) for name in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    return ConnectorTypeConnection.show(context, query, page, type_wire)
 
 
 def list_connector_events(context: Context, query: EventsQuery) -> ConnectorEventConnection:
@@ -501,7 +489,7 @@ def list_connector_events(context: Context, query: EventsQuery) -> ConnectorEven
     for state, number in history.counts.items():
         totals[_STATUS[state]] += number
     return ConnectorEventConnection(
-        items=[to_event_wire(query.connector_id, each) for each in history.page.items],
+        items=[show_event(each, connector_id=query.connector_id) for each in history.page.items],
         stats=ConnectorEventStats(
             total_still_processing=totals["processing"],
             total_succeed=totals["succeed"],
@@ -517,7 +505,7 @@ def resend_dead_letters(context: Context, body: ConnectorRef) -> Connector:
     Every failed message that is still kept is queued again, oldest first, under its old id.
     Repeating the request while that is in progress changes nothing.
     """
-    return connector_wire(
+    return show_connector(
         connectors.resend_failed(context.tx, context.actor, body.group_id, body.connector_id)
     )
 

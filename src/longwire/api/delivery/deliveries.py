@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from longwire.api.delivery.connectors import STATUSES, ConnectorEvent, DeliveryStatus, to_event_wire
+from longwire.api.delivery.connectors import STATUSES, ConnectorEvent, DeliveryStatus, show_event
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import DeviceId, GroupId, GroupPage, RecordKindName, parse_period
 from longwire.clock import Moment
@@ -277,7 +277,7 @@ def message_wire(message: deliveries.Message) -> Message:
     record: Any = None if message.record is None else msgspec.Raw(message.record.encode())
     is_queued = event.state == DeliveryState.QUEUED
     return Message(
-        event=to_event_wire(message.connector.id, event),
+        event=show_event(event, connector_id=message.connector.id),
         state=STATE_NAMES[event.state],
         group_id=message.connector.group_id,
         record_id=format_record_id(event.seq),
@@ -339,7 +339,7 @@ def list_messages(context: Context, query: MessagesQuery) -> MessageConnection:
     )
     return MessageConnection(
         items=[
-            to_event_wire(found.connector_ids[each.channel_number], each)
+            show_event(each, connector_id=found.connector_ids[each.channel_number])
             for each in found.page.items
         ],
         stats=_stats(found.counts),

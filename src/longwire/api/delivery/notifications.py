@@ -9,12 +9,13 @@ from longwire.api.delivery.channels import (
     MISPLACED_IN_CHANNELS,
     ChannelError,
     FilterFailing,
-    channel_fields,
     describe_params,
     draft_fields,
-    last_error,
     params_parser,
+    show_error,
+    show_failing_filter,
 )
+from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
@@ -25,7 +26,7 @@ from longwire.api.types import (
     IfUpdatedAt,
     Tags,
 )
-from longwire.dates import format_optional_date
+from longwire.model import Notification as NotificationValue
 from longwire.notifications import notifications, rules, schedules
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.types import catalogue
@@ -87,7 +88,7 @@ class NotificationError(ChannelError):
     """The last failure."""
 
 
-class Notification(Reply, kw_only=True):
+class Notification(Shown[NotificationValue], kw_only=True):
     """Who is notified of what, and when."""
 
     group_id: str
@@ -104,19 +105,16 @@ class Notification(Reply, kw_only=True):
     device_types: list[str] | None = None
     reason: str | None = None
     schedule: str | None = None
-    enabled: bool | None = None
+    is_enabled: bool | None = field(default=None, name="enabled")
     tags: list[str] | None = None
-    last_fired_at: DateText | None = None
-    last_sent_at: DateText | None = None
+    fired_at: DateText | None = field(default=None, name="lastFiredAt")
+    sent_at: DateText | None = field(default=None, name="lastSentAt")
     error: NotificationError | None = None
     filter_failing: FilterFailing | None = None
 
 
-class NotificationConnection(Reply):
+class NotificationConnection(Page[Notification]):
     """A page of notifications."""
-
-    items: list[Notification]
-    next_token: str | None = None
 
 
 class NotificationType(Reply):
@@ -128,11 +126,8 @@ class NotificationType(Reply):
     unavailable: str | None = None
 
 
-class NotificationTypeConnection(Reply):
+class NotificationTypeConnection(Page[NotificationType]):
     """A page of notification types."""
-
-    items: list[NotificationType]
-    next_token: str | None = None
 
 
 class NotificationTest(Reply):
@@ -216,16 +211,13 @@ class NotificationRef(Body):
 # --- conversion ---
 
 
-def notification_wire(view: notifications.NotificationView) -> Notification:
-    notification = view.owner
-    return Notification(
-        **channel_fields(notification, view.params),
-        device_id=notification.device_id,
-        reason=notification.reason,
-        schedule=notification.schedule,
-        last_fired_at=format_optional_date(notification.fired_at),
-        last_sent_at=format_optional_date(notification.sent_at),
-        error=last_error(notification.channel, NotificationError),
+def _show(view: notifications.NotificationView) -> Notification:
+    channel = view.owner.channel
+    return Notification.show(
+        view.owner,
+        params=view.params,
+        error=show_error(channel, NotificationError),
+        filter_failing=show_failing_filter(channel),
     )
 
 
@@ -270,7 +262,7 @@ def get_notification(context: Context, query: NotificationQuery) -> Notification
 
     Secrets in `params` are masked unless the caller may update it.
     """
-    return notification_wire(
+    return _show(
         notifications.get_notification(
             context.tx, context.actor, query.notification_id, query.group_id
         )
@@ -284,7 +276,7 @@ def create_notification(context: Context, body: NotificationInput) -> Notificati
     service itself raises that reason, if `deviceId`, `deviceTypes`, `schedule` and the condition
     `when` in `params` match.
     """
-    return notification_wire(
+    return _show(
         notifications.create_notification(
             context.tx,
             context.actor,
@@ -305,7 +297,7 @@ def update_notification(context: Context, body: UpdateNotificationInput) -> Noti
     `schedule`, of the last three an empty string, too. A mask in `params` keeps the secret. A new
     `reason` or geofence resets the trigger state; otherwise nothing is sent again.
     """
-    return notification_wire(
+    return _show(
         notifications.update_notification(
             context.tx,
             context.actor,
@@ -325,7 +317,7 @@ def delete_notification(context: Context, query: DeleteNotificationQuery) -> Not
 
     `name` is the id of the group. Queued messages are deleted as well.
     """
-    return notification_wire(
+    return _show(
         notifications.delete_notification(
             context.tx, context.actor, query.group_id, query.notification_id
         )
@@ -337,10 +329,7 @@ def list_notifications(context: Context, query: NotificationsQuery) -> Notificat
     page = notifications.list_notifications(
         context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
     )
-    return NotificationConnection(
-        items=[notification_wire(each) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    return NotificationConnection.show(context, query, page, _show)
 
 
 def get_notification_type(context: Context, query: NotificationTypeQuery) -> NotificationType:
@@ -354,10 +343,8 @@ def get_notification_type(context: Context, query: NotificationTypeQuery) -> Not
 def list_notification_types(context: Context, query: Paged) -> NotificationTypeConnection:
     """List the notification types."""
     page = paginate_names(catalogue.TYPES, context.page_tokens.page_request(query))
-    return NotificationTypeConnection(
-        items=[type_wire(name, context.services.sending_config) for name in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    show = partial(type_wire, config=context.services.sending_config)
+    return NotificationTypeConnection.show(context, query, page, show)
 
 
 def send_test_notification(context: Context, body: NotificationRef) -> NotificationTest:

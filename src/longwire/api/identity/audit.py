@@ -11,7 +11,7 @@ from longwire.api.types import GroupId, GroupPage, parse_period
 from longwire.delivery.destinations.parameters import mask_url_member
 from longwire.identity import audit
 from longwire.model import AuditEntry as AuditEntryValue
-from longwire.model import AuditFilter
+from longwire.store.identity.audit import AuditFilter
 from longwire.web.fields import DateQuery, DateText, Id, words
 from longwire.web.routing import Route
 

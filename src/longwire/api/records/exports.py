@@ -18,7 +18,7 @@ from msgspec import Meta
 from msgspec.structs import astuple
 
 from longwire import extras
-from longwire.api.delivery.connectors import ConnectorEvent, to_event_wire
+from longwire.api.delivery.connectors import ConnectorEvent, show_event
 from longwire.api.delivery.deliveries import ConnectorId
 from longwire.api.fleet.device_shapes import (
     BatteryBelow,
@@ -49,7 +49,7 @@ from longwire.identity import audit
 from longwire.ids import format_record_id, parse_delivery_id, parse_record_id
 from longwire.jobs.exporting import ExportedRows
 from longwire.jobs.tasks import ExportTask
-from longwire.model import Actor, AuditFilter, DeviceOrder, PageRequest
+from longwire.model import Actor, DeviceOrder, PageRequest
 from longwire.model import Device as DeviceValue
 from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record
 from longwire.store.archive.archive_reads import (
@@ -58,6 +58,7 @@ from longwire.store.archive.archive_reads import (
     read_with_archive,
 )
 from longwire.store.database import Tx
+from longwire.store.identity.audit import AuditFilter
 from longwire.store.records.arrival_numbers import first_seq
 from longwire.store.records.records import ALL_TIME
 from longwire.web.fields import DateQuery, Id, Query
@@ -470,7 +471,7 @@ def _build_message_export(query: MessageExportQuery) -> Export:
             until,
             STEP_ROWS_MAX,
         )
-        rows = [to_event_wire(connector_id, event) for connector_id, event in found]
+        rows = [show_event(event, connector_id=connector_id) for connector_id, event in found]
         return Step(encode_rows(query.format, _MESSAGE_COLUMNS, rows), len(rows), following)
 
     return Export("messages", query.format, _MESSAGE_COLUMNS, read)

@@ -1,7 +1,7 @@
 """Channels: everything that leaves the service does so through one."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -12,9 +12,11 @@ from longwire.store import schema
 from longwire.store.cache.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.locks import acquire_lock
+from longwire.store.rows import GroupRows
 from longwire.store.statement import Statement
 
 _table = schema.channel
+CHANNELS = GroupRows(Channel, _table, "number")
 IS_THERE = _table.c.deleted_at.is_(None)
 # What ingest caches; channels of other purposes concern only the engine.
 CACHED_PURPOSES = (ChannelPurpose.CONNECTOR, ChannelPurpose.NOTIFICATION)
@@ -127,10 +129,9 @@ where number = :number
 
 
 def get_by_purpose(tx: Tx, purpose: ChannelPurpose, channel_id: str) -> Channel | None:
-    row = tx.row(
-        sa.select(_table).where(_table.c.id == channel_id, _table.c.purpose == purpose, IS_THERE)
-    )
-    return to_channel(row) if row else None
+    is_meant = sa.and_(_table.c.id == channel_id, _table.c.purpose == purpose, IS_THERE)
+    row = tx.row(CHANNELS.select.where(is_meant))
+    return CHANNELS.parse(row) if row else None
 
 
 def get_numbers(tx: Tx, purpose: ChannelPurpose, ids: Collection[str]) -> dict[str, int]:
@@ -148,17 +149,15 @@ def id_exists(tx: Tx, channel_id: str) -> bool:
 
 def insert(tx: Tx, channel: Channel) -> Channel:
     """Insert a channel; returns it with its number."""
-    tx.execute(sa.insert(_table), _row(channel))
-    row = tx.rows(sa.select(_table).where(_table.c.id == channel.id))[0]
-    return to_channel(row)
+    row = CHANNELS.to_row(channel)
+    del row["number"]  # the database counts it up
+    tx.execute(sa.insert(_table), row)
+    return CHANNELS.parse(tx.rows(CHANNELS.select.where(_table.c.id == channel.id))[0])
 
 
-def save(tx: Tx, channel: Channel) -> None:
-    """Update a channel, under a new version; its health is not changed."""
-    values = _row(channel) | {"version": _table.c.version + 1}
-    for name in _HEALTH:
-        del values[name]
-    _update(tx, channel.number, values)
+def save(tx: Tx, before: Channel, after: Channel) -> None:
+    """Update a channel, which is locked, under a new version."""
+    CHANNELS.save(tx, before, replace(after, version=before.version + 1))
 
 
 def mark_deleted(tx: Tx, channel: Channel) -> None:
@@ -197,8 +196,8 @@ def _update(tx: Tx, number: int, values: dict[str, Any]) -> None:
 def get_by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, Channel]:
     if not numbers:
         return {}
-    statement = sa.select(_table).where(_table.c.number.in_(numbers), IS_THERE)
-    return {row.number: to_channel(row) for row in tx.rows(statement)}
+    statement = CHANNELS.select.where(_table.c.number.in_(numbers), IS_THERE)
+    return {row.number: CHANNELS.parse(row) for row in tx.rows(statement)}
 
 
 def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
@@ -348,8 +347,8 @@ def end_resend(tx: Tx, number: int) -> None:
 
 
 def list_all(tx: Tx) -> list[Channel]:
-    statement = sa.select(_table).where(IS_THERE).order_by(_table.c.number)
-    return [to_channel(row) for row in tx.rows(statement)]
+    statement = CHANNELS.select.where(IS_THERE).order_by(_table.c.number)
+    return [CHANNELS.parse(row) for row in tx.rows(statement)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,29 +372,3 @@ def list_names(tx: Tx) -> dict[int, str | None]:
         for table in (schema.connector, schema.notification)
         for row in tx.rows(sa.select(table.c.channel_number, table.c.name))
     }
-
-
-# --- rows to values and back ---
-
-_FIELDS = tuple(field.name for field in fields(Channel))
-# What a change by a user leaves as it is.
-_HEALTH = (
-    "error_at",
-    "error_message",
-    "failures",
-    "failing_since",
-    "filter_evaluated",
-    "filter_failed",
-    "filter_failing_since",
-    "resend_before",
-)
-
-
-def _row(channel: Channel) -> dict[str, Any]:
-    return {name: getattr(channel, name) for name in _FIELDS if name != "number"}
-
-
-def to_channel(row: sa.Row[Any]) -> Channel:
-    mapping = row._mapping
-    values = {name: mapping[name] for name in _FIELDS}
-    return Channel(**values | {"purpose": ChannelPurpose(row.purpose)})

@@ -3,9 +3,10 @@
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from longwire.model import Device, Stay
+from longwire.model import Device
 from longwire.store import schema, slots
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
@@ -36,6 +37,14 @@ returning s.device_number, s.stay, s.group_id
 """,
     )
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A period a device spent in a group; records of that period belong to that group."""
+
+    number: int
+    group_id: str
 
 
 SET_STAY = Statement("""

@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import Actor, AuditEntry, AuditFilter, Page, PageRequest, Scope
+from longwire.model import Actor, AuditEntry, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
@@ -132,6 +132,26 @@ class AuditedObject:
     name: str | None = None
     before: Fields | None = None
     after: Fields | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries of the audit log."""
+
+    group_id: str
+    subgroups: bool = False
+    object_id: str | None = None
+    actor_id: str | None = None
+    action: str | None = None
+    begin: Moment | None = None
+    end: Moment | None = None
+    request_id: str | None = None
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether rows may be read that are not wanted."""
+        wanted = (self.object_id, self.actor_id, self.action, self.request_id)
+        return any(each is not None for each in wanted)
 
 
 def log(

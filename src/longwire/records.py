@@ -81,6 +81,10 @@ class DataRecord(_Record, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     decoded_names: list[str] | None = None  # members of `data` that were decoded from `raw`
 
 
+# The type of the service's own event of a gap in the frame counter of a device.
+SEQUENCE_GAP = "sequenceGap"
+
+
 class EventRecord(_Record, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """Something that happened to a device."""
 

@@ -295,7 +295,7 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
     if owner is None:  # of a device that is deleted, and may be restored
         return None
     plan = get_plan(tx, owner.group_id, owner.type)
-    kinds = list(plan.kinds)
+    kinds = [kind for kind, each in plan.kinds.items() if each.has_values]
     hours = [each.hour for each in due if each.hours == 1]
     long = [each for each in due if each.hours > 1]
     start = None

@@ -6,13 +6,21 @@ in the groups below it as well, and beats what is declared further up and for al
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from longwire.records import KIND_NAMES, RecordKind, list_json_fields, list_number_fields
+from longwire.measurements.values import RECEPTION
+from longwire.records import (
+    KIND_NAMES,
+    RecordKind,
+    get_attribute,
+    list_json_fields,
+    list_number_fields,
+)
 
 MeasurementClass = Literal["gauge", "counter", "amount", "state"]
 CLASSES: tuple[MeasurementClass, ...] = ("gauge", "counter", "amount", "state")
@@ -98,8 +106,31 @@ def is_allowed(measurement: Measurement, number: float | None, text: str | None)
 # --- found measurements ---
 
 
+def _list_built_in() -> Iterator[Measurement]:
+    """What is known of the reception of messages, without anybody declaring it."""
+    kind = KIND_NAMES[RecordKind.TELEMETRY]
+    for name, (label, unit) in RECEPTION.items():
+        yield Measurement(f"{kind}.{name}", kind, f"/data/{name}", unit=unit, label=label)
+    for field_name in list_number_fields(kind):
+        attribute = get_attribute(RecordKind.TELEMETRY, field_name)
+        if attribute in _COUNTED:
+            name, label = _COUNTED[attribute]
+            yield Measurement(f"{kind}.{name}", kind, f"/{field_name}", label=label)
+    event = KIND_NAMES[LOSSES.kind]
+    yield Measurement(f"{kind}.lost", event, LOSSES.path, "amount", label="Messages lost")
+
+
+# Fields of telemetry that are values: what they are called.
+_COUNTED = {"stations": ("gateways", "Gateways"), "score": ("score", "Link quality, 0 to 3")}
+# How many messages were lost, in the service's own events of gaps in the frame counter.
+LOSSES = ValuePlace(RecordKind.EVENT, "/data/missed")
+BUILT_IN = {each.place: each for each in _list_built_in()}
+
+
 def name_of_place(place: ValuePlace) -> str:
     """What a measurement is called that nobody has declared."""
+    if place in BUILT_IN:
+        return BUILT_IN[place].name
     name = ".".join(split_path(place.path)[1:] or split_path(place.path))
     name = _NO_NAME.sub("_", name)[:NAME_CHARACTERS_MAX]
     if place.kind != RecordKind.DATA:
@@ -109,6 +140,8 @@ def name_of_place(place: ValuePlace) -> str:
 
 def build_found(place: ValuePlace, name: str) -> Measurement:
     """The measurement of a place that nobody has declared."""
+    if place in BUILT_IN:
+        return replace(BUILT_IN[place], name=name)
     return Measurement(name, KIND_NAMES[place.kind], place.path)
 
 

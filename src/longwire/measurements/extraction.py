@@ -14,6 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from longwire.measurements.definitions import (
+    BUILT_IN,
+    LOSSES,
     PATH_CHARACTERS_MAX,
     VALUE_MAX,
     Measurement,
@@ -21,8 +23,15 @@ from longwire.measurements.definitions import (
     join_path,
     split_path,
 )
-from longwire.measurements.values import NOT_VALUES, values_of
-from longwire.records import DataRecord, Record, RecordKind, get_attribute
+from longwire.measurements.values import NOT_VALUES, SEQUENCE, values_of
+from longwire.records import (
+    SEQUENCE_GAP,
+    DataRecord,
+    EventRecord,
+    Record,
+    RecordKind,
+    get_attribute,
+)
 
 WORD_CHARACTERS_MAX = 256
 # Members of a record that are looked at for numbers that nobody has declared; the others are
@@ -59,6 +68,16 @@ class KindPlan(Struct, frozen=True):
     configured: Deep = ()  # in the configuration
     members: Sequence[tuple[str, Target]] = ()  # numbers beside the data
     finds: bool = False  # whether other numbers become measurements
+    # Numbers beside the data that become measurements, and what they are in JSON.
+    found_members: Sequence[tuple[str, str]] = ()
+    # Whether only what the service itself says of lost messages matters, and whether it is new.
+    is_for_losses: bool = False
+    finds_losses: bool = False
+
+    @property
+    def has_values(self) -> bool:
+        """Whether anything is known that records of this kind may have."""
+        return not (self.is_for_losses and self.finds_losses)
 
 
 class MeasuredValue(Struct, frozen=True, gc=False):
@@ -98,9 +117,10 @@ def build_plans(
     deep: dict[int, list[tuple[Sequence[str], Target]]] = {}
     configured: dict[int, list[tuple[Sequence[str], Target]]] = {}
     members: dict[int, list[tuple[str, Target]]] = {}
-    taken = set()
+    taken, declared_places = set(), set()
     for key, each in declared:
         taken.add(key)
+        declared_places.add(each.place)
         target = _build_target(key, each)
         kind = each.place.kind
         first, *rest = split_path(each.path)
@@ -116,11 +136,20 @@ def build_plans(
                 declared_spots.setdefault(kind, []).append(spot)
             if spot is None or rest[-1].isdecimal():
                 deep.setdefault(kind, []).append((rest, target))
+    of_events = {*targets, *deep, *members} & {RecordKind.EVENT}
     for key, place in found.items():
-        spot = _spot_of(split_path(place.path)[1:])
-        if key not in taken and spot is not None:
+        first, *rest = split_path(place.path)
+        if key in taken:
+            continue
+        if first != "data":
+            name = get_attribute(RecordKind(place.kind), first)
+            members.setdefault(place.kind, []).append((name, Target(key)))
+        elif (spot := _spot_of(rest)) is not None:
             targets.setdefault(place.kind, {})[spot] = Target(key)
-    kinds = {*targets, *deep, *configured, *members, *(_FINDING if finds else ())}
+    known = {*found.values(), *declared_places}
+    new_members = _list_new_members(known) if finds else {}
+    found_in = (*_FINDING, LOSSES.kind) if finds else ()
+    kinds = {*targets, *deep, *configured, *members, *found_in}
     return {
         int(kind): KindPlan(
             RecordKind(kind),
@@ -130,9 +159,23 @@ def build_plans(
             configured.get(kind, ()),
             members.get(kind, ()),
             finds and kind in _FINDING,
+            new_members.get(kind, ()),
+            is_for_losses=kind == LOSSES.kind and not of_events,
+            finds_losses=finds and kind == LOSSES.kind and LOSSES not in known,
         )
         for kind in kinds
     }
+
+
+def _list_new_members(known: Collection[ValuePlace]) -> dict[int, list[tuple[str, str]]]:
+    """Numbers beside the data that become measurements, by kind."""
+    new: dict[int, list[tuple[str, str]]] = {}
+    for place in BUILT_IN:
+        first, *rest = split_path(place.path)
+        if not rest and place not in known:
+            attribute = get_attribute(RecordKind(place.kind), first)
+            new.setdefault(place.kind, []).append((attribute, place.path))
+    return new
 
 
 def _build_target(key: int, measurement: Measurement) -> Target:
@@ -159,6 +202,9 @@ def _spot_of(tokens: Sequence[str]) -> Spot | None:
 def extract(plan: KindPlan, record: Record) -> ExtractedValues:
     """The values of a record."""
     found = ExtractedValues()
+    is_of_losses = isinstance(record, EventRecord) and record.type == SEQUENCE_GAP
+    if plan.is_for_losses and not is_of_losses:
+        return found
     text = record.data
     data = parse_json(text) if text else None
     if data is not None:
@@ -168,13 +214,26 @@ def extract(plan: KindPlan, record: Record) -> ExtractedValues:
             _extract_values(plan, values, found)
         for tokens, target in plan.deep:
             _add(found, target, resolve(data, tokens))
+        if plan.finds_losses and is_of_losses:
+            _find_losses(found, data)
     if plan.configured and isinstance(record, DataRecord):
         configuration = parse_json(record.configuration)
         for tokens, target in plan.configured:
             _add(found, target, resolve(configuration, tokens))
     for name, target in plan.members:
         _add(found, target, getattr(record, name, None))
+    for name, path in plan.found_members:
+        value = getattr(record, name, None)
+        if value is not None:
+            found.unknown[path] = float(value)
     return found
+
+
+def _find_losses(found: ExtractedValues, data: Any) -> None:
+    tokens = split_path(LOSSES.path)[1:]
+    missed = resolve(data, tokens)
+    if type(missed) is int:
+        _find(found, tokens, missed)
 
 
 def _extract_values(plan: KindPlan, values: Mapping[str, Any], found: ExtractedValues) -> None:
@@ -195,7 +254,7 @@ def _extract_values(plan: KindPlan, values: Mapping[str, Any], found: ExtractedV
             else:
                 _add(found, target, value)
         elif kind is float or kind is int:
-            if finds:
+            if finds and name != SEQUENCE:
                 _find(found, (name,), value)
         elif kind is dict:
             _extract_nested(plan, name, value, found)
@@ -236,7 +295,7 @@ def _add(found: ExtractedValues, target: Target, value: Any) -> None:
         found.invalid.add(target.key)
 
 
-def _find(found: ExtractedValues, tokens: tuple[str, ...], value: float) -> None:
+def _find(found: ExtractedValues, tokens: Sequence[str], value: float) -> None:
     if -VALUE_MAX < value < VALUE_MAX:
         path = join_path(("data", *tokens))
         # What is not printable cannot be stored by every database.

@@ -21,6 +21,14 @@ DECODE_WARNINGS = "decodeWarnings"
 LEFT_OUT = "leftOut"
 NOT_VALUES = frozenset((RADIO, DECODE_ERROR, DECODE_WARNINGS, LEFT_OUT))
 
+# How a message was received, in telemetry: label and unit.
+RECEPTION = {
+    "rssi": ("RSSI", "dBm"),
+    "snr": ("SNR", "dB"),
+    "frequency": ("Frequency", "Hz"),
+    "bandwidth": ("Bandwidth", "Hz"),
+}
+
 # How older records spell it.
 DECODED = "decoded"
 DEVICE = "deviceInfo"

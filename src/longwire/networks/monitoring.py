@@ -11,8 +11,8 @@ from msgspec import Struct
 from longwire.clock import SECOND, Moment
 from longwire.model import SequenceCounter, ServiceEvent
 from longwire.networks.base import CHIRPSTACK, LORIOT, THINGPARK, TTN, VENDOR
+from longwire.records import SEQUENCE_GAP
 
-SEQUENCE_GAP = "sequenceGap"
 SEQUENCE_RECOVERED = "sequenceRecovered"
 DEVICE_SILENT = "deviceSilent"
 DEVICE_BACK = "deviceBack"

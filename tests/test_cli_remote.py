@@ -156,6 +156,16 @@ def test_devices_and_records_from_the_command_line(signed_in: Command, ada: Pers
     for shown in (run("device", "list", group).out, run("device", "get", device).out):
         assert datetime.fromtimestamp(seen / 1_000, UTC).isoformat(timespec="seconds")[:19] in shown
     assert (stored["data"], stored["deviceType"]) == ('{"celsius":4}', "generic")
+    [value] = run("device", "values", device, "--json").json
+    assert (value["name"], value["value"], value["class"]) == ("celsius", 4, "gauge")
+    [line] = run("device", "values", device).out.splitlines()[1:]
+    assert line.split()[:2] == ["celsius", "4.0"]
+    [cold] = run("device", "list", group, "--where", "celsius<5", "--json").json
+    assert cold["deviceId"] == device
+    sorted_by_value = ("--order", "value:celsius", "--descending", "--json")
+    assert run("device", "list", group, *sorted_by_value).json[0]["deviceId"] == device
+    wrong = run("device", "list", group, "--where", "celsius")
+    assert "where[0]" in wrong.err
     run("record", "create", device, "--kind", "geoloc", "--field", "lat=51.9", "--field", "lng=4.1")
     [place] = run("record", "list", device, "--kind", "geoloc", "--json").json
     assert (place["lat"], place["lng"]) == (51.9, 4.1)

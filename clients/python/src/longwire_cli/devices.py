@@ -12,6 +12,8 @@ from longwire_client import Client, Model
 
 COLUMNS = ("deviceId", "name", "type", "network", "originalId", "battery", "seenAt", "tags")
 
+VALUE_COLUMNS = ("name", "value", "unit", "timestamp", "class")
+
 Seen = Literal["hour", "day", "week", "longer", "never", "silent"]
 
 tag_option = click.option("--tag", "tags", multiple=True, help="a tag; may be repeated")
@@ -27,6 +29,11 @@ tag_option = click.option("--tag", "tags", multiple=True, help="a tag; may be re
 @click.option(
     "--seen", type=click.Choice(get_args(Seen)), default=None, help="when it was seen last"
 )
+@click.option(
+    "--where", multiple=True, help="with such a current value, as moisture<15; may be repeated"
+)
+@click.option("--order", default=None, help="by a current value, as value:moisture")
+@click.option("--descending", is_flag=True, help="with --order: the largest first")
 def device_list(
     client: Client,
     group_id: str,
@@ -36,6 +43,9 @@ def device_list(
     network: str | None,
     tag: str | None,
     seen: Seen | None,
+    where: tuple[str, ...],
+    order: str | None,
+    descending: bool,
 ) -> Iterable[Model]:
     """List or find the devices of a group."""
     return client.devices.list(
@@ -46,7 +56,17 @@ def device_list(
         network=network,
         tag=tag,
         seen=seen,
+        where=where or None,
+        order=order,
+        descending=descending or None,
     )
+
+
+@list_command("values", VALUE_COLUMNS)
+@click.argument("device_id")
+def device_values(client: Client, device_id: str) -> Iterable[Model]:
+    """Show the current values of a device."""
+    return client.measurements.values(device_id).items
 
 
 @command("get", COLUMNS)

@@ -26,6 +26,7 @@ device_group = ImportedCommands(
     imported={
         "list": "longwire_cli.devices:device_list",
         "get": "longwire_cli.devices:device_get",
+        "values": "longwire_cli.devices:device_values",
         "create": "longwire_cli.devices:device_create",
         "update": "longwire_cli.devices:device_update",
         "transfer": "longwire_cli.devices:device_transfer",

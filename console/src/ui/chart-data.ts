@@ -140,6 +140,25 @@ export function withGaps(times: readonly number[], series: readonly Values[], st
   return [spread, values];
 }
 
+// How far points usually are apart: never less than a span, and more where a device reports seldom.
+// Points that are more than one and a half of it apart have a gap between them.
+export function usualStep(times: readonly number[], spanMs: number): number {
+  const distances = times.slice(1).map((each, index) => each - (times[index] ?? 0));
+  const median = distances.sort((a, b) => a - b)[Math.floor(distances.length / 2)] ?? 0;
+  return Math.max(spanMs, median * 1.4);
+}
+
+// Pieces of points without a gap in between.
+export function splitAtGaps<Point extends { readonly at: number }>(points: readonly Point[], gapMs: number): Point[][] {
+  const pieces: Point[][] = [];
+  points.forEach((each, index) => {
+    const before = points[index - 1];
+    if (before !== undefined && each.at - before.at <= gapMs) pieces[pieces.length - 1]?.push(each);
+    else pieces.push([each]);
+  });
+  return pieces;
+}
+
 const COLOURS = 8;
 const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 

@@ -1,4 +1,6 @@
-// Deliveries over time in a row of a list: grey, and red where some failed. `null` is not known.
+// Small drawings in a row of a list: counts as bars, grey, and red where some failed, `null` is not
+// known; or values as a line with gaps.
+import { splitAtGaps, usualStep } from "./chart-data";
 import "./series.css";
 
 export interface SparkPoint {
@@ -40,6 +42,52 @@ export function Sparkline({
           </g>
         );
       })}
+    </svg>
+  );
+}
+
+const INSET = 2;
+const GAP_STEPS = 1.5;
+
+interface LinePoint {
+  readonly at: number;
+  readonly value: number;
+}
+
+// A point without neighbours is a dot, and so is the newest one.
+export function ValueLine({
+  points,
+  begin,
+  end,
+  stepMs,
+  label,
+  width = 96,
+  height = 28,
+}: {
+  points: readonly LinePoint[];
+  begin: number;
+  end: number;
+  // How far points are apart at least.
+  stepMs: number;
+  label: string;
+  width?: number;
+  height?: number;
+}) {
+  const values = points.map((each) => each.value);
+  const low = Math.min(...values);
+  const range = Math.max(...values) - low;
+  const x = (at: number) => INSET + ((at - begin) / (end - begin)) * (width - 2 * INSET);
+  const y = (value: number) => (range === 0 ? height / 2 : height - INSET - ((value - low) / range) * (height - 2 * INSET));
+  const place = ({ at, value }: LinePoint) => `${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+  const pieces = splitAtGaps(points, usualStep(points.map((each) => each.at), stepMs) * GAP_STEPS);
+  const newest = points[points.length - 1];
+  const dots = pieces.flatMap((piece) => (piece.length === 1 ? piece : piece.filter((each) => each === newest)));
+  return (
+    <svg className="sparkline" role="img" aria-label={label} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+      <path className="sparkline-line" d={pieces.map((piece) => `M${piece.map(place).join("L")}`).join("")} />
+      {dots.map((each) => (
+        <circle key={each.at} className="sparkline-dot" cx={x(each.at)} cy={y(each.value)} r={INSET} />
+      ))}
     </svg>
   );
 }

@@ -6,7 +6,7 @@ import { useMay } from "~/api/may";
 import { useRange } from "~/frame/page-state";
 import { bucketSeconds, momentOf } from "~/time";
 import { Checkbox } from "~/ui/field";
-import { seriesStyle } from "~/ui/chart-data";
+import { seriesStyle, usualStep } from "~/ui/chart-data";
 import { Card } from "~/ui/page";
 import { Series, type SeriesMark } from "~/ui/series";
 import { Empty, ErrorState, QueryView } from "~/ui/state";
@@ -113,7 +113,7 @@ function NumberChart({ device, number, index, marks }: { device: Device; number:
           label={number.label}
           look="lines"
           times={line.times}
-          bucketMs={gapMs(line.times, timeSpan)}
+          bucketMs={usualStep(line.times, timeSpan * 1_000)}
           span={span}
           isLoading={query.isPending}
           height={150}
@@ -125,13 +125,6 @@ function NumberChart({ device, number, index, marks }: { device: Device; number:
       )}
     </Card>
   );
-}
-
-// Points that are more than about twice the usual distance apart have a gap between them.
-function gapMs(times: readonly number[], timeSpan: number): number {
-  const distances = times.slice(1).map((each, index) => each - (times[index] ?? 0));
-  const median = distances.sort((a, b) => a - b)[Math.floor(distances.length / 2)] ?? 0;
-  return Math.max(timeSpan * 1_000, median * 1.4);
 }
 
 export function ChartTab({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {

@@ -27,10 +27,12 @@ import { ChartTab } from "./chart-tab";
 import { ConfigurationTab } from "./configuration-tab";
 import { DeleteRecordsDialog, HardwareDialog, RedecodeDialog, RenameDialog } from "./device-dialogs";
 import { DownlinksTab, SendDialog } from "./downlinks-tab";
+import { NowCard } from "./now";
 import { deviceQuery, type Device } from "./queries";
 import { RecordsTab } from "./records-tab";
 import type { DeviceSearch, DeviceTab } from "./search";
 import { TagEditor } from "./tag-editor";
+import { deviceValuesQuery, useLiveValues } from "./values";
 import "~/pages/devices/devices.css";
 import "./device.css";
 
@@ -145,6 +147,9 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
     if (!preferences().lastGroup) setPreference("lastGroup", device.groupId);
   }, [device.groupId]);
   const may = (operation: Operation) => mayCall(rights, operation);
+  const mayReadValues = may("GET /device/values");
+  const values = useQuery({ ...deviceValuesQuery(device.deviceId), enabled: mayReadValues });
+  useLiveValues(device.groupId, device.deviceId, mayReadValues);
   const tabs = TABS.filter((tab) => may(tab.needs));
   const tab = tabs.find((each) => each.id === search.tab)?.id ?? tabs[0]?.id ?? "configuration";
   const items: MenuItem[] = [
@@ -188,7 +193,9 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           </>
         }
       />
-      {rights.isPending ? (
+      {mayReadValues && <NowCard device={device} />}
+      {/* Not before what stands above is known: it would be pushed down. */}
+      {rights.isPending || values.isLoading ? (
         <Loading rows={6} />
       ) : (
         <Tabs label="About the device" tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>

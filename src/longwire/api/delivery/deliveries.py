@@ -1,14 +1,15 @@
 """Operations on single messages of connectors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire.api.delivery.connectors import STATUSES, ConnectorEvent, DeliveryStatus, show_event
+from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import DeviceId, GroupId, GroupPage, RecordKindName, parse_period
 from longwire.clock import Moment
@@ -113,14 +114,14 @@ class MessageConnection(Reply):
     ) = None
 
 
-class MessageAttempt(Reply):
+class MessageAttempt(Shown[Attempt]):
     """One attempt to deliver a message."""
 
     number: Annotated[
         int,
         Meta(description="Since it was created or last sent again, from 1.", examples=[1]),
     ]
-    timestamp: Annotated[DateText, Meta(description="When it began.")]
+    at: Annotated[DateText, Meta(description="When it began.")] = field(name="timestamp")
     duration_ms: Annotated[int, Meta(description="How long it took.", examples=[87])]
     outcome: Annotated[
         str,
@@ -272,7 +273,7 @@ def _stats(counts: StateCounts | None) -> MessageStats | None:
     )
 
 
-def message_wire(message: deliveries.Message) -> Message:
+def show_message(message: deliveries.Message) -> Message:
     event = message.event
     record: Any = None if message.record is None else msgspec.Raw(message.record.encode())
     is_queued = event.state == DeliveryState.QUEUED
@@ -284,22 +285,9 @@ def message_wire(message: deliveries.Message) -> Message:
         created_at=format_date(event.created_at),
         due_at=format_date(event.due_at) if is_queued else None,
         resent=event.generation,
-        attempts=attempts_wire(message.attempts),
+        attempts=[MessageAttempt.show(each) for each in message.attempts],
         record=record,
     )
-
-
-def attempts_wire(attempts: Sequence[Attempt]) -> list[MessageAttempt]:
-    return [
-        MessageAttempt(
-            number=each.number,
-            timestamp=format_date(each.at),
-            duration_ms=each.duration_ms,
-            outcome=each.outcome,
-            status=each.status,
-        )
-        for each in attempts
-    ]
 
 
 def _build_selection(
@@ -352,7 +340,7 @@ def get_message(context: Context, query: MessageQuery) -> Message:
 
     What a receiver answered in the body of its response is not stored.
     """
-    return message_wire(deliveries.get_message(context.tx, context.actor, query.id))
+    return show_message(deliveries.get_message(context.tx, context.actor, query.id))
 
 
 _RETRYABLE = {name: STATUSES[name] for name in ("failed", "processing")}

@@ -4,9 +4,10 @@ from functools import partial
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire.api.fleet.device_shapes import DeviceQuery, DeviceTypeName, TypeQuery
+from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
 from longwire.api.types import (
     CHANGED_MEANWHILE,
@@ -15,7 +16,7 @@ from longwire.api.types import (
     IfUpdatedAt,
     parse_version,
 )
-from longwire.dates import format_date, format_optional_date
+from longwire.dates import format_date
 from longwire.fleet import configurations
 from longwire.fleet.configuration_layers import (
     NOT_REPORTED,
@@ -27,6 +28,7 @@ from longwire.fleet.configuration_layers import (
 )
 from longwire.fleet.configurations import Drift
 from longwire.model import ConfigurationPolicy as ConfigurationPolicyValue
+from longwire.store.fleet.device_reports import Report
 from longwire.web.fields import Body, DateText, Query, Reply, words
 from longwire.web.routing import ANY_TOKEN, Route
 
@@ -74,7 +76,7 @@ class ConfigurationValue(Reply, kw_only=True):
     ) = None
 
 
-class ConfigurationDifference(Reply):
+class ConfigurationDifference(Shown[Difference]):
     """A value that a device reports otherwise than it should be."""
 
     path: Pointer
@@ -82,23 +84,22 @@ class ConfigurationDifference(Reply):
     reported: Annotated[Any, Meta(description="Left out if it is not reported.")] = msgspec.UNSET
 
 
-class DriftingDevice(Reply, kw_only=True):
+class DriftingDevice(Shown[Report], kw_only=True):
     """A device that reports another configuration than it should have."""
 
     device_id: str
     group_id: GroupId
     name: str
     type: str
-    since: Annotated[DateText, Meta(description="Since when the service knows.")] | None = None
+    drifted_at: Annotated[DateText, Meta(description="Since when the service knows.")] | None = (
+        field(default=None, name="since")
+    )
     reported_at: DateText
     differences: Annotated[list[ConfigurationDifference], Meta(description="At most 50.")]
 
 
-class DriftingDeviceConnection(Reply):
+class DriftingDeviceConnection(Page[DriftingDevice]):
     """A page of devices that drift."""
-
-    items: list[DriftingDevice]
-    next_token: str | None = None
 
 
 class DriftQuery(GroupPage, kw_only=True):
@@ -246,15 +247,15 @@ def _drift_wire(drift: Drift | None) -> dict[str, Any]:
     return {
         "reported": drift.reported,
         "reported_at": format_date(drift.report.reported_at),
-        "drift": [_difference_wire(each) for each in drift.differences],
+        "drift": [_show_difference(each) for each in drift.differences],
     }
 
 
-def _difference_wire(difference: Difference) -> ConfigurationDifference:
+def _show_difference(difference: Difference) -> ConfigurationDifference:
     is_reported = difference.reported is not NOT_REPORTED
-    return ConfigurationDifference(
+    return ConfigurationDifference.show(
+        difference,
         path=encode_pointer(difference.path),
-        expected=difference.expected,
         reported=difference.reported if is_reported else msgspec.UNSET,
     )
 
@@ -272,21 +273,12 @@ def list_drifting_devices(context: Context, query: DriftQuery) -> DriftingDevice
         context.page_tokens.page_request(query),
         subgroups=query.subgroups is True,
     )
-    return DriftingDeviceConnection(
-        items=[
-            DriftingDevice(
-                device_id=each.report.device_id,
-                group_id=each.report.group_id,
-                name=each.report.name,
-                type=each.report.type,
-                since=format_optional_date(each.report.drifted_at),
-                reported_at=format_date(each.report.reported_at),
-                differences=[_difference_wire(one) for one in each.differences],
-            )
-            for each in page.items
-        ],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    return DriftingDeviceConnection.show(context, query, page, _show_drifting)
+
+
+def _show_drifting(drift: Drift) -> DriftingDevice:
+    differences = [_show_difference(each) for each in drift.differences]
+    return DriftingDevice.show(drift.report, differences=differences)
 
 
 def _value_wire(context: Context, leaf: Leaf) -> ConfigurationValue:

@@ -1,10 +1,12 @@
 """Devices and device types on the wire: what is sent, what is answered, and the fields of both."""
 
+import dataclasses
 from typing import Annotated, Literal, Protocol
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire.api.fleet.measurement_shapes import Measurement, TimedValue, build_value
+from longwire.api.replies import Page, Shown
 from longwire.api.types import DeviceId, DeviceIds, GroupId, GroupPage, IfUpdatedAt, Tag, Tags
 from longwire.clock import MILLISECOND
 from longwire.dates import format_date
@@ -20,7 +22,16 @@ from longwire.model import DeviceFilter
 from longwire.model import DeviceType as DeviceTypeValue
 from longwire.networks.identities import find_eui, normalize_network
 from longwire.store.fleet.current_values import ShownColumn
-from longwire.web.fields import Body, Count, DateText, Name, Query, Reply, limited_by
+from longwire.web.fields import (
+    CONVERTER,
+    Body,
+    Count,
+    DateText,
+    Name,
+    Query,
+    Reply,
+    limited_by,
+)
 
 Network = Annotated[
     str,
@@ -105,17 +116,20 @@ OriginalIds = Annotated[
 ]
 
 
-class Device(Reply, kw_only=True):
+EpochMilliseconds = Annotated[int, Meta(extra={CONVERTER: lambda at: at // MILLISECOND})]
+
+
+class Device(Shown[DeviceValue], kw_only=True):
     """A device; `seenAt` is in milliseconds since 1970."""
 
-    device_id: str
+    id: str = field(name="deviceId")
     group_id: str
     name: str
     type: str
     network: str
     original_id: str
     battery: str | None = None
-    seen_at: int | None = None
+    seen_at: EpochMilliseconds | None = None
     created_at: DateText
     updated_at: DateText
     created_by: str
@@ -135,11 +149,8 @@ class Device(Reply, kw_only=True):
     ) = None
 
 
-class DeviceConnection(Reply):
+class DeviceConnection(Page[Device]):
     """A page of devices."""
-
-    items: list[Device]
-    next_token: str | None = None
 
 
 class FoundDevices(Reply):
@@ -162,7 +173,7 @@ class Devices(Reply):
     items: list[Device]
 
 
-class DeviceType(Reply):
+class DeviceType(Shown[DeviceTypeValue]):
     """A type of device and its default configuration."""
 
     name: str | None = None
@@ -179,11 +190,8 @@ class DeviceType(Reply):
     ) = None
 
 
-class DeviceTypeConnection(Reply):
+class DeviceTypeConnection(Page[DeviceType]):
     """A page of device types."""
-
-    items: list[DeviceType]
-    next_token: str | None = None
 
 
 class DeviceInput(Body):
@@ -363,25 +371,9 @@ class TypeInGroupQuery(Query):
     ) = None
 
 
-def device_wire(device: DeviceValue, columns: Columns | None = None) -> Device:
-    return Device(
-        device_id=device.id,
-        group_id=device.group_id,
-        name=device.name,
-        type=device.type,
-        network=device.network,
-        original_id=device.original_id,
-        battery=device.battery,
-        seen_at=None if device.seen_at is None else device.seen_at // MILLISECOND,
-        created_at=format_date(device.created_at),
-        updated_at=format_date(device.updated_at),
-        created_by=device.created_by,
-        updated_by=device.updated_by,
-        information=device.information,
-        configuration=device.configuration,
-        tags=list(device.tags),
-        values=None if columns is None else {name: _value(each) for name, each in columns.items()},
-    )
+def show_device(device: DeviceValue, columns: Columns | None = None) -> Device:
+    values = None if columns is None else {name: _value(each) for name, each in columns.items()}
+    return Device.show(device, values=values)
 
 
 def _value(value: ShownColumn) -> TimedValue:
@@ -415,21 +407,9 @@ class FilterFields(Protocol):
 
 
 def build_device_filter(fields: FilterFields) -> DeviceFilter:
-    return DeviceFilter(
-        q=None if fields.q is None else find_eui(fields.q) or fields.q,
-        type=fields.type,
-        network=None if fields.network is None else normalize_network(fields.network),
-        tag=fields.tag,
-        seen=fields.seen,
-        battery_below=fields.battery_below,
-    )
-
-
-def type_wire(device_type: DeviceTypeValue) -> DeviceType:
-    return DeviceType(
-        name=device_type.name,
-        display_name=device_type.display_name,
-        default_configuration=device_type.default_configuration,
-        battery=device_type.battery,
-        firmware_version=device_type.firmware_version,
-    )
+    given = {each.name: getattr(fields, each.name) for each in dataclasses.fields(DeviceFilter)}
+    if fields.q is not None:
+        given["q"] = find_eui(fields.q) or fields.q
+    if fields.network is not None:
+        given["network"] = normalize_network(fields.network)
+    return DeviceFilter(**given)

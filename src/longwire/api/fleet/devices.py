@@ -1,6 +1,6 @@
 """Operations on devices and device types."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import asdict
@@ -30,10 +30,9 @@ from longwire.api.fleet.device_shapes import (
     VendorInput,
     build_device_filter,
     build_value_selection,
-    device_wire,
-    type_wire,
+    show_device,
 )
-from longwire.api.fleet.measurement_shapes import measurement_wire
+from longwire.api.fleet.measurement_shapes import Measurement, measurement_wire
 from longwire.api.services import Context
 from longwire.api.types import CHANGED_MEANWHILE, parse_version
 from longwire.fleet import device_types, device_values, devices, measurement_declarations
@@ -41,14 +40,14 @@ from longwire.fleet.device_values import ValueSelection
 from longwire.fleet.registrations import VendorRegistration
 from longwire.model import Device as DeviceValue
 from longwire.model import DeviceFilter, DeviceOrder
+from longwire.model import DeviceType as DeviceTypeValue
 from longwire.model import Page as PageValue
-from longwire.store.fleet.device_search import FoundDevices as FoundDevicesValue
 from longwire.web.fields import Paged
 from longwire.web.routing import ANY_TOKEN, Route
 
 
 def _bulk_result(what: str, items: Sequence[DeviceValue]) -> Devices:
-    return Devices(message=f"{len(items)} {what}.", items=[device_wire(each) for each in items])
+    return Devices(message=f"{len(items)} {what}.", items=[show_device(each) for each in items])
 
 
 def _draft(body: DeviceInput) -> devices.DeviceDraft:
@@ -59,7 +58,7 @@ def _draft(body: DeviceInput) -> devices.DeviceDraft:
 
 def get_device(context: Context, query: DeviceQuery) -> Device:
     """Get a device."""
-    return device_wire(
+    return show_device(
         devices.get_device(context.tx, context.actor, query.device_id, query.group_id)
     )
 
@@ -69,7 +68,7 @@ def create_device(context: Context, body: DeviceInput) -> Device:
 
     It gets the default configuration of its type. The original id is unique within its network.
     """
-    return device_wire(
+    return show_device(
         devices.create_device(context.tx, context.actor, body.group_id, _draft(body))
     )
 
@@ -80,7 +79,7 @@ def create_device_at_vendor(context: Context, body: DeviceAtVendor) -> Device:
     `input.originalId` is `vendor.id`, `input.network` is `vendor`. The status of the registration
     is in `information`: `pending`, `registered`, or `failed` with the reason.
     """
-    return device_wire(
+    return show_device(
         devices.create_vendor_device(
             context.tx,
             context.actor,
@@ -137,7 +136,7 @@ def update_device(context: Context, body: DeviceChange) -> Device:
     Another `originalId` or `network` is how hardware is replaced: the device keeps its id, records
     and rules, and the old original id is free. Queued downlinks are cancelled.
     """
-    return device_wire(
+    return show_device(
         devices.update_device(
             context.tx,
             context.actor,
@@ -174,7 +173,7 @@ def update_device_type(context: Context, body: DeviceTypeChange) -> Device:
 
     Its configuration is reset to the default of that type.
     """
-    return device_wire(
+    return show_device(
         devices.set_device_type(
             context.tx,
             context.actor,
@@ -191,7 +190,7 @@ def transfer_device(context: Context, body: Transfer) -> Device:
 
     Its existing records stay with the old group; new ones belong to the new group.
     """
-    return device_wire(
+    return show_device(
         devices.transfer_devices(
             context.tx,
             context.actor,
@@ -221,7 +220,7 @@ def transfer_devices(context: Context, body: BulkTransfer) -> Devices:
 
 def delete_device(context: Context, query: OwnedDeviceQuery) -> Device:
     """Delete a device with all its records."""
-    return device_wire(
+    return show_device(
         devices.delete_devices(
             context.tx, context.actor, [query.device_id], query.group_id, "device_id"
         )[0]
@@ -245,12 +244,11 @@ def list_devices(context: Context, query: DevicePage) -> DeviceConnection:
     Of the group itself, in the order of their creation, or of a current value.
     """
     selected = build_value_selection(query)
-    page: PageValue[DeviceValue] | FoundDevicesValue
     request = context.page_tokens.page_request(query)
     if selected.is_empty:
         page = devices.list_devices(context.tx, context.actor, query.group_id, request)
     else:
-        page = devices.search_devices(
+        found = devices.search_devices(
             context.tx,
             context.actor,
             query.group_id,
@@ -260,10 +258,9 @@ def list_devices(context: Context, query: DevicePage) -> DeviceConnection:
             selected,
             subgroups=False,
         )
-    return DeviceConnection(
-        items=_show_all(context, page.items, selected),
-        next_token=context.page_tokens.next_token(query, page),
-    )
+        page = PageValue(found.items, found.last_key)
+    show = _columns_shown(context, page.items, selected)
+    return DeviceConnection.show(context, query, page, show)
 
 
 def search_devices(context: Context, query: DeviceSearch) -> FoundDevices:
@@ -285,37 +282,41 @@ def search_devices(context: Context, query: DeviceSearch) -> FoundDevices:
         subgroups=query.subgroups,
     )
     return FoundDevices(
-        items=_show_all(context, found.items, selected),
+        items=list(map(_columns_shown(context, found.items, selected), found.items)),
         total=found.total,
         total_is_more=found.total_is_more,
         next_token=context.page_tokens.next_token(query, found),
     )
 
 
-def _show_all(
+def _columns_shown(
     context: Context, found: Sequence[DeviceValue], selected: ValueSelection
-) -> list[Device]:
+) -> Callable[[DeviceValue], Device]:
+    """Shows devices with their columns, which are read at once."""
     columns = device_values.list_columns(context.tx, found, selected.columns)
-    return [device_wire(each, columns.get(each.id)) for each in found]
+    return lambda device: show_device(device, columns.get(device.id))
 
 
 def list_types(context: Context, query: Paged) -> DeviceTypeConnection:
     """List the device types."""
     page = device_types.list_device_types(context.tx, context.page_tokens.page_request(query))
-    return DeviceTypeConnection(
-        items=[type_wire(each) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    return DeviceTypeConnection.show(context, query, page, _show_type)
 
 
 def get_type(context: Context, query: TypeInGroupQuery) -> DeviceType:
     """Get a device type, with the measurements that are declared of it."""
-    found = type_wire(device_types.get_device_type(context.tx, query.type))
+    found = device_types.get_device_type(context.tx, query.type)
     declared = measurement_declarations.get_declaration(
         context.tx, context.actor, query.type, query.group_id
     )
-    found.measurements = [measurement_wire(each) for each in declared.measurements]
-    return found
+    measurements = [measurement_wire(each) for each in declared.measurements]
+    return _show_type(found, measurements)
+
+
+def _show_type(
+    device_type: DeviceTypeValue, measurements: list[Measurement] | None = None
+) -> DeviceType:
+    return DeviceType.show(device_type, measurements=measurements)
 
 
 # Names that networks and labels have for what is `originalId` here.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.fleet.device_shapes import Device, DeviceInput, device_wire
+from longwire.api.fleet.device_shapes import Device, DeviceInput, show_device
 from longwire.api.records.records import parse_published_record
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturn, GroupId, GroupPage
@@ -239,7 +239,7 @@ async def create_unknown_device(context: AsyncContext, body: DeviceInput) -> Dev
     """
     first = await _decode_first(context, body)
     draft = DeviceDraft(body.name, body.type, body.original_id, body.network, body.tags or ())
-    return device_wire(await context.write(partial(_create, context, body.group_id, draft, first)))
+    return show_device(await context.write(partial(_create, context, body.group_id, draft, first)))
 
 
 def _create(

@@ -33,7 +33,7 @@ from longwire.api.fleet.device_shapes import (
     ValueOrder,
     build_device_filter,
     build_value_selection,
-    device_wire,
+    show_device,
 )
 from longwire.api.identity.audit import AuditEntry, show_entry
 from longwire.api.records import parquet
@@ -420,7 +420,7 @@ def _build_device_export(query: DeviceExportQuery) -> Export:
 
     def show(tx: Tx, found: Sequence[DeviceValue], following: Any) -> Step:
         values = device_values.list_columns(tx, found, selected.columns)
-        rows = [device_wire(each, values.get(each.id)) for each in found]
+        rows = [show_device(each, values.get(each.id)) for each in found]
         return Step(encode_rows(query.format, columns, rows), len(rows), following)
 
     def read(tx: Tx, actor: Actor, position: Any) -> Step:

@@ -11,8 +11,7 @@ from longwire.api.delivery.deliveries import (
     MessageAttempt,
     MessageId,
     StateName,
-    attempts_wire,
-    message_wire,
+    show_message,
 )
 from longwire.api.records.arrivals import Arrival, encode_arrival
 from longwire.api.services import Context
@@ -208,7 +207,7 @@ def _connector_wire(traced: traces.ConnectorTrace) -> ConnectorTrace:
     return ConnectorTrace(
         connector_id=traced.connector.id,
         name=traced.connector.name,
-        message=None if traced.message is None else message_wire(traced.message),
+        message=None if traced.message is None else show_message(traced.message),
         not_taken=traced.not_taken,
         as_of=None if traced.not_taken is None else "now",
     )
@@ -220,7 +219,7 @@ def _delivery_wire(detail: DeliveryDetail) -> NotificationDelivery:
         id=format_delivery_id(event.channel_number, event.seq),
         state=STATE_NAMES[event.state],
         timestamp=format_date(event.changed_at),
-        attempts=attempts_wire(parse_attempts(detail.attempt_log)),
+        attempts=[MessageAttempt.show(each) for each in parse_attempts(detail.attempt_log)],
         error=event.error,
     )
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 import yaml
 
+from tests.waiting import PATIENCE_S
 from tests.world import World, ok, record_of
 
 FOLDER = Path(__file__).parents[2] / "deploy/grafana/values"
@@ -74,6 +75,7 @@ def test_every_query_of_the_dashboard_is_answered(world: World) -> None:
         oauth2["token_url"],
         data={"grant_type": oauth2["oauth2_type"]},
         auth=(oauth2["client_id"], secret),
+        timeout=PATIENCE_S,
     )
     assert granted.status_code == 200, granted.text
     headers = {"Authorization": f"Bearer {granted.json()['access_token']}"}
@@ -85,7 +87,9 @@ def test_every_query_of_the_dashboard_is_answered(world: World) -> None:
         params = {
             each["key"]: fill_in(each["value"], chosen) for each in target["url_options"]["params"]
         }
-        response = httpx.get(source["url"] + target["url"], params=params, headers=headers)
+        response = httpx.get(
+            source["url"] + target["url"], params=params, headers=headers, timeout=PATIENCE_S
+        )
         assert response.status_code == 200, response.text
         assert "longwire-ignored" not in response.headers
         root = target["root_selector"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from longwire.store.fleet import device_search
 from tests.fleet.test_current_values import NOON_S, says
 from tests.fleet.test_measurements import declare, measurement
 from tests.world import Person, World, ok, refused, walk
@@ -209,3 +210,46 @@ def test_every_wrong_part_is_named_and_values_need_their_permission(world: World
         asked: list[dict[str, Any]] = [{"values": "moisture"}, {"where": ["moisture<5"]}]
         for query in [*asked, {"order": "value:moisture"}]:
             refused(bob.get(path, groupId=group, **query), 403)
+
+
+DOOR = measurement("door", **{"class": "state"})
+
+
+def test_pages_of_many_devices_are_those_of_few(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What few devices fit is listed by their numbers, what many fit by the conditions."""
+    ada = world.person("ada")
+    root = ada.group("root")
+    branch = ada.group("branch", parent=root)
+    for each in ("generic", "meter"):
+        declare(ada, root, DOOR, type_name=each)
+    for index in range(12):
+        type_name = "meter" if index % 4 == 0 else "generic"
+        group = branch if index % 5 == 4 else root
+        device = ada.device(group, name=f"n{index:02}", type=type_name)
+        if index % 3:
+            says(ada, device, NOON_S, level=index % 7, heat=index, door=index % 2 == 0)
+    declare(ada, root, measurement("warmth", "/data/heat", maximum=8), DOOR)
+    declare(ada, root, measurement("warmth", "/data/level"), DOOR, type_name="meter")
+    queries: list[dict[str, Any]] = [
+        {"where": ["level>2"]},
+        {"where": ["level>2", "door==true"], "order": "value:level"},
+        {"where": ["level==null"], "order": "value:level", "descending": "true"},
+        {"where": ["level!=null"], "order": "value:nothing"},
+        {"where": ["warmth>1"], "order": "value:warmth"},
+        {"where": ["warmth>1"], "sort": "name", "ascending": "false"},
+        {"type": "generic", "order": "value:warmth", "descending": "true"},
+        {"seen": "longer", "order": "value:warmth"},
+        {"seen": "longer", "where": ["heat!=5"], "order": "value:level"},
+        {"q": "n0", "where": ["heat!=5"], "order": "value:level"},
+        {"where": ["door!=null"], "order": "value:door"},
+    ]
+    everything = [
+        {"subgroups": subgroups, **query} for query in queries for subgroups in ("false", "true")
+    ]
+    few = [find(ada, root, *query.pop("where", ()), **query) for query in map(dict, everything)]
+    assert all(few), [query for query, found in zip(everything, few, strict=True) if not found]
+    monkeypatch.setattr(device_search, "FEW", 0)
+    many = [find(ada, root, *query.pop("where", ()), **query) for query in map(dict, everything)]
+    assert many == few

@@ -13,6 +13,8 @@ from longwire.store.engines.number_ranges import is_in_range
 from longwire.store.fleet.device_states import battery_level
 from longwire.store.fleet.devices import encode_tags
 from longwire.store.fleet.value_queries import (
+    DEVICES,
+    DeviceAlias,
     SourceShape,
     ValueFilter,
     build_value_condition,
@@ -101,6 +103,7 @@ def build_conditions(
     now: Moment,
     compared: Sequence[ValueFilter] = (),
     *,
+    device: DeviceAlias = DEVICES,
     is_of_few: bool = False,
 ) -> tuple[Conditions, dict[str, Any]]:
     """The conditions, and their values; `is_of_few` if few devices are looked at."""
@@ -134,8 +137,8 @@ def build_conditions(
         values["seen_to"] = now - _SEEN_WITHIN["week"]
         values["seen_from"] = now - _SEEN_WITHIN.get(wanted.seen, 0)
     for index, each in enumerate(compared):
-        text, own = build_value_condition(index, each, is_of_few=is_of_few)
-        conditions.append(_Condition("d", text))
+        text, own = build_value_condition(index, each, device, is_of_few=is_of_few)
+        conditions.append(_Condition(device.table, text))
         values |= own
     return Conditions(tuple(conditions), tuple(exact)), values
 
@@ -546,7 +549,9 @@ def make_list_by_value(query: ValueQuery) -> Statement[ValueRow]:
     direction, sign = ("asc", ">") if query.ascending else ("desc", "<")
     tables = query.wanted.tables
     if query.part == ValuePart.NONE:
-        without = [Sql("and not ({match})", match=make_match(each)) for each in query.sources]
+        without = [
+            Sql("and not ({match})", match=make_match(each, DEVICES)) for each in query.sources
+        ]
         sql = Sql(
             _LIST_WITHOUT_VALUE,
             states=_JOIN_STATES if "s" in tables else "",
@@ -570,7 +575,7 @@ def make_list_by_value(query: ValueQuery) -> Statement[ValueRow]:
             key=key,
             devices=devices + " {slot:d=c}" if "d" in tables or each.is_typed else "",
             states=states + " {slot:s=c}" if "s" in tables else "",
-            match=each.match,
+            match=each.match("c"),
             types=each.of_types,
             conditions=query.wanted.sql,
             numbers="and c.device_number {in:numbers}" if query.is_of_numbers else "",

@@ -72,7 +72,11 @@ def search(
     if not homes:
         return FoundDevices([], 0)
     limit = min(request.limit, max(1, EXAMINED_MAX // len(homes)))
-    listing = Listing(tx, homes, *build_conditions(wanted, tx.now, compared), order, limit)
+    # Where most devices fit, those of a page are soon found in the order of an index.
+    is_in_order = order.sort == "created" and len(homes) == 1
+    of_page, _ = build_conditions(wanted, tx.now, compared, is_of_few=is_in_order)
+    conditions, values = build_conditions(wanted, tx.now, compared)
+    listing = Listing(tx, homes, conditions, values, order, limit, of_page)
     if request.after is None:
         start, rows = listing.fetch_first()
     else:
@@ -162,6 +166,7 @@ class Listing:
         values: Mapping[str, Any],
         order: DeviceOrder | None,
         limit: int,
+        of_page: Conditions | None = None,
     ) -> None:
         self._tx = tx
         self._homes = homes
@@ -172,7 +177,7 @@ class Listing:
         self._limit = limit
         # An index has the order of one group; the rows of several are sorted.
         self._counting = DeviceQuery(wanted, is_one_group=len(homes) == 1)
-        self._listing = replace(self._counting, order=order)
+        self._listing = replace(self._counting, order=order, wanted=of_page or wanted)
         self._values = {**values, "home": next(iter(homes)), "homes": list(homes)}
 
     @property
@@ -184,17 +189,21 @@ class Listing:
         """The values of the conditions, and the groups."""
         return self._values
 
-    def count(self) -> tuple[int, bool, list[int] | None]:
-        """How many devices fit, whether there may be more, and their numbers if they are few."""
-        few = None
+    def list_few(self) -> list[int] | None:
+        """The numbers of the devices that fit a filter, if they are few."""
+        if not self._filter.conditions:
+            return None
+        numbers = self._list_numbers()
+        return numbers if len(numbers) <= FEW else None
+
+    def count(self, few: Sequence[int] | None) -> tuple[int, int]:
+        """How many devices fit, and whether there may be more."""
         total = self._count
-        if self._filter.conditions:
-            few = self._list_numbers()
+        if few is not None:
             total = len(few)
-            if len(few) > FEW:
-                few = None
-                total = self._count_matches(self._counting)
-        return min(total, COUNTED_MAX), total > COUNTED_MAX, few
+        elif self._filter.conditions:
+            total = self._count_matches(self._counting)
+        return min(total, COUNTED_MAX), int(total > COUNTED_MAX)
 
     def fetch_first(self) -> tuple[_Position, list[DeviceRow]]:
         """The first rows, and how many there are of all."""

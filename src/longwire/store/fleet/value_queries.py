@@ -30,6 +30,18 @@ class ValueFilter(NamedTuple):
     sources: Sequence[ValueSource]
 
 
+class DeviceAlias(NamedTuple):
+    """A table with devices in a statement, and the column with their numbers."""
+
+    table: str
+    number: str
+
+
+DEVICES = DeviceAlias("d", "d.number")
+# Where each has a value: there, the type of a device is not known.
+VALUES = DeviceAlias("c", "c.device_number")
+
+
 class SourceShape(NamedTuple):
     """What a statement depends on of a source; the rest are its parameters."""
 
@@ -37,15 +49,14 @@ class SourceShape(NamedTuple):
     is_typed: bool
     is_state: bool
 
-    @property
-    def match(self) -> str:
-        """Which current values (`c`) are valid ones of the source."""
+    def match(self, value: str) -> str:
+        """Which current values, by an alias of their table, are valid ones of the source."""
         name = self.name
-        match = f"c.group_id {{in:{name}_homes}} and c.key_number = :{name}_key"
+        match = f"{value}.group_id {{in:{name}_homes}} and {value}.key_number = :{name}_key"
         if self.is_state:
-            return f"{match} and c.ts is not null"
-        bounds = f"c.number >= :{name}_min and c.number <= :{name}_max"
-        return f"{match} and c.text is null and {bounds}"
+            return f"{match} and {value}.ts is not null"
+        bounds = f"{value}.number >= :{name}_min and {value}.number <= :{name}_max"
+        return f"{match} and {value}.text is null and {bounds}"
 
     @property
     def of_types(self) -> str:
@@ -71,9 +82,9 @@ def shape_sources(
 
 
 def build_value_condition(
-    index: int, wanted: ValueFilter, *, is_of_few: bool
+    index: int, wanted: ValueFilter, device: DeviceAlias, *, is_of_few: bool
 ) -> tuple[Sql, dict[str, Any]]:
-    """A condition on devices (`d`), and its values; `is_of_few` if few devices are looked at."""
+    """A condition on devices, and its values; `is_of_few` if few devices are looked at."""
     name = f"where_{index}"
     comparison = wanted.comparison
     shapes, values = shape_sources(name, wanted.sources)
@@ -87,46 +98,53 @@ def build_value_condition(
             test = _make_test(name, column, comparison.operator)
             values[name] = value
     is_negated = comparison.is_null and comparison.operator == "=="
-    return _make_condition(shapes, test, is_negated, is_of_few), values
+    return _make_condition(shapes, test, device, is_negated, is_of_few), values
 
 
 def _make_test(name: str, column: str, operator: str) -> str:
     sign = {"==": "=", "!=": "<>"}.get(operator, operator)
     if column == "ts":
-        return f"and c.ts {sign} :{name}"
+        return f"and w.ts {sign} :{name}"
     # A number is another one than every word, and the other way round.
-    other = f" or c.{column} is null" if operator == "!=" else ""
-    return f"and (c.{column} {sign} :{name}{other})"
+    other = f" or w.{column} is null" if operator == "!=" else ""
+    return f"and (w.{column} {sign} :{name}{other})"
 
 
 @functools.lru_cache(1_024)
 def _make_condition(
-    shapes: tuple[SourceShape, ...], test: str, is_negated: bool, is_of_few: bool
+    shapes: tuple[SourceShape, ...],
+    test: str,
+    device: DeviceAlias,
+    is_negated: bool,
+    is_of_few: bool,
 ) -> Sql:
     """The same one each time, so that statements with it are rendered once."""
     if not shapes:
         return Sql("" if is_negated else "and 1 = 0")
-    matches = [make_match(each, test, is_of_few=is_of_few) for each in shapes]
+    matches = [make_match(each, device, test, is_of_few=is_of_few) for each in shapes]
     opening = "and not (" if is_negated else "and ("
     return Sql(opening + "{matches})", matches=join("\n            or ", matches))
 
 
-def make_match(shape: SourceShape, test: str = "", *, is_of_few: bool = True) -> Sql:
-    """Whether a device (`d`) has a value of a source that passes a test."""
+def make_match(
+    shape: SourceShape, device: DeviceAlias, test: str = "", *, is_of_few: bool = True
+) -> Sql:
+    """Whether a device has a value of a source that passes a test."""
+    match = shape.match("w")
     each = f"""exists (
                 select 1
-                from current_value c
-                where c.group_id = d.group_id
-                    and c.device_number = d.number
-                    {{slot:c=d}}
-                    and {shape.match}
+                from current_value w
+                where w.group_id = {device.table}.group_id
+                    and w.device_number = {device.number}
+                    {{slot:w={device.table}}}
+                    and {match}
                     {test}
             ) {shape.of_types}"""
     # SQLite would look for the value of each device, where it reads all of them in half the time.
-    at_once = f"""d.number in (
-                select c.device_number
-                from current_value c
-                where {shape.match}
+    at_once = f"""{device.number} in (
+                select w.device_number
+                from current_value w
+                where {match}
                     {test}
             ) {shape.of_types}"""
     return ByEngine(sqlite=each if is_of_few else at_once, postgres=each)

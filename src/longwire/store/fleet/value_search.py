@@ -21,7 +21,7 @@ from longwire.store.fleet.device_queries import (
 )
 from longwire.store.fleet.device_search import EXAMINED_MAX, FoundDevices, Listing
 from longwire.store.fleet.devices import list_by_numbers
-from longwire.store.fleet.value_queries import ValueFilter, ValueSource, shape_sources
+from longwire.store.fleet.value_queries import VALUES, ValueFilter, ValueSource, shape_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,15 @@ def search_by_value(
         return FoundDevices([], 0)
     limit = min(request.limit, max(1, EXAMINED_MAX // len(homes)))
     listing = Listing(tx, homes, *build_conditions(wanted, tx.now, compared), None, limit)
-    total, total_is_more, few = listing.count()
-    start = _ValuePosition(total, int(total_is_more))
-    if request.after is not None:
+    few = listing.list_few()
+    if request.after is None:
+        start = _ValuePosition(*listing.count(few))
+    else:
         start = _ValuePosition(*request.after)  # type: ignore[arg-type]
+    conditions = listing.wanted if few is None else Conditions()
+    # Without looking at devices, if nothing but values matters.
+    is_of_values = few is None and wanted == DeviceFilter() and not any(map(_is_typed, compared))
+    of_values, _ = build_conditions(wanted, tx.now, compared, device=VALUES)
     shapes, values = shape_sources("order", order.sources)
     values |= {**listing.values, "after_number": start.number}
     if few is not None:
@@ -74,7 +79,7 @@ def search_by_value(
         if part.value < start.part or len(rows) > limit or not (shapes or part is ValuePart.NONE):
             continue
         query = ValueQuery(
-            wanted=listing.wanted if few is None else Conditions(),
+            wanted=of_values if is_of_values and part is not ValuePart.NONE else conditions,
             sources=shapes,
             is_one_group=len(homes) == 1,
             ascending=order.ascending,
@@ -88,3 +93,7 @@ def search_by_value(
     found = list_by_numbers(tx, scope, [row.number for _, row in rows[:limit]])
     last_key = start.behind(*rows[limit - 1]) if len(rows) > limit else None
     return FoundDevices(found, start.total, bool(start.total_is_more), last_key)
+
+
+def _is_typed(compared: ValueFilter) -> bool:
+    return any(each.types is not None for each in compared.sources)

@@ -16,6 +16,7 @@ from longwire.store.fleet.device_stays import begin_stays, erase_all_stays
 from longwire.store.identity.scopes import reaches, within
 from longwire.store.notifications import device_monitors
 from longwire.store.paging import page
+from longwire.store.rows import GroupRows
 from longwire.store.search_text import search_text
 from longwire.store.statement import Statement
 
@@ -23,34 +24,20 @@ _table = schema.device
 _state = schema.device_state
 _stay = schema.device_stay
 
-# In the order of the fields of `Device`.
-_COLUMNS: list[Any] = [
-    *(
-        _table.c[name]
-        for name in (
-            "number",
-            "id",
-            "group_id",
-            "stay",
-            "name",
-            "type",
-            "network",
-            "original_id",
-            "information",
-            "configuration",
-            "tags",
-            "created_at",
-            "updated_at",
-            "created_by",
-            "updated_by",
-        )
-    ),
-    _state.c.battery,
-    sa.func.nullif(_state.c.seen_at, schema.NEVER_SEEN).label("seen_at"),
-    _table.c.joined_at,
-]
-_TAGS = [column.name for column in _COLUMNS].index("tags")
-_SELECT = sa.select(*_COLUMNS).join(
+DEVICES = GroupRows(
+    Device,
+    _table,
+    "number",
+    derived={
+        # The name as it is sorted, and what a search looks into.
+        "name_key": lambda device: search_text(device.name),
+        "search_key": lambda device: search_text(
+            "\n".join([device.name, device.original_id, *device.tags])
+        ),
+    },
+)
+_SEEN_AT = sa.func.nullif(_state.c.seen_at, schema.NEVER_SEEN)
+_SELECT = sa.select(*DEVICES.columns, _state.c.battery, _SEEN_AT.label("seen_at")).join(
     _state,
     sa.and_(_state.c.group_id == _table.c.group_id, _state.c.device_number == _table.c.number),
 )
@@ -158,7 +145,12 @@ def list_used_types(
 
 def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> list[Device]:
     """Insert devices of one group; returns them with their numbers."""
-    rows = [_row(device, key) for device, key in zip(devices, original_keys, strict=True)]
+    rows = [
+        DEVICES.to_row(device) | {"original_key": key}
+        for device, key in zip(devices, original_keys, strict=True)
+    ]
+    for row in rows:
+        del row["number"]  # the database counts it up
     if tx.is_postgres:
         taken = slots.take_numbers(tx, [device.id for device in devices])
         placed = [
@@ -210,23 +202,26 @@ def set_identity(tx: Tx, device: Device, original_key: str) -> None:
 
 
 _CHANGEABLE = (
-    *("name", "type", "information", "configuration", "tags", "updated_at", "updated_by"),
+    "name",
+    "name_key",
+    "search_key",
+    "type",
+    "information",
+    "configuration",
+    "tags",
+    "updated_at",
+    "updated_by",
 )
 _SAVE = (
     sa.update(_table)
     .where(_table.c.number == sa.bindparam("of_number"))
-    .values({name: sa.bindparam(name) for name in (*_CHANGEABLE, "name_key", "search_key")})
+    .values({name: sa.bindparam(name) for name in _CHANGEABLE})
 )
 
 
 def _changeable(device: Device) -> dict[str, Any]:
-    values = {name: getattr(device, name) for name in _CHANGEABLE}
-    return {
-        **values,
-        "tags": encode_tags(device.tags),
-        **_search_keys(device),
-        "of_number": device.number,
-    }
+    row = DEVICES.to_row(device)
+    return {name: row[name] for name in _CHANGEABLE} | {"of_number": device.number}
 
 
 def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
@@ -318,38 +313,10 @@ def adjust_count(tx: Tx, group_id: str, difference: int) -> None:
     )
 
 
-def _row(device: Device, original_key: str) -> dict[str, Any]:
-    return {
-        "id": device.id,
-        "group_id": device.group_id,
-        "stay": device.stay,
-        "name": device.name,
-        "type": device.type,
-        "network": device.network,
-        "original_id": device.original_id,
-        "original_key": original_key,
-        **_search_keys(device),
-        "information": device.information,
-        "configuration": device.configuration,
-        "tags": encode_tags(device.tags),
-        "created_at": device.created_at,
-        "updated_at": device.updated_at,
-        "created_by": device.created_by,
-        "updated_by": device.updated_by,
-    }
-
-
 def encode_tags(tags: Sequence[str]) -> str:
     return json.dumps(tags, ensure_ascii=False)
 
 
-def _search_keys(device: Device) -> dict[str, str]:
-    """The name as it is sorted, and what a search looks into: name, original id and tags."""
-    searched = "\n".join([device.name, device.original_id, *device.tags])
-    return {"name_key": search_text(device.name), "search_key": search_text(searched)}
-
-
-def _device(row: sa.Row[Any]) -> Device:
-    values: list[Any] = list(row)
-    values[_TAGS] = tuple(json.loads(values[_TAGS]))
-    return Device(*values)
+def _device(row: Sequence[Any]) -> Device:
+    battery, seen_at = row[len(DEVICES.columns) :][:2]
+    return DEVICES.parse(row, battery=battery, seen_at=seen_at)

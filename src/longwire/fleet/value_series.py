@@ -61,9 +61,9 @@ class ReadPeriod:
         return range(self.begin // DAY, -(-self.end // DAY))
 
 
-def plan_period(spans: Spans, *, takes_earlier: bool) -> ReadPeriod:
+def plan_period(spans: Spans, *, is_counter: bool) -> ReadPeriod:
     begin, end = spans.begin, spans.end
-    if takes_earlier:
+    if is_counter:
         begin -= begin % QUARTER + LOOK_BACK
     cuts = sorted({spans.begin, *spans.boundaries[1:-1]})
     moments = (begin, *cuts, end)
@@ -279,14 +279,14 @@ class SpanPlaces(dict[Moment, int]):
 
 
 def build_points(
-    spans: Spans, reads: Sequence[StayRead], places: SpanPlaces, *, takes_earlier: bool
+    spans: Spans, reads: Sequence[StayRead], places: SpanPlaces, *, is_counter: bool
 ) -> Points:
     """The points of a device; a span without numbers has none."""
     row = _join_stays(reads)
     if row is None:
         return NO_POINTS
     earlier: EarlierNumber | None = None
-    if takes_earlier:
+    if is_counter:
         before = bisect_left(row.begins, spans.begin)
         candidates = [number for read in reads for number in read.oldest_page]
         if before:
@@ -296,7 +296,7 @@ def build_points(
     if not row.begins:
         return NO_POINTS
     found = [places[each] for each in row.begins]
-    row = regroup(row, found)
+    row = regroup(row, found, is_counter=is_counter)
     used = sorted(set(found))
     boundaries = spans.boundaries
     row = row._replace(begins=[boundaries[each] for each in used])
@@ -360,12 +360,12 @@ async def read_devices(
     devices: Sequence[MeasuredDevice],
     spans: Spans,
     *,
-    takes_earlier: bool,
+    is_counter: bool,
     records_max: int | None = None,
 ) -> ReadSeries:
     """Read the points of devices in steps, so that others have their turns between them."""
     _require_bounded(len(devices), spans)
-    period = plan_period(spans, takes_earlier=takes_earlier)
+    period = plan_period(spans, is_counter=is_counter)
     places = SpanPlaces(spans)
     found: list[tuple[MeasuredDevice, Points]] = []
     gave_up: list[Moment] = []
@@ -379,10 +379,10 @@ async def read_devices(
                 left -= await read_with_archive(database, unfinished.step)
             if unfinished.has_records:
                 gave_up.append(unfinished.give_up())
-        if takes_earlier:
+        if is_counter:
             await _read_last_pages(database, reads, period)
         for device, listed in some:
-            points = build_points(spans, listed, places, takes_earlier=takes_earlier)
+            points = build_points(spans, listed, places, is_counter=is_counter)
             found.append((device, points))
     return ReadSeries(found, min(gave_up, default=None))
 

@@ -149,11 +149,12 @@ def chain_rows(rows: Sequence[Row]) -> Row:
     return Row(*(list(chain.from_iterable(column)) for column in zip(*rows, strict=True)))
 
 
-def regroup(row: Row, places: Sequence[int]) -> Row:
-    """One of those that have the same place; places do not fall."""
+def regroup(row: Row, places: Sequence[int], *, is_counter: bool = True) -> Row:
+    """One of those that have the same place; places do not fall. What rose is of counters only."""
     if len(set(places)) == len(places):
         return row
-    steps = list(map(increase_between, row.lasts, row.firsts[1:]))
+    lasts, firsts = row.lasts, row.firsts[1:]
+    steps = [two - one if two >= one else two for one, two in zip(lasts, firsts, strict=False)]
     cuts = [index for index, (one, two) in enumerate(pairwise(places), 1) if one != two]
     runs = list(pairwise((0, *cuts, len(places))))
     fsum = math.fsum
@@ -165,5 +166,7 @@ def regroup(row: Row, places: Sequence[int]) -> Row:
         [fsum(row.totals[begin:end]) for begin, end in runs],
         [row.firsts[begin] for begin, _ in runs],
         [row.lasts[end - 1] for _, end in runs],
-        [fsum((*row.increases[begin:end], *steps[begin : end - 1])) for begin, end in runs],
+        [fsum((*row.increases[begin:end], *steps[begin : end - 1])) for begin, end in runs]
+        if is_counter
+        else [0.0] * len(runs),
     )

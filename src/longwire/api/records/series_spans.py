@@ -279,7 +279,7 @@ async def read_values(
         context.database,
         found.devices,
         spans,
-        takes_earlier=found.measurement is not None and found.measurement.value_class == "counter",
+        is_counter=found.measurement is not None and found.measurement.value_class == "counter",
         records_max=value_series.FRESH_RECORDS_MAX if query.fresh else None,
     )
     return MeasuredValues(found.measurement, read, found.settled)

@@ -9,7 +9,7 @@ import pytest
 from longwire.decoders.base import Decoded
 from longwire.errors import BadInput, NotFound
 from longwire.fleet import codec_guard, device_types, redecoding
-from longwire.fleet.decoding import merge_decoded
+from longwire.fleet.decoding import Codec, UplinkPayload, decode_payload, merge_decoded
 from longwire.inbound import uplinks
 from longwire.model import SYSTEM, DeviceType
 from longwire.store.database import Tx
@@ -350,6 +350,19 @@ def test_what_was_sent_is_never_replaced(
     assert set(understood.names) == (data.keys() - said.keys() if names is None else set(names))
 
 
+@pytest.mark.parametrize(
+    "sent, data",
+    [
+        ({"a": 9, "b": 9, "radio": {"port": 2}}, {"a": 7, "radio": {"port": 2}}),
+        # As a message was parsed that was kept, before there was its device, by an older release.
+        ({"port": 2, "decoded": {"a": 9}}, {"port": 2, "a": 7}),
+    ],
+)
+def test_a_decoder_takes_the_place_of_that_of_the_network(sent: Json, data: Json) -> None:
+    payload = UplinkPayload(sent, b"\x07", 2, 0)
+    assert decode_payload(Codec("bits", "a::uint:8"), payload).data == data
+
+
 def test_remarks_of_a_decoder_are_kept_and_data_stays_within_its_bounds() -> None:
     understood = merge_decoded({"seqNumber": 1}, Decoded({"a": 1}, ("low",)))
     assert understood.data == {"seqNumber": 1, "a": 1, "decodeWarnings": ["low"]}
@@ -449,6 +462,34 @@ def _decodes_again(field: Field, receiver: Receiver) -> None:
     assert (failed["changed"], failed["failed"]) == (0, 2)
     assert failed["failure"].startswith("2022-05-27T15:52:14.000Z: byte ")
     assert field.said(crane)[0] == said[0], "left alone"
+
+
+def test_records_in_the_older_spelling_are_decoded_again_as_those_in_the_newer(
+    world: World,
+) -> None:
+    field = Field(world)
+    older = {"seqNumber": 1, "port": 2, "deviceInfo": {"devEui": EUI}, "decoded": {"celsius": 3}}
+    field.ada.reports(field.buoy, timestamp=TIME, data=json.dumps(older), **{"__raw": "04"})
+    field.buoy_says("BA==", 2, object={"celsius": 3, "theirs": True})
+    decode_with(world, "javascript", BY_PORT)
+    field.buoy_says("BA==", 3, object={"celsius": 3})
+    assert redecode(field.ada, deviceId=field.buoy)["changed"] == 2
+    one, two, three = field.said(field.buoy)
+    assert one == {**older, "celsius": 4, "port_": 7}
+    assert two == {
+        **{"celsius": 4, "theirs": True, "port": 7},
+        "radio": {"seqNumber": 2, "port": 2},
+    }
+    assert three == {"celsius": 4, "port": 7, "radio": {"seqNumber": 3, "port": 2}}
+    values = ok(field.ada.get("/device/values", deviceId=field.buoy))["items"]
+    found = {each["name"]: each["value"] for each in values if "telemetry" not in each["name"]}
+    assert found == {"celsius": 4, "port": 7}
+    condition = "message.values.port == 7 && message.data.seqNumber > 0"
+    arrived = ok(field.ada.get("/group/records", groupId=field.home, filter=condition))
+    assert [each["kind"] for each in arrived["items"]] == ["data"] * 3
+
+
+BY_PORT = "function decodeUplink(i) { return {data: {celsius: i.bytes[0], port: i.fPort + 5}}; }"
 
 
 @pytest.mark.engine_free

@@ -2,15 +2,15 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire import overview
+from longwire.api.replies import Shown
 from longwire.api.services import Context
 from longwire.api.types import GroupId
-from longwire.dates import format_date, format_optional_date
 from longwire.overview import AttentionItem, AttentionKind
 from longwire.overview import Overview as OverviewValue
-from longwire.web.fields import Count, DateText, Query, Reply, words
+from longwire.web.fields import CONVERTER, Count, DateText, Query, words
 from longwire.web.routing import Route
 
 _KIND_NAMES = {
@@ -33,7 +33,7 @@ class OverviewQuery(Query):
     subgroups: Annotated[bool, Meta(description="With all groups below it.")] = False
 
 
-class DeviceCounts(Reply):
+class DeviceCounts(Shown[overview.DeviceCounts]):
     """How many devices there are; of more than 1,000,000 only the total."""
 
     total: Annotated[Count, Meta(description="All of them.", examples=[10_000])]
@@ -65,7 +65,7 @@ class DeviceCounts(Reply):
     ) = None
 
 
-class ConnectorCounts(Reply):
+class ConnectorCounts(Shown[overview.ConnectorCounts]):
     """How many connectors there are, and how many messages."""
 
     total: Annotated[Count, Meta(description="All of them.", examples=[6])]
@@ -82,10 +82,10 @@ class ConnectorCounts(Reply):
     ]
 
 
-class Attention(Reply):
+class Attention(Shown[AttentionItem]):
     """Something that needs attention."""
 
-    what: Annotated[
+    kind: Annotated[
         str,
         words("AttentionKind", _KIND_NAMES.values()),
         Meta(
@@ -95,8 +95,9 @@ class Attention(Reply):
             " `configurationDrift`, `unknownDevices` (that reported, but do not exist in the group)"
             " or `rejectedMessages` (of devices of the group).",
             examples=["connectorFailing"],
+            extra={CONVERTER: _KIND_NAMES.__getitem__},
         ),
-    ]
+    ] = field(name="what")
     group_id: GroupId
     id: (
         Annotated[
@@ -130,7 +131,7 @@ class Attention(Reply):
     )
 
 
-class GroupOverview(Reply, kw_only=True):
+class GroupOverview(Shown[OverviewValue], kw_only=True):
     """Counts, and what needs attention; parts that the caller may not read are left out."""
 
     as_of: Annotated[DateText, Meta(description="When it was counted.")]
@@ -163,49 +164,7 @@ def get_overview(context: Context, query: OverviewQuery) -> GroupOverview:
     seconds at most.
     """
     found = overview.get(context.tx, context.actor, query.group_id, subgroups=query.subgroups)
-    return _wire(found)
-
-
-def _wire(found: OverviewValue) -> GroupOverview:
-    devices, connectors = found.devices, found.connectors
-    return GroupOverview(
-        as_of=format_date(found.as_of),
-        devices=None
-        if devices is None
-        else DeviceCounts(
-            total=devices.total,
-            seen_hour=devices.seen_hour,
-            seen_day=devices.seen_day,
-            silent=devices.silent,
-            never=devices.never,
-            battery_low=devices.battery_low,
-            drifting=devices.drifting,
-        ),
-        connectors=None
-        if connectors is None
-        else ConnectorCounts(
-            total=connectors.total,
-            enabled=connectors.enabled,
-            failing=connectors.failing,
-            waiting=connectors.waiting,
-            dead_letters=connectors.dead_letters,
-        ),
-        attention=[_attention_wire(each) for each in found.attention],
-        unknown_devices=found.unknown_devices or None,
-    )
-
-
-def _attention_wire(item: AttentionItem) -> Attention:
-    return Attention(
-        what=_KIND_NAMES[item.kind],
-        group_id=item.group_id,
-        id=item.id,
-        name=item.name,
-        count=item.count,
-        total=item.total,
-        since=format_optional_date(item.since),
-        detail=item.detail,
-    )
+    return GroupOverview.show(found, unknown_devices=found.unknown_devices or None)
 
 
 ROUTES = [

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from msgspec import Meta, structs
+from msgspec import Meta, field, structs
 
 from longwire.api.delivery.connectors import ConnectorParams, ConnectorTypeName, Filter, FormatName
+from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext
 from longwire.api.types import (
     DeviceId,
@@ -14,7 +15,6 @@ from longwire.api.types import (
     RecordKindName,
     parse_period,
 )
-from longwire.dates import format_date
 from longwire.delivery.connectors import previews
 from longwire.delivery.connectors.connectors import ConnectorDraft
 from longwire.delivery.connectors.previews import (
@@ -23,10 +23,11 @@ from longwire.delivery.connectors.previews import (
     PreviewInputs,
     WantedRecords,
 )
+from longwire.delivery.destinations.base import RequestPreview
 from longwire.delivery.matching.matching import Mismatch
 from longwire.errors import invalid_field
 from longwire.fleet.codec_guard import CODEC_THREADS
-from longwire.web.fields import Body, DateIn, DateText, Id, Reply, words
+from longwire.web.fields import CONVERTER, Body, DateIn, DateText, Id, Reply, words
 from longwire.web.routing import Route
 from longwire.web.validation import decode_text
 
@@ -48,21 +49,21 @@ NotSent = Annotated[
 # --- responses ---
 
 
-class PreviewRequest(Reply):
+class PreviewRequest(Shown[RequestPreview]):
     """The request that would be sent; secrets are masked."""
 
     method: str
     url: str
-    headers: dict[str, str]
+    headers: Annotated[dict[str, str], Meta(extra={CONVERTER: dict})]
     body: str
 
 
-class PreviewItem(Reply):
+class PreviewItem(Shown[PreviewedRecord]):
     """What a connector would do with one stored record."""
 
     device_id: str
     kind: RecordKindName
-    timestamp: DateText
+    ts: DateText = field(name="timestamp")
     matches: bool
     reason: str
     code: NotSent | None = None
@@ -77,13 +78,13 @@ class PreviewItem(Reply):
         | None
     ) = None
     request: PreviewRequest | None = None
-    matched_before: (
+    is_sent_now: (
         Annotated[
             bool,
             Meta(description="Whether the saved connector sends it; in the preview of a draft."),
         ]
         | None
-    ) = None
+    ) = field(default=None, name="matchedBefore")
 
 
 class Preview(Reply):
@@ -170,28 +171,17 @@ async def preview_connector(context: AsyncContext, body: PreviewInput) -> Previe
     inputs = await _load_inputs(context, body)
     # With no transaction open.
     found = await CODEC_THREADS.run(inputs.group_id, previews.build_preview, inputs)
-    return Preview(items=[_wire(each) for each in found])
+    return Preview(items=[_show(each) for each in found])
 
 
-def _wire(record: PreviewedRecord) -> PreviewItem:
-    request, not_sent = record.request, record.not_sent
-    return PreviewItem(
-        device_id=record.device_id,
-        kind=record.kind,
-        timestamp=format_date(record.ts),
+def _show(record: PreviewedRecord) -> PreviewItem:
+    not_sent = record.not_sent
+    return PreviewItem.show(
+        record,
         matches=not_sent is None,
         reason="" if not_sent is None else not_sent.reason,
         code=None if not_sent is None else not_sent.code,
         missing_field=not_sent.missing_field if isinstance(not_sent, Mismatch) else None,
-        request=None
-        if request is None
-        else PreviewRequest(
-            method=request.method,
-            url=request.url,
-            headers=dict(request.headers),
-            body=request.body,
-        ),
-        matched_before=record.is_sent_now,
     )
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire.api.fleet.device_shapes import Device, DeviceInput, show_device
 from longwire.api.records.records import parse_published_record
+from longwire.api.replies import Page, Shown
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturn, GroupId, GroupPage
-from longwire.dates import format_date
 from longwire.errors import BadInput, LongwireError, conflicting_field
 from longwire.fleet import decoding, devices, unknown_devices
 from longwire.fleet.codec_guard import CODEC_GUARD, CODEC_THREADS, CodecCaller, require_budget
@@ -32,7 +32,7 @@ from longwire.store.database import Tx
 from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.store.fleet.unknown_devices import UnknownDevice as UnknownDeviceValue
 from longwire.store.fleet.unknown_devices import UnknownReason
-from longwire.web.fields import Count, DateText, InputLimits, Query, Reply, words
+from longwire.web.fields import CONVERTER, Count, DateText, InputLimits, Query, words
 from longwire.web.routing import Route
 from longwire.web.validation import decode_members
 
@@ -68,7 +68,7 @@ class Dismissal(Query):
     subgroups: Annotated[bool, Meta(description="With those of all groups below it.")] = False
 
 
-class UnknownDevice(Reply, kw_only=True):
+class UnknownDevice(Shown[UnknownDeviceValue], kw_only=True):
     """An id that messages with the token of a group were about, and that none of its devices has.
 
     Or that of a device whose messages cannot be taken, or not be decoded.
@@ -91,7 +91,9 @@ class UnknownDevice(Reply, kw_only=True):
     ]
     first_at: Annotated[DateText, Meta(description="When the first of the messages arrived.")]
     last_at: Annotated[DateText, Meta(description="When the last one did.")]
-    count: Annotated[Count, Meta(description="How many messages arrived.", examples=[42])]
+    messages: Annotated[Count, Meta(description="How many messages arrived.", examples=[42])] = (
+        field(name="count")
+    )
     reason: Annotated[
         str,
         words("UnknownDeviceReason", _REASON_NAMES.values()),
@@ -101,6 +103,7 @@ class UnknownDevice(Reply, kw_only=True):
             " device has this id, but the token does not reach its group; `rejected`, the device is"
             " known, but the message could not be taken, or its payload not be decoded.",
             examples=["unknown"],
+            extra={CONVERTER: _REASON_NAMES.__getitem__},
         ),
     ]
     detail: (
@@ -134,11 +137,8 @@ class UnknownDevice(Reply, kw_only=True):
     ]
 
 
-class UnknownDeviceConnection(Reply):
+class UnknownDeviceConnection(Page[UnknownDevice]):
     """A page of unknown devices."""
-
-    items: list[UnknownDevice]
-    next_token: str | None = None
 
 
 def list_unknown_devices(context: Context, query: UnknownDevicePage) -> UnknownDeviceConnection:
@@ -157,10 +157,7 @@ def list_unknown_devices(context: Context, query: UnknownDevicePage) -> UnknownD
         context.page_tokens.page_request(query),
         subgroups=query.subgroups,
     )
-    return UnknownDeviceConnection(
-        items=[_wire(each) for each in page.items],
-        next_token=context.page_tokens.next_token(query, page),
-    )
+    return UnknownDeviceConnection.show(context, query, page, _show)
 
 
 def dismiss_unknown_devices(context: Context, query: Dismissal) -> GenericReturn:
@@ -179,17 +176,10 @@ def dismiss_unknown_devices(context: Context, query: Dismissal) -> GenericReturn
     return GenericReturn(message=f"{dismissed} dismissed.")
 
 
-def _wire(found: UnknownDeviceValue) -> UnknownDevice:
+def _show(found: UnknownDeviceValue) -> UnknownDevice:
     kept = found.kept
-    return UnknownDevice(
-        group_id=found.group_id,
-        network=found.network,
-        original_id=found.original_id,
-        first_at=format_date(found.first_at),
-        last_at=format_date(found.last_at),
-        count=found.messages,
-        reason=_REASON_NAMES[found.reason],
-        detail=found.detail,
+    return UnknownDevice.show(
+        found,
         payload=None if kept is None else kept.payload,
         has_message=kept is not None and kept.content is not None,
     )

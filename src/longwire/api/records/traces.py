@@ -3,7 +3,7 @@
 import base64
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from longwire.api.delivery.deliveries import (
     STATE_NAMES,
@@ -14,14 +14,14 @@ from longwire.api.delivery.deliveries import (
     show_message,
 )
 from longwire.api.records.arrivals import Arrival, encode_arrival
+from longwire.api.replies import Shown
 from longwire.api.services import Context
 from longwire.api.types import GroupId
-from longwire.dates import format_date
 from longwire.delivery.attempts import parse_attempts
 from longwire.fleet import traces
 from longwire.fleet.traces import NOT_TAKEN
 from longwire.ids import format_delivery_id
-from longwire.store.delivery.delivery_history import DeliveryDetail
+from longwire.store.delivery.delivery_history import DeliveryDetail, DeliveryEvent
 from longwire.store.records.receptions import Reception as ReceptionValue
 from longwire.web.fields import Count, DateText, Query, Reply, words
 from longwire.web.routing import Route
@@ -39,14 +39,16 @@ NotTaken = Annotated[
 ]
 
 
-class Reception(Reply, kw_only=True):
+class Reception(Shown[ReceptionValue], kw_only=True):
     """A message of a network, as it came in; kept for a limited time."""
 
     received_at: Annotated[DateText, Meta(description="When the request came in.")]
     request_id: Annotated[
         str, Meta(description="Of the network's request.", examples=["c980a42fef000000b"])
     ]
-    content_type: Annotated[str, Meta(examples=["application/json"])] = ""
+    media_type: Annotated[str, Meta(examples=["application/json"])] = field(
+        default="", name="contentType"
+    )
     query: Annotated[
         str, Meta(description="Of the URL, without the token.", examples=["event=up"])
     ] = ""
@@ -105,12 +107,14 @@ class ConnectorTrace(Reply, kw_only=True):
     ) = None
 
 
-class NotificationDelivery(Reply, kw_only=True):
+class NotificationDelivery(Shown[DeliveryEvent], kw_only=True):
     """A message of a notification to one recipient."""
 
     id: MessageId
     state: Annotated[StateName, Meta(description="As of a message.", examples=["succeeded"])]
-    timestamp: Annotated[DateText, Meta(description="Of its last change.")]
+    changed_at: Annotated[DateText, Meta(description="Of its last change.")] = field(
+        name="timestamp"
+    )
     attempts: Annotated[
         list[MessageAttempt], Meta(description="The last 20 attempts, oldest first.")
     ]
@@ -182,7 +186,7 @@ class TraceQuery(Query):
     ) = None
 
 
-def _reception_wire(reception: ReceptionValue | None) -> Reception | None:
+def _show_reception(reception: ReceptionValue | None) -> Reception | None:
     if reception is None:
         return None
     text: str | None = None
@@ -192,18 +196,10 @@ def _reception_wire(reception: ReceptionValue | None) -> Reception | None:
             text = reception.body.decode()
         except UnicodeDecodeError:
             encoded = base64.b64encode(reception.body).decode()
-    return Reception(
-        received_at=format_date(reception.received_at),
-        request_id=reception.request_id,
-        content_type=reception.media_type,
-        query=reception.query,
-        size=reception.size,
-        body=text,
-        body_base64=encoded,
-    )
+    return Reception.show(reception, body=text, body_base64=encoded)
 
 
-def _connector_wire(traced: traces.ConnectorTrace) -> ConnectorTrace:
+def _show_connector(traced: traces.ConnectorTrace) -> ConnectorTrace:
     return ConnectorTrace(
         connector_id=traced.connector.id,
         name=traced.connector.name,
@@ -213,14 +209,13 @@ def _connector_wire(traced: traces.ConnectorTrace) -> ConnectorTrace:
     )
 
 
-def _delivery_wire(detail: DeliveryDetail) -> NotificationDelivery:
+def _show_delivery(detail: DeliveryDetail) -> NotificationDelivery:
     event = detail.event
-    return NotificationDelivery(
+    return NotificationDelivery.show(
+        event,
         id=format_delivery_id(event.channel_number, event.seq),
         state=STATE_NAMES[event.state],
-        timestamp=format_date(event.changed_at),
         attempts=[MessageAttempt.show(each) for each in parse_attempts(detail.attempt_log)],
-        error=event.error,
     )
 
 
@@ -241,19 +236,19 @@ def get_trace(context: Context, query: TraceQuery) -> Trace:
     decoding = found.decoding
     return Trace(
         arrival=encode_arrival(found.arrived),
-        reception=_reception_wire(found.reception),
+        reception=_show_reception(found.reception),
         decoding=None
         if decoding is None
         else DecodingResult(
             decoder=decoding.decoder, names=list(decoding.names), error=decoding.failure
         ),
-        connectors=[_connector_wire(each) for each in found.connectors],
+        connectors=[_show_connector(each) for each in found.connectors],
         has_more_connectors=True if found.has_more_connectors else None,
         notifications=[
             NotificationTrace(
                 notification_id=each.notification.id,
                 name=each.notification.name,
-                deliveries=[_delivery_wire(detail) for detail in each.deliveries],
+                deliveries=[_show_delivery(detail) for detail in each.deliveries],
             )
             for each in found.notifications
         ],

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.fleet.test_current_values import NOON_S, says
+from tests.fleet.test_decoding import Field, decode_with, redecode
 from tests.fleet.test_device_search import report_battery
 from tests.fleet.test_measurements import declare, measurement
 from tests.notifications.stories import alarmed
@@ -98,3 +99,15 @@ def test_a_low_battery_that_a_device_measures_causes_one_alert(world: World) -> 
         assert low["message"]["battery"] == 19
         says(alarm.person, alarm.device, now_s, battery=70)
         assert alarm.alerts(2)[1]["message"]["state"] == "over"
+
+
+def test_payloads_that_are_decoded_again_have_the_battery(world: World) -> None:
+    field = Field(world)
+    ada, crane = field.ada, field.crane
+    for number in (1, 2):
+        field.crane_says(f"{number + 40:02x}", number)
+    assert battery(ada, crane) is None
+    decode_with(world, "bits", "battery::uint:8")
+    assert redecode(ada, deviceId=crane)["changed"] == 2
+    assert battery(ada, crane) == "42"
+    assert len(ok(ada.get("/devices", groupId=field.home, batteryBelow=43))["items"]) == 1

@@ -3,12 +3,17 @@
 import csv
 import io
 import json
+import re
+import sqlite3
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longwire.store.fleet import device_search
+from tests import plans
 from tests.fleet.test_current_values import NOON_S, says
 from tests.fleet.test_measurements import declare, measurement
 from tests.world import Person, World, ok, refused, walk
@@ -253,3 +258,25 @@ def test_pages_of_many_devices_are_those_of_few(
     monkeypatch.setattr(device_search, "FEW", 0)
     many = [find(ada, root, *query.pop("where", ()), **query) for query in map(dict, everything)]
     assert many == few
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_list_by_value_reads_the_values_of_its_group_and_no_others(
+    world: World, sqlite_template: Path
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    fleet(ada, group)
+    plans.sqlite_statements.clear()
+    find(ada, group, "level<5", order="value:moisture", values="level")
+    statements = [each for each in list(plans.sqlite_statements) if "current_value" in each]
+    read = [each for each in statements if each.lstrip().startswith("select")]
+    assert read
+    with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
+        for sql in read:
+            values = dict.fromkeys(re.findall(r":(\w+)", sql), "[1]")
+            steps = connection.execute(f"explain query plan {sql}", values).fetchall()
+            of_values = [step for *_, step in steps if re.match(r"(SCAN|SEARCH) (c|w|cur)", step)]
+            assert of_values, sql
+            by_key = "group_id=? AND key_number=?", "(device_number=?"
+            assert all(any(each in step for each in by_key) for step in of_values), of_values

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from longwire.clock import Moment
 from longwire.fleet.measurement_plans import TypePlan, get_plan
-from longwire.measurements.batteries import FOUND_PATHS, format_battery
+from longwire.measurements.batteries import FOUND_PATHS, format_battery, parse_battery_percent
 from longwire.measurements.definitions import ValuePlace
 from longwire.measurements.extraction import ExtractedValues, KindPlan, MeasuredValue, extract
 from longwire.records import KIND_NAMES, Record, RecordKind, parse_record
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.fleet import current_values as store
+from longwire.store.fleet import device_states, reporting_devices, summaries
 from longwire.store.fleet import measurements as store_measurements
-from longwire.store.fleet import reporting_devices, summaries
 from longwire.store.fleet.current_values import CurrentValue, NewValue, ValueKey
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.records.arrival_numbers import arrival_moment
@@ -37,7 +37,6 @@ class MeasuredBattery(NamedTuple):
     at: Moment
     seq: int
     text: str
-    row: RecordRow
 
 
 class ValueCollector:
@@ -55,16 +54,8 @@ class ValueCollector:
         self._found: dict[tuple[int, str], dict[ValuePlace, dict[int, NewValue]]] = {}
 
     def add(
-        self,
-        device: ReportingDevice,
-        stay: int,
-        kind: int,
-        ts: Moment,
-        seq: int,
-        record: Record,
-        row: RecordRow | None = None,
+        self, device: ReportingDevice, stay: int, kind: int, ts: Moment, seq: int, record: Record
     ) -> None:
-        """The values of a record; `row` if it is a new one."""
         plan = self._get_plan(device)
         wanted = plan.kinds.get(kind)
         if wanted is None:
@@ -83,8 +74,8 @@ class ValueCollector:
             self.invalid[group, key, number] += 1
         if extracted.unknown:
             self._add_unknown(plan, device, kind, at, seq, extracted)
-        if row is not None and extracted.has_numbers:
-            self._add_battery(plan, device, at, row, extracted)
+        if extracted.has_numbers:
+            self._add_battery(plan, device, kind, at, seq, extracted)
         if extracted.left_out:
             left_out = MeasuredValue(float(extracted.left_out))
             self._add_value((group, schema.LEFT_OUT, number), NewValue(at, seq, left_out))
@@ -126,8 +117,9 @@ class ValueCollector:
         self,
         plan: TypePlan,
         device: ReportingDevice,
+        kind: int,
         at: Moment,
-        row: RecordRow,
+        seq: int,
         extracted: ExtractedValues,
     ) -> None:
         text = None
@@ -136,12 +128,12 @@ class ValueCollector:
             value = extracted.values.get(key)
             if value is not None and value.number is not None:
                 text = format_battery(value.number, unit)
-        elif row.kind == RecordKind.DATA:  # the first one that is found
+        elif kind == RecordKind.DATA:  # the first one that is found
             for path in FOUND_PATHS & extracted.unknown.keys():
                 text = format_battery(extracted.unknown[path], None)
         present = self.batteries.get(device.id)
-        if text is not None and (present is None or (present.at, present.seq) < (at, row.seq)):
-            self.batteries[device.id] = MeasuredBattery(at, row.seq, text, row)
+        if text is not None and (present is None or (present.at, present.seq) < (at, seq)):
+            self.batteries[device.id] = MeasuredBattery(at, seq, text)
 
     def store_found(self) -> None:
         """Give numbers to what was found; its values are among the others then."""
@@ -167,7 +159,7 @@ def collect_values(
     for row in fresh:
         record = row.encoded.record
         device = devices[record.device_id]
-        collector.add(device, row.stay, row.kind, row.ts, row.seq, record, row)
+        collector.add(device, row.stay, row.kind, row.ts, row.seq, record)
     collector.store_found()
     return collector
 
@@ -231,6 +223,9 @@ def refresh_redecoded(
     lost = [each.key for each in present if each.seq in seqs]
     _refresh(tx, device, lost)
     store.save_again(tx, collector.values)
+    for battery in collector.batteries.values():
+        percent = parse_battery_percent(battery.text)
+        device_states.set_batteries(tx, [(device, battery.text, percent, battery.at)])
 
 
 def refresh_recounted(

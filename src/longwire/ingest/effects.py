@@ -8,9 +8,10 @@ from longwire.delivery.matching import matching
 from longwire.fleet import configurations, monitoring
 from longwire.fleet.current_values import MeasuredBattery
 from longwire.ingest.requests import IngestRequest, MessageMetadata
+from longwire.measurements.batteries import parse_battery_percent
 from longwire.model import SYSTEM, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
-from longwire.notifications.triggers import BatteryReading, parse_battery_percent
+from longwire.notifications.triggers import BatteryReading
 from longwire.records import DataRecord, GeolocRecord, RecordKind
 from longwire.store.database import Tx
 from longwire.store.fleet import device_reports as store_reports
@@ -144,6 +145,7 @@ def count_by_group(
 def store_batteries(
     tx: Tx,
     messages: MessageRows,
+    fresh: Sequence[RecordRow],
     measured: Mapping[str, MeasuredBattery],
     devices: Mapping[str, ReportingDevice],
 ) -> list[BatteryReading]:
@@ -151,8 +153,9 @@ def store_batteries(
 
     As it was measured, or as a network says, which counts if both say so at once.
     """
+    rows_by_seq = {row.seq: row for row in fresh} if measured else {}
     batteries = [
-        BatteryReading(devices[device_id], each.text, each.at, each.row)
+        BatteryReading(devices[device_id], each.text, each.at, rows_by_seq[each.seq])
         for device_id, each in measured.items()
     ]
     for metadata, rows in messages:

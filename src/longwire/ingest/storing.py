@@ -84,7 +84,7 @@ def store_requests(
                 connector_minutes.count_made(tx, sequencer.writer, made)
             if received:
                 receptions.insert(tx, sequencer.writer, received)
-    batteries = store_batteries(tx, messages, values.batteries, devices)
+    batteries = store_batteries(tx, messages, fresh, values.batteries, devices)
     store_configurations(tx, requests, rows, fresh, devices)
     matched.filters.store(tx)
     matched.deferred.insert(tx)

@@ -40,3 +40,12 @@ def format_battery(value: float, unit: str | None) -> str | None:
         if _CELL_V_MIN <= value <= _CELL_V_MAX and not value.is_integer():
             return f"{value:.4g} V"
     return f"{value:.4g}" if 0 <= value <= _PERCENT_MAX else None
+
+
+def parse_battery_percent(text: str) -> float | None:
+    """The charge; None if something else is reported, such as a voltage."""
+    try:
+        percent = float(text)
+    except ValueError:
+        return None
+    return int(percent) if percent.is_integer() else percent

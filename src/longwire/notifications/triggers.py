@@ -24,6 +24,7 @@ from longwire.delivery.matching.budgets import (
 )
 from longwire.delivery.matching.filter_outcomes import FilterOutcomes
 from longwire.delivery.matching.matching import US_PER_KIB, build_device_context
+from longwire.measurements.batteries import parse_battery_percent
 from longwire.model import ChannelPurpose
 from longwire.notifications import trigger_states
 from longwire.notifications.firing import (
@@ -334,15 +335,6 @@ class TriggerScanner:
         if rule.number not in self._open:
             self._open[rule.number] = rule.is_open(self._now)
         return self._open[rule.number]
-
-
-def parse_battery_percent(text: str) -> float | None:
-    """The charge; None if the network reported something else, such as a voltage."""
-    try:
-        percent = float(text)
-    except ValueError:
-        return None
-    return int(percent) if percent.is_integer() else percent
 
 
 def _build_message(record: Record, device: ReportingDevice) -> dict[str, Any]:

@@ -153,10 +153,14 @@ class Tx:
         return int(self._run(statement, values).rowcount)
 
     def _run(self, statement: Statement[Any], values: Mapping[str, Any]) -> Any:
-        values = statement.encode(values, is_postgres=self.is_postgres)
+        driver = self._driver or self.driver
         if self.is_postgres:
-            return self.driver.execute(statement.psycopg, values, **statement.postgres_options)
-        return self.driver.execute(statement.sqlite, values)
+            if statement.postgres_arrays:
+                values = statement.encode(values, is_postgres=True)
+            return driver.execute(statement.psycopg, values, **statement.postgres_options)
+        if statement.sqlite_arrays:
+            values = statement.encode(values, is_postgres=False)
+        return driver.execute(statement.sqlite, values)
 
     # --- hot paths: the driver without SQLAlchemy ---
 

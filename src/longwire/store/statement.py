@@ -194,23 +194,24 @@ class Statement(Generic[T]):
         return text, tuple(names)
 
     @cached_property
-    def _arrays(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Which parameters are arrays, on SQLite and on PostgreSQL."""
-        sqlite, postgres = (
-            frozenset(
-                each.name
-                for each in self._sql.render(is_postgres)
-                if isinstance(each, Parameter) and each.is_array
-            )
-            for is_postgres in (False, True)
+    def sqlite_arrays(self) -> frozenset[str]:
+        """Which parameters are arrays."""
+        return self._list_arrays(is_postgres=False)
+
+    @cached_property
+    def postgres_arrays(self) -> frozenset[str]:
+        return self._list_arrays(is_postgres=True)
+
+    def _list_arrays(self, *, is_postgres: bool) -> frozenset[str]:
+        return frozenset(
+            each.name
+            for each in self._sql.render(is_postgres)
+            if isinstance(each, Parameter) and each.is_array
         )
-        return sqlite, postgres
 
     def encode(self, values: Mapping[str, Any], *, is_postgres: bool) -> Mapping[str, Any]:
         """The values, with arrays as the engine takes them."""
-        arrays = self._arrays[is_postgres]
-        if not arrays:
-            return values
+        arrays = self.postgres_arrays if is_postgres else self.sqlite_arrays
         encode = _encode_for_postgres if is_postgres else _encode_for_sqlite
         return {**values, **{name: encode(values[name]) for name in arrays}}
 

@@ -174,7 +174,8 @@ class _PageQuery(msgspec.Struct, frozen=True):
 
     def _values(self, tx: Tx) -> dict[str, Any]:
         values: dict[str, Any] = {
-            **slots.key_of(tx, self.device_number),
+            "device": self.device_number,
+            "slot": slots.get_slot_by_number(tx, self.device_number),
             "stay": self.stay,
             "begin": self.begin,
             "end": self.end,

@@ -222,7 +222,6 @@ STILL_USE_SQLALCHEMY = {
     "store.identity.roles",
     "store.identity.scopes",
     "store.identity.sessions",
-    "store.identity.sign_in_codes",
     "store.identity.users",
     "store.jobs.jobs",
     "store.resealing",

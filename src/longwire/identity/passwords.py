@@ -23,9 +23,10 @@ from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Actor, Session
 from longwire.store import locks
 from longwire.store.database import Tx
-from longwire.store.identity import audit, sign_in_codes
+from longwire.store.identity import audit
 from longwire.store.identity import passwords as store
 from longwire.store.identity import users as store_users
+from longwire.store.identity.sign_in_codes import SIGN_IN_CODES
 
 T = TypeVar("T")
 
@@ -169,7 +170,7 @@ def set_password(tx: Tx, actor: Actor, new_hash: str, session: Session) -> None:
     """Set the actor's own password; other sessions end, and links become invalid."""
     _save(tx, actor.id, new_hash)
     sessions.end_where(tx, actor.id, lambda each: each.id != session.id)
-    sign_in_codes.delete_of(tx, actor.id)
+    SIGN_IN_CODES.delete_all(tx, user_id=actor.id)
     audit.log(tx, actor, SignInChange.PASSWORD_SET, actor.id)
 
 

@@ -14,8 +14,8 @@ from longwire.model import SYSTEM, Actor, LinkSource, SignInCode, User
 from longwire.store.database import Tx
 from longwire.store.identity import audit
 from longwire.store.identity import groups as store_groups
-from longwire.store.identity import sign_in_codes as store
 from longwire.store.identity import users as store_users
+from longwire.store.identity.sign_in_codes import SIGN_IN_CODES
 
 PAGE_PATH = "/console/sign-in"
 LIFETIME_S = 900
@@ -48,8 +48,8 @@ def create(
     group_id: str | None = None,
 ) -> str:
     """A link's secret for a user; who may have it is the caller's to decide."""
-    for surplus in store.list_of(tx, user_id)[PER_USER_MAX - 1 :]:
-        store.delete(tx, surplus.digest)
+    for surplus in _list_all(tx, user_id)[PER_USER_MAX - 1 :]:
+        SIGN_IN_CODES.delete(tx, surplus.digest)
     secret = new_secret(_SECRET_PREFIX)
     code = SignInCode(
         digest=tx.keyring.digest(secret),
@@ -59,7 +59,7 @@ def create(
         expires_at=tx.now + LIFETIME_S * SECOND,
         issued_by=issued_by,
     )
-    store.insert(tx, code)
+    SIGN_IN_CODES.insert(tx, code)
     audit.log(tx, actor, SignInChange.LINK_CREATED, user_id, group_id=group_id, detail=source)
     return secret
 
@@ -76,7 +76,7 @@ def can_mail(tx: Tx, email: str) -> bool:
     user = store_users.get_by_email(tx, email)
     if user is None:
         return False
-    mailed = [each for each in store.list_of(tx, user.id) if each.source is LinkSource.MAIL]
+    mailed = [each for each in _list_all(tx, user.id) if each.source is LinkSource.MAIL]
     return sum(each.expires_at > tx.now for each in mailed) < MAILED_MAX
 
 
@@ -105,7 +105,7 @@ def create_to_show(tx: Tx, actor: Actor, email: str, group_id: str) -> str:
 
 def get_valid(tx: Tx, secret: str) -> SignInCode:
     """What a link stands for; the same error for every invalid one."""
-    code = store.get(tx, tx.keyring.digest(secret))
+    code = SIGN_IN_CODES.get(tx, tx.keyring.digest(secret))
     if code is None or code.expires_at <= tx.now:
         raise NotAuthenticated
     if code.issued_by is not None:
@@ -115,5 +115,10 @@ def get_valid(tx: Tx, secret: str) -> SignInCode:
 
 def redeem(tx: Tx, code: SignInCode) -> None:
     """Use a link up; of two who do so at once, one gets an error."""
-    if not store.delete(tx, code.digest):
+    if not SIGN_IN_CODES.delete(tx, code.digest):
         raise NotAuthenticated
+
+
+def _list_all(tx: Tx, user_id: str) -> list[SignInCode]:
+    """The newest first; expired ones as well."""
+    return SIGN_IN_CODES.list_all(tx, user_id=user_id, order="-created_at")

@@ -11,9 +11,9 @@ from longwire.store.database import Tx
 from longwire.store.identity import audit
 from longwire.store.identity import external_identities as store_identities
 from longwire.store.identity import passwords as store_passwords
-from longwire.store.identity import sign_in_codes as store_codes
 from longwire.store.identity import users as store_users
 from longwire.store.identity.passkeys import PASSKEYS
+from longwire.store.identity.sign_in_codes import SIGN_IN_CODES
 
 CHANGES_MAX = 20
 CHANGES_DAYS = 90
@@ -61,7 +61,7 @@ def delete_all(tx: Tx, actor: Actor, email: str) -> DeletedSignInMethods:
         store_passwords.delete_hash(tx, user.id),
         store_passwords.delete_totp(tx, user.id),
     )
-    store_codes.delete_of(tx, user.id)
+    SIGN_IN_CODES.delete_all(tx, user_id=user.id)
     audit.log(tx, actor, SignInChange.ALL_DELETED, user.id)
     return deleted
 

@@ -142,7 +142,7 @@ def create_credential(
 ) -> CredentialWithSecret:
     secret = new_secret("lws")
     credential = Credential(new_id("cli"), user_id, tx.now, expires_at)
-    store.insert(tx, credential, tx.keyring.digest(secret))
+    store.CREDENTIALS.insert(tx, credential, secret_digest=tx.keyring.digest(secret))
     audit.log(tx, actor, "credential.issue", credential.client_id, detail=user_id)
     return CredentialWithSecret(credential, secret)
 

@@ -15,12 +15,14 @@ from longwire.store.identity.request_owners import (
     get_owner_id,
     to_owner_id,
 )
+from longwire.store.rows import Rows
 from longwire.store.statement import Statement
 
 _credential = schema.credential
 _client = schema.app_client
 _token = schema.access_token
 _user = schema.user
+CREDENTIALS = Rows(Credential, _credential, "client_id")
 
 # This runs for every token in use whenever permissions have changed.
 GET_TOKEN_ACTOR = Statement(f"""
@@ -82,35 +84,18 @@ def get_client(tx: Tx, client_id: str) -> TokenClient | None:
     return None
 
 
-def insert(tx: Tx, credential: Credential, secret_digest: bytes) -> None:
-    tx.execute(
-        sa.insert(_credential),
-        {
-            "client_id": credential.client_id,
-            "user_id": credential.user_id,
-            "secret_digest": secret_digest,
-            "expires_at": credential.expires_at,
-            "created_at": credential.created_at,
-        },
-    )
-
-
 def list_all(tx: Tx) -> list[Credential]:
     statement = (
-        sa.select(_credential, _user.c.email)
+        sa.select(*CREDENTIALS.columns, _user.c.email)
         .join(_user, _user.c.id == _credential.c.user_id)
         .order_by(_credential.c.created_at, _credential.c.client_id)
     )
-    return [
-        Credential(row.client_id, row.user_id, row.created_at, row.expires_at, row.email)
-        for row in tx.rows(statement)
-    ]
+    return [CREDENTIALS.parse(row, email=row.email) for row in tx.rows(statement)]
 
 
 def delete(tx: Tx, client_id: str) -> bool:
     delete_tokens(tx, client_id)
-    statement = sa.delete(_credential).where(_credential.c.client_id == client_id)
-    return tx.execute(statement) > 0
+    return CREDENTIALS.delete(tx, client_id)
 
 
 # --- access tokens ---

@@ -351,6 +351,58 @@ export class MeasurementsNoun extends Noun {
   }
 
   /**
+   * Get numbers of a group's devices over time, as one.
+   *
+   * For each span one number of each device, such as its mean or what its counter rose (`of`), and
+   * of these one of all devices (`combine`), with how many devices had one. Records that a device
+   * stored while it was in another group do not count. Spans and formats are those of `GET
+   * /device/series`.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * - `timeSpan`: Seconds per point; by default what gives at most 200 points of a device.
+   *
+   * - `calendarSpan`: Instead of `timeSpan`; a week begins on Monday.
+   *
+   * - `timezone`: Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`.
+   *
+   * - `format`: `csv`, `ndjson` and `table`, a JSON array, have one flat row for each point, as
+   * spreadsheets and Grafana read it.
+   *
+   * - `fresh`: Wait until everything is counted that had arrived before the request, however many
+   * records have to be read for it.
+   *
+   * - `measurement`: The name of the measurement.
+   *
+   * - `subgroups`: With all groups below it.
+   *
+   * - `of`: What of each device's numbers in a span counts; by default `increase` of a counter,
+   * `sum` of an amount, else `mean`.
+   *
+   * - `combine`: How these become one number: `mean` is over devices, `count` their number,
+   * `percentile` needs that parameter, and `none` gives a series of each device. By default `sum`
+   * of sums, counts and increases, else `mean`.
+   *
+   * - `percentile`: From 0 to 100.
+   *
+   * - `type`: Only devices of a type.
+   *
+   * - `tags`: Only devices that have each of them.
+   *
+   * - `deviceId`: Only these.
+   *
+   * `GET /group/series`; needs `record.read`.
+   */
+  series(groupId: string, options: { beginDate?: When; endDate?: When; timeSpan?: number; calendarSpan?: m.CalendarSpan; timezone?: string; format?: m.SeriesFormat; fresh?: boolean; measurement: string; subgroups?: boolean; of?: m.SeriesAggregate; combine?: m.SeriesCombination; percentile?: number; type?: string; tags?: string[]; deviceId?: string[] }): Promise<m.GroupSeries | m.GroupPoint[] | m.MemberRow> {
+    return this.one({ method: "GET", path: "/group/series", isRepeatable: true, query: { groupId, ...options } });
+  }
+
+  /**
    * Get the current values of a device.
    *
    * The newest value of each measurement by the time of its record, since the device is in its

@@ -290,7 +290,7 @@ def test_every_get_of_the_surface_is_understood(world: World, client: Client, ad
             continue
         arguments = {each: values[each] for each in needed}
         if name == "records.series":
-            arguments["device_id"] = [device.device_id]
+            arguments |= {"device_id": [device.device_id], "path": known["path"]}
         if name == "records.export":
             arguments["device_id"] = device.device_id
         if name == "records.trace":

@@ -430,6 +430,62 @@ class AsyncMeasurements(_Noun):
         )
         return await self._transport.request(call)
 
+    async def series(
+        self,
+        group_id: str,
+        *,
+        measurement: str,
+        begin_date: When | None = None,
+        end_date: When | None = None,
+        time_span: int | None = None,
+        calendar_span: Literal["day", "hour", "month", "week", "year"] | None = None,
+        timezone: str | None = None,
+        format: Literal["csv", "json", "ndjson", "table"] | None = None,
+        fresh: bool | None = None,
+        subgroups: bool | None = None,
+        of: Literal["count", "first", "increase", "last", "max", "mean", "min", "sum"]
+        | None = None,
+        combine: Literal["count", "max", "mean", "min", "none", "percentile", "sum"] | None = None,
+        percentile: float | None = None,
+        type: str | None = None,
+        tags: Sequence[str] | None = None,
+        device_id: Sequence[str] | None = None,
+    ) -> m.GroupSeries:
+        """Get numbers of a group's devices over time, as one.
+
+        For each span one number of each device, such as its mean or what its counter rose
+        (`of`), and of these one of all devices (`combine`), with how many devices had one.
+        Records that a device stored while it was in another group do not count. Spans and
+        formats are those of `GET /device/series`.
+
+        `GET /group/series`; needs `record.read`.
+        """
+        call: Call[m.GroupSeries] = Call(
+            "GET",
+            "/group/series",
+            m.GroupSeries,
+            query={
+                "groupId": group_id,
+                "measurement": measurement,
+                "beginDate": begin_date,
+                "endDate": end_date,
+                "timeSpan": time_span,
+                "calendarSpan": calendar_span,
+                "timezone": timezone,
+                "format": format,
+                "fresh": fresh,
+                "subgroups": subgroups,
+                "of": of,
+                "combine": combine,
+                "percentile": percentile,
+                "type": type,
+                "tags": tags,
+                "deviceId": device_id,
+            },
+            is_repeatable=True,
+        )
+        return await self._transport.request(call)
+
     async def values(self, device_id: str) -> m.DeviceValues:
         """Get the current values of a device.
 

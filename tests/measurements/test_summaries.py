@@ -9,14 +9,19 @@ from hypothesis import strategies as st
 from longwire.clock import DAY
 from longwire.measurements.calendar_spans import QUARTER
 from longwire.measurements.summaries import (
+    DAYS_PER_PAGE,
     QUARTERS,
     Row,
     Summary,
     chain_rows,
+    list_days,
     pack,
+    pack_days,
     regroup,
+    sum_up_day,
     summarize,
     unpack,
+    unpack_days,
 )
 
 NUMBERS = st.integers(-(2**40), 2**40).map(float)  # whose sums are exact
@@ -66,6 +71,17 @@ def test_a_counter_rises(numbers: list[float], increase: float) -> None:
 
 def test_a_summary_names_its_numbers() -> None:
     assert summarize([3.0, 1.0, 2.5]) == Summary(3, 1.0, 3.0, 6.5, 3.0, 2.5, 2.5)
+
+
+def test_days_are_stored_with_where_their_numbers_lie() -> None:
+    quarters = {3: summarize([1.0, 4.0]), 90: summarize([2.0])}
+    days = {0: sum_up_day(quarters), 31: sum_up_day({0: summarize([5.0])})}
+    assert days[0] == (summarize([1.0, 4.0, 2.0]), 3, 90)
+    assert list_days(pack_days(days)) == days
+    row, ends = unpack_days(2, pack_days(days))
+    begin = 2 * DAYS_PER_PAGE * DAY
+    assert row.begins == [begin + 3 * QUARTER, begin + 31 * DAY]
+    assert ends == [begin + 91 * QUARTER, begin + 31 * DAY + QUARTER]
 
 
 def test_a_day_with_one_number_a_quarter_is_small() -> None:

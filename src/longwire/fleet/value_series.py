@@ -6,6 +6,7 @@ quarter, are read from the records.
 """
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +23,14 @@ from longwire.fleet.measurement_plans import get_plan
 from longwire.fleet.summaries import Range, ValueScan
 from longwire.measurements.calendar_spans import QUARTER, Spans
 from longwire.measurements.definitions import Measurement
-from longwire.measurements.summaries import DAYS_PER_PAGE, Row, chain_rows, regroup, unpack
+from longwire.measurements.summaries import (
+    DAYS_PER_PAGE,
+    Row,
+    chain_rows,
+    regroup,
+    unpack,
+    unpack_days,
+)
 from longwire.model import Actor
 from longwire.store import schema
 from longwire.store.archive.archive_reads import NeedsArchive, convert_result, read_with_archive
@@ -53,7 +61,7 @@ class ReadPeriod:
     begin: Moment  # earlier than the spans if the last number before them is wanted
     end: Moment
     cuts: Sequence[Moment]  # where spans begin
-    cut_days: frozenset[int]  # which are no part of one span; the others are read as a whole
+    cuts_days: bool  # some of them within a day
     cut_quarters: Sequence[Range]  # which are read from records
 
     @property
@@ -68,8 +76,8 @@ def plan_period(spans: Spans, *, is_counter: bool) -> ReadPeriod:
     cuts = sorted({spans.begin, *spans.boundaries[1:-1]})
     moments = (begin, *cuts, end)
     quarters = _clip([(each, each + 1) for each in moments if each % QUARTER], QUARTER, begin, end)
-    days = frozenset(each // DAY for each in moments if each % DAY)
-    return ReadPeriod(spans, begin, end, cuts, days, quarters)
+    cuts_days = any(each % DAY for each in moments)
+    return ReadPeriod(spans, begin, end, cuts, cuts_days, quarters)
 
 
 def _clip(ranges: Iterable[Range], unit: Moment, begin: Moment, end: Moment) -> list[Range]:
@@ -157,27 +165,24 @@ def begin_reads(tx: Tx, reads: Reads, period: ReadPeriod) -> None:
     keys = sorted({each.key for each in reads.values()})
     # The marks first: what is taken away meanwhile is in the summaries then.
     ranges = _list_ranges(tx, devices, period)
-    common = period.cut_days
-    cut_of = {each: _cut_by(some) - common for each, some in ranges.items()}
+    # Days that are read by quarter, because parts of them are read from records.
+    cut_of = {each[:2]: _cut_by(ranges.get(each[:2], period.cut_quarters)) for each in reads}
     first_page = period.days.start // DAYS_PER_PAGE
     last_page = -(-period.days.stop // DAYS_PER_PAGE)
     for page in store.list_pages(tx, devices, keys, first_page, last_page):
         read = reads.get(page[:3])
         if read is not None:
-            row = unpack(page.page * DAYS_PER_PAGE * DAY, DAY, page.packed)
-            cut = common | cut_of.get((page.device, page.stay), set())
-            _add_days(read, row, period.days, cut)
-    days: dict[tuple[int, int], set[int]] = {}
-    for begin, end in _list_runs(sorted(common.intersection(period.days))):
-        days[begin, end] = set(devices)
-    for (device, _), extra in cut_of.items():
-        for run in _list_runs(sorted(extra.intersection(period.days))):
-            days.setdefault(run, set()).add(device)
-    for (begin, end), some in sorted(days.items(), key=lambda each: each[0]):
+            row, ends = unpack_days(page.page, page.packed)
+            cut = cut_of[page[:2]]
+            cut |= _add_days(read, row, ends, period, cut)
+    by_run: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    for (device, _), cut in cut_of.items():
+        for run in _list_runs(sorted(cut.intersection(period.days))):
+            by_run[run].add(device)
+    for (begin, end), some in sorted(by_run.items(), key=lambda each: each[0]):
         for quarters in store.list_quarters(tx, sorted(some), keys, begin, end):
             read = reads.get(quarters[:3])
-            cut = common | cut_of.get(quarters[:2], set())
-            if read is not None and quarters.day in cut:
+            if read is not None and quarters.day in cut_of[quarters[:2]]:
                 left_out = ranges.get(quarters[:2], period.cut_quarters)
                 row = unpack(quarters.day * DAY, QUARTER, quarters.packed)
                 read.rows += _leave_out(row, period.begin, period.end, left_out)
@@ -214,18 +219,36 @@ def _cut_by(ranges: Sequence[Range]) -> set[int]:
     return {day for begin, end in ranges for day in range(begin // DAY, -(-end // DAY))}
 
 
-def _add_days(read: StayRead, row: Row, days: range, cut: Collection[int]) -> None:
-    """Add the days of a page that are read as a whole; remember the last one before."""
+def _add_days(
+    read: StayRead, row: Row, ends: Sequence[Moment], period: ReadPeriod, cut: Collection[int]
+) -> set[int]:
+    """Add the days of a page whose numbers lie in one span; the others, which are cut.
+
+    Remembers the last one before.
+    """
+    days, cuts = period.days, period.cuts
     first = bisect_left(row.begins, days.start * DAY)
     if first:
         read.oldest_page.append(EarlierNumber(row.begins[first - 1], row.lasts[first - 1]))
     last = bisect_left(row.begins, days.stop * DAY)
-    if not cut:
-        kept = [slice(first, last)]
-    else:
-        wanted = [index for index in range(first, last) if row.begins[index] // DAY not in cut]
-        kept = [slice(begin, end) for begin, end in _list_runs(wanted)]
-    read.rows += [Row._make(column[each] for column in row) for each in kept if row.begins[each]]
+    kept = [(first, last)]
+    others: set[int] = set()
+    if cut or period.cuts_days:
+        wanted: list[int] = []
+        for index in range(first, last):
+            begin, end = row.begins[index], ends[index]
+            is_within = begin >= period.begin and end <= period.end
+            if begin // DAY in cut:
+                continue
+            if is_within and bisect_right(cuts, begin) == bisect_left(cuts, end):
+                wanted.append(index)
+            else:
+                others.add(begin // DAY)
+        kept = _list_runs(wanted)
+    for begin, end in kept:
+        if begin < end:
+            read.rows.append(Row._make(column[begin:end] for column in row))
+    return others
 
 
 def _list_runs(days: Sequence[int]) -> list[tuple[int, int]]:
@@ -406,7 +429,7 @@ async def _read_last_pages(database: Database, reads: Reads, period: ReadPeriod)
     list_last = partial(store.list_last_pages, devices=devices, keys=keys, before=before)
     for page in await database.read(list_last):
         if page[:3] in lacking:
-            row = unpack(page.page * DAYS_PER_PAGE * DAY, DAY, page.packed)
+            row, _ = unpack_days(page.page, page.packed)
             lacking[page[:3]].oldest_page.append(EarlierNumber(row.begins[-1], row.lasts[-1]))
 
 

@@ -144,6 +144,48 @@ def unpack_spans(packed: bytes) -> dict[int, Summary]:
     return {index: Summary(*columns) for index, *columns in zip(*row, strict=True)}
 
 
+class DaySummary(NamedTuple):
+    """The numbers of a day, and between which of its quarters they lie."""
+
+    summary: Summary
+    first_quarter: int
+    last_quarter: int
+
+
+def sum_up_day(quarters: Mapping[int, Summary]) -> DaySummary:
+    """Of the quarters of a day, at least one."""
+    indexes = sorted(quarters)
+    row = Row(indexes, *zip(*(quarters[index] for index in indexes), strict=True))
+    return DaySummary(row.summarize(0, len(indexes)), indexes[0], indexes[-1])
+
+
+def pack_days(days: Mapping[int, DaySummary]) -> bytes:
+    """The days of a page by their index; there is at least one."""
+    packed = pack({index: day.summary for index, day in days.items()})
+    ordered = [days[index] for index in sorted(days)]
+    reach = [each.first_quarter for each in ordered] + [each.last_quarter for each in ordered]
+    return packed + bytes(reach)
+
+
+def unpack_days(page: int, packed: bytes) -> tuple[Row, Sequence[Moment]]:
+    """The days of a page from the first quarter with numbers on, and where the last one ends."""
+    row = unpack(page * DAYS_PER_PAGE * DAY, DAY, packed)
+    size = len(row.begins)
+    firsts, lasts = packed[-2 * size : -size], packed[-size:]
+    begins = [begin + quarter * QUARTER for begin, quarter in zip(row.begins, firsts, strict=True)]
+    ends = [begin + (each + 1) * QUARTER for begin, each in zip(row.begins, lasts, strict=True)]
+    return row._replace(begins=begins), ends
+
+
+def list_days(packed: bytes) -> dict[int, DaySummary]:
+    """The days of a page by their index."""
+    row, ends = unpack_days(0, packed)
+    return {
+        begin // DAY: DaySummary(Summary(*numbers), quarter_of(begin), quarter_of(end - 1))
+        for (begin, *numbers), end in zip(zip(*row, strict=True), ends, strict=True)
+    }
+
+
 def chain_rows(rows: Sequence[Row]) -> Row:
     """Rows that follow each other as one."""
     return Row(*(list(chain.from_iterable(column)) for column in zip(*rows, strict=True)))

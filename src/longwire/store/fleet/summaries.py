@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from longwire.clock import HOUR, Moment
-from longwire.measurements.summaries import DAYS_PER_PAGE, Row, Summary, pack, unpack_spans
+from longwire.measurements.summaries import (
+    DAYS_PER_PAGE,
+    DaySummary,
+    Summary,
+    list_days,
+    pack,
+    pack_days,
+    sum_up_day,
+)
 from longwire.store import schema, slots
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
@@ -426,22 +434,16 @@ def save_days(
     for (key, day), quarters in days.items():
         if not quarters:
             tx.run(DELETE_QUARTERS, **slot, stay=stay, key=key, day=day)
-    _save_pages(tx, device, stay, {each: _sum_up(quarters) for each, quarters in days.items()})
+    summed = {each: sum_up_day(quarters) if quarters else None for each, quarters in days.items()}
+    _save_pages(tx, device, stay, summed)
 
 
-def _key(item: tuple[tuple[int, int], Mapping[int, Summary]]) -> tuple[int, int]:
+def _key(item: tuple[tuple[int, int], object]) -> tuple[int, int]:
     return item[0]
 
 
-def _sum_up(quarters: Mapping[int, Summary]) -> Summary | None:
-    if not quarters:
-        return None
-    ordered = [quarters[index] for index in sorted(quarters)]
-    return Row((), *zip(*ordered, strict=True)).summarize(0, len(ordered))
-
-
 def _save_pages(
-    tx: Tx, device: int, stay: int, days: Mapping[tuple[int, int], Summary | None]
+    tx: Tx, device: int, stay: int, days: Mapping[tuple[int, int], DaySummary | None]
 ) -> None:
     """Change days in their pages; None has no numbers."""
     slot = slots.key_of(tx, device)
@@ -449,7 +451,7 @@ def _save_pages(
     listed = tx.fetch(
         LIST_PAGES_OF_STAY, **slot, stay=stay, keys={key for key, _ in days}, pages=numbers
     )
-    pages = {(each.key, each.page): unpack_spans(each.packed) for each in listed}
+    pages = {(each.key, each.page): list_days(each.packed) for each in listed}
     changed = {}
     for (key, day), summary in days.items():
         number, index = divmod(day, DAYS_PER_PAGE)
@@ -462,7 +464,7 @@ def _save_pages(
         if not page:
             tx.run(DELETE_PAGE, **slot, stay=stay, key=key, page=number)
     rows = [
-        (device, stay, key, number, pack(page))
+        (device, stay, key, number, pack_days(page))
         for (key, number), page in sorted(changed.items(), key=_key)
         if page
     ]

@@ -68,6 +68,12 @@ class ReadPeriod:
     def days(self) -> range:
         return range(self.begin // DAY, -(-self.end // DAY))
 
+    def is_whole(self, begin: Moment, end: Moment) -> bool:
+        """Whether what lies between two moments belongs to one span."""
+        if begin < self.begin or end > self.end:
+            return False
+        return bisect_right(self.cuts, begin) == bisect_left(self.cuts, end)
+
 
 def plan_period(spans: Spans, *, is_counter: bool) -> ReadPeriod:
     begin, end = spans.begin, spans.end
@@ -172,7 +178,10 @@ def begin_reads(tx: Tx, reads: Reads, period: ReadPeriod) -> None:
     for page in store.list_pages(tx, devices, keys, first_page, last_page):
         read = reads.get(page[:3])
         if read is not None:
-            row, ends = unpack_days(page.page, page.packed)
+            if period.cuts_days:
+                row, ends = unpack_days(page.page, page.packed)
+            else:
+                row, ends = unpack(page.page * DAYS_PER_PAGE * DAY, DAY, page.packed), ()
             cut = cut_of[page[:2]]
             cut |= _add_days(read, row, ends, period, cut)
     by_run: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
@@ -226,7 +235,7 @@ def _add_days(
 
     Remembers the last one before.
     """
-    days, cuts = period.days, period.cuts
+    days = period.days
     first = bisect_left(row.begins, days.start * DAY)
     if first:
         read.oldest_page.append(EarlierNumber(row.begins[first - 1], row.lasts[first - 1]))
@@ -236,11 +245,10 @@ def _add_days(
     if cut or period.cuts_days:
         wanted: list[int] = []
         for index in range(first, last):
-            begin, end = row.begins[index], ends[index]
-            is_within = begin >= period.begin and end <= period.end
+            begin = row.begins[index]
             if begin // DAY in cut:
                 continue
-            if is_within and bisect_right(cuts, begin) == bisect_left(cuts, end):
+            if not ends or period.is_whole(begin, ends[index]):
                 wanted.append(index)
             else:
                 others.add(begin // DAY)
@@ -329,11 +337,13 @@ def build_points(
         rise + (first - last if first >= last else first)
         for rise, last, first in zip(row.increases, previous, row.firsts, strict=True)
     ]
-    gaps = [True, *(one + 1 < two for one, two in pairwise(used))]
-    if earlier is None:
-        gaps[0] = False
-    elif used[0] == 0:
-        gaps[0] = earlier.begin < 2 * boundaries[0] - boundaries[1]
+    is_dense = used[-1] - used[0] == len(used) - 1
+    gaps = [False] * len(used)
+    if not is_dense:
+        gaps[1:] = [one + 1 < two for one, two in pairwise(used)]
+    if earlier is not None:
+        is_near = earlier.begin >= 2 * boundaries[0] - boundaries[1]
+        gaps[0] = used[0] > 0 or not is_near
     return Points(row, rises, gaps)
 
 

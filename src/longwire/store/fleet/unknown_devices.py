@@ -21,6 +21,7 @@ from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.identity.scopes import within
 from longwire.store.paging import page
+from longwire.store.rows import GroupRows
 from longwire.store.statement import Statement
 
 _table = schema.unknown_device
@@ -161,6 +162,10 @@ class UnknownDevice:
     kept: KeptMessage | None
 
 
+UNKNOWN_DEVICES = GroupRows(UnknownDevice, _table, "group_id", "network", "original_key")
+_SELECT = UNKNOWN_DEVICES.select.add_columns(_table.c.sealed)
+
+
 class _Content(msgspec.Struct, frozen=True, array_like=True):
     """What is sealed."""
 
@@ -251,7 +256,7 @@ def delete(
 def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[UnknownDevice]:
     """The newest ids first; what changes with each message does not move them."""
     key = [_table.c.first_at, _table.c.group_id, _table.c.network, _table.c.original_key]
-    statement = sa.select(_table).where(within(_table.c.group_id, scope))
+    statement = _SELECT.where(within(_table.c.group_id, scope))
     return page(tx, statement, key, request, lambda row: _device(tx, row), ascending=False)
 
 
@@ -259,16 +264,12 @@ def find_kept(
     tx: Tx, group_ids: Collection[str], network: str, original_key: str
 ) -> UnknownDevice | None:
     """That of an id whose message came last, in some groups."""
-    row = tx.row(
-        sa.select(_table)
-        .where(
-            _table.c.group_id.in_(group_ids),
-            _table.c.network == network,
-            _table.c.original_key == original_key,
-        )
-        .order_by(_table.c.last_at.desc())
-        .limit(1)
+    is_meant = sa.and_(
+        _table.c.group_id.in_(group_ids),
+        _table.c.network == network,
+        _table.c.original_key == original_key,
     )
+    row = tx.row(_SELECT.where(is_meant).order_by(_table.c.last_at.desc()).limit(1))
     return None if row is None else _device(tx, row)
 
 
@@ -279,18 +280,7 @@ def count_by_reason(tx: Tx, most: int) -> Counter[UnknownReason]:
 
 
 def _device(tx: Tx, row: sa.Row[Any]) -> UnknownDevice:
-    return UnknownDevice(
-        row.group_id,
-        row.network,
-        row.original_key,
-        row.original_id,
-        UnknownReason(row.reason),
-        row.detail,
-        row.first_at,
-        row.last_at,
-        row.messages,
-        _unseal(tx, row),
-    )
+    return UNKNOWN_DEVICES.parse(row, kept=_unseal(tx, row))
 
 
 def _unseal(tx: Tx, row: sa.Row[Any]) -> KeptMessage | None:

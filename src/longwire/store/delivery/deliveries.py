@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.store import schema, slots
@@ -219,12 +218,20 @@ def insert_missing(tx: Tx, new: Sequence[NewDelivery]) -> int:
     return insert_many(tx, _table, columns, rows, IGNORE, is_repeatable=True)
 
 
+COUNT_EXISTING = Statement(
+    """
+select count(*)
+from delivery
+where channel_number = :channel
+    and seq {in:seqs}
+""",
+    into=int,
+)
+
+
 def count_existing(tx: Tx, channel_number: int, seqs: Sequence[int]) -> int:
     """How many of these records the channel has had before."""
-    statement = sa.select(_table.c.seq).where(
-        _table.c.channel_number == channel_number, _table.c.seq.in_(seqs)
-    )
-    return len(tx.rows(statement))
+    return tx.fetch(COUNT_EXISTING, channel=channel_number, seqs=seqs)[0]
 
 
 def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:

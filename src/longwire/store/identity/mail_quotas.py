@@ -1,7 +1,5 @@
 """How many mails were sent in an hour for a group, and for the user whose quota it counts for."""
 
-import sqlalchemy as sa
-
 from longwire.clock import HOUR
 from longwire.store import schema
 from longwire.store.database import Tx
@@ -15,11 +13,26 @@ set mails = mail_quota.mails + 1
 returning mails
 """)
 
+GET_QUOTA_USER = Statement("""
+select quota_user_id
+from device_group
+where id = :home
+""")
+
+PRUNE = Statement("""
+delete from mail_quota
+where (holder, hour) in (
+    select holder, hour
+    from mail_quota
+    where hour < :hour
+    limit :most
+)
+""")
+
 
 def count_mail(tx: Tx, group_id: str) -> tuple[int, int]:
     """Count one more mail; how many there are in this hour for the group, and for its user."""
-    group = schema.group
-    user_id = tx.rows(sa.select(group.c.quota_user_id).where(group.c.id == group_id))[0][0]
+    user_id = tx.fetch(GET_QUOTA_USER, home=schema.group_number(group_id))[0][0]
     return count_one(tx, f"group {group_id}"), count_one(tx, f"user {user_id}")
 
 
@@ -30,6 +43,4 @@ def count_one(tx: Tx, holder: str) -> int:
 
 def prune(tx: Tx, limit: int) -> int:
     """Delete some counts of hours that have passed."""
-    table = schema.mail_quota
-    old = sa.select(table.c.holder, table.c.hour).where(table.c.hour < tx.now // HOUR).limit(limit)
-    return tx.execute(sa.delete(table).where(sa.tuple_(table.c.holder, table.c.hour).in_(old)))
+    return tx.run(PRUNE, hour=tx.now // HOUR, most=limit)

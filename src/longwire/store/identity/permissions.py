@@ -1,7 +1,5 @@
 """The catalogue of permissions."""
 
-import sqlalchemy as sa
-
 from longwire.model import Permission
 from longwire.store import schema
 from longwire.store.database import Tx
@@ -16,12 +14,17 @@ from permission
 """)
 
 
+DELETE_HELD = Statement("""
+delete from role_permission
+where permission_id = :permission
+""")
+
+
 def list_ids(tx: Tx) -> frozenset[str]:
     return frozenset(row[0] for row in tx.fetch(LIST_IDS))
 
 
 def delete(tx: Tx, permission_id: str) -> None:
     """Remove a permission, out of every role first."""
-    held = schema.role_permission
-    tx.execute(sa.delete(held).where(held.c.permission_id == permission_id))
+    tx.run(DELETE_HELD, permission=permission_id)
     PERMISSIONS.delete(tx, permission_id)

@@ -6,13 +6,16 @@ whom somebody invited, and nobody else knows, counts for the owner of that group
 hundred users has no more turns than one.
 """
 
-import sqlalchemy as sa
-
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.statement import Statement
 
-_user = schema.user
+SET_SPONSOR = Statement("""
+update user_account
+set sponsor_id = :sponsor
+where id = :user
+    and sponsor_id is not null
+""")
 
 # What `to_owner_id` takes, of a group `counted`.
 OWNER_COLUMNS = """payer.id,
@@ -58,19 +61,9 @@ def get_owner_id(tx: Tx, group_id: str) -> str:
 
 def move_to_sponsor(tx: Tx, user_id: str, sponsor_id: str) -> None:
     """Have a user count for another owner, if they count for one; the auth epoch is bumped."""
-    statement = (
-        sa.update(_user)
-        .where(_user.c.id == user_id, _user.c.sponsor_id.is_not(None))
-        .values(sponsor_id=sponsor_id)
-    )
-    tx.execute(statement)
+    tx.run(SET_SPONSOR, user=user_id, sponsor=sponsor_id)
 
 
 def vouch_for(tx: Tx, user_id: str) -> None:
     """From now on a user counts for themself: the operator knows who it is."""
-    statement = (
-        sa.update(_user)
-        .where(_user.c.id == user_id, _user.c.sponsor_id.is_not(None))
-        .values(sponsor_id=None)
-    )
-    tx.execute(statement)
+    tx.run(SET_SPONSOR, user=user_id, sponsor=None)

@@ -207,3 +207,21 @@ def test_a_group_lists_its_measurements(world: World) -> None:
     ada.invite(bob, root, ada.role("device.read"))
     refused(bob.get("/group/measurements", groupId=root), 403)
     assert json.dumps(listed(ada, ada.group("empty"))) == "{}"
+
+
+def test_a_group_that_is_moved_has_the_measurements_of_where_it_is(world: World) -> None:
+    ada = world.person("ada")
+    root = ada.group("root")
+    branch = ada.group("branch", parent=root)
+    leaf = ada.group("leaf", parent=branch)
+    device = ada.device(leaf)
+    declare(ada, root, measurement("deep", "/data/a/b/c"), measurement("wet", "/data/moisture"))
+    says(ada, device, NOON_S, a={"b": {"c": 4}}, moisture=17)
+    assert values(ada, device) == {"deep": 4, "wet": 17}
+    ok(ada.put("/group", {"groupId": branch, "parent": ""}))
+    assert values(ada, device)["moisture"] == 17
+    run_work(world)
+    assert values(ada, device) == {"moisture": 17}
+    ok(ada.put("/group", {"groupId": branch, "parent": root}))
+    run_work(world)
+    assert values(ada, device) == {"deep": 4, "wet": 17}

@@ -29,6 +29,7 @@ from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.fleet import device_reports as store_reports
+from longwire.store.fleet import measurements, summaries
 from longwire.store.identity import audit, request_owners
 from longwire.store.identity import groups as store
 from longwire.store.identity.groups import MEMBERS
@@ -458,8 +459,15 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
     require_can_take_out(tx, actor, group)
     if parent_id is None and not _count_administrators(tx, group):
         raise Conflict("A root group needs an Administrator of its own; add one first.")
+    before = store.get_path(tx, group.id)
     store.move(tx, group.id, parent_id)
-    store_reports.schedule_check_of_group(tx, group.id)  # other policies apply now
+    # Other policies apply now, and other measurements.
+    cache_epochs.bump_config_epoch(tx, group.id)
+    store_reports.schedule_check_of_group(tx, group.id)
+    below = store.list_subtree(tx, group.id)
+    others = {*before} ^ {*store.get_path(tx, group.id)}
+    for type_name in {each.type for each in measurements.list_declared(tx, sorted(others))}:
+        summaries.mark_all_of_type(tx, type_name, below)
     return parent_id
 
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { indexAt, seriesStyle, stack, tickLabel, timeStep, timeTicks, valueTicks, withGaps, zoneOffset } from "./chart-data";
+import { calendarTimes, indexAt, joinSeries, seriesStyle, stack, tickLabel, timeStep, timeTicks, valueTicks, withGaps, zoneOffset } from "./chart-data";
 
 const at = (text: string) => Date.parse(text);
 const HOUR = 3_600_000;
@@ -75,4 +75,30 @@ it("has eight colours, then dashes", () => {
   expect(seriesStyle(1)).toEqual({ color: "--series-2", dash: [] });
   expect(seriesStyle(9).color).toBe("--series-2");
   expect(seriesStyle(9).dash).not.toEqual([]);
+});
+
+describe("joinSeries", () => {
+  const points = (...times: number[]) => times.map((at) => ({ at }));
+  it("goes on over moments of others, and breaks at a gap of its own", () => {
+    const { times, columns } = joinSeries([points(0, 10, 20, 60), points(5, 25, 45, 65)], 10);
+    expect(times).toEqual([0, 5, 10, 20, 25, 34, 45, 60, 65]);
+    expect(columns[0]?.map((each) => (each === undefined ? "" : each === null ? "gap" : each.at))).toEqual([0, "", 10, 20, "", "gap", "", 60, ""]);
+    expect(columns[1]?.filter((each) => each === null)).toEqual([]);
+  });
+});
+
+describe("calendarTimes", () => {
+  const times = (begin: string, end: string, span: "hour" | "day" | "week" | "month", zone: string) =>
+    calendarTimes(at(begin), at(end), span, zone).map((each) => new Date(each).toISOString().slice(0, 16));
+  it("begins with the span that holds the begin", () => {
+    expect(times("2026-11-15T17:10:00Z", "2026-11-17T12:00:00Z", "day", "Europe/Amsterdam")).toEqual(["2026-11-14T23:00", "2026-11-15T23:00", "2026-11-16T23:00"]);
+    expect(times("2026-11-15T17:10:00Z", "2026-11-16T17:10:00Z", "week", "UTC")).toEqual(["2026-11-09T00:00", "2026-11-16T00:00"]);
+    expect(times("2026-09-15T00:00:00Z", "2026-11-16T00:00:00Z", "month", "Europe/Amsterdam")).toEqual(["2026-08-31T22:00", "2026-09-30T22:00", "2026-10-31T23:00"]);
+  });
+  it("follows clocks that change, and zones with half hours", () => {
+    expect(times("2026-10-24T22:00:00Z", "2026-10-26T12:00:00Z", "day", "Europe/Amsterdam")).toEqual(["2026-10-24T22:00", "2026-10-25T23:00"]);
+    expect(times("2026-10-24T23:30:00Z", "2026-10-25T03:00:00Z", "hour", "Europe/Amsterdam")).toEqual(["2026-10-24T23:00", "2026-10-25T00:00", "2026-10-25T01:00", "2026-10-25T02:00"]);
+    expect(times("2026-03-28T23:30:00Z", "2026-03-29T03:00:00Z", "hour", "Europe/Amsterdam")).toEqual(["2026-03-28T23:00", "2026-03-29T00:00", "2026-03-29T01:00", "2026-03-29T02:00"]);
+    expect(times("2026-11-16T10:00:00Z", "2026-11-16T11:00:00Z", "hour", "Asia/Kolkata")).toEqual(["2026-11-16T09:30", "2026-11-16T10:30"]);
+  });
 });

@@ -1,7 +1,8 @@
 // What a chart is drawn from, without drawing it: stacks, round ticks, and the point under a time.
 import { formatTime } from "~/time";
 
-export type Values = readonly (number | null)[];
+// `null` is a gap; `undefined` is no value of this series at a moment that others have one of.
+export type Values = readonly (number | null | undefined)[];
 
 // Sums from the first series up to each one. A moment without any value stays a gap; one that has
 // some counts the missing ones as none.
@@ -157,6 +158,54 @@ export function splitAtGaps<Point extends { readonly at: number }>(points: reado
     else pieces.push([each]);
   });
   return pieces;
+}
+
+// Series of their own moments, as columns of all moments: each is broken where it has a gap, and
+// goes on where only others have a value.
+export function joinSeries<Point extends { readonly at: number }>(
+  series: readonly (readonly Point[])[],
+  spanMs: number,
+): { times: number[]; columns: (Point | null | undefined)[][] } {
+  const pieces = series.map((points) => {
+    const step = usualStep(points.map((each) => each.at), spanMs);
+    return { step, pieces: splitAtGaps(points, step * 1.5) };
+  });
+  const columns = pieces.map(({ step, pieces }) => {
+    const column = new Map<number, Point | null>();
+    pieces.forEach((piece, index) => {
+      for (const each of piece) column.set(each.at, each);
+      const last = piece[piece.length - 1];
+      if (last && index < pieces.length - 1) column.set(last.at + step, null);
+    });
+    return column;
+  });
+  const times = [...new Set(columns.flatMap((each) => [...each.keys()]))].sort((a, b) => a - b);
+  return { times, columns: columns.map((column) => times.map((time) => column.get(time))) };
+}
+
+export type CalendarSpan = "hour" | "day" | "week" | "month";
+
+// The begins of the hours, days, weeks (from Monday) or months of a zone that lie in a range, that
+// of its begin included.
+export function calendarTimes(begin: number, end: number, span: CalendarSpan, zone: string): number[] {
+  const momentOf = (local: number) => local - zoneOffset(local - zoneOffset(local, zone), zone);
+  const local = new Date(begin + zoneOffset(begin, zone));
+  if (span === "hour") local.setUTCMinutes(0, 0, 0);
+  else local.setUTCHours(0, 0, 0, 0);
+  if (span === "week") local.setUTCDate(local.getUTCDate() - ((local.getUTCDay() + 6) % 7));
+  if (span === "month") local.setUTCDate(1);
+  const times: number[] = [];
+  for (;;) {
+    const moment = momentOf(local.getTime());
+    if (moment >= end) return times;
+    const last = times[times.length - 1];
+    // Of an hour that comes twice a year, the second one too.
+    if (span === "hour" && last !== undefined && moment - last > HOUR) times.push(last + HOUR);
+    if (last === undefined || moment > last) times.push(moment);
+    if (span === "hour") local.setUTCHours(local.getUTCHours() + 1);
+    else if (span === "month") local.setUTCMonth(local.getUTCMonth() + 1);
+    else local.setUTCDate(local.getUTCDate() + (span === "week" ? 7 : 1));
+  }
 }
 
 const COLOURS = 8;

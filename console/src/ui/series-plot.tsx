@@ -28,9 +28,16 @@ function translucent(colour: string): string {
   return /^#[0-9a-f]{6}$/i.test(colour) ? `${colour}33` : colour;
 }
 
-function shownSpan({ times, look, bucketMs = 0, span }: SeriesProps): Span {
+// Where the bucket ends that begins at a time.
+function endOf({ times, ends, bucketMs = 0 }: SeriesProps, index: number): number {
+  return ends?.[index] ?? (times[index] ?? 0) + bucketMs;
+}
+
+function shownSpan(props: SeriesProps): Span {
+  const { times, look, span } = props;
   const first = times[0] ?? span?.begin ?? 0;
-  const last = (times[times.length - 1] ?? span?.end ?? 1) + (look === "bars" ? bucketMs : 0);
+  const isBars = look === "bars" && times.length > 0;
+  const last = isBars ? endOf(props, times.length - 1) : (times[times.length - 1] ?? span?.end ?? 1);
   if (!span) return { begin: first, end: Math.max(last, first + 1) };
   // Bars at the edges are shown whole.
   return look === "bars" ? { begin: Math.min(span.begin, first), end: Math.max(span.end, last) } : span;
@@ -86,11 +93,11 @@ function valueAxis(current: () => Current): [uPlot.Scale, uPlot.Axis] {
   let ticks: number[] = [0, 1];
   const scale: uPlot.Scale = {
     range: (u, low, high) => {
-      const { look, fromZero } = current();
+      const { look, fromZero, isWhole = look === "bars" } = current();
       const isKnown = Number.isFinite(low) && Number.isFinite(high) && low !== null && high !== null;
       const least = look === "bars" || fromZero || !isKnown ? 0 : low;
       const most = Math.max(5, Math.floor((u.height - 32) / LINE_PX)) - 1;
-      ticks = valueTicks(Math.min(least, isKnown ? low : 0), isKnown ? high : 0, most, look === "bars");
+      ticks = valueTicks(Math.min(least, isKnown ? low : 0), isKnown ? high : 0, most, isWhole);
       return [ticks[0] ?? 0, ticks[ticks.length - 1] ?? 1];
     },
   };
@@ -232,13 +239,15 @@ function listenToMouse(u: uPlot, current: () => Current): void {
 }
 
 function bucketAt(props: SeriesProps, moment: number): number | null {
-  return indexAt(props.times, moment, props.look === "bars" ? (props.bucketMs ?? null) : null);
+  if (props.look !== "bars") return indexAt(props.times, moment, null);
+  const index = indexAt(props.times, moment, Infinity);
+  return index !== null && moment < endOf(props, index) ? index : null;
 }
 
 function pick(props: SeriesProps, moment: number): void {
   const index = bucketAt(props, moment);
   const begin = index === null ? undefined : props.times[index];
-  if (begin !== undefined) props.onPick?.({ begin, end: begin + (props.bucketMs ?? 0) });
+  if (begin !== undefined) props.onPick?.({ begin, end: endOf(props, index ?? 0) });
 }
 
 interface Reading {
@@ -247,13 +256,13 @@ interface Reading {
 }
 
 function readingAt({ zone, ...props }: Current, index: number): Reading {
-  const { times, series, bucketMs, look, format = formatValue, unit } = props;
+  const { times, series, bucketMs, look, format = formatValue, unit, title } = props;
   const begin = times[index] ?? 0;
   const isFine = (bucketMs ?? 0) < 60_000;
   const from = formatTime(begin, zone, isFine ? "second" : "minute");
-  const until = bucketMs && look === "bars" ? ` – ${formatTime(begin + bucketMs, zone, "time").slice(0, isFine ? 8 : 5)}` : "";
+  const until = bucketMs && look === "bars" ? ` – ${formatTime(endOf(props, index), zone, "time").slice(0, isFine ? 8 : 5)}` : "";
   return {
-    title: from + until,
+    title: title ? title(begin) : from + until,
     values: series.map((each) => {
       const value = each.values[index];
       const low = each.low?.[index];
@@ -286,10 +295,10 @@ function marksBetween({ marks = [], times }: SeriesProps, index: number): readon
 function useKeys(current: () => Current, mark: (span: Span | null) => void): { onKeyDown: (event: KeyboardEvent) => void; spoken: string } {
   const [spoken, setSpoken] = useState("");
   const anchor = useRef<number | null>(null);
-  const middle = (props: SeriesProps, index: number) => (props.times[index] ?? 0) + (props.look === "bars" ? (props.bucketMs ?? 0) / 2 : 0);
+  const middle = (props: SeriesProps, index: number) => ((props.times[index] ?? 0) + (props.look === "bars" ? endOf(props, index) : (props.times[index] ?? 0))) / 2;
   const spanTo = (props: SeriesProps, index: number): Span => {
     const [low, high] = [Math.min(anchor.current ?? index, index), Math.max(anchor.current ?? index, index)];
-    return { begin: props.times[low] ?? 0, end: (props.times[high] ?? 0) + (props.bucketMs ?? 0) };
+    return { begin: props.times[low] ?? 0, end: endOf(props, high) };
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const props = current();

@@ -9,7 +9,11 @@
 //            "lines": values are measured at a moment
 // times      milliseconds, ascending: the begin of each bucket (bars) or the moment (lines)
 // bucketMs   how long a bucket is (bars: needed). With lines, points further apart than 1.5 of it
-//            are not connected. A null among the values is a gap too; a zero is a zero
+//            are not connected. A null among the values is a gap too; a zero is a zero. Undefined
+//            is no value where another series has one: a line goes on over it
+// ends       bars: the end of each bucket, where they are not equally long, as months are
+// title      bars: what a bucket is called, by its begin; by default its begin and end
+// isWhole    whether values are whole numbers: by default those of bars
 // series     `color` is the name of a CSS variable ("--bad", "--kind-data", or `seriesStyle(i)` of
 //            chart-data.ts with its `dash` for as many as there are); `low` and `high` are the band
 // span       what the axis shows; by default from the first to the last time
@@ -30,6 +34,7 @@
 import { Suspense, lazy, useState } from "react";
 import { useZone } from "~/frame/page-state";
 import { formatTime, zoneLabel, type Span } from "~/time";
+import type { Values } from "./chart-data";
 import "./series.css";
 
 export interface SeriesLine {
@@ -37,9 +42,9 @@ export interface SeriesLine {
   readonly label: string;
   readonly color: string;
   readonly dash?: readonly number[];
-  readonly values: readonly (number | null)[];
-  readonly low?: readonly (number | null)[];
-  readonly high?: readonly (number | null)[];
+  readonly values: Values;
+  readonly low?: Values;
+  readonly high?: Values;
 }
 
 export interface SeriesMark {
@@ -53,6 +58,9 @@ export interface SeriesProps {
   readonly times: readonly number[];
   readonly series: readonly SeriesLine[];
   readonly bucketMs?: number | undefined;
+  readonly ends?: readonly number[] | undefined;
+  readonly title?: ((begin: number) => string) | undefined;
+  readonly isWhole?: boolean | undefined;
   readonly span?: Span | undefined;
   readonly isLoading?: boolean;
   readonly format?: ((value: number) => string) | undefined;
@@ -112,8 +120,10 @@ export function Series(props: SeriesProps) {
   );
 }
 
-function SeriesTable({ label, times, series, height = 180, format = formatValue, unit, bucketMs }: SeriesProps) {
+function SeriesTable({ label, times, series, height = 180, format = formatValue, unit, bucketMs, look, title }: SeriesProps) {
   const zone = useZone();
+  // The end of a line before a gap is no row.
+  const rows = times.map((time, at) => ({ time, at })).filter(({ at }) => series.some((each) => typeof each.values[at] === "number"));
   const suffix = unit ? ` (${unit})` : "";
   const cell = (value: number | null | undefined) => (value === null || value === undefined ? "–" : format(value));
   return (
@@ -122,7 +132,7 @@ function SeriesTable({ label, times, series, height = 180, format = formatValue,
         <caption className="visually-hidden">{label}</caption>
         <thead>
           <tr>
-            <th scope="col">{bucketMs ? "From" : "Time"}, {zoneLabel(zone)}</th>
+            <th scope="col">{bucketMs || look === "bars" ? "From" : "Time"}, {zoneLabel(zone)}</th>
             {series.flatMap((each) => [
               <th key={each.id} scope="col" className="cell-end">
                 {each.label}
@@ -138,9 +148,9 @@ function SeriesTable({ label, times, series, height = 180, format = formatValue,
           </tr>
         </thead>
         <tbody>
-          {times.map((time, at) => (
+          {rows.map(({ time, at }) => (
             <tr key={time}>
-              <th scope="row" className="number">{formatTime(time, zone)}</th>
+              <th scope="row" className="number">{title ? title(time) : formatTime(time, zone)}</th>
               {series.flatMap((each) => [
                 <td key={each.id} className="number cell-end">{cell(each.values[at])}</td>,
                 ...(each.low && each.high

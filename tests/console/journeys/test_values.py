@@ -13,6 +13,7 @@ pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
 
 
 def declare(person: Person, group: str, type_: str, *measurements: dict[str, object]) -> None:
@@ -85,3 +86,54 @@ def test_values_of_a_device_that_should_have_reported_are_marked(
         page.get_by_role("button", name="Show all 12").click()
         expect(values).to_have_count(12)
         expect(value_now(page, "channel11")).to_contain_text("stale")
+
+
+def test_charts_compare_devices_and_show_what_a_counter_has_added(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    meter = {"name": "volume", "path": "/data/pulses", "class": "counter", "unit": "l"}
+    declare(ada, harbour, "meter", {**meter, "label": "Water", "decimals": 1})
+    devices = {name: ada.device(harbour, name=name, type="meter") for name in ("Tap 1", "Tap 2")}
+    today = world.clock.now() // 1_000 // DAY_MS * DAY_MS
+    for device in devices.values():
+        # Noon in Amsterdam, and nothing on the third day.
+        for days, pulses in ((5, 100), (4, 103), (2, 110), (1, 111.5)):
+            data = json.dumps({"pulses": pulses, "bar": days, "deep": {"er": {"level": days}}})
+            ada.reports(device, timestamp=today - days * DAY_MS + 11 * HOUR_MS, data=data)
+    with browse(world, ada) as console:
+        page = console.open(f"/d/{devices['Tap 1']}")
+        page.get_by_role("region", name="Now").get_by_role("link", name="Water").click()
+        page.get_by_role("group", name="Range").get_by_role("button", name="Week").click()
+        expect(page.get_by_role("heading", name="Water, l, each day")).to_be_visible()
+        expect(page.get_by_text("11.5 l in all; 1 bar includes what was added")).to_be_visible()
+        page.get_by_role("button", name="As table").click()
+        table = page.get_by_role("region", name="Water, l, each day, as table")
+        expect(table.get_by_role("row")).to_have_count(5)
+        expect(table.get_by_role("row").nth(3)).to_contain_text("7.0")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download CSV of Water").click()
+        lines = download.value.path().read_text().splitlines()
+        assert len(lines) == 5
+        assert "increase" in lines[0]
+
+        page.get_by_role("button", name=re.compile("Choose a device")).click()
+        page.get_by_role("button", name=re.compile("Tap 2")).click()
+        expect(page.get_by_text("23.0 l in all; 2 bars include what was added")).to_be_visible()
+        expect(table.get_by_role("columnheader")).to_contain_text(["From", "Tap 1", "Tap 2"])
+        page.get_by_label("Consumption").select_option("the meter reading")
+        expect(page.get_by_role("heading", name="Water, l", exact=True)).to_be_visible()
+        readings = page.get_by_role("region", name="Water, l, as table")
+        expect(readings.get_by_role("row").last).to_contain_text("111.5111.5")
+
+        page.get_by_text("Other path").click()
+        field = page.get_by_label("JSON pointer to a number")
+        field.fill("data")
+        page.get_by_role("button", name="Add a chart").click()
+        expect(page.get_by_text("A path begins with a slash")).to_be_visible()
+        field.fill("/data/deep/er/level")
+        page.get_by_role("button", name="Add a chart").click()
+        expect(page.get_by_role("heading", name="deep.er.level")).to_be_visible()
+        page.get_by_role("button", name="Remove deep.er.level").click()
+        expect(page.get_by_role("heading", name="deep.er.level")).to_have_count(0)

@@ -1,6 +1,7 @@
 // What a device measures now, before anything else: each value with its age and its last day.
 import { useState } from "react";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { momentOf } from "~/time";
 import { Button } from "~/ui/button";
 import { Card } from "~/ui/page";
@@ -12,6 +13,7 @@ import type { Device } from "./queries";
 import { deviceValuesQuery, measurementLabel, valueDayQuery, valueText, type DeviceValue } from "./values";
 
 const SHOWN_FIRST = 8;
+const LONG_TEXT = 7;
 const DAY_MS = 86_400_000;
 
 function ValueDay({ deviceId, item }: { deviceId: string; item: DeviceValue }) {
@@ -31,13 +33,21 @@ function ValueDay({ deviceId, item }: { deviceId: string; item: DeviceValue }) {
 function Value({ deviceId, item }: { deviceId: string; item: DeviceValue }) {
   const now = useNow();
   const moment = momentOf(item.timestamp);
+  const text = valueText(item.value, item.decimals);
+  const look = [typeof item.value === "number" && "now-numeric", text.length > LONG_TEXT && "now-long", item.isStale && "ink-2"];
   return (
     <li className="now-value">
       <div className="now-name" title={item.label ? item.name : undefined}>
-        {measurementLabel(item)}
+        {item.class === "state" ? (
+          measurementLabel(item)
+        ) : (
+          <Link to="/d/$deviceId" params={{ deviceId }} search={({ from, to, tz }) => ({ from, to, tz, tab: "chart", measurement: [item.name] })}>
+            {measurementLabel(item)}
+          </Link>
+        )}
       </div>
       <div className="now-figure">
-        <span className={`now-number ${typeof item.value === "number" ? "now-numeric" : ""} ${item.isStale ? "ink-2" : ""}`}>{valueText(item.value, item.decimals)}</span>
+        <span className={["now-number", ...look].filter(Boolean).join(" ")}>{text}</span>
         {item.unit && item.value !== undefined && <span className="ink-2"> {item.unit}</span>}
       </div>
       {item.class !== "state" && <ValueDay deviceId={deviceId} item={item} />}

@@ -80,7 +80,7 @@ export function useDeviceNames(groupId: string, ids: readonly string[]): readonl
 export function DevicesField({ groupId, label, hint, error, ids, max = Infinity, onChange }: {
   groupId: string;
   label: string;
-  hint: string;
+  hint?: string;
   error: string | undefined;
   ids: readonly string[];
   max?: number;
@@ -93,14 +93,14 @@ export function DevicesField({ groupId, label, hint, error, ids, max = Infinity,
     return (
       <TextField
         label={label}
-        hint={`Ids, separated by commas. ${hint}`}
+        hint={`Ids, separated by commas. ${hint ?? ""}`}
         error={error}
         value={ids.join(", ")}
         onChange={(event) => onChange(event.target.value.split(",").map((each) => each.trim()).slice(0, max))}
       />
     );
   return (
-    <div className={`field ${error ? "field-wrong" : ""}`} role="group" aria-labelledby={`${id}-label`} aria-describedby={`${id}-hint`}>
+    <div className={`field ${error ? "field-wrong" : ""}`} role="group" aria-labelledby={`${id}-label`} aria-describedby={hint && `${id}-hint`}>
       <span className="field-label" id={`${id}-label`}>
         {label}
       </span>
@@ -129,9 +129,11 @@ export function DevicesField({ groupId, label, hint, error, ids, max = Infinity,
         )}
       </div>
       {error && <p className="field-error">{error}</p>}
-      <p className="field-hint" id={`${id}-hint`}>
-        {hint}
-      </p>
+      {hint && (
+        <p className="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
     </div>
   );
 }

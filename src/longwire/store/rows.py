@@ -42,10 +42,14 @@ class _Table(Generic[V]):
         A field that is a value itself has columns of its own.
         """
         hints = typing.get_type_hints(value)
+        own = [name for name in hints if name in table.c]
         self._nested = {name: kind for name, kind in hints.items() if _is_part(kind, table)}
-        for kind in self._nested.values():
+        # By the name of such a field; those of the value itself by an empty one.
+        self._fields = {"": own}
+        for name, kind in self._nested.items():
             hints |= typing.get_type_hints(kind)
-        names = [name for name in hints if name in table.c]
+            self._fields[name] = [each.name for each in fields(kind)]
+        names = [name for some in self._fields.values() for name in some]
         self.table = table
         self.key = [table.c[name] for name in key or ("id",)]
         self.columns = [table.c[name] for name in names]
@@ -94,17 +98,15 @@ class _Table(Generic[V]):
         for name, parse in self._parsers.items():
             parts[name] = parse(parts[name])
         for name, kind in self._nested.items():
-            parts[name] = kind(**{each.name: parts.pop(each.name) for each in fields(kind)})
+            parts[name] = kind(**{each: parts.pop(each) for each in self._fields[name]})
         return self._value(**parts, **more)
 
     def to_row(self, value: V) -> dict[str, Any]:
-        parts = [value, *(getattr(value, name) for name in self._nested)]
-        row = {
-            each.name: _to_column(getattr(part, each.name))
-            for part in parts
-            for each in fields(part)
-            if each.name in self.table.c
-        }
+        row: dict[str, Any] = {}
+        for field, names in self._fields.items():
+            part = getattr(value, field) if field else value
+            for name in names:
+                row[name] = _to_column(getattr(part, name))
         for name, derive in self._derived.items():
             row[name] = derive(value)
         return row

@@ -102,6 +102,31 @@ def test_the_records_of_a_group_are_exported_in_order_of_arrival(
     assert len(export(ada, "records", groupId=group, endDate=now)) == len(texts)
 
 
+def test_a_period_is_about_arrivals_or_timestamps(world: World) -> None:
+    ada = world.person()
+    top = ada.group("top")
+    devices = [ada.device(top), ada.device(ada.group("below", parent=top))]
+    for hour in (3, 1, 4, 2):
+        for device in devices:
+            ada.reports(device, data=f"{hour}", timestamp=f"2026-01-01T0{hour}:00:00Z")
+    settle(world)
+    period = {"beginDate": "2026-01-01T02:00:00Z", "endDate": "2026-01-01T04:00:00Z"}
+    assert export(ada, "records", groupId=top, **period) == []
+    by_timestamp = {**period, "dates": "timestamp"}
+    rows = export(ada, "records", groupId=top, **by_timestamp)
+    assert [row["data"] for row in rows] == ["3", "2"]
+    rows = export(ada, "records", groupId=top, subgroups="true", **by_timestamp)
+    assert [row["data"] for row in rows] == ["3", "3", "2", "2"]
+    resumed = export(
+        ada, "records", groupId=top, subgroups="true", after=rows[1]["id"], **by_timestamp
+    )
+    assert [row["data"] for row in resumed] == ["2", "2"]
+    rows = export(ada, "records", deviceId=devices[0], **by_timestamp)
+    assert [row["data"] for row in rows] == ["2", "3"]
+    refused(ada.get("/records/export", deviceId=devices[0], dates="arrival"), 400, "dates")
+    refused(ada.get("/records/export", groupId=top, dates="year"), 400, "dates")
+
+
 def test_the_records_of_a_tree_are_exported_as_one_list(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1446,6 +1446,9 @@ export interface EventMessage {
 /** ExportContent */
 export type ExportContent = "audit" | "devices" | "messages" | "records";
 
+/** ExportDates */
+export type ExportDates = "arrival" | "timestamp";
+
 /** ExportFormat */
 export type ExportFormat = "csv" | "ndjson";
 

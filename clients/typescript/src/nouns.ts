@@ -1823,9 +1823,9 @@ export class RecordsNoun extends Noun {
    * Export the records of a group or of a device.
    *
    * Of one kind. Those of a group come in order of arrival, and `beginDate` and `endDate` are
-   * about their arrival. Those of a device are sorted by timestamp, and the dates are about that;
-   * with a `groupId`, those that belong to this group. An interrupted Parquet file cannot be
-   * continued.
+   * about their arrival, or with `dates=timestamp` about their timestamps. Those of a device are
+   * sorted by timestamp, and the dates are about that; with a `groupId`, those that belong to this
+   * group. An interrupted Parquet file cannot be continued.
    *
    * - `groupId`: Records of this group.
    *
@@ -1842,6 +1842,10 @@ export class RecordsNoun extends Noun {
    * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
    * is UTC.
    *
+   * - `dates`: What `beginDate` and `endDate` are about; by default the arrival of a group's
+   * records, and the timestamp of a device's, which can be nothing else. A group's records come in
+   * order of arrival either way.
+   *
    * - `format`: CSV with a header, one JSON object per line, or a Parquet file, which the operator
    * may not have installed.
    *
@@ -1849,7 +1853,7 @@ export class RecordsNoun extends Noun {
    *
    * `GET /records/export`; needs `record.read`.
    */
-  export(options: { groupId?: string; subgroups?: boolean; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; format?: m.RecordExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+  export(options: { groupId?: string; subgroups?: boolean; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; dates?: m.ExportDates; format?: m.RecordExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
     return this.transport.stream({ method: "GET", path: "/records/export", isRepeatable: true, query: { ...options } });
   }
 

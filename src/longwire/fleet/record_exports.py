@@ -37,7 +37,7 @@ SETTLED_BEHIND: Moment = 5 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class RecordSelection:
-    """Which records: of a group, arrived in a period, or of a device, with timestamps in it."""
+    """Which records: of a group or of a device, that arrived or have timestamps in a period."""
 
     kind: str
     group_id: str | None
@@ -47,10 +47,16 @@ class RecordSelection:
     oldest: Moment | None  # those before have expired
     after_seq: int | None  # of the last record that the caller has
     subgroups: bool = False  # of the groups below as well
+    by_arrival: bool = False  # the period is about this, not about timestamps
 
     @property
-    def first_ts(self) -> Moment:
-        return ALL_TIME[0] if self.oldest is None else self.oldest
+    def timestamps(self) -> tuple[Moment, Moment]:
+        """The first one, and the one behind the last one."""
+        oldest, newest = ALL_TIME[0] if self.oldest is None else self.oldest, ALL_TIME[1]
+        if self.by_arrival:
+            return oldest, newest
+        begin = oldest if self.begin is None else self.begin
+        return max(oldest, begin), newest if self.end is None else self.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +98,13 @@ def _read_groups(
     tx: Tx, selection: RecordSelection, group_id: str, position: ExportPosition | None
 ) -> ExportedRecords | NeedsArchive[ExportedRecords]:
     groups = arrivals.list_group_numbers(tx, [group_id], subgroups=selection.subgroups)
-    until = ALL_TIME[1] if selection.end is None else first_seq(selection.end)
+    begin, end = (selection.begin, selection.end) if selection.by_arrival else (None, None)
+    until = ALL_TIME[1] if end is None else first_seq(end)
     if tx.is_postgres:
         until = min(until, arrival_horizon.get_settled_seq(tx, SETTLED_BEHIND) + 1)
     if position is None:
-        begin = 0 if selection.begin is None else first_seq(selection.begin)
-        position = ExportPosition(max(begin - 1, selection.after_seq or 0))
+        first = 0 if begin is None else first_seq(begin)
+        position = ExportPosition(max(first - 1, selection.after_seq or 0))
     if len(groups) > 1:
         return _read_merged(tx, selection, groups, position, until)
     scan = store.scan_arrivals(
@@ -106,7 +113,7 @@ def _read_groups(
         selection.kind,
         position.seq,
         until,
-        selection.first_ts,
+        selection.timestamps,
         position.most,
     )
     return convert_result(scan, partial(_follow_arrivals, position))
@@ -125,7 +132,8 @@ def _read_merged(
     """The arrivals of several groups, as if they were one."""
     step = store_arrivals.list_step(tx, groups, position.seq, until, position.most, ascending=True)
     kind = KIND_NAMES.index(selection.kind)
-    wanted = [each for each in step.arrivals if each.kind == kind and each.ts >= selection.first_ts]
+    oldest, newest = selection.timestamps
+    wanted = [each for each in step.arrivals if each.kind == kind and oldest <= each.ts < newest]
     rows: list[tuple[int, str]] = []
     missing: list[Arrival] = []
     characters = 0
@@ -162,10 +170,7 @@ def _read_device(
 ) -> ExportedRecords | NeedsArchive[ExportedRecords]:
     device = records.get_reporting_device(tx, device_id)
     stays = _list_stays(tx, actor, device, selection)
-    begin = max(
-        ALL_TIME[0] if selection.begin is None else selection.begin,
-        selection.first_ts,
-    )
+    begin, end = selection.timestamps
     if position is None and selection.after_seq is not None:
         return _find_start(tx, selection, selection.after_seq, device, stays)
     position = position or ExportPosition(stay=min(stays))
@@ -177,7 +182,7 @@ def _read_device(
         device.number,
         position.stay,
         position.cursor or StayCursor(begin),
-        ALL_TIME[1] if selection.end is None else selection.end,
+        end,
         position.most,
     )
     return convert_result(scan, partial(_follow_stay, stays, position))

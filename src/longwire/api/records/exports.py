@@ -103,6 +103,19 @@ class RecordExportQuery(Query, kw_only=True):
     ] = "data"
     begin_date: DateQuery | None = None
     end_date: DateQuery | None = None
+    dates: (
+        Annotated[
+            Literal["arrival", "timestamp"],
+            Meta(
+                title="ExportDates",
+                description="What `beginDate` and `endDate` are about; by default the arrival of "
+                "a group's records, and the timestamp of a device's, which can be nothing else. "
+                "A group's records come in order of arrival either way.",
+                examples=["timestamp"],
+            ),
+        ]
+        | None
+    ) = None
     format: Annotated[
         Literal["csv", "ndjson", "parquet"],
         Meta(
@@ -288,8 +301,9 @@ async def export_records(context: AsyncContext, query: RecordExportQuery) -> Str
     """Export the records of a group or of a device.
 
     Of one kind. Those of a group come in order of arrival, and `beginDate` and `endDate` are about
-    their arrival. Those of a device are sorted by timestamp, and the dates are about that; with a
-    `groupId`, those that belong to this group. An interrupted Parquet file cannot be continued.
+    their arrival, or with `dates=timestamp` about their timestamps. Those of a device are sorted by
+    timestamp, and the dates are about that; with a `groupId`, those that belong to this group. An
+    interrupted Parquet file cannot be continued.
     """
     now = context.now
     selection = _record_selection(query, context.services.retention_days, now)
@@ -361,6 +375,8 @@ def _record_selection(
                 FieldError("device_id", "is required, or else groupId"),
             ]
         )
+    if query.dates == "arrival" and query.device_id is not None:
+        raise invalid_field("dates", "is timestamp for a device")
     begin, end = parse_period(query.begin_date, query.end_date)
     after = None if query.after is None else parse_record_id(query.after)
     if query.after is not None and after is None:
@@ -375,6 +391,7 @@ def _record_selection(
         oldest,
         after,
         query.subgroups,
+        by_arrival=query.device_id is None and query.dates != "timestamp",
     )
 
 

@@ -77,6 +77,7 @@ where a.group_id = :home
     and a.seq <= :last
     and a.kind = :kind
     and +a.ts >= :oldest
+    and +a.ts < :newest
     and s.device_number = a.device_number
     and s.stay = a.stay
     {slot:s=a}
@@ -115,6 +116,7 @@ where a.group_id = :home
     and a.seq <= :last
     and a.kind = :kind
     and +a.ts >= :oldest
+    and +a.ts < :newest
     and s.device_number = a.device_number
     and s.stay = a.stay
     {slot:s=a}
@@ -223,15 +225,19 @@ def scan_arrivals(
     kind: str,
     after_seq: int,
     until_seq: int,
-    oldest: Moment,
+    timestamps: tuple[Moment, Moment],
     most: int,
 ) -> ArrivalScan | NeedsArchive[ArrivalScan]:
-    """The records of a kind among the next arrivals of a group; fewer when one is large."""
+    """The records of a kind among the next arrivals of a group; fewer when one is large.
+
+    Those whose timestamps are in a period.
+    """
     values: dict[str, Any] = {"home": group_number, "after": after_seq}
     last = tx.fetch(FIND_WINDOW, **values, until=until_seq, most=most)[0][0]
     if last is None:
         return ArrivalScan([], False, None)
-    values |= {"kind": KIND_NAMES.index(kind), "oldest": oldest, "last": last}
+    oldest, newest = timestamps
+    values |= {"kind": KIND_NAMES.index(kind), "oldest": oldest, "newest": newest, "last": last}
     rows = tx.fetch(LIST_ARRIVED[kind], **values, large=LARGE_CHARACTERS)
     for index, (seq, body) in enumerate(rows):
         if body is None:

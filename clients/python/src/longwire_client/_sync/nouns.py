@@ -2335,15 +2335,16 @@ class Records(_Noun):
         kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
+        dates: Literal["arrival", "timestamp"] | None = None,
         format: Literal["csv", "ndjson", "parquet"] | None = None,
         after: str | None = None,
     ) -> Iterator[bytes]:
         """Export the records of a group or of a device.
 
         Of one kind. Those of a group come in order of arrival, and `beginDate` and `endDate`
-        are about their arrival. Those of a device are sorted by timestamp, and the dates are
-        about that; with a `groupId`, those that belong to this group. An interrupted Parquet
-        file cannot be continued.
+        are about their arrival, or with `dates=timestamp` about their timestamps. Those of a
+        device are sorted by timestamp, and the dates are about that; with a `groupId`, those
+        that belong to this group. An interrupted Parquet file cannot be continued.
 
         `GET /records/export`; needs `record.read`.
         """
@@ -2358,6 +2359,7 @@ class Records(_Noun):
                 "kind": kind,
                 "beginDate": begin_date,
                 "endDate": end_date,
+                "dates": dates,
                 "format": format,
                 "after": after,
             },

@@ -760,7 +760,7 @@ def test_a_printed_link_signs_in(command: Command, world: World) -> None:
 def test_the_sign_in_of_a_user_is_reset(command: Command, world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     passkey = Passkey("psk_1", b"1", ada.id, "Phone", b"", "localhost", 0, False, 0)
-    world.write(lambda tx: passkeys.insert(tx, passkey))
+    world.write(lambda tx: passkeys.PASSKEYS.insert(tx, passkey))
     world.write(lambda tx: external_identities.insert(tx, "https://id.example.com", "s", ada.id))
     with Browser(world) as of_ada, Browser(world) as of_bob:
         of_ada.sign_in_as(ada)

@@ -430,7 +430,7 @@ class Tenant:
             is_synced=False,
             created_at=self.world.clock.now(),
         )
-        self.world.write(lambda tx: passkeys.insert(tx, passkey))
+        self.world.write(lambda tx: passkeys.PASSKEYS.insert(tx, passkey))
         return passkey.id
 
     def _export(self, home: str) -> str:

@@ -226,7 +226,7 @@ def add_passkeys(world: World, owner: Person) -> list[str]:
     def work(tx: Tx) -> None:
         for each in ids:
             passkey = Passkey(each, each.encode(), owner.id, each, b"", "localhost", 0, False, 0)
-            passkeys.insert(tx, passkey)
+            passkeys.PASSKEYS.insert(tx, passkey)
 
     world.write(work)
     return ids

@@ -20,7 +20,7 @@ OTHERWISE = {
 
 FOR_PROGRAMS = "for programs; a person signs in"
 FOR_DEVICES = "devices and gateways send records, people read them"
-NO_PAGE_YET = "measured values have no page yet"
+NO_PAGE_YET = "series of a whole group have no page yet"
 FOR_NETWORKS = "a callback of a network"
 OWN_PAGE = "a page of its own, or a file of one"
 ANOTHER = "the console has the same from another operation"
@@ -50,10 +50,7 @@ NOT_CALLED = {
         f"POST /network/{each}": FOR_NETWORKS
         for each in ("chirpstack", "ttn", "loriot", "thingpark")
     },
-    **dict.fromkeys(
-        ("PUT /device/type/measurements", "GET /group/measurements", "GET /group/series"),
-        NO_PAGE_YET,
-    ),
+    "GET /group/series": NO_PAGE_YET,
     "GET /": OWN_PAGE,
     "GET /console/": OWN_PAGE,
     "GET /docs/docs.css": OWN_PAGE,

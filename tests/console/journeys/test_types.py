@@ -67,3 +67,30 @@ def test_a_policy_is_shown_with_the_decoder_above_it(world: World, browse: OpenC
         page.get_by_role("button", name="Stop").click()
         expect(policy).to_be_visible()
         assert held
+
+
+def test_a_found_measurement_is_declared_with_its_unit_and_its_bounds(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour, type="temperature", name="Cold room")
+    ada.reports(device, data='{"celsius": 4.5}')
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/devices")
+        page.get_by_role("link", name="Device types").click()
+        page.get_by_role("link", name="Temperature and humidity sensor").click()
+        table = page.get_by_role("region", name="Measurements, as table")
+        row = table.get_by_role("row").last
+        expect(row).to_contain_text("/data/celsius of datafound1")
+        row.get_by_role("button", name="celsius").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Label").fill("Air")
+        dialog.get_by_label("Unit").fill("°C")
+        dialog.get_by_label("Largest possible value").fill("60")
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog).to_have_count(0)
+        expect(row).to_contain_text("celsius Airgauge°C… to 60/data/celsius of datadeclared")
+        row.get_by_role("button", name="celsius").click()
+        dialog.get_by_role("button", name="Remove the declaration").click()
+        expect(row).to_contain_text("found")

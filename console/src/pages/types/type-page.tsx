@@ -8,6 +8,7 @@ import { useGroupId } from "~/frame/page-state";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { PolicyForm, type PolicyQuery } from "~/ui/policy-form";
 import { QueryView } from "~/ui/state";
+import { Measurements } from "./measurements";
 import { Workbench, decoderQuery } from "./workbench";
 import "./types.css";
 
@@ -111,6 +112,7 @@ export function TypePage() {
             <div hidden={decoder.isLoading}>
               <Policy type={type} isEditable={rights.isOperator} />
             </div>
+            {groupId && !decoder.isLoading && mayCall(rights, "GET /group/measurements") && <Measurements type={type} groupId={groupId} />}
           </>
         )}
       </QueryView>

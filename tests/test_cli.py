@@ -23,7 +23,8 @@ from longwire.settings import MOST_SET, Settings, describe_settings
 from longwire.store import instance, schema
 from longwire.store.database import Tx
 from longwire.store.engines.upgrade import COMPATIBLE_FROM
-from longwire.store.identity import external_identities, passkeys
+from longwire.store.identity import external_identities
+from longwire.store.identity.passkeys import PASSKEYS
 from tests.browser import Browser
 from tests.conftest import PostgresServer
 from tests.process import longwire, longwire_from_the_shell
@@ -760,7 +761,7 @@ def test_a_printed_link_signs_in(command: Command, world: World) -> None:
 def test_the_sign_in_of_a_user_is_reset(command: Command, world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     passkey = Passkey("psk_1", b"1", ada.id, "Phone", b"", "localhost", 0, False, 0)
-    world.write(lambda tx: passkeys.PASSKEYS.insert(tx, passkey))
+    world.write(lambda tx: PASSKEYS.insert(tx, passkey))
     world.write(lambda tx: external_identities.insert(tx, "https://id.example.com", "s", ada.id))
     with Browser(world) as of_ada, Browser(world) as of_bob:
         of_ada.sign_in_as(ada)

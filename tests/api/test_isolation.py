@@ -25,7 +25,7 @@ from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import SYSTEM
-from longwire.store.identity import passkeys
+from longwire.store.identity.passkeys import PASSKEYS
 from longwire.web.routing import Route
 from tests.browser import Browser
 from tests.waiting import eventually
@@ -145,6 +145,9 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/device/values"): Right({"deviceId": "@device"}),
     ("GET", "/group/records"): Right({"groupId": "@home", "deviceId": "@device"}),
     ("GET", "/device/series"): Right({"deviceId": ["@device"], "path": "/data/temperature"}),
+    ("GET", "/group/series"): Right(
+        {"groupId": "@home", "deviceId": ["@device"], "measurement": "moisture"}
+    ),
     ("POST", "/device"): Right(body={**NEW_DEVICE, "name": "new", "originalId": "new 1"}),
     ("POST", "/device/unknown"): Right(body={**NEW_DEVICE, "name": "new", "originalId": UNKNOWN}),
     ("DELETE", "/group/unknownDevices"): Right({"groupId": "@home", "subgroups": "true"}),
@@ -411,6 +414,7 @@ class Tenant:
             ok(admin.put("/device", change))
         for kind in KINDS:
             admin.reports(made["@device"], kind, data=f"{self.canary} {kind}")
+        admin.reports(made["@device"], data='{"moisture": 17}', timestamp="2026-03-01T11:00:00Z")
         return made
 
     def _downlink(self, device: str) -> str:
@@ -430,7 +434,7 @@ class Tenant:
             is_synced=False,
             created_at=self.world.clock.now(),
         )
-        self.world.write(lambda tx: passkeys.PASSKEYS.insert(tx, passkey))
+        self.world.write(lambda tx: PASSKEYS.insert(tx, passkey))
         return passkey.id
 
     def _export(self, home: str) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from longwire.clock import DAY, HOUR, Moment
-from longwire.errors import invalid_field
+from longwire.errors import NotFound, invalid_field, not_found
 from longwire.fleet import records
 from longwire.fleet.measurement_plans import get_plan
 from longwire.fleet.summaries import Range, ValueScan
@@ -491,10 +491,14 @@ def find_in_groups(
     stays: dict[int, list[tuple[int, ResolvedMeasurement]]] = {}
     shown: dict[int, tuple[str, str]] = {}
     resolved: dict[tuple[str, str], ResolvedMeasurement | None] = {}
-    listed = store.list_stays(tx, numbers, wanted.type, wanted.ids, STAYS_MAX + 1)
+    only_type = None if wanted.ids else wanted.type
+    listed = store.list_stays(tx, numbers, only_type, wanted.ids, STAYS_MAX + 1)
+    _require_found(wanted.ids, {each.id for each in listed})
     if len(listed) > STAYS_MAX:
         raise invalid_field("group_id", f"has more than {STAYS_MAX} devices; ask for some of them")
     for each in listed:
+        if wanted.type not in (None, each.type):
+            continue
         key = each.group_id, each.type
         if key not in resolved:
             resolved[key] = resolve(tx, *key, name)
@@ -505,6 +509,14 @@ def find_in_groups(
     devices = [MeasuredDevice(*shown[number], number, some) for number, some in stays.items()]
     known = (each.measurement for each in resolved.values() if each is not None)
     return GroupMembers(devices, next(known, None), bool(resolved))
+
+
+def _require_found(wanted: Sequence[str], found: Collection[str]) -> None:
+    missing = [index for index, each in enumerate(wanted) if each not in found]
+    names = [f"device_id[{index}]" if len(wanted) > 1 else "device_id" for index in missing]
+    errors = [error for each in names for error in not_found(each, "device").field_errors]
+    if errors:
+        raise NotFound(field_errors=errors)
 
 
 def resolve(tx: Tx, group_id: str, type_name: str, name: str) -> ResolvedMeasurement | None:

@@ -6,6 +6,8 @@ for a number: a negative reading stays one. The same at each place where a sprea
 by semicolons, tabs or line breaks, whatever is quoted, would begin a cell.
 """
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -93,3 +95,28 @@ def parse_tags(cell: str) -> list[str]:
         except msgspec.MsgspecError:
             pass  # then it is the text of a tag
     return [tag for each in cell.split(TAG_SEPARATOR) if (tag := each.strip())]
+
+
+# --- rows ---
+
+
+def encode_csv(rows: Iterable[Iterable[Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def encode_rows(format_name: str, columns: Sequence[str], rows: Sequence[msgspec.Struct]) -> bytes:
+    """Rows of an export, as CSV without its head or as NDJSON."""
+    if format_name == "ndjson":
+        return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+    members = (msgspec.to_builtins(row) for row in rows)
+    return encode_csv([_format_member(each, name) for name in columns] for each in members)
+
+
+def _format_member(members: dict[str, Any], name: str) -> Any:
+    name, _, inner = name.partition(".")
+    value = members.get(name)
+    if inner:  # of a value in `values`
+        value = (value or {}).get(inner, {}).get("value")
+    return format_tags(value or ()) if name == "tags" else format_cell(value)

@@ -6,8 +6,6 @@ lost the connection continues after the last one they have.
 """
 
 import asyncio
-import csv
-import io
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,7 +35,7 @@ from longwire.api.fleet.device_shapes import (
 )
 from longwire.api.identity.audit import AuditEntry, show_entry
 from longwire.api.records import parquet
-from longwire.api.records.csv_cells import format_cell, format_cells, format_tags
+from longwire.api.records.csv_cells import encode_csv, encode_rows, format_cells
 from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId, Tag, parse_period
 from longwire.clock import Moment
@@ -213,27 +211,6 @@ class Export:
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         disposition = f'attachment; filename="{self.name}.{self.format}"'
         return ((b"content-disposition", disposition.encode()),)
-
-
-def encode_csv(rows: Iterator[Sequence[Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()
-
-
-def encode_rows(format_name: str, columns: Sequence[str], rows: Sequence[msgspec.Struct]) -> bytes:
-    if format_name == "ndjson":
-        return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
-    members = (msgspec.to_builtins(row) for row in rows)
-    return encode_csv([_format_member(each, name) for name in columns] for each in members)
-
-
-def _format_member(members: dict[str, Any], name: str) -> Any:
-    name, _, inner = name.partition(".")
-    value = members.get(name)
-    if inner:  # of a value in `values`
-        value = (value or {}).get(inner, {}).get("value")
-    return format_tags(value or ()) if name == "tags" else format_cell(value)
 
 
 def _columns(struct: type[msgspec.Struct], first: str) -> list[str]:

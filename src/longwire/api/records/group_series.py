@@ -58,7 +58,7 @@ class GroupSeriesQuery(SpanQuery, kw_only=True):
             Meta(
                 description="What of each device's numbers in a span counts; by default "
                 "`increase` of a counter, `sum` of an amount, else `mean`.",
-                examples=["increase"],
+                examples=["max"],
             ),
         ]
         | None
@@ -71,7 +71,7 @@ class GroupSeriesQuery(SpanQuery, kw_only=True):
                 description="How these become one number: `mean` is over devices, `count` their "
                 "number, `percentile` needs that parameter, and `none` gives a series of each "
                 "device. By default `sum` of sums, counts and increases, else `mean`.",
-                examples=["sum"],
+                examples=["percentile"],
             ),
         ]
         | None

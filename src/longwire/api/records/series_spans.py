@@ -1,10 +1,9 @@
 """What all series share: ranges in spans, how values are read, and formats of flat rows."""
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -12,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.api.fleet.measurement_shapes import ClassName, Label, MeasurementName, Unit
-from longwire.api.records.csv_cells import format_cells
+from longwire.api.records.csv_cells import encode_csv, format_cells
 from longwire.api.services import AsyncContext
 from longwire.api.types import parse_period
 from longwire.clock import DAY, SECOND, Moment
@@ -223,12 +222,9 @@ def write_rows(
     if format_name == "ndjson":
         encode = msgspec.json.encode
         return Text(b"".join(encode(row) + b"\n" for row in rows), NDJSON)
-    file = io.StringIO()
-    writer = csv.writer(file)
     names = wire_names(kind)
-    writer.writerow(names[each] for each in columns)
-    writer.writerows(format_cells(getattr(row, name) for name in columns) for row in rows)
-    return Text(file.getvalue().encode(), CSV)
+    cells = (format_cells(getattr(row, name) for name in columns) for row in rows)
+    return Text(encode_csv(chain([[names[each] for each in columns]], cells)), CSV)
 
 
 # --- values ---

@@ -167,6 +167,28 @@ def of_policy(ada: Person) -> Case:
     )
 
 
+def of_measurements(ada: Person) -> Case:
+    group = ada.group()
+    which = {"type": "generic", "groupId": group}
+    litres = {"name": "litres", "path": "/data/litres", "class": "counter", "unit": "l"}
+    changes: list[Json] = [
+        {"measurements": [litres]},
+        {
+            "measurements": [
+                {**litres, "unit": "m³", "minimum": 0},
+                {**litres, "name": "other", "path": "/data/o"},
+            ]
+        },
+        {"measurements": []},
+    ]
+    return Case(
+        lambda: {"measurements": ok(ada.get("/device/type", **which)).get("measurements")},
+        lambda fields: ok(ada.put("/device/type/measurements", {**which, **fields})),
+        changes,
+        group,
+    )
+
+
 def of_device(ada: Person) -> Case:
     group = ada.group()
     device = ada.device(group, configuration='{"a":1}')
@@ -262,6 +284,7 @@ def of_app_client(ada: Person) -> Case:
 CASES: dict[str, list[Callable[[Person], Case]]] = {
     "delivery/channel_owners.py:update": [of_connector, of_notification],
     "fleet/configurations.py:set_group_policy": [of_policy],
+    "fleet/measurement_declarations.py:declare": [of_measurements],
     "fleet/devices.py:_log_updates": [of_device],
     "fleet/devices.py:apply_transfer": [of_device_group],
     "api/identity/clients.py:update_client": [of_app_client],

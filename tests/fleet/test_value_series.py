@@ -77,6 +77,26 @@ def test_the_consumption_of_a_meter_is_right_across_resets_and_gaps(world: World
     assert [each["increase"] for each in found["points"]] == [40, 4, 7.5]
 
 
+def test_consumption_counts_from_the_last_number_however_long_ago_it_was(world: World) -> None:
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+    declare(world, METER)
+    report(
+        ada, device, {"2025-11-20T12:00:00": {"litres": 5}, "2026-02-01T12:00:00": {"litres": 9}}
+    )
+    period = {"timeSpan": 86_400, "beginDate": "2026-02-01", "endDate": "2026-02-01"}
+    for _ in range(2):
+        (found,) = ask(ada, device, "litres", **period)["items"]
+        assert [(each["increase"], each.get("hasGap")) for each in found["points"]] == [(4, True)]
+        summarize(world)
+    # In the same page of days as another one, and not summarized.
+    report(ada, device, {"2025-11-25T12:00:00": {"litres": 6}})
+    for _ in range(2):
+        (found,) = ask(ada, device, "litres", **period)["items"]
+        assert [each["increase"] for each in found["points"]] == [3]
+        summarize(world)
+
+
 METER = {
     **{"name": "litres", "kind": "data", "path": "/data/litres"},
     **{"class": "counter", "unit": "l", "minimum": 0, "maximum": 10_000},

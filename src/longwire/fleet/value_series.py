@@ -8,7 +8,7 @@ quarter, are read from the records.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from operator import le
@@ -47,6 +47,7 @@ POINTS_MAX = 10_000  # of one answer
 DEVICES_PER_STEP = 20
 # How far back the last number before a period is looked for in what may still be due.
 LOOK_BACK: Moment = 2 * DAY
+MARKED_BACK: Moment = 400 * DAY  # the same where nothing is summarized yet
 STAYS_MAX = 20_000
 
 
@@ -406,14 +407,9 @@ async def read_devices(
     for start in range(0, len(devices), DEVICES_PER_STEP):
         some = [(each, _list_reads(each)) for each in devices[start:][:DEVICES_PER_STEP]]
         reads = {(read.device, read.stay, read.key): read for _, listed in some for read in listed}
-        await database.read(partial(begin_reads, reads=reads, period=period))
-        for unfinished in [each for each in reads.values() if each.has_records]:
-            while unfinished.has_records and left > 0:
-                left -= await read_with_archive(database, unfinished.step)
-            if unfinished.has_records:
-                gave_up.append(unfinished.give_up())
+        left -= await _read_all(database, reads, period, left, gave_up)
         if is_counter:
-            await _read_last_pages(database, reads, period)
+            left -= await _read_earlier(database, reads, period, left)
         for device, listed in some:
             points = build_points(spans, listed, places, is_counter=is_counter)
             found.append((device, points))
@@ -424,23 +420,58 @@ def _list_reads(device: MeasuredDevice) -> list[StayRead]:
     return [StayRead(device.number, stay, each.key, each.kind) for stay, each in device.stays]
 
 
-async def _read_last_pages(database: Database, reads: Reads, period: ReadPeriod) -> None:
+async def _read_all(
+    database: Database, reads: Reads, period: ReadPeriod, most: int, gave_up: list[Moment]
+) -> int:
+    """Read the numbers of a period from summaries and at most so many records; how many."""
+    await database.read(partial(begin_reads, reads=reads, period=period))
+    looked_at = 0
+    for unfinished in [each for each in reads.values() if each.has_records]:
+        while unfinished.has_records and looked_at < most:
+            looked_at += await read_with_archive(database, unfinished.step)
+        if unfinished.has_records:
+            gave_up.append(unfinished.give_up())
+    return looked_at
+
+
+async def _read_earlier(database: Database, reads: Reads, period: ReadPeriod, most: int) -> int:
     """The last number of each stay that has none shortly before the spans."""
     begin = period.spans.begin
     lacking = {
         each: read
         for each, read in reads.items()
-        if not read.oldest_page and all(row.begins[0] >= begin for row in read.rows)
+        if all(row.begins[0] >= begin for row in read.rows)
     }
-    if not lacking:
-        return
     devices, keys = {each[0] for each in lacking}, {each[2] for each in lacking}
-    before = period.days.start // DAYS_PER_PAGE
-    list_last = partial(store.list_last_pages, devices=devices, keys=keys, before=before)
-    for page in await database.read(list_last):
-        if page[:3] in lacking:
-            row, _ = unpack_days(page.page, page.packed)
-            lacking[page[:3]].oldest_page.append(EarlierNumber(row.begins[-1], row.lasts[-1]))
+    if not lacking:
+        return 0
+    page = period.days.start // DAYS_PER_PAGE
+    first, last = (period.begin - MARKED_BACK) // HOUR, -(-period.begin // HOUR)
+    marked: dict[tuple[int, int], int] = {}
+
+    def find(tx: Tx) -> None:
+        for mark in store.list_marks_of_devices(tx, devices, first, last):
+            stay = mark.device, mark.stay
+            marked[stay] = min(marked.get(stay, last), max(first, mark.hour))
+        for each in store.list_last_pages(tx, devices, keys, page):
+            read = lacking.get(each[:3])
+            if read is not None and not read.oldest_page:
+                row, _ = unpack_days(each.page, each.packed)
+                read.oldest_page.append(EarlierNumber(row.begins[-1], row.lasts[-1]))
+
+    await database.read(find)
+    looked_at = 0
+    for key, read in lacking.items():
+        if key[:2] in marked:
+            at = max((each.begin for each in read.oldest_page), default=marked[key[:2]] * HOUR)
+            at -= at % DAY
+            before = ReadPeriod(period.spans, at, period.begin, (), False, ())
+            again = replace(read, rows=[], oldest_page=[])
+            looked_at += await _read_all(database, {key: again}, before, most - looked_at, [])
+            row = _join_stays([again])
+            if row is not None:
+                read.oldest_page.append(EarlierNumber(row.begins[-1], row.lasts[-1]))
+    return looked_at
 
 
 def _require_bounded(devices: int, spans: Spans) -> None:

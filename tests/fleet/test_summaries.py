@@ -49,7 +49,7 @@ def read(world: World, device: str, name: str, boundaries: list[Moment]) -> list
     def work(tx: Tx) -> list[Any]:
         found = reporting_devices.get_reporting(tx, [device])[device]
         (key,) = store_measurements.list_keys_of_name(tx, name)
-        spans = Spans(boundaries[0], boundaries[-1], boundaries)
+        spans = Spans(boundaries[0], boundaries[-1], boundaries, 2 * boundaries[0] - boundaries[1])
         period = value_series.plan_period(spans, is_counter=True)
         reads = [
             StayRead(found.number, stay, key.number, key.place.kind)

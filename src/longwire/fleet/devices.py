@@ -7,7 +7,14 @@ from typing import Any
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
-from longwire.fleet import device_types, device_values, hardware, monitoring, registrations
+from longwire.fleet import (
+    device_types,
+    device_values,
+    hardware,
+    measurement_plans,
+    monitoring,
+    registrations,
+)
 from longwire.fleet.device_values import NO_VALUES, SourceFinder, ValueSelection
 from longwire.fleet.registrations import VendorRegistration
 from longwire.identity import access
@@ -418,6 +425,8 @@ def set_device_type(
         updated_by=actor.id,
     )
     store.save(tx, changed)
+    if changed.type != device.type:
+        measurement_plans.take_over(tx, changed)
     monitoring.schedule_silence_checks(tx, [changed])
     _log_updates(tx, actor, [(device, changed)], detail=type_name)
     return changed
@@ -478,6 +487,9 @@ def store_updates(tx: Tx, actor: Actor, changes: Sequence[tuple[Device, Device]]
     reconfigured = [now for was, now in changes if now.configuration != was.configuration]
     if reconfigured:
         monitoring.schedule_silence_checks(tx, reconfigured)
+    for was, now in changes:
+        if now.type != was.type:
+            measurement_plans.take_over(tx, now)
     if changes:
         _log_updates(tx, actor, changes)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from longwire.identity import access
 from longwire.measurements.batteries import find_battery
@@ -15,9 +16,11 @@ from longwire.measurements.definitions import (
     name_of_place,
 )
 from longwire.measurements.extraction import KindPlan, build_plans
+from longwire.model import Device
 from longwire.store import schema
 from longwire.store.cache.cache_epochs import PLATFORM
 from longwire.store.database import Tx
+from longwire.store.fleet import current_values, device_stays, summaries
 from longwire.store.fleet import measurements as store
 
 _PLANS = "measurement plans"
@@ -74,6 +77,25 @@ def get_plan(tx: Tx, group_id: str, type_name: str) -> TypePlan:
         lambda: _load_plan(tx, group_id, type_name),
         lambda: (PLATFORM, *access.get_group_path(tx, group_id)),
     )
+
+
+def take_over(tx: Tx, device: Device) -> None:
+    """What a device has sent keeps its names when it becomes one of another type.
+
+    Its history is made again, since other declarations hold for it now.
+    """
+    home = schema.group_number(device.group_id)
+    present = current_values.list_of_device(tx, home, device.number)
+    places = store.list_places(tx, [each.key for each in present])
+    stays = device_stays.list_stays(tx, device)
+    for group_id in {each.group_id for each in stays} | {device.group_id}:
+        plan = get_plan(tx, group_id, device.type)
+        known = {*plan.found.values(), *(each.place for _, each in plan.declared)}
+        new = {each.place: key for key, each in places.items() if each.place not in known}
+        new = dict(sorted(new.items())[: plan.room])
+        store.insert_found(tx, schema.group_number(group_id), device.type, new)
+        tx.on_commit(partial(plan.add_found, new))
+    summaries.mark_all_of_device(tx, device.number, {each.number for each in stays} | {device.stay})
 
 
 def _load_plan(tx: Tx, group_id: str, type_name: str) -> TypePlan:

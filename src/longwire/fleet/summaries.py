@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from longwire.clock import DAY, HOUR, Moment
+from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.fleet import current_values
 from longwire.fleet.measurement_plans import TypePlan, get_plan
 from longwire.fleet.records import FOREVER, oldest_kept
@@ -49,6 +49,7 @@ STEP_RECORDS_MAX = 500
 STEP_RANGES_MAX = 20
 # Clocks of processes differ a little.
 SETTLED_AFTER: Moment = HOUR
+DECLARED_AFTER: Moment = MINUTE  # until every process knows what has been declared
 
 T = TypeVar("T")
 
@@ -96,6 +97,7 @@ class ValueScan:
     stay: int
     ranges: Mapping[int, Sequence[Range]]  # of each kind, by time, without overlap
     cuts: Sequence[Moment] = ()  # moments that divide a quarter
+    keys: frozenset[int] | None = None  # all, and what is found beside them, unless given
     # By the begin of a quarter, or of a part of it.
     quarters: dict[Key, dict[Moment, Gathered]] = field(default_factory=dict)
     looked_at: int = 0
@@ -109,6 +111,7 @@ class ValueScan:
     # The records of one instant, which are in the order of their arrival only when all are known.
     _instant: Moment = 0
     _at_instant: list[tuple[int, Mapping[Key, float]]] = field(default_factory=list)
+    _new: set[ValuePlace] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._parts = iter([(kind, each) for kind, some in self.ranges.items() for each in some])
@@ -152,8 +155,10 @@ class ValueScan:
                 for key, value in extracted.values.items()
                 if value.number is not None and value.text is None
             }
-            for path, number in extracted.unknown.items():
-                numbers[ValuePlace(self._kind, path)] = number
+            if self.keys is not None:
+                numbers = {key: each for key, each in numbers.items() if key in self.keys}
+            else:
+                numbers |= self._list_new(extracted.unknown)
             if self.newest is not None:
                 at = min(ts, arrival_moment(seq))
                 for key in self._list_keys(extracted):
@@ -176,6 +181,16 @@ class ValueScan:
         self.quarters = dict(_take_numbers(self.quarters, keys))
         if self.newest is not None:
             self.newest = dict(_take_numbers(self.newest, keys))
+
+    def _list_new(self, unknown: Mapping[str, float]) -> dict[Key, float]:
+        """Numbers at places that have none yet, of as many places as may be found."""
+        numbers: dict[Key, float] = {}
+        for path, number in unknown.items():
+            place = ValuePlace(self._kind, path)
+            if place in self._new or len(self._new) < self.plan.room:
+                self._new.add(place)
+                numbers[place] = number
+        return numbers
 
     def _end_instant(self) -> None:
         begin = self._instant - self._instant % QUARTER
@@ -265,30 +280,32 @@ class _Page(NamedTuple):
 
 def _list_due(tx: Tx, after: Mark) -> _Page:
     """The stays with a mark that is due, in a page of marks."""
-    before = settled_hour(tx)
+    settled = find_settled(tx)
     marks = store.list_marks(tx, after, MARKS_PER_PAGE)
-    due = {(each.device, each.stay): None for each in marks if is_due(each, before)}
+    due = {(each.device, each.stay): None for each in marks if is_due(each, settled)}
     return _Page(list(due), marks[-1] if len(marks) == MARKS_PER_PAGE else None)
 
 
-def settled_hour(tx: Tx) -> int:
-    """Marks of hours before it that were the present ones may be taken."""
-    settled = arrival_horizon.get_settled_seq(tx, 0)
-    return (arrival_moment(settled) - SETTLED_AFTER) // HOUR
+def find_settled(tx: Tx) -> Moment:
+    """Every commit that began before it has ended."""
+    return arrival_moment(arrival_horizon.get_settled_seq(tx, 0))
 
 
-def is_due(mark: Mark, before: int) -> bool:
-    return mark.number != store.PRESENT or mark.hour < before
+def is_due(mark: Mark, settled: Moment) -> bool:
+    """Whether every commit is over that may still store records as they were before the mark."""
+    if mark.hours > 1:
+        return store.marked_at(mark) < settled - DECLARED_AFTER
+    return mark.number != store.PRESENT or mark.hour < (settled - SETTLED_AFTER) // HOUR
 
 
 def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) -> _Part | None:
     """The first hours of a stay that are due; None if there are none."""
     cache_epochs.refresh_epochs(tx)  # what another process has just declared counts
-    before = settled_hour(tx)
+    settled = find_settled(tx)
     listed = store.list_marks_of(
         tx, device, stay, -schema.ALL_HOURS, schema.ALL_HOURS, MARKS_PER_PAGE
     )
-    due = [each for each in listed if is_due(each, before)]
+    due = [each for each in listed if is_due(each, settled)]
     if not due:
         return None
     owner = store.get_owner(tx, device, stay)
@@ -305,9 +322,11 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
     if not hours:
         return _Part(owner, 0, 0, long, [], True, ValueScan(plan, device, stay, {}))
     most_days = _count_days(plan)
-    begin, end = min(hours), _find_end(hours, most_days)
-    if start is not None:
-        end = min(end, begin + min(most_days, DAYS_OF_HISTORY) * HOURS_PER_DAY)
+    begin = min(hours)
+    if start is None:
+        end = _find_end(hours, most_days)
+    else:
+        end = begin + min(most_days, DAYS_OF_HISTORY) * HOURS_PER_DAY
     wanted = {hour for hour in hours if hour < end}
     if start is not None:
         wanted |= set(range(start, end))

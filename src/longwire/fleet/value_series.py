@@ -5,14 +5,15 @@ a whole, the others by quarter of an hour. Hours that are marked, and what a per
 quarter, are read from the records.
 """
 
+import asyncio
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from operator import le
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,7 @@ from longwire.clock import DAY, HOUR, Moment
 from longwire.errors import NotFound, invalid_field, not_found
 from longwire.fleet import records
 from longwire.fleet.measurement_plans import get_plan
+from longwire.fleet.records import FOREVER
 from longwire.fleet.summaries import Range, ValueScan
 from longwire.measurements.calendar_spans import QUARTER, Spans
 from longwire.measurements.definitions import Measurement
@@ -44,7 +46,9 @@ DAYS_MAX = 1_000_000
 RECORDS_MAX = 300_000
 FRESH_RECORDS_MAX = 3_000_000  # for those who would rather wait
 POINTS_MAX = 10_000  # of one answer
+QUARTER_DAYS_MAX = 100_000  # by quarter of an hour
 DEVICES_PER_STEP = 20
+QUARTER_DAYS_PER_STEP = 1_000
 # How far back the last number before a period is looked for in what may still be due.
 LOOK_BACK: Moment = 2 * DAY
 MARKED_BACK: Moment = 400 * DAY  # the same where nothing is summarized yet
@@ -64,6 +68,7 @@ class ReadPeriod:
     cuts: Sequence[Moment]  # where spans begin
     cuts_days: bool  # some of them within a day
     cut_quarters: Sequence[Range]  # which are read from records
+    kept_from: Moment  # older records have expired; their summaries have not
 
     @property
     def days(self) -> range:
@@ -76,15 +81,16 @@ class ReadPeriod:
         return bisect_right(self.cuts, begin) == bisect_left(self.cuts, end)
 
 
-def plan_period(spans: Spans, *, is_counter: bool) -> ReadPeriod:
+def plan_period(spans: Spans, *, is_counter: bool, kept_from: Moment = -FOREVER) -> ReadPeriod:
     begin, end = spans.begin, spans.end
     if is_counter:
         begin -= begin % QUARTER + LOOK_BACK
     cuts = sorted({spans.begin, *spans.boundaries[1:-1]})
     moments = (begin, *cuts, end)
-    quarters = _clip([(each, each + 1) for each in moments if each % QUARTER], QUARTER, begin, end)
+    cut = [(each, each + 1) for each in moments if each % QUARTER]
+    quarters = _clip(cut, QUARTER, max(begin, kept_from), end)
     cuts_days = any(each % DAY for each in moments)
-    return ReadPeriod(spans, begin, end, cuts, cuts_days, quarters)
+    return ReadPeriod(spans, begin, end, cuts, cuts_days, quarters, kept_from)
 
 
 def _clip(ranges: Iterable[Range], unit: Moment, begin: Moment, end: Moment) -> list[Range]:
@@ -92,6 +98,9 @@ def _clip(ranges: Iterable[Range], unit: Moment, begin: Moment, end: Moment) -> 
     wide = [(one - one % unit, two + -two % unit) for one, two in ranges]
     clipped = [(max(one, begin), min(two, end)) for one, two in wide]
     return _join([each for each in clipped if each[0] < each[1]])
+
+
+NOTHING_CUT: Mapping[str, Any] = {"cuts": (), "cuts_days": False, "cut_quarters": ()}
 
 
 class EarlierNumber(NamedTuple):
@@ -131,7 +140,9 @@ class StayRead:
             plan = get_plan(tx, owner.group_id, owner.type)
             if self.kind in plan.kinds:
                 kinds = {self.kind: ranges}
-                self._scan = ValueScan(plan, self.device, self.stay, kinds, boundaries)
+                self._scan = ValueScan(
+                    plan, self.device, self.stay, kinds, boundaries, keys=frozenset([self.key])
+                )
 
     def step(self, tx: Tx) -> NeedsArchive[int] | int:
         """Read some records; how many."""
@@ -172,19 +183,18 @@ def begin_reads(tx: Tx, reads: Reads, period: ReadPeriod) -> None:
     keys = sorted({each.key for each in reads.values()})
     # The marks first: what is taken away meanwhile is in the summaries then.
     ranges = _list_ranges(tx, devices, period)
-    # Days that are read by quarter, because parts of them are read from records.
-    cut_of = {each[:2]: _cut_by(ranges.get(each[:2], period.cut_quarters)) for each in reads}
+    cut_of: dict[tuple[int, int], set[int]] = {each[:2]: set() for each in reads}
     first_page = period.days.start // DAYS_PER_PAGE
     last_page = -(-period.days.stop // DAYS_PER_PAGE)
     for page in store.list_pages(tx, devices, keys, first_page, last_page):
         read = reads.get(page[:3])
         if read is not None:
-            if period.cuts_days:
+            if period.cuts_days:  # and else all whole days but those with something due
                 row, ends = unpack_days(page.page, page.packed)
             else:
                 row, ends = unpack(page.page * DAYS_PER_PAGE * DAY, DAY, page.packed), ()
-            cut = cut_of[page[:2]]
-            cut |= _add_days(read, row, ends, period, cut)
+            due = ranges.get(page[:2], period.cut_quarters)
+            cut_of[page[:2]] |= _add_days(read, row, ends, period, due)
     by_run: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     for (device, _), cut in cut_of.items():
         for run in _list_runs(sorted(cut.intersection(period.days))):
@@ -211,7 +221,8 @@ def _list_ranges(
     for mark in store.list_marks_of_devices(tx, devices, begin, end):
         at = mark.hour * HOUR, (mark.hour + mark.hours) * HOUR
         ranges.setdefault(mark[:2], list(period.cut_quarters)).append(at)
-    return {each: _clip(some, 1, period.begin, period.end) for each, some in ranges.items()}
+    begin = max(period.begin, period.kept_from)
+    return {each: _clip(some, 1, begin, period.end) for each, some in ranges.items()}
 
 
 def _join(ranges: Sequence[Range]) -> list[Range]:
@@ -225,14 +236,10 @@ def _join(ranges: Sequence[Range]) -> list[Range]:
     return joined
 
 
-def _cut_by(ranges: Sequence[Range]) -> set[int]:
-    return {day for begin, end in ranges for day in range(begin // DAY, -(-end // DAY))}
-
-
 def _add_days(
-    read: StayRead, row: Row, ends: Sequence[Moment], period: ReadPeriod, cut: Collection[int]
+    read: StayRead, row: Row, ends: Sequence[Moment], period: ReadPeriod, due: Sequence[Range]
 ) -> set[int]:
-    """Add the days of a page whose numbers lie in one span; the others, which are cut.
+    """Add the days of a page that lie in one span and of which nothing is due; the others.
 
     Remembers the last one before.
     """
@@ -243,16 +250,18 @@ def _add_days(
     last = bisect_left(row.begins, days.stop * DAY)
     kept = [(first, last)]
     others: set[int] = set()
-    if cut or period.cuts_days:
+    if due or period.cuts_days:
+        due_ends = [end for _, end in due]
         wanted: list[int] = []
         for index in range(first, last):
             begin = row.begins[index]
-            if begin // DAY in cut:
-                continue
-            if not ends or period.is_whole(begin, ends[index]):
+            day = begin // DAY
+            following = bisect_right(due_ends, day * DAY)
+            is_due = following < len(due) and due[following][0] < (day + 1) * DAY
+            if not is_due and (not ends or period.is_whole(begin, ends[index])):
                 wanted.append(index)
             else:
-                others.add(begin // DAY)
+                others.add(day)
         kept = _list_runs(wanted)
     for begin, end in kept:
         if begin < end:
@@ -343,8 +352,7 @@ def build_points(
     if not is_dense:
         gaps[1:] = [one + 1 < two for one, two in pairwise(used)]
     if earlier is not None:
-        is_near = earlier.begin >= 2 * boundaries[0] - boundaries[1]
-        gaps[0] = used[0] > 0 or not is_near
+        gaps[0] = used[0] > 0 or earlier.begin < spans.previous
     return Points(row, rises, gaps)
 
 
@@ -382,38 +390,45 @@ class MeasuredDevice:
     stays: Sequence[tuple[int, ResolvedMeasurement]]
 
 
-class ReadSeries(NamedTuple):
-    """Points by device, and from when on there may be more than what was read."""
-
-    devices: Sequence[tuple[MeasuredDevice, Points]]
-    incomplete_from: Moment | None
+TakePoints = Callable[[MeasuredDevice, Points], None]
 
 
 async def read_devices(
     database: Database,
     devices: Sequence[MeasuredDevice],
     spans: Spans,
+    take: TakePoints,
     *,
     is_counter: bool,
+    kept_from: Moment = -FOREVER,
     records_max: int | None = None,
-) -> ReadSeries:
-    """Read the points of devices in steps, so that others have their turns between them."""
+) -> Moment | None:
+    """Read the points of devices in steps, so that others have their turns between them.
+
+    They are taken one after the other, on a thread. Returns from when on there may be more than
+    what was read, if there may be.
+    """
     _require_bounded(len(devices), spans)
-    period = plan_period(spans, is_counter=is_counter)
+    period = plan_period(spans, is_counter=is_counter, kept_from=kept_from)
     places = SpanPlaces(spans)
-    found: list[tuple[MeasuredDevice, Points]] = []
     gave_up: list[Moment] = []
     left = RECORDS_MAX if records_max is None else records_max
-    for start in range(0, len(devices), DEVICES_PER_STEP):
-        some = [(each, _list_reads(each)) for each in devices[start:][:DEVICES_PER_STEP]]
+    per_step = DEVICES_PER_STEP
+    if period.cuts_days:
+        per_step = max(1, min(per_step, QUARTER_DAYS_PER_STEP // len(period.days)))
+
+    def take_all(some: Sequence[tuple[MeasuredDevice, Sequence[StayRead]]]) -> None:
+        for device, listed in some:
+            take(device, build_points(spans, listed, places, is_counter=is_counter))
+
+    for start in range(0, len(devices), per_step):
+        some = [(each, _list_reads(each)) for each in devices[start:][:per_step]]
         reads = {(read.device, read.stay, read.key): read for _, listed in some for read in listed}
         left -= await _read_all(database, reads, period, left, gave_up)
         if is_counter:
             left -= await _read_earlier(database, reads, period, left)
-        for device, listed in some:
-            points = build_points(spans, listed, places, is_counter=is_counter)
-            found.append((device, points))
-    return ReadSeries(found, min(gave_up, default=None))
+        await asyncio.to_thread(take_all, some)
+    return min(gave_up, default=None)
 
 
 def _list_reads(device: MeasuredDevice) -> list[StayRead]:
@@ -465,7 +480,7 @@ async def _read_earlier(database: Database, reads: Reads, period: ReadPeriod, mo
         if key[:2] in marked:
             at = max((each.begin for each in read.oldest_page), default=marked[key[:2]] * HOUR)
             at -= at % DAY
-            before = ReadPeriod(period.spans, at, period.begin, (), False, ())
+            before = ReadPeriod(period.spans, at, period.begin, (), False, (), period.kept_from)
             again = replace(read, rows=[], oldest_page=[])
             looked_at += await _read_all(database, {key: again}, before, most - looked_at, [])
             row = _join_stays([again])
@@ -476,6 +491,12 @@ async def _read_earlier(database: Database, reads: Reads, period: ReadPeriod, mo
 
 def _require_bounded(devices: int, spans: Spans) -> None:
     days = (spans.end - spans.begin) // DAY + 1
+    if len(spans) > days and devices * days > QUARTER_DAYS_MAX:
+        raise invalid_field(
+            "begin_date",
+            f"{devices} devices have more than {QUARTER_DAYS_MAX} days in this range, too many "
+            "for spans of less than a day; ask for less time, or for fewer devices",
+        )
     if devices * days > DAYS_MAX:
         raise invalid_field(
             "begin_date",
@@ -538,8 +559,12 @@ def find_in_groups(
             stays.setdefault(each.device, []).append((each.stay, found))
             shown[each.device] = each.id, each.name
     devices = [MeasuredDevice(*shown[number], number, some) for number, some in stays.items()]
-    known = (each.measurement for each in resolved.values() if each is not None)
-    return GroupMembers(devices, next(known, None), bool(resolved))
+    known = [each.measurement for each in resolved.values() if each is not None]
+    if len({(each.value_class, each.unit) for each in known}) > 1:
+        raise invalid_field(
+            "type", "is needed: types here have a measurement of this name in several units"
+        )
+    return GroupMembers(devices, known[0] if known else None, bool(resolved))
 
 
 def _require_found(wanted: Sequence[str], found: Collection[str]) -> None:

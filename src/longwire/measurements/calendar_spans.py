@@ -28,6 +28,7 @@ class Spans:
     begin: Moment
     end: Moment
     boundaries: Sequence[Moment]  # one more than there are spans
+    previous: Moment  # where the span before the first one begins
 
     def __len__(self) -> int:
         return len(self.boundaries) - 1
@@ -35,7 +36,7 @@ class Spans:
 
 def list_even(begin: Moment, end: Moment, span: Moment) -> Spans:
     """Spans of one length; the first begins with the period, the last may end later."""
-    return Spans(begin, end, range(begin, end + span, span))
+    return Spans(begin, end, range(begin, end + span, span), begin - span)
 
 
 class CalendarSpan(StrEnum):

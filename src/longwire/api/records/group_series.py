@@ -1,8 +1,11 @@
 """The operation that reads numbers of a group's devices over time, as one."""
 
+import asyncio
+from array import array
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -13,6 +16,7 @@ from longwire.api.records.series_spans import (
     AskedSpans,
     FoundMeasured,
     SpanQuery,
+    find_measured,
     find_settled,
     list_errors,
     not_one_of,
@@ -27,7 +31,7 @@ from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import value_series
-from longwire.fleet.value_series import MeasuredDevice, Points, ReadSeries, WantedDevices
+from longwire.fleet.value_series import MeasuredDevice, Points, WantedDevices
 from longwire.identity import access
 from longwire.measurements.combinations import Aggregate, Combination, combine, take
 from longwire.measurements.definitions import Measurement
@@ -164,37 +168,63 @@ async def get_group_series(
     """
     asked = _parse_group_query(query, context.now)
     wanted = WantedDevices(query.type, query.tags, query.device_id)
-    values = await read_values(
-        context, query, asked.spans, partial(_find_in_group, context.actor, query, wanted)
-    )
-    of, combination = _choose(query, values.measurement)
-    described = {
-        **values.describe(),
+    find = partial(_find_in_group, context.actor, query, wanted)
+    found = await find_measured(context, query, find)
+    of, combination = _choose(query, found.measurement)
+    described: dict[str, Any] = {
         "measurement": query.measurement,
-        **asked.describe(),
         "of": of.value,
         "combine": combination.value,
     }
     if combination is Combination.NONE:
-        if sum(len(points.gaps) for _, points in values.read.devices) > MEMBER_POINTS_MAX:
-            raise invalid_field("combine", f"gives more than {MEMBER_POINTS_MAX} points")
-        members = [_member_wire(*each, of) for each in values.read.devices]
+        members = _Members(of)
+        values = await read_values(context, query, asked.spans, found, members.take)
+        described = {**values.describe(), **asked.describe(), **described}
         if query.format == "json":
-            return GroupSeries(items=members, **described)
-        rows = (
-            MemberRow(
-                device_id=each.device_id,
-                device_name=each.device_name,
-                **msgspec.structs.asdict(point),
-            )
-            for each in members
-            for point in each.points
+            return GroupSeries(items=members.items, **described)
+        rows = members.list_rows()
+        return await asyncio.to_thread(write_rows, query.format, rows, MemberRow, _MEMBER_COLUMNS)
+    numbers: defaultdict[Moment, array[float]] = defaultdict(lambda: array("d"))
+
+    def take_numbers(device: MeasuredDevice, points: Points) -> None:
+        taken = take(of, points.row, points.rises)
+        for begin, value in zip(points.row.begins, taken, strict=True):
+            numbers[begin].append(value)
+
+    values = await read_values(context, query, asked.spans, found, take_numbers)
+    combined = [
+        GroupPoint(
+            timestamp=format_date(begin),
+            value=combine(combination, some, query.percentile or 0),
+            devices=len(some),
         )
-        return write_rows(query.format, rows, MemberRow, _MEMBER_COLUMNS)
-    points = _combine(values.read, of, combination, query.percentile or 0)
+        for begin, some in sorted(numbers.items())
+    ]
     if query.format == "json":
-        return GroupSeries(points=points, **described)
-    return write_rows(query.format, points, GroupPoint, _GROUP_COLUMNS)
+        described = {**values.describe(), **asked.describe(), **described}
+        return GroupSeries(points=combined, **described)
+    return write_rows(query.format, combined, GroupPoint, _GROUP_COLUMNS)
+
+
+class _Members:
+    """The points of each device."""
+
+    def __init__(self, of: Aggregate) -> None:
+        self.items: list[MemberSeries] = []
+        self._of = of
+        self._count = 0
+
+    def take(self, device: MeasuredDevice, points: Points) -> None:
+        self._count += len(points.gaps)
+        if self._count > MEMBER_POINTS_MAX:
+            raise invalid_field("combine", f"gives more than {MEMBER_POINTS_MAX} points")
+        self.items.append(_member_wire(device, points, self._of))
+
+    def list_rows(self) -> Iterator[MemberRow]:
+        for each in self.items:
+            for point in each.points:
+                fields = msgspec.structs.asdict(point)
+                yield MemberRow(device_id=each.device_id, device_name=each.device_name, **fields)
 
 
 def _parse_group_query(query: GroupSeriesQuery, now: Moment) -> AskedSpans:
@@ -236,23 +266,6 @@ def _choose(
     adds_up = of in (Aggregate.SUM, Aggregate.COUNT, Aggregate.INCREASE)
     default = Combination.SUM if adds_up else Combination.MEAN
     return of, Combination(query.combine) if query.combine else default
-
-
-def _combine(
-    read: ReadSeries, of: Aggregate, combination: Combination, percentile: float
-) -> list[GroupPoint]:
-    numbers: defaultdict[Moment, list[float]] = defaultdict(list)
-    for _, points in read.devices:
-        for begin, value in zip(points.row.begins, take(of, points.row, points.rises), strict=True):
-            numbers[begin].append(value)
-    return [
-        GroupPoint(
-            timestamp=format_date(begin),
-            value=combine(combination, some, percentile),
-            devices=len(some),
-        )
-        for begin, some in sorted(numbers.items())
-    ]
 
 
 def _member_wire(device: MeasuredDevice, points: Points, of: Aggregate) -> MemberSeries:

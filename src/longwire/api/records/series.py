@@ -13,6 +13,7 @@ from longwire.api.records.series_spans import (
     AskedSpans,
     FoundMeasured,
     SpanQuery,
+    find_measured,
     find_settled,
     list_errors,
     not_one_of,
@@ -28,7 +29,7 @@ from longwire.dates import format_date, format_optional_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import records, series, value_series
 from longwire.fleet.series import Bucket, DeviceScan, SeriesSelection
-from longwire.fleet.value_series import Points
+from longwire.fleet.value_series import MeasuredDevice, Points
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
@@ -182,18 +183,18 @@ async def _read_values(context: AsyncContext, query: SeriesQuery) -> Series:
     if field_errors or name is None:
         raise BadInput(field_errors=field_errors)
     asked = parse()
-    found = await read_values(
-        context, query, asked.spans, partial(_find_measured, context.actor, query.device_id, name)
-    )
+    find = partial(_find_measured, context.actor, query.device_id, name)
+    found = await find_measured(context, query, find)
+    items: list[DeviceSeries] = []
+
+    def take_points(device: MeasuredDevice, points: Points) -> None:
+        wire = _points_wire(points, is_counter=found.is_counter)
+        items.append(DeviceSeries(device_id=device.id, points=wire))
+
+    values = await read_values(context, query, asked.spans, found, take_points)
     return Series(
-        items=[
-            DeviceSeries(
-                device_id=device.id,
-                points=_points_wire(points, is_counter=found.is_counter),
-            )
-            for device, points in found.read.devices
-        ],
-        **found.describe(),
+        items=items,
+        **values.describe(),
         **asked.describe(),
     )
 

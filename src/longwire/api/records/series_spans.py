@@ -1,11 +1,11 @@
 """What all series share: ranges in spans, how values are read, and formats of flat rows."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import msgspec
 from msgspec import Meta
@@ -14,11 +14,12 @@ from longwire.api.fleet.measurement_shapes import ClassName, Label, MeasurementN
 from longwire.api.records.csv_cells import encode_csv, format_cells
 from longwire.api.services import AsyncContext
 from longwire.api.types import parse_period
-from longwire.clock import DAY, SECOND, Moment
-from longwire.dates import LATEST, format_date
+from longwire.clock import DAY, HOUR, SECOND, Moment
+from longwire.dates import format_date, parse_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import series, value_series
-from longwire.fleet.value_series import MeasuredDevice, ReadSeries
+from longwire.fleet.records import FOREVER, oldest_kept
+from longwire.fleet.value_series import MeasuredDevice, TakePoints
 from longwire.measurements.calendar_spans import (
     LENGTHS,
     QUARTER,
@@ -35,6 +36,9 @@ from longwire.web.fields import DateQuery, DateText, Query, Reply, words
 from longwire.web.routing import Route, Text
 from longwire.web.type_info import wire_names
 
+# Dates that spans are drawn between: some years from the limits of all dates.
+FIRST, LAST = parse_date("0100-01-01"), parse_date("9900-01-01")
+EARLIEST = parse_date("0002-01-01")
 CSV = "text/csv; charset=utf-8"
 NDJSON = "application/x-ndjson"
 
@@ -136,7 +140,7 @@ class AskedSpans:
     def describe(self) -> dict[str, Any]:
         spans = self.spans
         begin = min(spans.boundaries[0], spans.begin)
-        end = format_date(min(spans.end, LATEST))
+        end = format_date(spans.end)
         return {"begin_date": format_date(begin), "end_date": end, **self.names}
 
 
@@ -161,8 +165,10 @@ def parse_spans(query: SpanQuery, now: Moment, devices: int, most: int) -> Asked
     calendar_span, zone = CalendarSpan(query.calendar_span), _parse_zone(query.timezone)
     _require_few("calendar_span", (end - begin) // LENGTHS[calendar_span] * devices, most)
     boundaries = list_boundaries(begin, end, calendar_span, zone)
+    first = boundaries[0]
+    previous, *_ = list_boundaries(first - 1, first, calendar_span, zone)
     names = {"calendar_span": calendar_span.value, "timezone": zone.key}
-    return AskedSpans(Spans(begin, end, boundaries), names)
+    return AskedSpans(Spans(begin, end, boundaries, previous), names)
 
 
 def _build_even_spans(
@@ -170,11 +176,11 @@ def _build_even_spans(
 ) -> AskedSpans:
     if seconds is None:
         span = series.choose_span(begin, end, devices)
-        first = begin - begin % span
+        first = max(begin - begin % span, EARLIEST)
     else:
         span, first = seconds * SECOND, begin
         _require_few("time_span", -(-(end - begin) // span) * devices, most)
-    spans = Spans(begin, end, list_even(first, end, span).boundaries)
+    spans = replace(list_even(first, end, span), begin=begin)
     return AskedSpans(spans, {"time_span": span // SECOND})
 
 
@@ -188,14 +194,27 @@ def _parse_range(query: SpanQuery, now: Moment) -> tuple[Moment, Moment]:
     begin, end = parse_period(query.begin_date, query.end_date)
     if end is None:
         end = now + -now % QUARTER if begin is None else max(now, begin)
-    return end - DAY if begin is None else begin, end
+    begin = end - DAY if begin is None else begin
+    field_errors = [
+        FieldError(name, f"must lie between {format_date(FIRST)} and {format_date(LAST)}")
+        for name, moment in (("begin_date", begin), ("end_date", end))
+        if not FIRST <= moment <= LAST
+    ]
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
+    return begin, end
 
 
 def _parse_zone(name: str | None) -> ZoneInfo:
-    try:
-        return ZoneInfo(name or "UTC")
-    except (KeyError, ValueError, OSError):
-        raise invalid_field("timezone", "is no time zone of the IANA database") from None
+    # Some files in its folder are no time zones, such as that of this machine.
+    if name is not None and name not in _list_zones():
+        raise invalid_field("timezone", "is no time zone of the IANA database")
+    return ZoneInfo(name or "UTC")
+
+
+@cache
+def _list_zones() -> Set[str]:
+    return available_timezones() - {"localtime", "Factory"}
 
 
 def list_errors(check: Callable[[], object]) -> Sequence[FieldError]:
@@ -238,21 +257,21 @@ class FoundMeasured:
     measurement: Measurement | None
     settled: Moment
 
-
-@dataclass(frozen=True, slots=True)
-class MeasuredValues:
-    """What was read of some devices."""
-
-    measurement: Measurement | None
-    read: ReadSeries
-    settled: Moment
-
     @property
     def is_counter(self) -> bool:
         return self.measurement is not None and self.measurement.value_class == "counter"
 
+
+@dataclass(frozen=True, slots=True)
+class MeasuredValues:
+    """What was read: of which measurement, and up to when it is complete."""
+
+    measurement: Measurement | None
+    incomplete_from: Moment | None
+    settled: Moment
+
     def describe(self) -> dict[str, Any]:
-        incomplete = self.read.incomplete_from
+        incomplete = self.incomplete_from
         complete = self.settled if incomplete is None else min(self.settled, incomplete)
         described: dict[str, Any] = {"complete_until": format_date(complete)}
         if self.measurement is not None:
@@ -266,19 +285,31 @@ class MeasuredValues:
 
 
 async def read_values(
-    context: AsyncContext, query: SpanQuery, spans: Spans, find: Callable[[Tx], FoundMeasured]
+    context: AsyncContext, query: SpanQuery, spans: Spans, found: FoundMeasured, take: TakePoints
 ) -> MeasuredValues:
-    if query.fresh:
-        may_lag.set(False)
-    found = await context.read(find)
-    read = await value_series.read_devices(
+    """Read the points of devices, which are taken on a thread."""
+    measurement, kept_from = found.measurement, None
+    if measurement is not None:
+        retention_days = context.services.retention_days.get(measurement.kind, 0)
+        kept_from = oldest_kept(retention_days, context.now)
+    incomplete_from = await value_series.read_devices(
         context.database,
         found.devices,
         spans,
-        is_counter=found.measurement is not None and found.measurement.value_class == "counter",
+        take,
+        is_counter=found.is_counter,
+        kept_from=-FOREVER if kept_from is None else kept_from + HOUR,
         records_max=value_series.FRESH_RECORDS_MAX if query.fresh else None,
     )
-    return MeasuredValues(found.measurement, read, found.settled)
+    return MeasuredValues(measurement, incomplete_from, found.settled)
+
+
+async def find_measured(
+    context: AsyncContext, query: SpanQuery, find: Callable[[Tx], FoundMeasured]
+) -> FoundMeasured:
+    if query.fresh:
+        may_lag.set(False)
+    return await context.read(find)
 
 
 def find_settled(tx: Tx) -> Moment:

@@ -27,6 +27,7 @@ from longwire.store.statement import Statement
 
 PRESENT = 0  # the number of the mark of an hour that was the present one
 _OWN_NUMBERS = 2**62
+_NUMBERS_PER_MOMENT = 1_000  # of marks of everything that a device has stored
 
 
 class Mark(NamedTuple):
@@ -328,7 +329,7 @@ def mark_all_of_type(tx: Tx, type_name: str, group_ids: Iterable[str] | None) ->
     values = {
         "type": type_name,
         "hour": schema.FIRST_HOUR,
-        "number": -secrets.randbelow(_OWN_NUMBERS) - 2,
+        "number": _number_now(tx),
         "hours": schema.ALL_HOURS,
     }
     if group_ids is None:
@@ -336,6 +337,23 @@ def mark_all_of_type(tx: Tx, type_name: str, group_ids: Iterable[str] | None) ->
     else:
         groups = [schema.group_number(each) for each in group_ids]
         tx.run(MARK_TYPE_IN, **values, groups=groups)
+
+
+def mark_all_of_device(tx: Tx, device: int, stays: Iterable[int]) -> None:
+    """Mark everything that a device has stored."""
+    number = _number_now(tx)
+    rows = [(device, stay, schema.FIRST_HOUR, number, schema.ALL_HOURS) for stay in stays]
+    insert_many(tx, schema.summary_due, _MARK_COLUMNS, rows)
+
+
+def _number_now(tx: Tx) -> int:
+    """A number of its own that says when it was given."""
+    return -(tx.now * _NUMBERS_PER_MOMENT + secrets.randbelow(_NUMBERS_PER_MOMENT)) - 2
+
+
+def marked_at(mark: Mark) -> Moment:
+    """When a long mark was made."""
+    return (-mark.number - 2) // _NUMBERS_PER_MOMENT
 
 
 def list_marks(tx: Tx, after: Mark, most: int) -> list[Mark]:

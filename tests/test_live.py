@@ -216,11 +216,11 @@ def test_a_commit_that_ends_long_after_others_is_neither_missed_live_nor_by_an_e
     is_held, may_go_on = threading.Event(), threading.Event()
     store_batteries = storing.store_batteries
 
-    def hold(tx: Tx, messages: Any, devices: dict[str, Any]) -> Any:
-        if slow in devices and not is_held.is_set():
+    def hold(tx: Tx, *given: Any) -> Any:
+        if slow in given[-1] and not is_held.is_set():
             is_held.set()  # the record has its number, and is inserted
             may_go_on.wait(60)
-        return store_batteries(tx, messages, devices)
+        return store_batteries(tx, *given)
 
     def let_pass() -> None:
         for each in (world, second):

@@ -21,6 +21,7 @@ from tests.world import Person, World, ok, walk
 
 
 def run_work(world: World) -> None:
+    world.clock.let_pass(seconds=120)  # until what was declared is known everywhere
     work = SummaryWork(world.app.database, {})
     world._run(work.run_round())
 

@@ -14,6 +14,7 @@ PARIS = {"calendarSpan": "day", "timezone": "Europe/Paris"}
 
 
 def summarize(world: World) -> None:
+    world.clock.let_pass(seconds=120)  # until what was declared is known everywhere
     world._run(SummaryWork(world.app.database, {}).run_round())
 
 

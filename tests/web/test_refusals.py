@@ -39,6 +39,12 @@ DATES = ("beginDate", "endDate", "timestamp")
 NO_DATES = ("", "soon", "2026-02-30", "2026-03-01T25:00:00Z", "1e9", "9" * 40)
 # Valid values, where few are.
 CATALOGUED = {"kind": "data", "path": "/data/temperature", "status": "failed"}
+# Of each query, what cannot be given with the others.
+NOT_TOGETHER = {
+    "RecordExportQuery": {"dates"},
+    "SeriesQuery": {"measurement", "fresh", "timezone", "calendarSpan"},
+    "GroupSeriesQuery": {"timezone", "calendarSpan", "percentile", "of", "combine"},
+}
 DEPTH_MAX = InputLimits().json_depth_max
 BODY_BYTES_MAX = 20_000  # for these tests, so that a body need not be large to be too large
 
@@ -82,6 +88,7 @@ def some_values(struct: type[msgspec.Struct] | None) -> dict[str, Any]:
         if each.encode_name in CATALOGUED and plain_types(each.type)[0] is str
         else some_value(each.type)
         for each in fields
+        if struct is None or each.encode_name not in NOT_TOGETHER.get(struct.__name__, ())
     }
 
 

@@ -59,7 +59,7 @@ def test_an_unknown_device_leads_from_the_overview_to_the_device_and_its_first_r
         (record,) = ada.records(device["deviceId"])
         assert (record["timestamp"], json.loads(record["data"])["radio"]) == (
             NOON,
-            {"seqNumber": 16},
+            {"seqNumber": 16, "port": 2},
         )
 
 

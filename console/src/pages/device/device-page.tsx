@@ -194,8 +194,9 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
         }
       />
       {mayReadValues && <NowCard device={device} />}
-      {/* Not before what stands above is known: it would be pushed down. */}
-      {rights.isPending || values.isLoading ? (
+      {/* Not before what stands above is known: it would be pushed down. Once that has failed they stay:
+          a tab that is opened asks again. */}
+      {rights.isPending || (mayReadValues && !values.isFetched) ? (
         <Loading rows={6} />
       ) : (
         <Tabs label="About the device" tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>

@@ -7,15 +7,9 @@ from typing import Any
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
-from longwire.fleet import (
-    device_types,
-    device_values,
-    hardware,
-    measurement_plans,
-    monitoring,
-    registrations,
-)
+from longwire.fleet import device_types, device_values, hardware, monitoring, registrations
 from longwire.fleet.device_values import NO_VALUES, SourceFinder, ValueSelection
+from longwire.fleet.measurement_plans import take_over
 from longwire.fleet.registrations import VendorRegistration
 from longwire.identity import access
 from longwire.ids import new_id
@@ -424,11 +418,7 @@ def set_device_type(
         updated_at=next_version(tx.now, device.updated_at),
         updated_by=actor.id,
     )
-    store.save(tx, changed)
-    if changed.type != device.type:
-        measurement_plans.take_over(tx, changed)
-    monitoring.schedule_silence_checks(tx, [changed])
-    _log_updates(tx, actor, [(device, changed)], detail=type_name)
+    store_updates(tx, actor, [(device, changed)], detail=type_name)
     return changed
 
 
@@ -481,17 +471,17 @@ def apply_transfer(
     ]
 
 
-def store_updates(tx: Tx, actor: Actor, changes: Sequence[tuple[Device, Device]]) -> None:
+def store_updates(
+    tx: Tx, actor: Actor, changes: Sequence[tuple[Device, Device]], *, detail: str = ""
+) -> None:
     """Store changed devices, given with what they were before."""
     store.save_many(tx, [now for _, now in changes])
-    reconfigured = [now for was, now in changes if now.configuration != was.configuration]
-    if reconfigured:
+    if reconfigured := [now for was, now in changes if now.configuration != was.configuration]:
         monitoring.schedule_silence_checks(tx, reconfigured)
-    for was, now in changes:
-        if now.type != was.type:
-            measurement_plans.take_over(tx, now)
+    for retyped in [now for was, now in changes if now.type != was.type]:
+        take_over(tx, retyped)
     if changes:
-        _log_updates(tx, actor, changes)
+        _log_updates(tx, actor, changes, detail=detail)
 
 
 def set_values(tx: Tx, actor: Actor, device: Device, values: Mapping[str, Any]) -> Device:

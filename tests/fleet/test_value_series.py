@@ -280,3 +280,21 @@ def test_a_request_says_up_to_when_its_numbers_are_complete(
     body = ask(ada, device, "n", **period)
     assert len(body["items"][0]["points"]) == 8
     assert body["completeUntil"] > "2026-02-08"
+
+
+def test_a_counter_whose_last_number_is_not_read_is_incomplete_from_there_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+    declare(world, METER)
+    report(ada, device, {"2026-02-01T12:00:00": {"litres": 9}})
+    summarize(world)
+    report(ada, device, {"2025-11-25T12:00:00": {"litres": 6}})
+    period = {"timeSpan": 86_400, "beginDate": "2026-02-01", "endDate": "2026-02-01"}
+    monkeypatch.setattr("longwire.fleet.value_series.RECORDS_MAX", 0)
+    body = ask(ada, device, "litres", **period)
+    assert body["completeUntil"] == "2025-11-25T12:00:00.000Z"
+    body = ask(ada, device, "litres", fresh="true", **period)
+    assert body["items"][0]["points"][0]["increase"] == 3
+    assert body["completeUntil"] > "2026-02-01"

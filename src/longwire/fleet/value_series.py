@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from operator import le
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -98,9 +98,6 @@ def _clip(ranges: Iterable[Range], unit: Moment, begin: Moment, end: Moment) -> 
     wide = [(one - one % unit, two + -two % unit) for one, two in ranges]
     clipped = [(max(one, begin), min(two, end)) for one, two in wide]
     return _join([each for each in clipped if each[0] < each[1]])
-
-
-NOTHING_CUT: Mapping[str, Any] = {"cuts": (), "cuts_days": False, "cut_quarters": ()}
 
 
 class EarlierNumber(NamedTuple):
@@ -426,7 +423,7 @@ async def read_devices(
         reads = {(read.device, read.stay, read.key): read for _, listed in some for read in listed}
         left -= await _read_all(database, reads, period, left, gave_up)
         if is_counter:
-            left -= await _read_earlier(database, reads, period, left)
+            left -= await _read_earlier(database, reads, period, left, gave_up)
         await asyncio.to_thread(take_all, some)
     return min(gave_up, default=None)
 
@@ -449,8 +446,10 @@ async def _read_all(
     return looked_at
 
 
-async def _read_earlier(database: Database, reads: Reads, period: ReadPeriod, most: int) -> int:
-    """The last number of each stay that has none shortly before the spans."""
+async def _read_earlier(
+    database: Database, reads: Reads, period: ReadPeriod, most: int, gave_up: list[Moment]
+) -> int:
+    """Find the last number of each stay that has none shortly before the spans."""
     begin = period.spans.begin
     lacking = {
         each: read
@@ -482,7 +481,8 @@ async def _read_earlier(database: Database, reads: Reads, period: ReadPeriod, mo
             at -= at % DAY
             before = ReadPeriod(period.spans, at, period.begin, (), False, (), period.kept_from)
             again = replace(read, rows=[], oldest_page=[])
-            looked_at += await _read_all(database, {key: again}, before, most - looked_at, [])
+            left = most - looked_at
+            looked_at += await _read_all(database, {key: again}, before, left, gave_up)
             row = _join_stays([again])
             if row is not None:
                 read.oldest_page.append(EarlierNumber(row.begins[-1], row.lasts[-1]))

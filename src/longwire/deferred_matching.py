@@ -24,6 +24,8 @@ from longwire.delivery.matching.matching import DeferredMatches
 from longwire.ingest.sequencer import Sequencer
 from longwire.model import ChannelPurpose
 from longwire.notifications import rules, triggers
+from longwire.notifications.firing import fire
+from longwire.notifications.recipients import RecipientCache
 from longwire.notifications.triggers import DeferredCandidates
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
@@ -206,6 +208,7 @@ def _load(tx: Tx, deferral: Deferral) -> _Run:
         deferral.last_seq + 1,
         *store_records.ALL_TIME,
         RECORDS_PER_STEP_MAX,
+        with_expired=True,  # as what arrives is matched at once
     )
     end_seq = deferral.last_seq
     if len(arrived) == RECORDS_PER_STEP_MAX:
@@ -238,9 +241,11 @@ def _store(tx: Tx, run: _Run, until: Moment, sequencer: Sequencer) -> Stored:
     if isinstance(found, DeferredMatches):
         woken = _store_matches(tx, run.deferral.owner_id, found, sequencer.writer)
     else:
-        woken = triggers.apply_trigger_state(
-            tx, sequencer.take, found.candidates, found.filters, InlineAllowance()
+        recipients = RecipientCache(tx)
+        firings = triggers.apply_trigger_state(
+            tx, recipients, found.candidates, found.filters, InlineAllowance()
         )
+        woken = fire(tx, sequencer.take, firings, recipients)
     found.filters.store(tx)
     return Stored(rest, woken)
 

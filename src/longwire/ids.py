@@ -19,9 +19,6 @@ _DELIVERY_ID = re.compile(r"msg_([0-9a-f]{1,16})_([0-9a-f]{1,16})")
 
 _RECORD_ID = re.compile(r"rec_([0-9a-f]{1,16})")
 
-_group_lock = threading.Lock()
-_last_group = 0
-
 
 def new_id(prefix: str) -> str:
     """An opaque id of 120 random bits, for example `usr_4mkcl2xs…`; the prefix names the kind."""
@@ -33,14 +30,19 @@ def new_secret(prefix: str) -> str:
     return f"{prefix}_{secrets.token_urlsafe(32)}"
 
 
-def new_group_id(now: Moment) -> str:
-    """The next group id: milliseconds and random bits, strictly increasing in a process."""
-    global _last_group
-    milliseconds = (now - _GROUP_EPOCH) // 1_000
-    candidate = (milliseconds << _GROUP_RANDOM_BITS) | secrets.randbits(_GROUP_RANDOM_BITS)
-    with _group_lock:
-        _last_group = max(candidate, _last_group + 1)
-        return str(_last_group)
+class GroupIds:
+    """The ids of new groups: milliseconds and random bits, strictly increasing. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def next(self, now: Moment) -> str:
+        milliseconds = (now - _GROUP_EPOCH) // 1_000
+        candidate = (milliseconds << _GROUP_RANDOM_BITS) | secrets.randbits(_GROUP_RANDOM_BITS)
+        with self._lock:
+            self._last = max(candidate, self._last + 1)
+            return str(self._last)
 
 
 def format_delivery_id(channel_number: int, seq: int) -> str:

@@ -179,6 +179,5 @@ def oldest_indexed(retention_days: Mapping[str, int], now: Moment) -> Moment | N
     Reports and replays read the index: while one kind of records is kept for ever, so is the whole
     index, and this is None.
     """
-    if not all(retention_days.values()):
-        return None
-    return oldest_counted(max(retention_days.values()), now)
+    days = [retention_days.get(name, 0) for name in (*KIND_NAMES, "metrics")]
+    return oldest_counted(max(days), now) if all(days) else None

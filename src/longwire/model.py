@@ -21,12 +21,13 @@ class Actor:
     group_id: str | None = None  # of an app client, or of a network's group token
     has_invitations: bool = False  # a user who has not accepted some membership yet
     owner_id: str | None = None  # as in `store/identity/request_owners.py`, unless it is the actor
+    # Requests per second that its group, and groups above it, may send together; 0 for any number.
+    rates: tuple[tuple[str, float], ...] = ()
 
     @property
     def caller(self) -> CallerKey:
         """Whose turn its requests take."""
-        own = CallerKey(self.owner_id or self.id, self.id)
-        return SERVICE if self.kind == "system" else own
+        return SERVICE if self.kind == "system" else CallerKey(self.owner_id or self.id, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,7 @@ LOCAL = Origin("local", "-")
 class Scope:
     """The groups in which an actor has a permission; the store reads nothing without one.
 
-    Either exactly `group_ids`, or, when `holder` is set, every group in which the holder has the
-    permission. Only `identity/access.py` creates one, so every read has been authorised.
+    Either `group_ids`, or all in which `holder` has it. Only `identity/access.py` creates one.
     """
 
     permission: str
@@ -107,6 +107,8 @@ class PositionFilter:
 
     since: Moment = -(2**62)
     box: GeoBox | None = None
+    # By the number of a group whose positions expire earlier than those of the others.
+    since_of_group: Mapping[int, Moment] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +199,7 @@ class Session:
     seen_at: Moment
     expires_at: Moment  # unless it is used before
     ends_at: Moment  # however much it is used
-    # The credentials that it was created with: it ends when they are revoked.
-    client_id: str | None = None
+    client_id: str | None = None  # its credentials: it ends when they are revoked
     issued_by: str | None = None  # who was shown the link that it began with, perhaps the user
 
 
@@ -246,8 +247,7 @@ class Membership:
     role_id: str
     created_at: Moment
     updated_at: Moment  # when they got the role
-    # Until then others see of the member only the address that was typed in the invitation.
-    accepted_at: Moment | None = None
+    accepted_at: Moment | None = None  # until then others see only the address that was typed
     invited_as: str | None = None
 
 
@@ -311,6 +311,7 @@ class DeviceType:
     encoder_source: str | None = None  # JavaScript, if encoding has a source of its own
     decoded_location: str | None = None  # the names of latitude and longitude, like "lat,lng"
     updated_at: Moment = 0
+    group_id: str | None = None  # whose it is, with the groups below; None for all
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,6 +399,8 @@ class ChannelPurpose(enum.StrEnum):
     DOWNLINK = "network"
     REGISTRATION = "registration"
     MAIL = "mail"
+    CONTACT_POINT = "contact_point"
+    REPORT = "report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,11 +430,12 @@ class Channel:
     filter_failed: int = 0
     filter_failing_since: Moment | None = None  # while most of them fail
     resend_before: Moment | None = None
+    paused_until: Moment | None = None  # its receiver has asked for so much time
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelOwner:
-    """What connectors and notifications share: a channel that users configure, and its labels."""
+    """What connectors, notifications and contact points share: a channel that users configure."""
 
     channel: Channel
     name: str | None = None

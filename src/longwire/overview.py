@@ -15,6 +15,7 @@ from longwire.store.fleet import overviews as store
 from longwire.store.fleet.device_search import EXAMINED_MAX
 from longwire.store.fleet.device_states import battery_level
 from longwire.store.fleet.overviews import ConnectorProblem, GroupDeviceCounts
+from longwire.store.notifications import alarms as store_alarms
 
 MAX_AGE: Moment = 5 * SECOND
 BATTERY_LOW_PERCENT = 20
@@ -44,6 +45,17 @@ class ConnectorCounts:
     failing: int
     waiting: int  # messages
     dead_letters: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmCounts:
+    """Open alarms."""
+
+    total: int
+    acknowledged: int
+    critical: int
+    warning: int
+    info: int
 
 
 class AttentionKind(enum.Enum):
@@ -81,6 +93,7 @@ class Overview:
     connectors: ConnectorCounts | None
     attention: list[AttentionItem]
     unknown_devices: int  # 0 for who may not see devices
+    alarms: AlarmCounts | None  # that are open
 
 
 def get(tx: Tx, actor: Actor, group_id: str, *, subgroups: bool) -> Overview:
@@ -109,11 +122,20 @@ def _build(
     if has_connectors or has_notifications:
         kinds = _filter_kinds(has_connectors, has_notifications)
         attention.extend(_filter_attention(tx, scope, kinds))
+    alarms = _count_alarms(tx, scope) if has_notifications else None
     unknown = 0
     if has_devices:
         devices = _count_devices(tx, scope, attention)
         unknown = _count_unknown_devices(tx, scope, attention)
-    return Overview(tx.now, devices, connectors, attention, unknown)
+    return Overview(tx.now, devices, connectors, attention, unknown, alarms)
+
+
+def _count_alarms(tx: Tx, scope: Scope) -> AlarmCounts:
+    counts = store_alarms.count_open(tx, scope)
+    total = sum(count for count, _ in counts.values())
+    acknowledged = sum(count for _, count in counts.values())
+    by_severity = {name: counts.get(name, (0, 0))[0] for name in ("critical", "warning", "info")}
+    return AlarmCounts(total, acknowledged, **by_severity)
 
 
 def _count_devices(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> DeviceCounts:

@@ -15,10 +15,15 @@ class Quotas:
     app_clients_per_group_max: int = 1_000
     push_tokens_per_user_max: int = 100
     passkeys_per_user_max: int = 20
+    device_types_per_group_max: int = 200
+    device_type_bytes_per_group_max: int = 16 * 1024 * 1024
     connectors_per_group_max: int = 1_000
     connector_bytes_per_group_max: int = 8 * 1024 * 1024
     notifications_per_group_max: int = 200
+    contact_points_per_group_max: int = 200
+    reports_per_group_max: int = 50
     notification_bytes_per_group_max: int = 8 * 1024 * 1024
+    silences_per_group_max: int = 100
     jobs_per_group_max: int = 20
     export_bytes_per_owner_max: int = 256 * 1024 * 1024
 

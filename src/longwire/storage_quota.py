@@ -1,4 +1,7 @@
-"""How much a group may store, and all groups together that count for one owner.
+"""How much a group may store, with those below it, and all groups that count for one owner.
+
+Where the operator has limited a group itself, that holds for it with all groups below it, together
+with the limits further up, and in place of what each group may store by the settings.
 
 What is stored is read from the database now and then, and what this process has stored since is
 added. So a process alone never exceeds a limit by more than one commit, and several by what the
@@ -9,13 +12,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
-from longwire.clock import SECOND, Moment
+from longwire.clock import MILLISECOND, SECOND, Moment
 from longwire.errors import LimitReached
 from longwire.store.database import Database, Tx
-from longwire.store.identity import group_storage
+from longwire.store.identity import group_limits, group_storage
 from longwire.store.records.records import RecordRow
 
 READ_AGAIN_AFTER: Moment = 10 * SECOND
@@ -26,18 +29,20 @@ READ_AGAIN_NEAR_AFTER: Moment = SECOND
 # the next time after so many times as long.
 OWNER_PAUSE_RATIO = 20
 OWNER_POLL_INTERVAL_S = 1.0
+# Of one group, or of few, it is read whenever somebody would be refused.
+CHEAP: Moment = MILLISECOND
 CACHED_MAX = 100_000  # groups, and owners; some hundred bytes each
 
-Size = tuple[int, int]  # records, and characters of their JSON
+Size = group_storage.StoredSize
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """0 for none. A limit is the setting `stored_…_per_…_max`."""
+    """0 for none. A limit is the setting `stored_…_per_…_max`, or of a group and those below."""
 
-    holder: str  # in the names of the settings
+    holder: str  # in the names of the settings; empty for a group and those below
     records_max: int = 0
     bytes_max: int = 0
 
@@ -48,14 +53,30 @@ class Limits:
     def find_excess(self, size: Size) -> LimitReached | None:
         records, characters = size
         if self.records_max and records > self.records_max:
-            return LimitReached(f"stored_records_per_{self.holder}_max", self.records_max)
+            return LimitReached(self._name("records"), self.records_max)
         if self.bytes_max and characters > self.bytes_max:
-            return LimitReached(f"stored_bytes_per_{self.holder}_max", self.bytes_max)
+            return LimitReached(self._name("bytes"), self.bytes_max)
         return None
+
+    def _name(self, what: str) -> str:
+        if self.holder:
+            return f"stored_{what}_per_{self.holder}_max"
+        return f"stored{what.capitalize()}Max of the group"
 
     def is_near(self, size: Size) -> bool:
         pairs = zip(size, (self.records_max, self.bytes_max), strict=True)
         return any(most and value > most * NEAR for value, most in pairs)
+
+
+class Holder(NamedTuple):
+    """A group, alone or with those below it."""
+
+    group_number: int
+    is_tree: bool = False
+
+    def read(self, tx: Tx) -> Size:
+        read = group_storage.get_of_tree if self.is_tree else group_storage.get
+        return read(tx, self.group_number)
 
 
 @dataclass(slots=True)
@@ -66,6 +87,7 @@ class _Usage:
     read_at: Moment | None = None
     since: Size = (0, 0)
     is_wanted: bool = True  # somebody stored, or wanted to, since it was read
+    took_us: Moment = 0  # reading it, which takes a while if there are many groups below
 
     @property
     def size(self) -> Size:
@@ -78,9 +100,9 @@ class StorageQuota:
     def __init__(self, per_group: Limits, per_owner: Limits) -> None:
         self.per_group = per_group
         self.per_owner = per_owner
-        self.is_set = per_group.are_set or per_owner.are_set
         self._lock = threading.Lock()
-        self._groups: dict[int, _Usage] = {}
+        self._groups: dict[Holder, _Usage] = {}
+        self._holders_of: dict[int, Sequence[Holder]] = {}  # as they were seen last
         self._owners: dict[str, _Usage] = {}
         self._owner_of: dict[int, str] = {}  # which never changes
 
@@ -89,25 +111,52 @@ class StorageQuota:
 
     def count(self, stored: Iterable[RecordRow]) -> None:
         """Add what is new; also if the commit fails, until it is read again."""
+        if not self._groups and not self._owners:
+            return
         with self._lock:
             for group, size in _sum_by_group(stored).items():
-                found = (self._groups.get(group), self._owners.get(self._owner(group)))
+                found = [self._groups.get(each) for each in self._holders_of.get(group, ())]
+                found.append(self._owners.get(self._owner(group)))
                 for usage in filter(None, found):
                     usage.since = _add(usage.since, size)
 
-    def get_group(self, tx: Tx, group: int) -> _Usage:
-        """What a group has, as read lately."""
-        usage = self._groups.get(group)
-        if usage is None or usage.read_at is None:
-            return self.read_group(tx, group)
-        is_near = self.per_group.is_near(usage.size)
-        after = READ_AGAIN_NEAR_AFTER if is_near else READ_AGAIN_AFTER
-        return usage if 0 <= tx.now - usage.read_at < after else self.read_group(tx, group)
-
-    def read_group(self, tx: Tx, group: int) -> _Usage:
-        usage = _Usage(group_storage.get(tx, group), tx.now)
+    def list_limits(self, tx: Tx, group: int) -> Sequence[tuple[Holder, Limits]]:
+        """The limits that hold for what a group stores, but for that of its owner."""
+        path = group_limits.get_effective(tx, str(group)).path
+        if not path and not self.per_group.are_set:
+            return ()
+        alone, limits = self.per_group, []
+        for each in path:
+            records_max, bytes_max = each.limits.stored_records_max, each.limits.stored_bytes_max
+            if records_max is not None:
+                alone = replace(alone, records_max=0)
+            if bytes_max is not None:
+                alone = replace(alone, bytes_max=0)
+            tree = Limits("", records_max or 0, bytes_max or 0)
+            limits.append((Holder(int(each.group_id), is_tree=True), tree))
+        limits.append((Holder(group), alone))
+        found = [(holder, each) for holder, each in limits if each.are_set]
         with self._lock:
-            _put(self._groups, group, usage)
+            _put(self._holders_of, group, [holder for holder, _ in found])
+        return found
+
+    def get_usage(self, tx: Tx, holder: Holder, limits: Limits) -> _Usage:
+        """What a group has, as read lately."""
+        usage = self._groups.get(holder)
+        if usage is None or usage.read_at is None:
+            return self.read_usage(tx, holder)
+        is_near = limits.is_near(usage.size)
+        after = READ_AGAIN_NEAR_AFTER if is_near else READ_AGAIN_AFTER
+        after = max(after, OWNER_PAUSE_RATIO * usage.took_us)
+        return usage if 0 <= tx.now - usage.read_at < after else self.read_usage(tx, holder)
+
+    def read_usage(self, tx: Tx, holder: Holder) -> _Usage:
+        began = time.monotonic()
+        usage = _Usage(holder.read(tx), tx.now)
+        took_us = int((time.monotonic() - began) * SECOND)
+        usage.took_us = took_us if took_us > CHEAP else 0
+        with self._lock:
+            _put(self._groups, holder, usage)
         return usage
 
     def get_owner(self, tx: Tx, group: int) -> _Usage:
@@ -173,39 +222,53 @@ class QuotaOfCommit:
     def __init__(self, quota: StorageQuota, tx: Tx) -> None:
         self._quota = quota
         self._tx = tx
-        self._accepted: dict[int, Size] = {}
+        self._limits: dict[int, Sequence[tuple[Holder, Limits]]] = {}
+        self._accepted: dict[Holder, Size] = {}
         self._accepted_of_owner: dict[int, Size] = {}
-        self._read: set[int] = set()
+        self._read: set[Holder] = set()
 
     def find_excess(self, rows: Sequence[RecordRow]) -> LimitReached | None:
         """The limit that these records would exceed; else they count from now on."""
+        has_limits = [self._list_limits(each) for each in {row.group_number for row in rows}]
+        if not any(has_limits) and not self._quota.per_owner.are_set:
+            return None
         wanted = _sum_by_group(rows)
+        by_holder: dict[Holder, tuple[Limits, Size]] = {}
         for group, size in wanted.items():
-            excess = self._find_excess_of_group(group, size)
-            if excess is None:
-                excess = self._find_excess_of_owner(group, size)
-            if excess is not None:
+            for holder, limits in self._list_limits(group):
+                _, others = by_holder.get(holder, (limits, (0, 0)))
+                by_holder[holder] = limits, _add(others, size)
+        for holder, (limits, size) in by_holder.items():
+            if (excess := self._find_excess_of(holder, limits, size)) is not None:
                 return excess
         for group, size in wanted.items():
-            self._accepted[group] = _add(self._accepted.get(group, (0, 0)), size)
+            if (excess := self._find_excess_of_owner(group, size)) is not None:
+                return excess
+        for holder, (_, size) in by_holder.items():
+            self._accepted[holder] = _add(self._accepted.get(holder, (0, 0)), size)
+        for group, size in wanted.items():
             if self._quota.per_owner.are_set:
                 owner = id(self._quota.get_owner(self._tx, group))
                 accepted = self._accepted_of_owner.get(owner, (0, 0))
                 self._accepted_of_owner[owner] = _add(accepted, size)
         return None
 
-    def _find_excess_of_group(self, group: int, size: Size) -> LimitReached | None:
-        limits = self._quota.per_group
-        if not limits.are_set:
-            return None
-        more = _add(self._accepted.get(group, (0, 0)), size)
-        usage = self._quota.get_group(self._tx, group)
+    def _list_limits(self, group: int) -> Sequence[tuple[Holder, Limits]]:
+        found = self._limits.get(group)
+        if found is None:
+            found = self._limits[group] = self._quota.list_limits(self._tx, group)
+        return found
+
+    def _find_excess_of(self, holder: Holder, limits: Limits, size: Size) -> LimitReached | None:
+        more = _add(self._accepted.get(holder, (0, 0)), size)
+        usage = self._quota.get_usage(self._tx, holder, limits)
         excess = limits.find_excess(_add(usage.size, more))
-        if excess is None or group in self._read:
+        age = self._tx.now - (usage.read_at or 0)
+        if excess is None or holder in self._read or age < OWNER_PAUSE_RATIO * usage.took_us:
             return excess
         # Nothing is refused by what was read before, and may have been deleted since.
-        self._read.add(group)
-        return limits.find_excess(_add(self._quota.read_group(self._tx, group).size, more))
+        self._read.add(holder)
+        return limits.find_excess(_add(self._quota.read_usage(self._tx, holder).size, more))
 
     def _find_excess_of_owner(self, group: int, size: Size) -> LimitReached | None:
         if not self._quota.per_owner.are_set:
@@ -231,6 +294,3 @@ def _put(cache: dict[K, V], key: K, value: V) -> None:
     if len(cache) >= CACHED_MAX and key not in cache:
         cache.clear()
     cache[key] = value
-
-
-NO_STORAGE_QUOTA = StorageQuota(Limits("group"), Limits("owner"))

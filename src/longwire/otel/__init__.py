@@ -2,7 +2,7 @@
 
 Owns what needs the extra `otel`: spans, and the exporters of spans and metrics, in modules that are
 loaded only if a collector is configured. The rest of the service knows the protocols here and in
-`spans`. It counts nothing itself: metrics are those of `web.prometheus`.
+`spans`. It counts nothing itself: metrics are those of `prometheus`.
 
 Exporting never waits for the collector where requests are handled. What the collector does not take
 is dropped.
@@ -11,8 +11,8 @@ is dropped.
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from longwire.prometheus import CollectedMetrics
 from longwire.spans import Tracer
-from longwire.web.prometheus import CollectedMetrics
 
 CollectMetrics = Callable[[], Awaitable[CollectedMetrics]]
 

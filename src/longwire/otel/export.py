@@ -26,11 +26,11 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from longwire import __version__
 from longwire.clock import Moment
 from longwire.otel import CollectMetrics
+from longwire.otel.otlp_metrics import OtlpMetrics
 from longwire.otel.outages import Outages, SdkLog
 from longwire.otel.recorded_spans import SpanTracer
+from longwire.prometheus import CollectedMetrics
 from longwire.spans import Tracer
-from longwire.web.otlp_metrics import OtlpMetrics
-from longwire.web.prometheus import CollectedMetrics
 
 # A stop waits for the last export no longer than this.
 FLUSH_TIMEOUT_S = 5.0

@@ -4,8 +4,8 @@ Attributes follow its semantic conventions where there is one. They have no quer
 addresses or names: a trace is read by people who may not read the records.
 """
 
-import random
 from collections.abc import Sequence
+from random import SystemRandom
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -19,6 +19,7 @@ from longwire.spans import Attributes, Span, TraceContext, format_traceparent
 # The part of a trace id that decides, as in the SDK and where it is used elsewhere.
 _TRACE_ID_PART = 2**64 - 1
 _NO_PARENT = Context()
+_RANDOM = SystemRandom()
 _ERROR = Status(StatusCode.ERROR)
 
 
@@ -103,7 +104,7 @@ class SpanTracer:
     def _is_sampled(self, parent: TraceContext | None) -> bool:
         """A caller that does not sample is followed; one that does gets no more than the ratio."""
         if parent is None:
-            return random.random() < self._sample_ratio
+            return _RANDOM.random() < self._sample_ratio
         return parent.is_sampled and parent.trace_id & _TRACE_ID_PART < self._trace_id_bound
 
     def start_attempt(

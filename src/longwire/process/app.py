@@ -18,29 +18,38 @@ import structlog
 from longwire import __version__
 from longwire.api import metrics, overview
 from longwire.api.delivery import (
+    alarms,
+    backtests,
     connector_metrics,
     connectors,
+    contact_points,
     deliveries,
     notifications,
     previews,
     replays,
+    silences,
 )
+from longwire.api.delivery import reports as report_operations
+from longwire.api.delivery.report_content import read_content as read_report
 from longwire.api.description import api_info
 from longwire.api.fleet import (
     configurations,
     decoders,
     device_import,
+    device_types,
     devices,
     downlinks,
     measurements,
     positions,
     redecoding,
+    type_import,
     unknown_devices,
 )
 from longwire.api.identity import (
     access,
     audit,
     clients,
+    group_limits,
     groups,
     invitations,
     oidc,
@@ -60,10 +69,13 @@ from longwire.api.services import Services, SignInServices
 from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
-from longwire.delivery.http.egress import Egress
 from longwire.errors import LongwireError
-from longwire.fleet.codec_guard import CODEC_GUARD
-from longwire.identity.rate_limiter import RateLimiter
+from longwire.fleet import measurement_plans
+from longwire.fleet.codec_guard import CodecGuard
+from longwire.fleet.computing import Computing
+from longwire.fleet.summaries import SummaryWork
+from longwire.identity import groups as group_rules
+from longwire.identity.caller_rates import CallerRateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
 from longwire.inbound.downlinks import DownlinkService
 from longwire.inbound.mqtt_listener import MqttListener, default_client_id
@@ -75,14 +87,15 @@ from longwire.ingest.service import Ingest
 from longwire.jobs.runner import JobRunner
 from longwire.live.hub import LiveHub
 from longwire.notifications import monitoring
+from longwire.notifications.alarm_work import AlarmWork
 from longwire.process import maintenance, startup, systemd
 from longwire.process.app_config import (
     build_input_limits,
     build_metric_labels,
     build_quotas,
     build_request_rate_limiter,
+    build_service_limits,
     get_codec_budget,
-    get_retention_days,
 )
 from longwire.process.delivery_process import (
     DeliveryStack,
@@ -93,6 +106,8 @@ from longwire.process.delivery_process import (
 )
 from longwire.process.sign_in_stack import SignInStack
 from longwire.process.supervisor import BackgroundTask, Supervisor
+from longwire.prometheus import SHARED_FOLDER_VARIABLE, PrometheusMetrics
+from longwire.reports.runner import ReportRunner
 from longwire.settings import Settings
 from longwire.spans import Tracer
 from longwire.storage_quota import Limits, StorageQuota
@@ -104,10 +119,9 @@ from longwire.web.fields import InputLimits
 from longwire.web.guide_page import GuidePage
 from longwire.web.openapi import build_document
 from longwire.web.origins import parse_origins
-from longwire.web.prometheus import SHARED_FOLDER_VARIABLE, PrometheusMetrics
 from longwire.web.request_cycle import SendResponse
 from longwire.web.request_handler import RequestHandler, RequestHandlerSettings
-from longwire.web.routing import PlainRoute, Route, routes_in
+from longwire.web.routing import Route, routes_in
 
 REJECTIONS_LOG_INTERVAL_S = 60.0
 
@@ -119,6 +133,7 @@ SIGN_IN = tuple(each for each in _SIGN_IN if not each.in_transaction)
 OPERATIONS: tuple[Route, ...] = (
     *(each for each in _SIGN_IN if each.in_transaction),
     *groups.ROUTES,
+    *group_limits.ROUTES,
     *roles.ROUTES,
     *permissions.ROUTES,
     *access.ROUTES,
@@ -127,6 +142,8 @@ OPERATIONS: tuple[Route, ...] = (
     *devices.ROUTES,
     *unknown_devices.ROUTES,
     *configurations.ROUTES,
+    *device_types.ROUTES,
+    *type_import.ROUTES,
     *decoders.ROUTES,
     *device_import.ROUTES,
     *downlinks.ROUTES,
@@ -142,6 +159,11 @@ OPERATIONS: tuple[Route, ...] = (
     *replays.ROUTES,
     *traces.ROUTES,
     *notifications.ROUTES,
+    *alarms.ROUTES,
+    *silences.ROUTES,
+    *backtests.ROUTES,
+    *contact_points.ROUTES,
+    *report_operations.ROUTES,
     *metrics.ROUTES,
     *overview.ROUTES,
     *positions.ROUTES,
@@ -163,14 +185,14 @@ class App:
         self.stop: Callable[[], None] = lambda: None  # set by `serve`
         self.on_startup: Callable[[], None] = lambda: None  # the same, when the event loop runs
         self._is_leaving = False
-        self._retention_days = get_retention_days(settings)
+        database.context.limits = build_service_limits(settings)
         self._rejected_connections = 0
         self._rejections_logged_at = -math.inf
         self._prometheus = prometheus = PrometheusMetrics(
             build_metric_labels(settings), shares_counters=SHARED_FOLDER_VARIABLE in os.environ
         )
         self._otel = open_otel(settings, database)
-        tracer = self._otel.tracer if self._otel is not None else None
+        tracer = None if self._otel is None else self._otel.tracer
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
         stack = self._build_delivery_stack(tracer)
         self.engine, self._dispatch = stack.engine, stack.dispatch
@@ -178,24 +200,30 @@ class App:
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
-        self._live_hub = LiveHub(
-            database, stack.sequencer, on_listeners=prometheus.set_live_listeners
+        self.alarm_work = AlarmWork(
+            database,
+            stack.dispatch.take_sequence_numbers,
+            stack.engine.wake,
+            measurement_plans.get_named,
         )
+        self.computing = _build_computing(settings)
+        self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
-        self._unknown_devices = UnknownDeviceBuffer(
-            database, prometheus.count_unknown_device_messages
-        )
+        count_unknown = prometheus.count_unknown_device_messages
+        self._unknown_devices = UnknownDeviceBuffer(database, count_unknown)
         self._ingest, self._storage_quota = self._build_ingest(stack)
         limits = build_input_limits(settings)
         rate_limiter = build_request_rate_limiter(settings, database)
-        CODEC_GUARD.set_budget(*get_codec_budget(settings))
-        self._uplinks = UplinkStore(database, self._ingest, prometheus, self._unknown_devices)
-        networks = self._build_network_callbacks(stack.egress, rate_limiter)
-        self.listener = self._build_listener(limits, tracer)
+        self._uplinks = UplinkStore(
+            database, self._ingest, prometheus, self._unknown_devices, self.computing.codecs
+        )
+        downlinks = DownlinkService(database, stack.dispatch, stack.egress)
+        networks = self._build_network_callbacks(downlinks, rate_limiter)
+        self.listener = self._build_listener(limits, downlinks, tracer)
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
         self._sign_in = SignInStack(settings, database, stack.sending_config.mail, rate_limiter)
-        self.routes: list[Route | PlainRoute] = [
+        self.routes: list[Route] = [
             *self._sign_in.routes,
             *SIGN_IN,
             *OPERATIONS,
@@ -205,20 +233,23 @@ class App:
         ]
         self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
         service_endpoints.set_openapi_builder(self.build_openapi)
-        self._services = _build_services(settings, stack, self._ingest, self._sign_in.services)
-        self._request_handler = self._build_request_handler(limits, rate_limiter, tracer)
+        self._services = _build_services(
+            settings, stack, self._ingest, self.computing, self._sign_in.services
+        )
+        self._request_handler = self._build_request_handler(limits, tracer)
 
     def _build_request_handler(
-        self, limits: InputLimits, rate_limiter: RateLimiter | None, tracer: Tracer | None
+        self, limits: InputLimits, tracer: Tracer | None
     ) -> RequestHandler[Services]:
         return RequestHandler(
             self.database,
             self._ingest.try_enqueue,
             self.routes,
             self._services,
-            _build_handler_settings(self._settings, limits, rate_limiter),
-            self._prometheus,
+            _build_handler_settings(self._settings, limits),
+            self._prometheus.observe_response,
             self._sign_in.authenticator,
+            group_rules,
             tracer,
         )
 
@@ -230,15 +261,23 @@ class App:
             self._prometheus,
             role,
             tracer,
-            is_busy=lambda: self._ingest.is_busy,
+        )
+
+    def _build_live_hub(self) -> LiveHub:
+        return LiveHub(
+            self.database,
+            self._sequencer,
+            self.computing,
+            on_listeners=self._prometheus.set_live_listeners,
         )
 
     def _build_job_runner(self, tracer: Tracer | None) -> JobRunner:
         return JobRunner(
             self.database,
             self._dispatch,
+            self.computing,
             self._settings.fixed.jobs_running_per_group_max,
-            partial(exports.read_rows, self._retention_days),
+            exports.read_rows,
             self._settings.fixed.export_bytes_per_owner_max,
             tracer,
         )
@@ -261,24 +300,26 @@ class App:
         return ingest, quota
 
     def _build_network_callbacks(
-        self, egress: Egress, rate_limiter: RateLimiter | None
+        self, downlink_service: DownlinkService, rate_limiter: CallerRateLimiter
     ) -> NetworkCallbacks:
         settings = self._settings
         return NetworkCallbacks(
             self.database,
             self._uplinks,
             self._prometheus,
-            DownlinkService(self.database, self._dispatch, egress),
+            downlink_service,
             rate_limiter,
             settings.fixed.trace_body_bytes_max if settings.trace_keep_hours else None,
         )
 
-    def _build_listener(self, limits: InputLimits, tracer: Tracer | None) -> MqttListener | None:
+    def _build_listener(
+        self, limits: InputLimits, downlink_service: DownlinkService, tracer: Tracer | None
+    ) -> MqttListener | None:
         settings, database = self._settings, self.database
         if not settings.mqtt_url:
             return None
         parse_record = partial(records.parse_published_record, limits)
-        messages = MqttMessageHandler(self._uplinks, limits, parse_record, tracer)
+        messages = MqttMessageHandler(self._uplinks, limits, parse_record, downlink_service, tracer)
         broker = parse_broker_url(
             settings.mqtt_url,
             settings.mqtt_version,
@@ -377,7 +418,7 @@ class App:
                 await self._otel.close(self._collect_metrics)
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _list_deleting_tasks(self) -> list[BackgroundTask]:
+    def _list_deleting_tasks(self, summary_work: SummaryWork) -> list[BackgroundTask]:
         settings = self._settings
         return [
             BackgroundTask(
@@ -388,6 +429,7 @@ class App:
                     settings.delivery_keep_days,
                     settings.fixed.job_keep_days,
                     maintenance.TraceRetention(settings.trace_keep_hours, settings.trace_bytes_max),
+                    settings.fixed.alarm_keep_days,
                 ),
             ),
             BackgroundTask(
@@ -395,7 +437,7 @@ class App:
                 partial(
                     maintenance.run_retention,
                     self.database,
-                    self._retention_days,
+                    summary_work,
                     settings.audit_retention_days,
                     self._archive.drop_expired if self._archive is not None else None,
                 ),
@@ -405,19 +447,17 @@ class App:
     def _list_background_tasks(self) -> list[BackgroundTask]:
         database, engine, dispatch = self.database, self.engine, self._dispatch
         keep_days = self._settings.fixed.connector_metrics_keep_days
+        summary_work = SummaryWork(database, self._prometheus.set_summaries_behind)
         tasks = [
             *list_database_tasks(database),
-            *self._list_deleting_tasks(),
+            *self._list_deleting_tasks(summary_work),
             BackgroundTask(
                 "silent devices",
                 partial(maintenance.watch_silent_devices, database, self._sequencer, engine.wake),
             ),
             BackgroundTask(
                 "summaries",
-                partial(
-                    maintenance.summarize_values,
-                    *(database, self._retention_days, self._prometheus.set_summaries_behind),
-                ),
+                partial(maintenance.summarize_values, database, summary_work),
             ),
             BackgroundTask(
                 "configuration drift", partial(maintenance.watch_configurations, database)
@@ -435,6 +475,8 @@ class App:
                     monitoring.run_monitor, database, dispatch.take_sequence_numbers, engine.wake
                 ),
             ),
+            BackgroundTask("alarms", self.alarm_work.run),
+            BackgroundTask("reports", ReportRunner(database, dispatch, read_report).run),
             BackgroundTask("sign-in mail", self._sign_in.mailer.run),
             BackgroundTask(
                 "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
@@ -460,6 +502,11 @@ class App:
         return tasks
 
 
+def _build_computing(settings: Settings) -> Computing:
+    ms_per_s, burst_ms = get_codec_budget(settings)
+    return Computing(CodecGuard(ms_per_s=ms_per_s, burst_ms=burst_ms))
+
+
 def _build_storage_quota(settings: Settings) -> StorageQuota:
     return StorageQuota(
         Limits("group", settings.stored_records_per_group_max, settings.stored_bytes_per_group_max),
@@ -468,10 +515,13 @@ def _build_storage_quota(settings: Settings) -> StorageQuota:
 
 
 def _build_services(
-    settings: Settings, stack: DeliveryStack, ingest: Ingest, sign_in: SignInServices
+    settings: Settings,
+    stack: DeliveryStack,
+    ingest: Ingest,
+    computing: Computing,
+    sign_in: SignInServices,
 ) -> Services:
     return Services(
-        retention_days=get_retention_days(settings),
         egress=stack.egress,
         writer=stack.writer,
         dispatch=stack.dispatch,
@@ -480,19 +530,17 @@ def _build_services(
         group_deletion_grace_hours=settings.group_deletion_grace_hours,
         sequencer=stack.sequencer,
         ingest=ingest,
+        computing=computing,
         sign_in=sign_in,
     )
 
 
-def _build_handler_settings(
-    settings: Settings, limits: InputLimits, rate_limiter: RateLimiter | None
-) -> RequestHandlerSettings:
+def _build_handler_settings(settings: Settings, limits: InputLimits) -> RequestHandlerSettings:
     return RequestHandlerSettings(
         limits,
         settings.trusted_proxies,
         bool(settings.tls_cert),
         settings.log_level == "debug",
-        rate_limiter,
         request_bytes_max=settings.request_bytes_max,
         base_path=startup.get_base_path(settings),
         cors_origins=parse_origins(settings.cors_origins),
@@ -501,7 +549,7 @@ def _build_handler_settings(
 
 
 def _build_openapi(
-    settings: Settings, routes: Sequence[Route | PlainRoute], limits: InputLimits
+    settings: Settings, routes: Sequence[Route], limits: InputLimits
 ) -> dict[str, Any]:
     """The OpenAPI document, with URLs as clients reach the service."""
     # Without a public_url, paths are relative to where the document was found.

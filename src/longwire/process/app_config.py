@@ -11,13 +11,14 @@ from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.mail import email_addresses
 from longwire.delivery.mail.smtp import MailConfig
 from longwire.fleet.network_apis import NetworkApi, NetworkApis
-from longwire.identity.passkeys import find_relying_party
-from longwire.identity.rate_limiter import (
+from longwire.group_limits import SUMMARY, ServiceLimits
+from longwire.identity.attempt_limits import (
     AddressLimiter,
     AttemptLimiter,
     FailureThrottle,
-    RateLimiter,
 )
+from longwire.identity.caller_rates import CallerRateLimiter
+from longwire.identity.passkeys import find_relying_party
 from longwire.identity.sessions import SessionRules
 from longwire.inbound.mqtt_listener import ALL_OUTCOMES
 from longwire.model import SignInMethod
@@ -25,13 +26,14 @@ from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VEND
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import SendingConfig
 from longwire.process import startup
+from longwire.prometheus import MetricLabels
 from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.web.fields import InputLimits
-from longwire.web.prometheus import MetricLabels
 from longwire.web.wire_limits import WireLimits
+from longwire.work.rate_limits import RateLimiter
 
 # Of one user: codes have six digits, and three of them are valid at a time.
 TOTP_CODES_BURST = 10
@@ -154,13 +156,11 @@ def get_public_origin(settings: Settings) -> str:
     return f"{url.scheme}://{url.netloc}".lower()
 
 
-def build_request_rate_limiter(settings: Settings, database: Database) -> RateLimiter | None:
-    if not settings.requests_per_caller_per_s:
-        return None
-    return RateLimiter(
+def build_request_rate_limiter(settings: Settings, database: Database) -> CallerRateLimiter:
+    return CallerRateLimiter(
         database.context.clock,
         burst=settings.fixed.requests_per_caller_burst,
-        per_minute=settings.requests_per_caller_per_s * 60,
+        per_s=settings.requests_per_caller_per_s,
         nodes=_count_serving(database),
     )
 
@@ -171,8 +171,16 @@ def get_codec_budget(settings: Settings) -> tuple[int, int]:
     return per_s, round(per_s * settings.fixed.codec_burst_s)
 
 
-def get_retention_days(settings: Settings) -> dict[str, int]:
-    return {name: getattr(settings, f"retention_{name}_days") for name in (*KIND_NAMES, "metrics")}
+def build_service_limits(settings: Settings) -> ServiceLimits:
+    """What holds for all groups, unless it is said for one."""
+    names = (*KIND_NAMES, "metrics")
+    days = {name: getattr(settings, f"retention_{name}_days") for name in names}
+    return ServiceLimits(
+        {**days, SUMMARY: settings.fixed.summary_keep_days},
+        settings.stored_records_per_group_max,
+        settings.stored_bytes_per_group_max,
+        settings.requests_per_caller_per_s,
+    )
 
 
 def build_input_limits(settings: Settings) -> InputLimits:

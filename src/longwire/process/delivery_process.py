@@ -18,7 +18,7 @@ from longwire.fleet.network_apis import NetworkApis, configured_networks
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_service_events
 from longwire.model import ChannelPurpose
-from longwire.notifications.sending import NotificationHandler
+from longwire.notifications.sending import ContactPointHandler, NotificationHandler
 from longwire.otel import CollectMetrics, OtelExporter
 from longwire.process import maintenance, systemd
 from longwire.process.app_config import (
@@ -27,12 +27,13 @@ from longwire.process.app_config import (
     list_attempt_types,
 )
 from longwire.process.supervisor import BackgroundTask, Supervisor
+from longwire.prometheus import MetricLabels, PrometheusMetrics
+from longwire.reports.sending import ReportHandler
 from longwire.settings import Settings
 from longwire.settings.loading import parse_headers
 from longwire.spans import Tracer
 from longwire.store.database import Database, NodeRole, Tx
 from longwire.store.instance import hold_writer_number
-from longwire.web.prometheus import MetricLabels, PrometheusMetrics
 from longwire.web.status_server import StatusServer
 
 
@@ -97,7 +98,6 @@ class DeliveryStack:
         prometheus: PrometheusMetrics,
         role: NodeRole,
         tracer: Tracer | None,
-        is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self.writer = hold_writer_number(database, role)
         self.egress = Egress(
@@ -123,14 +123,15 @@ class DeliveryStack:
                 **DEFAULT_HANDLERS,
                 **network_channels.network_handlers(database, self.dispatch, apis),
                 ChannelPurpose.NOTIFICATION: NotificationHandler(database, self.sending_config),
+                ChannelPurpose.CONTACT_POINT: ContactPointHandler(database, self.sending_config),
                 ChannelPurpose.MAIL: MailHandler(self.sending_config.mail),
+                ChannelPurpose.REPORT: ReportHandler(database, self.sending_config.mail),
             },
             in_flight_max=settings.delivery_in_flight_max,
             attempts_in_flight_max=settings.fixed.attempts_in_flight_max,
             budgets=self.budgets,
             resend_per_s=settings.fixed.resend_per_s,
             on_attempt=prometheus.observe_attempt,
-            is_busy=is_busy,
             tracer=tracer,
         )
 

@@ -14,13 +14,20 @@ from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.connectors import connector_metrics
 from longwire.errors import LongwireError
-from longwire.fleet import configurations, downlink_states, monitoring, registrations
-from longwire.fleet.records import oldest_kept
+from longwire.fleet import (
+    configurations,
+    downlink_states,
+    monitoring,
+    registrations,
+    retention,
+)
 from longwire.fleet.summaries import SummaryWork
 from longwire.fleet.unknown_devices import KEEP_DAYS
+from longwire.group_limits import oldest_kept
 from longwire.identity import group_deletions
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_service_events
+from longwire.notifications.silences import KEPT_AFTER_END
 from longwire.records import KIND_NAMES
 from longwire.store import instance
 from longwire.store.cache import cache_epochs
@@ -31,9 +38,16 @@ from longwire.store.fleet import device_reports, unknown_devices
 from longwire.store.fleet import downlinks as store_downlinks
 from longwire.store.identity import audit, expiry, mail_quotas
 from longwire.store.jobs import jobs
-from longwire.store.notifications import device_monitors, notifications
+from longwire.store.notifications import (
+    alarms,
+    contact_windows,
+    device_monitors,
+    notifications,
+    silences,
+)
 from longwire.store.pacing import get_pause_s, write_and_pause
-from longwire.store.records import counters, receptions, record_deletion
+from longwire.store.records import counters, receptions, record_deletion, record_expiry
+from longwire.store.reports import reports
 
 DATABASE_POLL_INTERVAL_S = 1.0
 EPOCH_POLL_INTERVAL_S = 1.0
@@ -54,6 +68,9 @@ TOKENS_PER_BATCH_MAX = 1_000
 AUDIT_PER_BATCH_MAX = 1_000
 DELIVERIES_PER_BATCH_MAX = 1_000
 JOB_ITEMS_PER_BATCH_MAX = 1_000
+ALARMS_PER_BATCH_MAX = 1_000
+SILENCES_PER_BATCH_MAX = 1_000
+REPORT_PARTS_PER_BATCH_MAX = 8  # of a megabyte each
 UNKNOWN_DEVICES_PER_BATCH_MAX = 200
 # A message about an id may be stored while its device is created.
 UNKNOWN_DEVICES_CHECKED_FOR: Moment = 5 * MINUTE
@@ -137,11 +154,8 @@ async def watch_silent_devices(
     await _run_as_leader(database, DEVICES_POLL_INTERVAL_S, check)
 
 
-async def summarize_values(
-    database: Database, retention_days: Mapping[str, int], on_progress: Callable[[float], None]
-) -> None:
+async def summarize_values(database: Database, work: SummaryWork) -> None:
     """Make the summaries of values whose records are new or have changed."""
-    work = SummaryWork(database, retention_days, on_progress)
     await _run_as_leader(database, SUMMARIES_INTERVAL_S, work.run_round)
 
 
@@ -223,8 +237,9 @@ async def run_cleanup(
     delivery_keep_days: int,
     job_keep_days: int = 30,
     trace: TraceRetention | None = None,
+    alarm_keep_days: int = 0,
 ) -> None:
-    """Delete expired tokens, erased records, deleted groups, old deliveries and jobs."""
+    """Delete expired tokens, erased records, deleted groups, old deliveries, jobs and alarms."""
     last_day = -1
 
     async def clean_up() -> None:
@@ -246,30 +261,48 @@ async def run_cleanup(
         if trace is not None:
             await delete_old_receptions(database, trace)
         await delete_old_jobs(database, job_keep_days)
+        await delete_old_alarms(database, alarm_keep_days)
+        await delete_old_silences(database)
+        await _run_in_batches(database, lambda tx: reports.prune(tx, REPORT_PARTS_PER_BATCH_MAX))
 
     await _run_as_leader(database, CLEANUP_INTERVAL_S, clean_up)
 
 
 async def run_retention(
     database: Database,
-    retention_days: Mapping[str, int],
+    summary_work: SummaryWork,
     audit_retention_days: int = 0,
     drop_archived: DropArchived | None = None,
 ) -> None:
-    """Delete what is past its retention; apart from the cleanup, because it may take hours."""
+    """Delete what is past its retention; apart from the cleanup, because it may take hours.
+
+    Of records only those that had expired when their values were summarized.
+    """
+    retention_days = database.context.limits.retention_days
     is_postgres = database.engine_name == "postgresql"
     factor = POSTGRES_RETENTION_INTERVAL_FACTOR if is_postgres else 1
     interval_s = RETENTION_INTERVAL_S * factor
     last_round = -interval_s
+    last_groups = -RETENTION_INTERVAL_S
+    last_day = -1
 
     async def delete_expired() -> None:
-        nonlocal last_round
+        nonlocal last_round, last_groups, last_day
+        until = summary_work.complete_until
+        if until is None:
+            return
         if time.monotonic() - last_round > interval_s:
             last_round = time.monotonic()
-            await delete_old_records(database, retention_days)
+            await delete_old_records(database, retention_days, until)
             if drop_archived is not None:
-                await drop_archived(database, _list_oldest(retention_days, database))
+                await drop_archived(database, _list_oldest(retention_days, until))
             await delete_old_audit_rows(database, audit_retention_days)
+        if time.monotonic() - last_groups > RETENTION_INTERVAL_S:
+            last_groups = time.monotonic()
+            await retention.delete_of_groups(database, until)
+        if until // DAY != last_day:
+            last_day = until // DAY
+            await retention.delete_summaries(database)
 
     await _run_as_leader(database, CLEANUP_INTERVAL_S, delete_expired)
 
@@ -297,6 +330,26 @@ async def delete_old_jobs(database: Database, keep_days: int) -> None:
     """Erase deleted devices that cannot be restored any more, and delete old jobs."""
     before = database.context.clock.now() - keep_days * DAY
     await _run_in_batches(database, lambda tx: jobs.prune(tx, before, JOB_ITEMS_PER_BATCH_MAX))
+
+
+async def delete_old_alarms(database: Database, keep_days: int) -> None:
+    """Delete alarms that were resolved long ago, and close those that nobody will resolve."""
+    if lost := await database.read(lambda tx: alarms.list_lost(tx, ALARMS_PER_BATCH_MAX)):
+        await database.write(lambda tx: alarms.close(tx, lost, "what it was about is gone"))
+    if keep_days:
+        before = database.context.clock.now() - keep_days * DAY
+        await _run_in_batches(database, lambda tx: alarms.prune(tx, before, ALARMS_PER_BATCH_MAX))
+
+
+async def delete_old_silences(database: Database) -> None:
+    """Delete silences that ended long ago, and the minutes of contacts that are over."""
+    now = database.context.clock.now()
+    hour_ago = (now - HOUR) // MINUTE
+    await _run_in_batches(
+        database, lambda tx: contact_windows.prune(tx, hour_ago, SILENCES_PER_BATCH_MAX)
+    )
+    before = now - KEPT_AFTER_END
+    await _run_in_batches(database, lambda tx: silences.prune(tx, before, SILENCES_PER_BATCH_MAX))
 
 
 async def delete_old_deliveries(database: Database, keep_days: int) -> None:
@@ -377,12 +430,17 @@ async def delete_old_receptions(database: Database, trace: TraceRetention) -> No
     await _run_in_batches(database, partial(receptions.prune_excess, bytes_max=trace.bytes_max))
 
 
-async def delete_old_records(database: Database, retention_days: Mapping[str, int]) -> None:
-    """Delete records and counters past their retention, once."""
-    for kind in KIND_NAMES:
-        oldest = oldest_kept(retention_days.get(kind, 0), database.context.clock.now())
-        if oldest is None:
-            continue
+async def delete_old_records(
+    database: Database, retention_days: Mapping[str, int], until: Moment | None = None
+) -> None:
+    """Delete records and counters past their retention at a moment, or now; once."""
+    until = database.context.clock.now() if until is None else until
+    for kind, moment in _list_oldest(retention_days, until).items():
+        oldest = moment // HOUR * HOUR
+        move = partial(
+            record_expiry.move, kind=kind, group_number=record_expiry.ALL_GROUPS, before=oldest
+        )
+        await database.write(move)
         dropped = await database.write(partial(partitions.drop_before, kind=kind, oldest=oldest))
         if dropped:
             log.info("dropped old partitions", partitions=dropped)
@@ -390,8 +448,7 @@ async def delete_old_records(database: Database, retention_days: Mapping[str, in
     await _delete_old_counters(database, retention_days)
 
 
-def _list_oldest(retention_days: Mapping[str, int], database: Database) -> dict[str, Moment]:
-    now = database.context.clock.now()
+def _list_oldest(retention_days: Mapping[str, int], now: Moment) -> dict[str, Moment]:
     oldest = {kind: oldest_kept(retention_days.get(kind, 0), now) for kind in KIND_NAMES}
     return {kind: moment for kind, moment in oldest.items() if moment is not None}
 

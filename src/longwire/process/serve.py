@@ -1,7 +1,6 @@
 """Runs the service as a process: its sockets, its lock, its worker processes, its exit code."""
 
 import asyncio
-import fcntl
 import gc
 import json
 import math
@@ -30,11 +29,11 @@ from longwire.process import app, app_config, delivery_process, startup, systemd
 from longwire.process.descriptors import divide_descriptors, raise_descriptor_limit
 from longwire.process.logs import configure_logging
 from longwire.process.memory_bounds import describe_memory_bounds
+from longwire.prometheus import SHARED_FOLDER_VARIABLE
 from longwire.settings import RELOADABLE, Settings, list_changed, setting_fields
 from longwire.settings.declaration import PREFIX, SettingsError, redact_password
 from longwire.settings.loading import load as load_settings
 from longwire.web.errors import encode_problem
-from longwire.web.prometheus import SHARED_FOLDER_VARIABLE
 from longwire.web.server import StopEvents, build_server, reload_server, run_until_done
 
 EXIT_DATABASE_FAILED = 70
@@ -70,7 +69,7 @@ def serve(
         log.warning("plain HTTP on a public address", reason=plain_http)
     with _open_listening_socket(settings.host, settings.port, "--port") as listener:
         settings = replace(settings, port=listener.getsockname()[1])
-        with _lock_data_folder(settings):
+        with startup.lock_data_folder(settings):
             if settings.workers > 1:
                 return _run_workers(settings, listener, announce, reload)
             return _run_server(settings, listener, announce, reload, hangup, clock=clock)
@@ -242,7 +241,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None], load: Load
     hangup = _defer_hangup()
     reload = _Reload(settings, load)
     _require_extras(settings)
-    with _open_metrics_socket(settings) as listener, _lock_data_folder(settings):
+    with _open_metrics_socket(settings) as listener, startup.lock_data_folder(settings):
         if listener is not None:
             settings = replace(settings, metrics_port=listener.getsockname()[1])
         database, _ = startup.open_prepared_database(settings, Clock())
@@ -406,24 +405,6 @@ def _open_listening_socket(host: str, port: int, flag: str) -> Iterator[socket.s
         yield listener
     finally:
         listener.close()
-
-
-@contextmanager
-def _lock_data_folder(settings: Settings) -> Iterator[None]:
-    """Allow one serving process per embedded database."""
-    if settings.database:
-        yield
-        return
-    settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (settings.data / "serve.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise startup.StartupError(
-                f"Another longwire process already serves {settings.data}; stop it, or use another "
-                "--data."
-            ) from error
-        yield
 
 
 # --- worker processes ---

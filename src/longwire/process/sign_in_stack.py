@@ -5,11 +5,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from longwire.api.identity import tokens
+from longwire.api.identity.authentication import CallerAuthenticator
 from longwire.api.identity.tokens import TokenEndpoint
 from longwire.api.services import SignInServices
 from longwire.delivery.mail import email_addresses
 from longwire.delivery.mail.sign_in_mail import SignInMailer
 from longwire.delivery.mail.smtp import MailConfig
+from longwire.identity.attempt_limits import FailureThrottle
+from longwire.identity.caller_rates import CallerRateLimiter
 from longwire.identity.external_identities import (
     IdentityProvider,
     SignInPolicy,
@@ -17,7 +20,6 @@ from longwire.identity.external_identities import (
 )
 from longwire.identity.passkeys import find_relying_party
 from longwire.identity.passwords import PasswordHashing
-from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
 from longwire.process import startup
 from longwire.process.app_config import (
     build_session_rules,
@@ -27,8 +29,7 @@ from longwire.process.app_config import (
 )
 from longwire.settings import Settings
 from longwire.store.database import Database
-from longwire.web.authentication import Authenticator
-from longwire.web.routing import PlainRoute
+from longwire.web.routing import Route
 
 
 class SignInStack:
@@ -39,10 +40,10 @@ class SignInStack:
         settings: Settings,
         database: Database,
         mail: MailConfig,
-        rate_limiter: RateLimiter | None,
+        rate_limiter: CallerRateLimiter,
     ) -> None:
         base_url = startup.get_base_url(settings)
-        self.authenticator = Authenticator(
+        self.authenticator = CallerAuthenticator(
             database, build_session_rules(settings), get_public_origin(settings), rate_limiter
         )
         self.mailer = SignInMailer(database, mail)
@@ -73,7 +74,7 @@ class SignInStack:
 
 def _build_token_routes(
     settings: Settings, database: Database, throttle: FailureThrottle
-) -> list[PlainRoute]:
+) -> list[Route]:
     if settings.auth_url:
         return []
     return tokens.routes(

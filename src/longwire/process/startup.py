@@ -30,6 +30,7 @@ from longwire.store.database import Database, DatabaseContext, Tx
 from longwire.store.engines import partitions, slot_count, upgrade
 from longwire.store.engines.sqlite import SQLite
 
+MOVING_FACT = "moving"  # in a database that a move has not filled yet: how far it is
 HOW_TO_INITIALIZE = "Start `longwire serve` once, or run `longwire migrate`."
 
 
@@ -127,6 +128,10 @@ def prepare(
         steps = upgrade.upgrade(tx)
         if steps:
             upgrade.note_compatibility(tx)
+        if instance.get_fact(tx, MOVING_FACT) is not None:
+            raise StartupError(
+                "A move into this database has not ended; run `longwire move` again."
+            )
         slot_count.require(tx, settings.database_slots)
         partitions.create_ahead(tx)
         if bootstrap.is_bootstrapped(tx):
@@ -152,6 +157,24 @@ def prepare(
         return PreparationResult(steps, created)
 
     return database.upgrade(work)
+
+
+@contextmanager
+def lock_data_folder(settings: Settings) -> Iterator[None]:
+    """Allow one serving process per embedded database."""
+    if settings.database:
+        yield
+        return
+    settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (settings.data / "serve.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StartupError(
+                f"Another longwire process already serves {settings.data}; stop it, or use another "
+                "--data."
+            ) from error
+        yield
 
 
 def load_keys(settings: Settings) -> tuple[list[bytes], Callable[[], None]]:

@@ -449,7 +449,7 @@ class Settings:
     chirpstack_api_url: str = setting(
         "networks.chirpstack.api_url",
         "",
-        "the URL of ChirpStack's REST API, for downlinks; empty to send none",
+        "the URL of ChirpStack or of its REST API, for downlinks; empty to send none",
     )
     chirpstack_api_key: str = setting(
         "networks.chirpstack.api_key", "", "an API key of ChirpStack", is_secret=True

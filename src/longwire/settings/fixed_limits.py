@@ -26,17 +26,26 @@ class FixedLimits:
     sessions_per_user_max: int = 50
     # At once, where the requests of a caller are limited: what a page of the console sends.
     requests_per_caller_burst: int = 100
+    # Summaries of values, from which series are made: years can be compared, and a year of hourly
+    # numbers is small. A group may keep them for less long.
+    summary_keep_days: int = 3_650
     # --- quotas: generous for honest use, and small enough for one list or one lock ---
     groups_per_owner_max: int = 100_000
     members_per_group_max: int = 10_000
     roles_per_creator_max: int = 1_000
     app_clients_per_group_max: int = 1_000
+    device_types_per_group_max: int = 200
+    # As connectors below: each process caches them, and every list of types reads them.
+    device_type_bytes_per_group_max: int = 16 * MIB
     push_tokens_per_user_max: int = 100
     passkeys_per_user_max: int = 20
     # As they are stored. Each process caches them, and matching reads them.
     connector_bytes_per_group_max: int = 8 * MIB
     notification_bytes_per_group_max: int = 8 * MIB
+    contact_points_per_group_max: int = 200
     notifications_per_group_max: int = 200  # each may be evaluated for every record
+    silences_per_group_max: int = 100  # that have not ended; each is compared with every alarm
+    reports_per_group_max: int = 50  # each makes a file, and keeps it for a week
     jobs_per_group_max: int = 20  # that wait or run
     jobs_running_per_group_max: int = 2  # so that one long job does not keep a short one waiting
     export_bytes_per_owner_max: int = 256 * MIB  # they are in the database for a day
@@ -75,6 +84,7 @@ class FixedLimits:
     fcm_url: str = "https://fcm.googleapis.com"
     # --- what is kept, and shown ---
     connector_metrics_keep_days: int = 30  # by the minute
+    alarm_keep_days: int = 365  # after they are resolved
     job_keep_days: int = 30  # in the list, after their end
     trace_body_bytes_max: int = 16 * KIB  # no network sends as much
     # With metrics of their own, the worst first: each is some fifteen series.

@@ -18,6 +18,8 @@ import sqlalchemy as sa
 
 from longwire.clock import Clock, Moment
 from longwire.errors import OperatorError
+from longwire.group_limits import ServiceLimits
+from longwire.ids import GroupIds
 from longwire.model import LOCAL, Origin
 from longwire.seal import Keyring
 from longwire.store.cache.cache import Caches, TransactionCache
@@ -248,9 +250,11 @@ class DatabaseContext:
     clock: Clock
     keyring: Keyring
     caches: Caches = field(default_factory=Caches)
+    group_ids: GroupIds = field(default_factory=GroupIds)
     # For records that were moved out of the tables; set by whoever assembles the process.
     archive: Any = None
     slots: int = 1  # into which devices are divided; known once the database is started
+    limits: ServiceLimits = field(default_factory=ServiceLimits)  # set by the same
 
 
 class NodeRole(StrEnum):

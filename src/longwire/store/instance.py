@@ -43,6 +43,12 @@ set value = excluded.value
 """)
 
 
+DELETE_FACT = Statement("""
+delete from instance
+where name = :name
+""")
+
+
 def get_fact(tx: Tx, name: str) -> str | None:
     return tx.first(GET_FACT, name=name)
 
@@ -68,6 +74,10 @@ def end_probe(tx: Tx) -> None:
 def save_fact(tx: Tx, name: str, value: str) -> None:
     """Insert or update a fact."""
     tx.run(SAVE_FACT, name=name, value=value)
+
+
+def delete_fact(tx: Tx, name: str) -> None:
+    tx.run(DELETE_FACT, name=name)
 
 
 def hold_writer_number(database: Database, role: NodeRole = NodeRole.SERVE) -> int:

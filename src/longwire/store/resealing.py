@@ -3,38 +3,41 @@
 The list below has every column that is sealed, with the purpose that its owner seals it for.
 """
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
-
-import sqlalchemy as sa
 
 from longwire.model import ChannelPurpose
 from longwire.seal import UnsealError
 from longwire.store import instance, schema
 from longwire.store.database import Tx
 from longwire.store.fleet import unknown_devices
+from longwire.store.statement import Statement
 
 # Of a step, which the service waits for; one value may be larger.
 ROWS_PER_STEP = 50
 BYTES_PER_STEP = 4 * 1024 * 1024
 
 Key = tuple[Any, ...]  # of a row
-Purpose = Callable[[sa.Row[Any]], str]
 
 
 @dataclass(frozen=True, slots=True)
 class SealedColumn:
-    column: sa.Column[Any]
-    purpose: Purpose  # of a row with `named`
-    named: tuple[sa.ColumnElement[Any], ...]
-    joined: sa.Table | None = None  # on its number, to name the row
-    where: tuple[sa.ColumnElement[bool], ...] = ()
+    table: str
+    column: str
+    purpose: Callable[..., str]  # of the values of `named`
+    named: Sequence[str]
+    join: str = ""  # to name the row
+    where: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)  # of its condition
 
     @property
     def name(self) -> str:
-        return f"{self.column.table.name}.{self.column.name}"
+        return f"{self.table}.{self.column}"
+
+    @property
+    def key(self) -> Sequence[str]:
+        return [column.name for column in schema.metadata.tables[self.table].primary_key.columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,99 +47,97 @@ class ResealingStep:
     unreadable: int  # by any key
 
 
-_user_id = schema.user_password.c.user_id.label("owner")
-_home = sa.type_coerce(schema.reception.c.group_id, sa.BigInteger).label("home")
+_OF_DEVICE = "join device d on d.number = t.device_number"
 
 SEALED: tuple[SealedColumn, ...] = (
     SealedColumn(
-        schema.group.c.sealed_token,
-        lambda row: f"device_group|{row.owner}|token",
-        (schema.group.c.id.label("owner"),),
+        "device_group", "sealed_token", lambda owner: f"device_group|{owner}|token", ["t.id"]
     ),
     SealedColumn(
-        schema.app_client.c.sealed_secret,
-        lambda row: f"app_client|{row.owner}|secret",
-        (schema.app_client.c.id.label("owner"),),
+        "app_client", "sealed_secret", lambda owner: f"app_client|{owner}|secret", ["t.id"]
     ),
     SealedColumn(
-        schema.user_password.c.sealed_hash, lambda row: f"user_password|{row.owner}", (_user_id,)
+        "user_password", "sealed_hash", lambda owner: f"user_password|{owner}", ["t.user_id"]
+    ),
+    SealedColumn("user_totp", "sealed_secret", lambda owner: f"user_totp|{owner}", ["t.user_id"]),
+    SealedColumn("push_token", "sealed_token", lambda owner: f"push_token|{owner}", ["t.user_id"]),
+    SealedColumn(
+        "channel",
+        "sealed_params",
+        lambda owner, kind: f"{kind}|{owner}|params",
+        ["t.id", "t.purpose"],
     ),
     SealedColumn(
-        schema.user_totp.c.sealed_secret,
-        lambda row: f"user_totp|{row.owner}",
-        (schema.user_totp.c.user_id.label("owner"),),
+        "registration",
+        "sealed_pac",
+        lambda owner: f"registration|{owner}|pac",
+        ["d.id"],
+        join=_OF_DEVICE,
     ),
     SealedColumn(
-        schema.push_token.c.sealed_token,
-        lambda row: f"push_token|{row.owner}",
-        (schema.push_token.c.user_id.label("owner"),),
+        "network_link",
+        "sealed_key",
+        lambda owner: f"network_link|{owner}|key",
+        ["d.id"],
+        join=_OF_DEVICE,
     ),
     SealedColumn(
-        schema.channel.c.sealed_params,
-        lambda row: f"{row.kind}|{row.owner}|params",
-        (schema.channel.c.id.label("owner"), schema.channel.c.purpose.label("kind")),
+        "reception",
+        "sealed",
+        lambda home, first: f"reception|{home}|{first}",
+        ["t.group_id", "t.first_seq"],
     ),
     SealedColumn(
-        schema.registration.c.sealed_pac,
-        lambda row: f"registration|{row.owner}|pac",
-        (schema.device.c.id.label("owner"),),
-        joined=schema.device,
+        "unknown_device",
+        "sealed",
+        unknown_devices.get_purpose,
+        ["t.group_id", "t.network", "t.original_key"],
     ),
     SealedColumn(
-        schema.network_link.c.sealed_key,
-        lambda row: f"network_link|{row.owner}|key",
-        (schema.device.c.id.label("owner"),),
-        joined=schema.device,
+        "job_chunk",
+        "content",
+        lambda owner, part: f"job_chunk|{owner}|{part}",
+        ["t.job_id", "t.number"],
     ),
     SealedColumn(
-        schema.reception.c.sealed,
-        lambda row: f"reception|{row.home}|{row.first}",
-        (_home, schema.reception.c.first_seq.label("first")),
-    ),
-    SealedColumn(
-        schema.unknown_device.c.sealed,
-        lambda row: unknown_devices.get_purpose(row.home, row.net, row.key),
-        (
-            sa.type_coerce(schema.unknown_device.c.group_id, sa.BigInteger).label("home"),
-            schema.unknown_device.c.network.label("net"),
-            schema.unknown_device.c.original_key.label("key"),
-        ),
-    ),
-    SealedColumn(
-        schema.job_chunk.c.content,
-        lambda row: f"job_chunk|{row.owner}|{row.part}",
-        (schema.job_chunk.c.job_id.label("owner"), schema.job_chunk.c.number.label("part")),
+        "report_chunk",
+        "content",
+        lambda owner, part: f"report_chunk|{owner}|{part}",
+        ["t.run_id", "t.number"],
     ),
 )
+
+LIST_MAIL_CHANNELS = Statement(f"""
+select number
+from channel
+where purpose = '{ChannelPurpose.MAIL}'
+""")
 
 
 def list_mail_queues(tx: Tx) -> list[SealedColumn]:
     """The bodies of mails that wait, by channel: those of other channels are not sealed."""
-    channel = schema.channel
-    rows = tx.rows(sa.select(channel.c.number).where(channel.c.purpose == ChannelPurpose.MAIL))
-    return [_mail_queue(row.number) for row in rows]
+    return [_mail_queue(number) for (number,) in tx.fetch(LIST_MAIL_CHANNELS)]
 
 
 def _mail_queue(number: int) -> SealedColumn:
-    delivery = schema.delivery
     return SealedColumn(
-        delivery.c.body,
-        lambda row: ChannelPurpose.MAIL.value,
-        (delivery.c.seq.label("message"),),
-        where=(delivery.c.channel_number == number,),
+        "delivery",
+        "body",
+        lambda: ChannelPurpose.MAIL.value,
+        [],
+        where="and t.channel_number = :channel",
+        values={"channel": number},
     )
 
 
 def reseal_some(tx: Tx, sealed: SealedColumn, after: Key | None) -> ResealingStep:
     """Seal the next rows behind `after` with the newest key, as far as an older one has."""
-    keys = list(sealed.column.table.primary_key.columns)
-    last, has_more = _find_step(tx, sealed, keys, after)
+    last, has_more = _find_step(tx, sealed, after)
     if last is None:
         return ResealingStep(None, 0, 0)
-    rows = tx.rows(_select(sealed, keys, after).where(_compare(keys, last, operator.le)))
+    change = _update(sealed)
     resealed = unreadable = 0
-    for row in rows:
-        purpose, value = sealed.purpose(row), row.value
+    for key, value, purpose in list_values(tx, sealed, after, last):
         if tx.keyring.is_current(value, purpose):
             continue
         try:
@@ -144,20 +145,25 @@ def reseal_some(tx: Tx, sealed: SealedColumn, after: Key | None) -> ResealingSte
         except UnsealError:
             unreadable += 1
             continue
-        changed = sa.update(sealed.column.table).where(
-            *(key == part for key, part in zip(keys, row, strict=False)), sealed.column == value
-        )
-        resealed += tx.execute(changed.values({sealed.column.name: new}))
+        resealed += tx.run(change, **_name("own", key), old=value, new=new)
     return ResealingStep(last if has_more else None, resealed, unreadable)
 
 
-def _find_step(
-    tx: Tx, sealed: SealedColumn, keys: Sequence[sa.Column[Any]], after: Key | None
-) -> tuple[Key | None, bool]:
+def list_values(
+    tx: Tx, sealed: SealedColumn, after: Key | None = None, last: Key | None = None
+) -> Iterator[tuple[Key, str | bytes, str]]:
+    """The keys of rows, their values, and what these are sealed for."""
+    statement = _select(sealed, [f"t.{sealed.column}", *sealed.named], after, last)
+    values = {**_name("after", after), **_name("last", last), **sealed.values}
+    size = len(sealed.key)
+    for row in tx.fetch(statement, **values):
+        yield row[:size], row[size], sealed.purpose(*row[size + 1 :])
+
+
+def _find_step(tx: Tx, sealed: SealedColumn, after: Key | None) -> tuple[Key | None, bool]:
     """The key of the last row of a step, None if there is no row; and whether more may follow."""
-    size = sa.func.length(sealed.column)
-    statement = _select(sealed, keys, after).with_only_columns(*keys, size).limit(ROWS_PER_STEP)
-    found = tx.rows(statement)
+    statement = _select(sealed, [f"length(t.{sealed.column})"], after, most=ROWS_PER_STEP)
+    found = tx.fetch(statement, **_name("after", after), **sealed.values)
     left = BYTES_PER_STEP
     last: Key | None = None
     for row in found:
@@ -175,25 +181,45 @@ def _reseal(tx: Tx, value: str | bytes, purpose: str) -> str | bytes:
 
 
 def _select(
-    sealed: SealedColumn, keys: Sequence[sa.Column[Any]], after: Key | None
-) -> sa.Select[Any]:
-    statement = (
-        sa.select(*keys, sealed.column.label("value"), *sealed.named)
-        .where(sealed.column.is_not(None), *sealed.where)
-        .order_by(*keys)
-    )
-    if sealed.joined is not None:
-        number = sealed.column.table.c.device_number
-        statement = statement.join(sealed.joined, sealed.joined.c.number == number)
-    return statement if after is None else statement.where(_compare(keys, after, operator.gt))
+    sealed: SealedColumn,
+    columns: Sequence[str],
+    after: Key | None,
+    last: Key | None = None,
+    most: int | None = None,
+) -> Statement[Any]:
+    key = [f"t.{name}" for name in sealed.key]
+    behind = "" if after is None else f"and ({', '.join(key)}) > ({_list('after', after)})"
+    up_to = "" if last is None else f"and ({', '.join(key)}) <= ({_list('last', last)})"
+    return Statement(f"""
+select {", ".join([*key, *columns])}
+from {sealed.table} t
+{sealed.join}
+where t.{sealed.column} is not null
+    {sealed.where}
+    {behind}
+    {up_to}
+order by {", ".join(key)}
+{"" if most is None else f"limit {most}"}
+""")
 
 
-def _compare(
-    keys: Sequence[sa.Column[Any]], with_key: Key, how: Callable[[Any, Any], Any]
-) -> sa.ColumnElement[bool]:
-    values = [sa.literal(part, key.type) for key, part in zip(keys, with_key, strict=True)]
-    compared: sa.ColumnElement[bool] = how(sa.tuple_(*keys), sa.tuple_(*values))
-    return compared
+def _update(sealed: SealedColumn) -> Statement[Any]:
+    is_row = " and ".join(f"{name} = :own_{number}" for number, name in enumerate(sealed.key))
+    return Statement(f"""
+update {sealed.table}
+set {sealed.column} = :new
+where {is_row}
+    and {sealed.column} = :old
+""")
+
+
+def _list(name: str, key: Key) -> str:
+    return ", ".join(f":{each}" for each in _name(name, key))
+
+
+def _name(name: str, key: Key | None) -> dict[str, Any]:
+    """The parts of a key as values of a statement."""
+    return {f"{name}_{number}": part for number, part in enumerate(key or ())}
 
 
 def finish(tx: Tx) -> None:

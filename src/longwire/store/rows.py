@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
+import msgspec
 import sqlalchemy as sa
 
 from longwire.model import Page, PageRequest, Scope
@@ -210,8 +211,7 @@ def _parse_group_number(number: int | str | None) -> str | None:
     return None if number is None else str(number)
 
 
-def _parse_list(text: str) -> tuple[Any, ...]:
-    return tuple(json.loads(text)) if text != "[]" else ()
+_parse_list = msgspec.json.Decoder(tuple[Any, ...]).decode
 
 
 def _to_column(value: Any) -> Any:

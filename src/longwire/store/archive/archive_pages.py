@@ -1,6 +1,6 @@
 """Pages of a device's records that reach into the archive."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longwire.clock import Moment
@@ -17,27 +17,27 @@ def add_archived(
     tx: Tx,
     page: RecordPage,
     kind: str,
-    stays: Sequence[int],
-    begin: Moment | None,
+    begins: Mapping[int, Moment],
     end: Moment | None,
     request: PageRequest,
     *,
     ascending: bool,
 ) -> RecordPage | NeedsArchive[RecordPage]:
     """A page of the tables with what is in the archive, in the order of all lists."""
-    period = _find_period(tx, page, begin, end, request, ascending=ascending)
+    first = min(begins.values())
+    period = _find_period(tx, page, first, end, request, ascending=ascending)
     if period is None:
         return page
     # Once more, with the keys of the records: the list of files is read after them.
     rows, limit = list_page_rows(
-        tx, kind, page.device_number, stays, period, request, ascending=ascending
+        tx, kind, page.device_number, begins, period, request, ascending=ascending
     )
     after = None if request.after is None else (int(request.after[0]), int(request.after[1]))
     query = archive_reads.plan_range(
         tx,
         kind,
         page.device_number,
-        stays,
+        list(begins),
         *period,
         limit + 1,
         # Some of its records are on an earlier page.
@@ -46,14 +46,14 @@ def add_archived(
     )
     if query is None:
         return page
-    pending = _PendingPage(page.device_number, rows, limit, after, ascending)
-    return NeedsArchive(query, pending.build)
+    pending = _PendingPage(page.device_number, rows, limit, after, ascending, begins)
+    return NeedsArchive(query, lambda _, archived: pending.build(archived))
 
 
 def _find_period(
     tx: Tx,
     page: RecordPage,
-    begin: Moment | None,
+    first: Moment,
     end: Moment | None,
     request: PageRequest,
     *,
@@ -62,7 +62,6 @@ def _find_period(
     """The period whose archived records may belong to a page; None if there cannot be any."""
     if tx.context.archive is None:
         return None
-    first = ALL_TIME[0] if begin is None else begin
     last = ALL_TIME[1] if end is None else end
     after = None if request.after is None else int(request.after[0])
     if after is not None and ascending:
@@ -85,6 +84,7 @@ class _PendingPage:
     limit: int
     after: tuple[Moment, int] | None
     ascending: bool
+    begins: Mapping[int, Moment]  # of stays
 
     def build(self, archived: ArchivedRange) -> RecordPage:
         ascending, limit, after = self.ascending, self.limit, self.after
@@ -93,6 +93,8 @@ class _PendingPage:
         if len(self.rows) > limit:
             ends.append(sorted(by_seq, reverse=not ascending)[limit])
         for each in archived.records:
+            if each.ts < self.begins[each.stay]:
+                continue
             by_seq.setdefault((each.ts, each.seq), each.body)
         if not archived.is_complete:
             ends.append((archived.last_ts, ALL_TIME[1 if ascending else 0]))

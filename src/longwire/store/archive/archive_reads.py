@@ -93,7 +93,7 @@ class NeedsArchive(Generic[T_co]):
     """What a work needs of the archive, and what it will do with it."""
 
     query: ArchiveQuery
-    finish: Callable[[ArchivedRange], T_co]
+    finish: Callable[[Tx, ArchivedRange], T_co]
 
 
 async def read_with_archive(database: Database, work: Work[T | NeedsArchive[T]]) -> T:
@@ -107,7 +107,7 @@ async def read_with_archive(database: Database, work: Work[T | NeedsArchive[T]])
 
 def _finish(needed: NeedsArchive[T], archived: ArchivedRange, tx: Tx) -> T:
     kept = _drop_deleted(tx, needed.query.files, archived.records)
-    return needed.finish(replace(archived, records=kept))
+    return needed.finish(tx, replace(archived, records=kept))
 
 
 def convert_result(result: T | NeedsArchive[T], convert: Callable[[T], U]) -> U | NeedsArchive[U]:
@@ -115,7 +115,17 @@ def convert_result(result: T | NeedsArchive[T], convert: Callable[[T], U]) -> U 
     if not isinstance(result, NeedsArchive):
         return convert(result)
     finish = result.finish
-    return NeedsArchive(result.query, lambda archived: convert(finish(archived)))
+    return NeedsArchive(result.query, lambda tx, archived: convert(finish(tx, archived)))
+
+
+def convert_result_in(
+    tx: Tx, result: T | NeedsArchive[T], convert: Callable[[Tx, T], U]
+) -> U | NeedsArchive[U]:
+    """The same, by a function that reads as well."""
+    if not isinstance(result, NeedsArchive):
+        return convert(tx, result)
+    finish = result.finish
+    return NeedsArchive(result.query, lambda tx, archived: convert(tx, finish(tx, archived)))
 
 
 def plan_range(

@@ -8,6 +8,7 @@ they next read the epoch (see `cache_epochs`).
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from longwire.clock import Moment
@@ -24,7 +25,7 @@ DEVICES_MAX = 20_000
 TRACKED_MAX = 50_000  # groups or devices of which the last change is known one by one
 
 MISSING: Any = object()
-_EMPTY: dict[Hashable, Any] = {}
+_EMPTY: Mapping[Hashable, Any] = MappingProxyType({})
 
 
 def _get_kept_bytes(value: object) -> int:
@@ -283,14 +284,14 @@ class WrittenRows:
         self._rows.difference_update(rows)
 
 
-class KeyNumbers(dict[Hashable, int]):
-    """The numbers of the places of measurements, which never change."""
+class MeasurementKeys(dict[Hashable, Any]):
+    """The keys of the places of measurements, which never change."""
 
-    def put(self, numbers: Mapping[Any, int]) -> None:
+    def put(self, keys: Mapping[Any, Any]) -> None:
         """Cache what was committed."""
         if len(self) >= ENTRIES_PER_NAMESPACE_MAX:
             self.clear()
-        self.update(numbers)
+        self.update(keys)
 
 
 class DeviceCache:
@@ -418,7 +419,7 @@ class Caches:
         self.activity = WrittenRows()
         self.marked_hours = WrittenRows()  # whose summaries are to be made again
         self.devices = DeviceCache()
-        self.measurement_keys = KeyNumbers()
+        self.measurement_keys = MeasurementKeys()
         self.overviews = ExpiringCache()
 
     @property

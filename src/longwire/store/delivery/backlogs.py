@@ -32,6 +32,16 @@ from (
     into=int,
 )
 
+GET_NEXT_DUE = Statement(
+    f"""
+select min(due_at)
+from delivery {{index:ix_delivery_due}}
+where channel_number = :channel
+    and {QUEUED}
+""",
+    into=lambda due_at: due_at,
+)
+
 LIST_BACKLOGS = Statement(f"""
 select
     channel_number,
@@ -116,6 +126,12 @@ from (
 def is_backlog_over(tx: Tx, number: int, most: int) -> bool:
     """Whether more than `most` deliveries are queued for a channel."""
     return tx.fetch(COUNT_QUEUED, channel=number, most=most + 1)[0] > most
+
+
+def get_next_due(tx: Tx, number: int) -> Moment | None:
+    """When the first of what is queued for a channel is or was due."""
+    due_at: Moment | None = tx.fetch(GET_NEXT_DUE, channel=number)[0]
+    return due_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
-"""What has a channel that users configure: connectors and notifications, read joined with it."""
+"""What has a channel that users configure, such as connectors, read joined with it."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
-
-import sqlalchemy as sa
 
 from longwire.model import ChannelOwner, Page, PageRequest, Scope
 from longwire.store import schema
@@ -12,17 +10,16 @@ from longwire.store.cache.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.delivery import channels
 from longwire.store.delivery.channels import CHANNELS
-from longwire.store.identity.scopes import within
-from longwire.store.paging import page
+from longwire.store.identity.scopes import for_scopes, get_reach, get_reach_values
+from longwire.store.notifications import alarms
 from longwire.store.rows import Rows
-
-_channel = schema.channel
+from longwire.store.statement import Statement
 
 Owner = TypeVar("Owner", bound=ChannelOwner)
 
 
 class OwnerTable(Generic[Owner]):
-    """The table of connectors, or of notifications.
+    """The table of connectors, of notifications, or of contact points.
 
     Of the owner and of its channel, `fields_read` and `channel_fields_read` are what ingest caches:
     a new name must not evict anything.
@@ -31,44 +28,86 @@ class OwnerTable(Generic[Owner]):
     def __init__(
         self,
         owner_type: type[Owner],
-        table: sa.Table,
-        count: sa.Column[int],  # of a group: how many it has
+        name: str,
         fields_read: Sequence[str],
         channel_fields_read: Sequence[str],
     ) -> None:
         number = {"channel_number": lambda owner: owner.number}
+        table = schema.metadata.tables[name]
         self._rows = Rows(owner_type, table, "channel_number", derived=number)
-        self._count = count
         self._fields_read = fields_read
         self._channel_fields_read = channel_fields_read
-        joined = table.join(_channel, _channel.c.number == table.c.channel_number)
-        columns = [*CHANNELS.columns, *self._rows.columns]
-        self._select = sa.select(*columns).select_from(joined).where(channels.IS_THERE)
+        self.fields = frozenset(column.name for column in self._rows.columns)
+        self._select = f"""
+select {CHANNELS.sql("c")}, {self._rows.sql("o")}
+from {name} o
+join channel c
+    on c.number = o.channel_number
+where c.deleted_at is null"""
+        self._get = for_scopes(
+            f"{self._select} and c.id = :id and {{within}}", within={"within": "c.group_id"}
+        )
+        self._get_by_numbers = self.where("c.number {in:numbers}")
+        self._pages = [
+            for_scopes(
+                f"""{self._select}
+    and {{within}}
+    and c.number > :after
+    {in_group}
+order by c.number
+limit :most
+""",
+                within={"within": "c.group_id"},
+            )
+            for in_group in ("", "and c.group_id = :home")
+        ]
+        count = f"{name}_count"  # of a group: how many it has
+        self._get_count = Statement(f"""
+select {count}
+from device_group
+where id = :home
+""")
+        self._add_to_count = Statement(f"""
+update device_group
+set {count} = {count} + :difference
+where id = :home
+""")
+
+    def where(self, condition: str) -> Statement[Any]:
+        """A statement for `fetch`: those (`o`) whose channels (`c`) fulfil a condition."""
+        return Statement(f"""{self._select}
+    and {condition}
+order by c.number
+""")
+
+    def fetch(self, tx: Tx, statement: Statement[Any], **values: Any) -> list[Owner]:
+        return [self._to_owner(row) for row in tx.fetch(statement, **values)]
 
     def get(self, tx: Tx, scope: Scope, owner_id: str) -> Owner | None:
-        found = self.list_where(tx, _channel.c.id == owner_id, within(_channel.c.group_id, scope))
+        statement = self._get[get_reach(scope)]
+        found = self.fetch(tx, statement, id=owner_id, **get_reach_values(scope))
         return found[0] if found else None
 
     def get_by_numbers(self, tx: Tx, numbers: Collection[int]) -> dict[int, Owner]:
-        found = self.list_where(tx, _channel.c.number.in_(numbers)) if numbers else []
+        found = self.fetch(tx, self._get_by_numbers, numbers=numbers) if numbers else []
         return {each.number: each for each in found}
-
-    def list_where(self, tx: Tx, *conditions: sa.ColumnElement[bool]) -> list[Owner]:
-        statement = self._select.where(*conditions).order_by(_channel.c.number)
-        return [self._to_owner(row) for row in tx.rows(statement)]
 
     def list_page(
         self, tx: Tx, scope: Scope, request: PageRequest, group_id: str | None
     ) -> Page[Owner]:
         """Those of a group, or all that a scope reaches."""
-        statement = self._select.where(within(_channel.c.group_id, scope))
+        after = request.after[0] if request.after is not None else 0
+        values = {"after": after, "most": request.limit + 1, **get_reach_values(scope)}
         if group_id is not None:
-            statement = statement.where(_channel.c.group_id == group_id)
-        return page(tx, statement, [_channel.c.number], request, self._to_owner)
+            values["home"] = schema.group_number(group_id)
+        statement = self._pages[group_id is not None][get_reach(scope)]
+        found = self.fetch(tx, statement, **values)
+        items = found[: request.limit]
+        return Page(items, (items[-1].number,) if len(found) > len(items) else None)
 
     def count_in_group(self, tx: Tx, group_id: str) -> int:
         """How many a group has, disabled ones as well."""
-        row = tx.row(sa.select(self._count).where(schema.group.c.id == group_id))
+        row = tx.first(self._get_count, home=schema.group_number(group_id))
         return int(row[0]) if row else 0
 
     def insert(self, tx: Tx, owner: Owner) -> Owner:
@@ -91,12 +130,13 @@ class OwnerTable(Generic[Owner]):
         """Hide it; its deliveries are deleted in small steps."""
         bump_config_epoch(tx, owner.group_id)
         channels.mark_deleted(tx, owner.channel)
+        # What was wrong with it, if it is a connector.
+        alarms.close_of_subjects(tx, [-owner.number], "the connector was deleted")
         self._adjust_count(tx, owner.group_id, -1)
 
     def _adjust_count(self, tx: Tx, group_id: str, difference: int) -> None:
-        group = schema.group
-        statement = sa.update(group).where(group.c.id == group_id)
-        tx.execute(statement.values({self._count: self._count + difference}))
+        home = schema.group_number(group_id)
+        tx.run(self._add_to_count, home=home, difference=difference)
 
     def _list_cached(self, owner: Owner) -> list[object]:
         return [

@@ -2,9 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
-
-import sqlalchemy as sa
+from typing import NamedTuple
 
 from longwire.clock import Moment
 from longwire.model import SYSTEM, Channel, ChannelPurpose
@@ -15,11 +13,45 @@ from longwire.store.locks import acquire_lock
 from longwire.store.rows import GroupRows
 from longwire.store.statement import Statement
 
-_table = schema.channel
-CHANNELS = GroupRows(Channel, _table, "number")
-IS_THERE = _table.c.deleted_at.is_(None)
+CHANNELS = GroupRows(Channel, schema.channel, "number")
 # What ingest caches; channels of other purposes concern only the engine.
 CACHED_PURPOSES = (ChannelPurpose.CONNECTOR, ChannelPurpose.NOTIFICATION)
+
+GET_BY_PURPOSE = Statement(f"""
+select {CHANNELS.sql()}
+from channel
+where id = :id
+    and purpose = :purpose
+    and deleted_at is null
+""")
+
+GET_BY_NUMBERS = Statement(f"""
+select {CHANNELS.sql()}
+from channel
+where number {{in:numbers}}
+    and deleted_at is null
+""")
+
+LIST_ALL = Statement(f"""
+select {CHANNELS.sql()}
+from channel
+where deleted_at is null
+order by number
+""")
+
+FIND_ID = Statement("""
+select number
+from channel
+where id = :id
+""")
+
+# The database counts the number up.
+_INSERTED = [column.name for column in CHANNELS.columns if column.name != "number"]
+INSERT = Statement(f"""
+insert into channel ({", ".join(_INSERTED)})
+values ({", ".join(f":{name}" for name in _INSERTED)})
+returning {CHANNELS.sql()}
+""")
 
 GET_VERSIONS = Statement("""
 select number, version
@@ -27,6 +59,19 @@ from channel
 where number {in:numbers}
     and is_enabled
     and deleted_at is null
+""")
+
+GET_PAUSES = Statement("""
+select number, paused_until
+from channel
+where number {in:numbers}
+    and paused_until > :now
+""")
+
+END_PAUSE = Statement("""
+update channel
+set paused_until = null
+where number = :number
 """)
 
 GET_NUMBERS = Statement("""
@@ -52,12 +97,15 @@ where number {in:numbers}
     and failures > 0
 """)
 
+# While the receiver wants to get nothing, responses are to what was sent before.
 RESET_FAILURES = Statement("""
 update channel
 set failures = 0,
-    failing_since = null
+    failing_since = null,
+    paused_until = null
 where number = :number
     and failures > 0
+    and coalesce(paused_until, 0) <= :now
 """)
 
 # Of about the last hundred evaluations: where there are more, both are halved.
@@ -76,6 +124,28 @@ set filter_evaluated = (filter_evaluated + :evaluated)
     error_message = case when :failed > 0 then :error else error_message end
 where number = :number
 returning filter_failed
+""")
+
+RESET_FILTER_OUTCOMES = Statement("""
+update channel
+set filter_evaluated = 0,
+    filter_failed = 0,
+    filter_failing_since = null
+where number = :number
+""")
+
+# The release before counts without the moment of the first failure. The receiver that asks for time
+# may be one of an earlier version.
+RECORD_FAILURE = Statement("""
+update channel
+set failing_since = case when failures = 0 then :now
+        else coalesce(failing_since, error_at, :now) end,
+    failures = failures + :failures,
+    error_at = :now,
+    error_message = :error,
+    paused_until = case when version = :version then coalesce(:paused_until, paused_until)
+        else paused_until end
+where number = :number
 """)
 
 RECORD_ERROR = Statement("""
@@ -101,6 +171,53 @@ MARK_GROUP_DELETED = Statement(f"""{_MARK_DELETED}
     and group_id = :home
 """)
 
+LIST_DELETED = Statement("""
+select number
+from channel
+where deleted_at is not null
+""")
+
+# With all that points to it.
+DELETE = tuple(
+    Statement(f"""
+delete from {table}
+where {key} = :number
+""")
+    for table, key in (
+        ("replay", "channel_number"),
+        ("connector", "channel_number"),
+        ("notification", "channel_number"),
+        ("contact_point", "channel_number"),
+        ("contact_point_use", "channel_number"),
+        ("report", "channel_number"),
+        ("channel", "number"),
+    )
+)
+
+DISABLE = Statement("""
+update channel
+set is_enabled = false,
+    version = version + 1,
+    updated_at = :now,
+    updated_by = :by
+where number = :number
+    and version = :version
+    and is_enabled
+""")
+
+BEGIN_RESEND = Statement("""
+update channel
+set resend_before = :now
+where number = :number
+    and resend_before is null
+""")
+
+EXPIRE_REPORT_RUNS = Statement("""
+update report_run
+set expires_at = :now
+where channel_number = :number
+""")
+
 LIST_RESENDS = Statement("""
 select number, resend_before
 from channel
@@ -124,13 +241,23 @@ set resend_before = null
 where number = :number
 """)
 
+LIST_NAMES = Statement("""
+select channel_number, name
+from connector
+union all
+select channel_number, name
+from notification
+union all
+select channel_number, name
+from contact_point
+""")
+
 
 # --- create, update, delete ---
 
 
 def get_by_purpose(tx: Tx, purpose: ChannelPurpose, channel_id: str) -> Channel | None:
-    is_meant = sa.and_(_table.c.id == channel_id, _table.c.purpose == purpose, IS_THERE)
-    row = tx.row(CHANNELS.select.where(is_meant))
+    row = tx.first(GET_BY_PURPOSE, id=channel_id, purpose=purpose.value)
     return CHANNELS.parse(row) if row else None
 
 
@@ -144,20 +271,21 @@ def get_numbers(tx: Tx, purpose: ChannelPurpose, ids: Collection[str]) -> dict[s
 
 def id_exists(tx: Tx, channel_id: str) -> bool:
     """Whether a channel has this id, in any group."""
-    return tx.row(sa.select(_table.c.number).where(_table.c.id == channel_id)) is not None
+    return tx.first(FIND_ID, id=channel_id) is not None
 
 
 def insert(tx: Tx, channel: Channel) -> Channel:
     """Insert a channel; returns it with its number."""
-    row = CHANNELS.to_row(channel)
-    del row["number"]  # the database counts it up
-    tx.execute(sa.insert(_table), row)
-    return CHANNELS.parse(tx.rows(CHANNELS.select.where(_table.c.id == channel.id))[0])
+    home = schema.group_number(channel.group_id)
+    values = CHANNELS.to_row(channel) | {"group_id": home}
+    return CHANNELS.parse(tx.fetch(INSERT, **values)[0])
 
 
 def save(tx: Tx, before: Channel, after: Channel) -> None:
-    """Update a channel, which is locked, under a new version."""
+    """Update a channel, which is locked, under a new version; it may be sent to at once."""
     CHANNELS.save(tx, before, replace(after, version=before.version + 1))
+    # After that, as the row is locked now, and its receiver may have asked for time meanwhile.
+    tx.run(END_PAUSE, number=before.number)
 
 
 def mark_deleted(tx: Tx, channel: Channel) -> None:
@@ -173,21 +301,15 @@ def mark_group_deleted(tx: Tx, group_id: str) -> int:
 
 def list_deleted(tx: Tx) -> list[int]:
     """Numbers of deleted channels, whose deliveries are deleted first."""
-    return [
-        row[0]
-        for row in tx.rows(sa.select(_table.c.number).where(_table.c.deleted_at.is_not(None)))
-    ]
+    return [number for (number,) in tx.fetch(LIST_DELETED)]
 
 
 def delete(tx: Tx, number: int) -> None:
     """Delete the row of a deleted channel, with all that points to it."""
-    for table in (schema.replay, schema.connector, schema.notification):
-        tx.execute(sa.delete(table).where(table.c.channel_number == number))
-    tx.execute(sa.delete(_table).where(_table.c.number == number))
-
-
-def _update(tx: Tx, number: int, values: dict[str, Any]) -> None:
-    tx.execute(sa.update(_table).where(_table.c.number == number).values(values))
+    for statement in DELETE:
+        tx.run(statement, number=number)
+    # Its files are deleted in small steps.
+    tx.run(EXPIRE_REPORT_RUNS, number=number, now=tx.now)
 
 
 # --- for the engine ---
@@ -196,8 +318,8 @@ def _update(tx: Tx, number: int, values: dict[str, Any]) -> None:
 def get_by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, Channel]:
     if not numbers:
         return {}
-    statement = CHANNELS.select.where(_table.c.number.in_(numbers), IS_THERE)
-    return {row.number: CHANNELS.parse(row) for row in tx.rows(statement)}
+    found = [CHANNELS.parse(row) for row in tx.fetch(GET_BY_NUMBERS, numbers=numbers)]
+    return {each.number: each for each in found}
 
 
 def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
@@ -205,17 +327,25 @@ def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
     return dict(tx.fetch(GET_VERSIONS, numbers=numbers))
 
 
-def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
+def get_pauses(tx: Tx, numbers: Collection[int]) -> dict[int, Moment]:
+    """Until when receivers want to get nothing, of those that do."""
+    return dict(tx.fetch(GET_PAUSES, numbers=numbers, now=tx.now))
+
+
+class RequestedPause(NamedTuple):
+    """The receiver of this version of a channel wants to get nothing until then."""
+
+    version: int
+    until: Moment
+
+
+def record_failure(
+    tx: Tx, number: int, message: str, failures: int, pause: RequestedPause | None = None
+) -> None:
     """Count failed attempts, and keep the last error and when the first one failed."""
-    # The release before counts without this moment.
-    began_at = sa.func.coalesce(_table.c.failing_since, _table.c.error_at, tx.now)
-    values = {
-        "error_at": tx.now,
-        "error_message": message,
-        "failures": _table.c.failures + failures,
-        "failing_since": sa.case((_table.c.failures == 0, tx.now), else_=began_at),
-    }
-    _update(tx, number, values)
+    version, paused_until = pause or (None, None)
+    values = {"number": number, "now": tx.now, "error": message, "failures": failures}
+    tx.run(RECORD_FAILURE, **values, version=version, paused_until=paused_until)
 
 
 class FilterCounts(NamedTuple):
@@ -241,7 +371,7 @@ def count_filter_outcomes(tx: Tx, number: int, counts: FilterCounts) -> bool:
 
 def reset_filter_outcomes(tx: Tx, number: int) -> None:
     """The filter is another one."""
-    _update(tx, number, {"filter_evaluated": 0, "filter_failed": 0, "filter_failing_since": None})
+    tx.run(RESET_FILTER_OUTCOMES, number=number)
 
 
 def record_filter_errors(tx: Tx, errors: Mapping[int, str]) -> None:
@@ -270,7 +400,7 @@ def list_failing(tx: Tx, numbers: Collection[int]) -> set[int]:
 
 def reset_failures(tx: Tx, number: int) -> None:
     """The last attempt succeeded."""
-    tx.run(RESET_FAILURES, number=number)
+    tx.run(RESET_FAILURES, number=number, now=tx.now)
 
 
 def lock_to_disable(tx: Tx, channels: Sequence[Channel]) -> None:
@@ -288,22 +418,8 @@ def lock_to_disable(tx: Tx, channels: Sequence[Channel]) -> None:
 
 def disable(tx: Tx, channel: Channel) -> bool:
     """Disable a locked channel because its destination is gone; False if it was changed before."""
-    return bool(
-        tx.execute(
-            sa.update(_table)
-            .where(
-                _table.c.number == channel.number,
-                _table.c.version == channel.version,
-                _table.c.is_enabled,
-            )
-            .values(
-                is_enabled=False,
-                version=_table.c.version + 1,
-                updated_at=tx.now,
-                updated_by=SYSTEM.id,
-            )
-        )
-    )
+    values = {"number": channel.number, "version": channel.version}
+    return tx.run(DISABLE, **values, now=tx.now, by=SYSTEM.id) > 0
 
 
 # --- resends ---
@@ -319,13 +435,7 @@ class Resend:
 
 def begin_resend(tx: Tx, number: int) -> bool:
     """Start a resend; False if one is running."""
-    return bool(
-        tx.execute(
-            sa.update(_table)
-            .where(_table.c.number == number, _table.c.resend_before.is_(None))
-            .values(resend_before=tx.now)
-        )
-    )
+    return tx.run(BEGIN_RESEND, number=number, now=tx.now) > 0
 
 
 def list_resends(tx: Tx) -> list[Resend]:
@@ -347,8 +457,7 @@ def end_resend(tx: Tx, number: int) -> None:
 
 
 def list_all(tx: Tx) -> list[Channel]:
-    statement = CHANNELS.select.where(IS_THERE).order_by(_table.c.number)
-    return [CHANNELS.parse(row) for row in tx.rows(statement)]
+    return [CHANNELS.parse(row) for row in tx.fetch(LIST_ALL)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,9 +475,5 @@ def list_connector_health(tx: Tx, numbers: Collection[int]) -> list[ConnectorFai
 
 
 def list_names(tx: Tx) -> dict[int, str | None]:
-    """The names of connectors and notifications, by the numbers of their channels."""
-    return {
-        row.channel_number: row.name
-        for table in (schema.connector, schema.notification)
-        for row in tx.rows(sa.select(table.c.channel_number, table.c.name))
-    }
+    """The names of what users configure, by the numbers of their channels."""
+    return dict(tx.fetch(LIST_NAMES))

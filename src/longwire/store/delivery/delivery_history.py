@@ -1,21 +1,15 @@
 """What became of deliveries: their states, their attempts, and how many there were."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
-
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Page, PageRequest
-from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import IS_OPEN, LEASED, DeliveryState
-from longwire.store.paging import page
 from longwire.store.statement import Statement
-
-_table = schema.delivery
 
 COUNT_BY_STATE = Statement("""
 select state, count(*)
@@ -47,15 +41,6 @@ where channel_number = :channel
     and created_at < :until
 order by changed_at
 limit 1
-""")
-
-LIST_OF_ARRIVAL = Statement("""
-select
-    channel_number, seq, device_id, kind, state, generation, attempts, created_at, changed_at,
-    due_at, error, ts, body, attempt_log, cause
-from delivery
-where channel_number {in:numbers}
-    and seq = :seq
 """)
 
 LIST_PRESENT = Statement(
@@ -104,38 +89,79 @@ class DeliveryEvent:
     error: str | None
 
 
-EVENT_COLUMNS = [
-    _table.c[name]
-    for name in (
-        "channel_number",
-        "seq",
-        "device_id",
-        "kind",
-        "state",
-        "generation",
-        "attempts",
-        "created_at",
-        "changed_at",
-        "due_at",
-        "error",
-    )
-]
+EVENT_COLUMNS = tuple(each.name for each in fields(DeliveryEvent))
+_EVENT = ", ".join(EVENT_COLUMNS)
 
 
-def to_event(row: sa.Row[Any]) -> DeliveryEvent:
-    return DeliveryEvent(**{**row._mapping, "state": DeliveryState(row.state)})
+def _list_events(direction: str, sign: str) -> Statement[tuple[Any, ...]]:
+    return Statement(f"""
+select {_EVENT}
+from delivery
+where channel_number = :channel
+    and changed_at >= :begin
+    and changed_at < :until
+    and (changed_at, seq) {sign} (:after_at, :after_seq)
+order by changed_at {direction}, seq {direction}
+limit :most
+""")
+
+
+LIST_EVENTS = _list_events("asc", ">")
+LIST_NEWEST_EVENTS = _list_events("desc", "<")
+
+LIST_LATEST = Statement(f"""
+select {_EVENT}
+from delivery
+where channel_number = :channel
+    and state {{in:states}}
+order by changed_at desc, seq desc
+limit :most
+""")
+
+LIST_CHANNELS = Statement("select number from channel", into=int)
+
+GET_DETAIL = Statement(f"""
+select {_EVENT}, ts, body, attempt_log, cause
+from delivery
+where channel_number = :channel
+    and seq = :seq
+""")
+
+LIST_OF_ARRIVAL = Statement(f"""
+select {_EVENT}, ts, body, attempt_log, cause
+from delivery
+where channel_number {{in:numbers}}
+    and seq = :seq
+""")
+
+LIST_CAUSED = Statement(f"""
+select {_EVENT}, ts, body, attempt_log, cause
+from delivery
+where cause = :seq
+    and cause is not null
+order by channel_number, seq
+limit :most
+""")
+
+
+def to_event(row: Sequence[Any]) -> DeliveryEvent:
+    """Of a row that begins with the columns of an event."""
+    event = DeliveryEvent(*row[: len(EVENT_COLUMNS)])
+    return replace(event, state=DeliveryState(event.state))
 
 
 def list_events(
     tx: Tx, number: int, begin: Moment, end: Moment, request: PageRequest, *, ascending: bool
 ) -> Page[DeliveryEvent]:
-    statement = sa.select(*EVENT_COLUMNS).where(
-        _table.c.channel_number == number,
-        _table.c.changed_at >= begin,
-        _table.c.changed_at < end,
-    )
-    key = [_table.c.changed_at, _table.c.seq]
-    return page(tx, statement, key, request, to_event, ascending=ascending)
+    statement = LIST_EVENTS if ascending else LIST_NEWEST_EVENTS
+    # Before the first one there is none, and behind the last one neither.
+    after_at, after_seq = request.after or (begin if ascending else end, -1)
+    period = {"channel": number, "begin": begin, "until": end}
+    place = {"after_at": after_at, "after_seq": after_seq, "most": request.limit + 1}
+    found = [to_event(row) for row in tx.fetch(statement, **period, **place)]
+    items = found[: request.limit]
+    last = items[-1] if len(found) > len(items) else None
+    return Page(items, None if last is None else (last.changed_at, last.seq))
 
 
 def count_by_state(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[DeliveryState, int]:
@@ -166,17 +192,11 @@ def list_latest(
     tx: Tx, states: Collection[DeliveryState], limit: int, number: int | None = None
 ) -> list[DeliveryEvent]:
     """The newest changes first; of one channel, or of all."""
-    numbers = [number]
-    if number is None:
-        numbers = [row.number for row in tx.rows(sa.select(schema.channel.c.number))]
-    newest_first = (_table.c.changed_at.desc(), _table.c.seq.desc())
+    numbers = tx.fetch(LIST_CHANNELS) if number is None else [number]
+    wanted = {"states": [each.value for each in states], "most": limit}
     events: list[DeliveryEvent] = []
     for each in numbers:  # one by one, since only the changes of a channel have an index
-        statement = sa.select(*EVENT_COLUMNS).where(
-            _table.c.channel_number == each, _table.c.state.in_(states)
-        )
-        rows = tx.rows(statement.order_by(*newest_first).limit(limit))
-        events += [to_event(row) for row in rows]
+        events += map(to_event, tx.fetch(LIST_LATEST, channel=each, **wanted))
     return sorted(events, key=lambda event: (-event.changed_at, -event.seq))[:limit]
 
 
@@ -191,13 +211,9 @@ class DeliveryDetail:
     cause: int | None
 
 
-_DETAIL = [*EVENT_COLUMNS, *(_table.c[each] for each in ("ts", "body", "attempt_log", "cause"))]
-
-
 def get_detail(tx: Tx, number: int, seq: int) -> DeliveryDetail | None:
-    statement = sa.select(*_DETAIL).where(_table.c.channel_number == number, _table.c.seq == seq)
-    row = tx.row(statement)
-    return _to_detail(tuple(row)) if row else None
+    row = tx.first(GET_DETAIL, channel=number, seq=seq)
+    return _to_detail(row) if row else None
 
 
 def list_of_arrival(tx: Tx, numbers: Collection[int], seq: int) -> dict[int, DeliveryDetail]:
@@ -207,10 +223,7 @@ def list_of_arrival(tx: Tx, numbers: Collection[int], seq: int) -> dict[int, Del
 
 
 def _to_detail(row: tuple[Any, ...]) -> DeliveryDetail:
-    event = DeliveryEvent(*row[: len(EVENT_COLUMNS)])
-    return DeliveryDetail(
-        replace(event, state=DeliveryState(event.state)), *row[len(EVENT_COLUMNS) :]
-    )
+    return DeliveryDetail(to_event(row), *row[len(EVENT_COLUMNS) :])
 
 
 def list_present(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
@@ -230,13 +243,9 @@ def list_device_ids(tx: Tx, number: int, seqs: Collection[int]) -> dict[int, str
 
 def list_caused(tx: Tx, seq: int, limit: int) -> list[DeliveryDetail]:
     """The deliveries of notifications that an arrival caused."""
-    statement = sa.select(*_DETAIL).where(_table.c.cause == seq, _table.c.cause.is_not(None))
-    order = (_table.c.channel_number, _table.c.seq)
-    return [_to_detail(tuple(row)) for row in tx.rows(statement.order_by(*order).limit(limit))]
+    return [_to_detail(row) for row in tx.fetch(LIST_CAUSED, seq=seq, most=limit)]
 
 
 def get(tx: Tx, number: int, seq: int) -> DeliveryEvent | None:
-    row = tx.row(
-        sa.select(*EVENT_COLUMNS).where(_table.c.channel_number == number, _table.c.seq == seq)
-    )
+    row = tx.first(GET_DETAIL, channel=number, seq=seq)
     return to_event(row) if row else None

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from longwire.clock import Moment
+from longwire.store import slots
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import (
     EXPIRED,
@@ -62,6 +63,7 @@ with enabled as materialized (
     from channel
     where is_enabled
         and deleted_at is null
+        and coalesce(paused_until, 0) <= :now
 )
 select c.number
 from enabled c
@@ -77,6 +79,29 @@ order by c.number <= :after, c.number
 limit :most
 """,
     into=int,
+)
+
+BRING_FORWARD = Statement(
+    f"""
+update delivery
+set due_at = :now
+where channel_number = :channel
+    {{slot}}
+    and seq {{waiting}}
+    and {QUEUED}
+returning seq
+""",
+    waiting=in_unlocked(f"""
+        select seq
+        from delivery {{index:ix_delivery_due}}
+        where channel_number = :channel
+            {{slot}}
+            and {QUEUED}
+            and due_at > :now
+            and attempts > 0
+            and changed_at < :since
+        order by due_at, seq
+        limit :most"""),
 )
 
 CLAIM = Statement(
@@ -187,6 +212,13 @@ RELEASE = _settle(
     "{in:seqs}",
     "",
 )
+POSTPONE = _settle(
+    f"""{QUEUED},
+    attempts = attempts - 1,
+    due_at = :due""",
+    "{in:seqs}",
+    "",
+)
 
 LOCK_ORPHANED_LEASES = Statement(
     f"""
@@ -247,6 +279,15 @@ def claim(
     return sorted(found, key=lambda claimed: claimed.seq)
 
 
+def bring_forward(tx: Tx, number: int, since: Moment, most: int) -> int:
+    """Have what waits for another attempt be due now, what is due first before; how many.
+
+    But for what was attempted after `since`.
+    """
+    values = {"channel": number, "now": tx.now, "since": since}
+    return slots.change_in_slots(tx, BRING_FORWARD, values, most)
+
+
 def succeed(tx: Tx, lease: LeaseKey, logs: Mapping[int, str]) -> set[int]:
     """`logs` are the attempts of each delivery, with the one that succeeded.
 
@@ -291,6 +332,11 @@ def fail(
 def release(tx: Tx, lease: LeaseKey, seqs: Sequence[int]) -> set[int]:
     """Return what was claimed and not attempted."""
     return _settle_rows(tx, RELEASE, lease, {"seqs": seqs})
+
+
+def postpone(tx: Tx, lease: LeaseKey, due: Moment, seqs: Sequence[int]) -> set[int]:
+    """The same for what is not to be claimed again at once."""
+    return _settle_rows(tx, POSTPONE, lease, {"seqs": seqs, "due": due})
 
 
 def _logs_param(tx: Tx, logs: Mapping[int, str]) -> dict[str, Any]:

@@ -7,13 +7,11 @@ are merged. A page reads no more than a certain number of entries of each, howev
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
-
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Page, PageRequest
-from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.deliveries import CANCEL_MANY, MAKE_MANY_DUE, RESEND_MANY
 from longwire.store.delivery.delivery_history import EVENT_COLUMNS, DeliveryEvent, to_event
@@ -60,8 +58,20 @@ where (
     into=int,
 )
 
-_table = schema.delivery
+_EVENT = ", ".join(EVENT_COLUMNS)
 
+LIST_BY_SEQ = Statement(f"""
+select {_EVENT}
+from delivery
+where channel_number = :channel
+    and seq > :after
+    and seq < :until
+order by seq
+limit :most
+""")
+
+# Texts, and the values that each of them is about.
+_Conditions = dict[str, Mapping[str, Any]]
 _Key = tuple[int, int, int]  # last change, seq, channel; negative when the newest come first
 
 
@@ -125,6 +135,23 @@ def search(
     return Page(items, None if horizon is None else tuple(each * scan.sign for each in horizon))
 
 
+@cache
+def _list_changed(columns: str, sign: int, *conditions: str) -> Statement[Any]:
+    """What changed in a period and fulfils more conditions, in the order of a page."""
+    direction = "asc" if sign > 0 else "desc"
+    return Statement(f"""
+select {columns}
+from delivery
+where channel_number = :channel
+    and changed_at >= :begin
+    and changed_at < :until
+    {" ".join(f"and {each}" for each in conditions)}
+order by changed_at {direction}, seq {direction}
+limit :most
+offset :skipped
+""")
+
+
 @dataclass(frozen=True, slots=True)
 class _Scan:
     """One page's way through the changes of each channel."""
@@ -138,79 +165,69 @@ class _Scan:
         self, tx: Tx, number: int
     ) -> tuple[list[tuple[_Key, DeliveryEvent]], _Key | None]:
         """The matching deliveries of a channel, and how far it was read; None: to its end."""
-        conditions = self._conditions(number)
-        boundary = self._find_boundary(tx, conditions)
+        bounds = self._find_bounds(number)
+        boundary = self._find_boundary(tx, bounds)
         if boundary is not None:
-            conditions = self._conditions(number, boundary)
+            bounds = self._find_bounds(number, boundary)
         limit = self.request.limit + 1
-        statement = sa.select(*EVENT_COLUMNS).where(*conditions, *self._selection())
-        rows = tx.rows(statement.order_by(*self._order()).limit(limit))
-        events = [(self._key(number, row.changed_at, row.seq), to_event(row)) for row in rows]
+        chosen = {**bounds, **self._selection()}
+        rows = self._fetch(tx, _EVENT, chosen, most=limit)
+        found = [to_event(row) for row in rows]
+        events = [(self._key(number, each.changed_at, each.seq), each) for each in found]
         if len(events) == limit:
             return events, events[-1][0]
         return events, None if boundary is None else self._key(number, *boundary)
 
-    def _find_boundary(
-        self, tx: Tx, conditions: Sequence[sa.ColumnElement[bool]]
-    ) -> tuple[Moment, int] | None:
+    def _find_boundary(self, tx: Tx, bounds: _Conditions) -> tuple[Moment, int] | None:
         """The last entry that may be read, if there are more of them."""
         if not self.wanted.selects:
             return None
-        statement = sa.select(_table.c.changed_at, _table.c.seq).where(*conditions)
-        statement = statement.order_by(*self._order()).limit(1).offset(self.scanned_max - 1)
-        row = tx.row(statement)
-        return None if row is None else (row.changed_at, row.seq)
+        skipped = self.scanned_max - 1
+        rows = self._fetch(tx, "changed_at, seq", bounds, most=1, skipped=skipped)
+        return rows[0] if rows else None
 
-    def _conditions(
-        self, number: int, boundary: tuple[Moment, int] | None = None
-    ) -> list[sa.ColumnElement[bool]]:
+    def _fetch(
+        self, tx: Tx, columns: str, conditions: _Conditions, *, most: int, skipped: int = 0
+    ) -> list[Any]:
+        statement = _list_changed(columns, self.sign, *filter(None, conditions))
+        values = {name: each for some in conditions.values() for name, each in some.items()}
+        return tx.fetch(statement, **values, most=most, skipped=skipped)
+
+    def _find_bounds(self, number: int, boundary: tuple[Moment, int] | None = None) -> _Conditions:
         """One range of the index: SQLite would use either of two bounds on the same side."""
         begin, end, after = self.wanted.begin, self.wanted.end, self.request.after
-        conditions: list[sa.ColumnElement[bool]] = []
+        bounds: _Conditions = {}
         if after is not None:
             changed_at, seq, last_number = (int(each) for each in after)
             # Several channels may have the same arrival, changed in one transaction.
             is_behind = (number - last_number) * self.sign > 0
-            conditions = [self._compare((changed_at, seq), ">=" if is_behind else ">")]
+            sign = (">" if self.sign > 0 else "<") + ("=" if is_behind else "")
+            place = {"after_at": changed_at, "after_seq": seq}
+            bounds[f"(changed_at, seq) {sign} (:after_at, :after_seq)"] = place
             if self.sign > 0:
                 begin = max(begin, changed_at)
             else:
                 end = min(end, changed_at + 1)
         if boundary is not None:
-            conditions.append(self._compare(boundary, "<="))
+            sign = "<=" if self.sign > 0 else ">="
+            place = {"last_at": boundary[0], "last_seq": boundary[1]}
+            bounds[f"(changed_at, seq) {sign} (:last_at, :last_seq)"] = place
             if self.sign > 0:
                 end = min(end, boundary[0] + 1)
             else:
                 begin = max(begin, boundary[0])
-        return [
-            _table.c.channel_number == number,
-            _table.c.changed_at >= begin,
-            _table.c.changed_at < end,
-            *conditions,
-        ]
+        return {"": {"channel": number, "begin": begin, "until": end}, **bounds}
 
-    def _compare(self, there: tuple[Moment, int], operator: str) -> sa.ColumnElement[bool]:
-        """Whether an entry comes before or after another one in the order of the page."""
-        here = sa.tuple_(_table.c.changed_at, _table.c.seq)
-        if self.sign < 0:
-            operator = operator.translate(str.maketrans("<>", "><"))
-        values = [sa.literal(each, sa.BigInteger) for each in there]
-        return here.op(operator, is_comparison=True)(sa.tuple_(*values))
-
-    def _selection(self) -> list[sa.ColumnElement[bool]]:
+    def _selection(self) -> _Conditions:
         wanted = self.wanted
-        selection: list[sa.ColumnElement[bool]] = []
+        selection: _Conditions = {}
         if wanted.states is not None:
-            selection.append(_table.c.state.in_(sorted(wanted.states)))
+            selection["state {in:states}"] = {"states": [int(each) for each in wanted.states]}
         if wanted.device_id is not None:
-            selection.append(_table.c.device_id == wanted.device_id)
+            selection["device_id = :device"] = {"device": wanted.device_id}
         if wanted.kind is not None:
-            selection.append(_table.c.kind == wanted.kind)
+            selection["kind = :kind"] = {"kind": wanted.kind}
         return selection
-
-    def _order(self) -> list[sa.UnaryExpression[Any]]:
-        columns = (_table.c.changed_at, _table.c.seq)
-        return [each.asc() if self.sign > 0 else each.desc() for each in columns]
 
     def _key(self, number: int, changed_at: Moment, seq: int) -> _Key:
         return changed_at * self.sign, seq * self.sign, number * self.sign
@@ -220,10 +237,8 @@ def list_by_seq(
     tx: Tx, number: int, after_seq: int, until_seq: int, most: int
 ) -> list[DeliveryEvent]:
     """The next deliveries of a channel in the order of their records."""
-    statement = sa.select(*EVENT_COLUMNS).where(
-        _table.c.channel_number == number, _table.c.seq > after_seq, _table.c.seq < until_seq
-    )
-    return [to_event(row) for row in tx.rows(statement.order_by(_table.c.seq).limit(most))]
+    values = {"channel": number, "after": after_seq, "until": until_seq, "most": most}
+    return [to_event(row) for row in tx.fetch(LIST_BY_SEQ, **values)]
 
 
 def count_by_state(tx: Tx, numbers: Sequence[int], begin: Moment, end: Moment) -> StateCounts:

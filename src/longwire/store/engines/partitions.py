@@ -93,6 +93,12 @@ def create_months(tx: Tx, labels: Iterable[str]) -> None:
         _make(tx, present, "arrival", "seq", label, first_seq(begin), first_seq(end))
 
 
+def list_labels(first: Moment, last: Moment) -> list[str]:
+    """The names of all months from one moment to another."""
+    begin, end = (_index_of(each) for each in (first, last))
+    return [f"{index // 12:04d}{index % 12 + 1:02d}" for index in range(begin, end + 1)]
+
+
 def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
     """Drop the partitions of a kind with nothing but expired records; their names."""
     if not tx.is_postgres:
@@ -221,9 +227,13 @@ def _present(tx: Tx) -> set[str]:
 
 def _month(now: Moment, offset: int) -> tuple[Moment, Moment, str]:
     """Where the month so many months ahead begins and ends, and its name."""
-    today = datetime.fromtimestamp(now / SECOND, UTC)
-    index = today.year * 12 + today.month - 1 + offset
+    index = _index_of(now) + offset
     return _start(index), _start(index + 1), f"{index // 12:04d}{index % 12 + 1:02d}"
+
+
+def _index_of(moment: Moment) -> int:
+    day = datetime.fromtimestamp(moment / SECOND, UTC)
+    return day.year * 12 + day.month - 1
 
 
 def _label(now: Moment) -> str:

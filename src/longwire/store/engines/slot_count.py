@@ -9,6 +9,11 @@ from longwire.store.statement import Sql, Statement
 SLOTS_FACT = "slots"
 COUNTS = tuple(2**power for power in range(BUCKETS.bit_length()))  # that there may be
 
+# In a database that was moved from SQLite, whose numbers of devices do not carry a part.
+ONE_SLOT_FACT = "numbered_by"
+NUMBERED_BY_SQLITE = (
+    "The devices of this database were numbered by SQLite, so it has one slot and no more."
+)
 ONLY_POSTGRES = "Slots are for PostgreSQL; SQLite has one writer, and one slot."
 
 LOCK_NODES = Statement("""
@@ -88,6 +93,8 @@ def require_unused(tx: Tx) -> None:
 def rewrite(tx: Tx, count: int) -> None:
     """The same in a database that nobody can use yet."""
     _require_valid(count)
+    if count > 1 and instance.get_fact(tx, ONE_SLOT_FACT) is not None:
+        raise SlotsFixed(NUMBERED_BY_SQLITE)
     for table in schema.metadata.sorted_tables:
         column = table.info.get(schema.SLOT_BY, schema.TRANSACTION)
         if column != schema.TRANSACTION:

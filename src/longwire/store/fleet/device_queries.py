@@ -14,6 +14,7 @@ from longwire.store.fleet.device_states import battery_level
 from longwire.store.fleet.devices import encode_tags
 from longwire.store.fleet.value_queries import (
     DEVICES,
+    RANK_AFTER,
     DeviceAlias,
     SourceShape,
     ValueFilter,
@@ -513,7 +514,7 @@ class ValueQuery:
 
 
 _LIST_VALUES = """
-    select c.device_number as number, {key} as sort_key
+    select c.device_number as number, {key} as sort_key{rank}
     from current_value c{devices}{states}
     where {match}
         and {key} is not null
@@ -526,7 +527,7 @@ _LIST_BY_VALUE = """
 select v.number, v.sort_key
 from ({values}
 ) v
-order by v.sort_key {direction}, v.number {direction}
+order by {by_rank}v.sort_key {direction}, v.number {direction}
 limit :most
 """
 
@@ -563,16 +564,21 @@ def make_list_by_value(query: ValueQuery) -> Statement[ValueRow]:
             direction=direction,
         )
         return Statement(sql, into=ValueRow, is_planned_by_values=True)
-    key = "c.number"
+    key, rank, by_rank, rank_after = "c.number", "", "", ""
     if query.part == ValuePart.WORDS:
         key = 'case when c.number is null then c.text end{postgres: collate "C"}'
+    else:
+        rank = "{postgres:, c.number_rank as sort_rank}"
+        by_rank = f"{{postgres:v.sort_rank {direction},}} "
+        rank_after = f"{{postgres: and c.number_rank {sign}= {RANK_AFTER}}}"
     states = "\n    {sqlite:cross }join device_state s on s.device_number = c.device_number"
     devices = "\n    {sqlite:cross }join device d on d.number = c.device_number"
-    after = f"and ({key}, c.device_number) {sign} (:after_key, :after_number)"
+    after = f"and ({key}, c.device_number) {sign} (:after_key, :after_number){rank_after}"
     lists = [
         Sql(
             _LIST_VALUES,
             key=key,
+            rank=rank,
             devices=devices + " {slot:d=c}" if "d" in tables or each.is_typed else "",
             states=states + " {slot:s=c}" if "s" in tables else "",
             match=each.match("c"),
@@ -583,5 +589,10 @@ def make_list_by_value(query: ValueQuery) -> Statement[ValueRow]:
         )
         for each in query.sources
     ]
-    sql = Sql(_LIST_BY_VALUE, values=join("\n    union all", lists), direction=direction)
+    sql = Sql(
+        _LIST_BY_VALUE,
+        values=join("\n    union all", lists),
+        direction=direction,
+        by_rank=by_rank,
+    )
     return Statement(sql, into=ValueRow, is_planned_by_values=True)

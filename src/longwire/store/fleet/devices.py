@@ -14,7 +14,7 @@ from longwire.store.engines.bulk import insert_many
 from longwire.store.fleet import current_values, device_reports, unknown_devices
 from longwire.store.fleet.device_stays import begin_stays, erase_all_stays
 from longwire.store.identity.scopes import reaches, within
-from longwire.store.notifications import device_monitors
+from longwire.store.notifications import alarms, condition_states, device_monitors
 from longwire.store.paging import page
 from longwire.store.rows import GroupRows
 from longwire.store.search_text import search_text
@@ -42,6 +42,35 @@ _SELECT = sa.select(*DEVICES.columns, _state.c.battery, _SEEN_AT.label("seen_at"
     sa.and_(_state.c.group_id == _table.c.group_id, _state.c.device_number == _table.c.number),
 )
 
+
+COUNT_OF_TYPE = Statement(
+    """
+select count(*)
+from (
+    select 1
+    from device
+    where type = :type
+    limit :most
+) used
+""",
+    into=int,
+)
+
+COUNT_BELOW = Statement(
+    """
+select count(*)
+from (
+    select 1
+    from device d
+    join group_path p
+        on p.group_id = d.group_id
+        and p.ancestor_id = :home
+    where d.type {in:types}
+    limit :most
+) used
+""",
+    into=int,
+)
 
 LIST_USED_TYPES = Statement(
     """
@@ -132,8 +161,15 @@ def list_by_original_keys(
     return {row.original_key: (row.id, row.group_id) for row in tx.rows(statement)}
 
 
-def is_type_used(tx: Tx, name: str) -> bool:
-    return tx.row(sa.select(_table.c.number).where(_table.c.type == name).limit(1)) is not None
+def count_of_type(tx: Tx, name: str, most: int) -> int:
+    """How many devices have a type, counted up to a number."""
+    return tx.fetch(COUNT_OF_TYPE, type=name, most=most)[0]
+
+
+def count_below(tx: Tx, group_id: str, types: Collection[str], most: int) -> int:
+    """How many devices in a group and below it have some types, counted up to a number."""
+    home = schema.group_number(group_id)
+    return tx.fetch(COUNT_BELOW, home=home, types=types, most=most)[0]
 
 
 def list_used_types(
@@ -244,7 +280,7 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
         # Its position is of a record that the new group does not see.
         .values(group_id=group_id, lat=None, lng=None, radius=None, position_at=None)
     )
-    _delete_notification_states(tx, numbers)
+    _delete_notification_states(tx, numbers, "the device was moved to another group")
     # The new group must not send downlinks to the networks of the old one.
     link = schema.network_link
     tx.execute(sa.delete(link).where(link.c.device_number.in_(numbers)))
@@ -280,7 +316,7 @@ def delete_dependents(tx: Tx, numbers: Sequence[int]) -> None:
     unknown_devices.delete_of_devices(tx, numbers)
     downlink = schema.downlink
     tx.execute(sa.delete(downlink).where(downlink.c.device_number.in_(numbers)))
-    _delete_notification_states(tx, numbers)
+    _delete_notification_states(tx, numbers, "the device was deleted")
 
 
 def delete_some_of_group(tx: Tx, group_id: str, limit: int) -> int:
@@ -298,10 +334,12 @@ def delete_some_of_group(tx: Tx, group_id: str, limit: int) -> int:
     return len(found)
 
 
-def _delete_notification_states(tx: Tx, numbers: Sequence[int]) -> None:
-    """The notifications of the group that devices leave drop their state."""
+def _delete_notification_states(tx: Tx, numbers: Sequence[int], resolution: str) -> None:
+    """The notifications of the group that devices leave drop their state; alarms are closed."""
     state = schema.notification_state
     tx.execute(sa.delete(state).where(state.c.subject.in_(numbers)))
+    condition_states.delete_of_devices(tx, numbers)
+    alarms.close_of_subjects(tx, numbers, resolution)
 
 
 def adjust_count(tx: Tx, group_id: str, difference: int) -> None:

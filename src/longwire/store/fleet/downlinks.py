@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Downlink, DownlinkState, Page, PageRequest
@@ -16,14 +15,55 @@ from longwire.records import DataRecord, parse_data_record
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import DeliveryState
-from longwire.store.paging import page
 from longwire.store.rows import Rows
 from longwire.store.statement import ByEngine, Statement
 
-_table = schema.downlink
-_device = schema.device
-_link = schema.network_link
-DOWNLINKS = Rows(Downlink, _table)
+DOWNLINKS = Rows(Downlink, schema.downlink)
+
+_SELECT_OF_DEVICE = f"""
+select {DOWNLINKS.sql()}
+from downlink
+where device_number = :number"""
+
+LOCK = Statement(f"""{_SELECT_OF_DEVICE}
+    and id = :id
+{{lock}}
+""")
+
+LOCK_BY_REFERENCE = Statement(f"""{_SELECT_OF_DEVICE}
+    and (id = :name or reference = :name)
+{{lock}}
+""")
+
+LOCK_QUEUED_OR_ANSWERED = Statement(f"""{_SELECT_OF_DEVICE}
+    and (state = 'queued' or reference = :reference)
+order by created_at, id
+{{lock}}
+""")
+
+LOCK_ANSWERED = Statement(f"""{_SELECT_OF_DEVICE}
+    and reference is not null
+order by created_at desc, id desc
+limit :most
+{{lock}}
+""")
+
+LOCK_UNACKNOWLEDGED = Statement(f"""{_SELECT_OF_DEVICE}
+    and state = 'sent'
+    and is_confirmed
+    and created_at <= :at
+    and expires_at > :at
+order by created_at, id
+limit 2
+{{lock}}
+""")
+
+LOCK_OPEN = Statement(f"""{_SELECT_OF_DEVICE}
+    and (state = 'queued' or state = 'sent' and is_confirmed and expires_at > :now)
+order by created_at, id
+limit :most
+{{lock}}
+""")
 
 LIST_EXPIRIES = Statement("""
 select expires_at
@@ -130,6 +170,17 @@ set state = :state,
 where id {in:ids}
 """)
 
+GET_PENDING = Statement(f"""
+select {DOWNLINKS.sql("w")}, d.original_id, d.group_id = w.group_id, l.url, l.sealed_key
+from downlink w
+join device d
+    on d.number = w.device_number
+left join network_link l
+    on l.device_number = w.device_number
+where w.id = :id
+    and d.id = :device
+""")
+
 GET_LINK = Statement("""
 select l.url, l.sealed_key, l.updated_at
 from network_link l
@@ -152,26 +203,34 @@ where url = :url
     and device_number = (select number from device where id = :device)
 """)
 
+DELETE_LINKS = Statement("""
+delete from network_link
+where device_number = :number
+""")
+
 ENDED = ("sent", "acknowledged", "failed", "expired", "cancelled")
+PRUNE = Statement("""
+delete from downlink
+where id in (
+    select id
+    from downlink
+    where state {in:ended}
+        and expires_at < :before
+        and updated_at < :before
+    limit :most
+)
+""")
 
 
 def list_page(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[Downlink]:
     """The downlinks of a device that a group requested, newest first."""
-    statement = DOWNLINKS.select.where(
-        _table.c.device_number == number, _table.c.group_id == group_id
-    )
-    key = [_table.c.created_at, _table.c.id]
-    return page(tx, statement, key, request, DOWNLINKS.parse, ascending=False)
+    of_group = {"device_number": number, "group_id": group_id}
+    return DOWNLINKS.page(tx, request, order="-created_at id", **of_group)
 
 
 def count_queued(tx: Tx, number: int, group_id: str) -> int:
     """How many downlinks that a group requested are queued for a device."""
-    statement = sa.select(sa.func.count()).where(
-        _table.c.device_number == number,
-        _table.c.group_id == group_id,
-        _table.c.state == "queued",
-    )
-    return int(tx.rows(statement)[0][0])
+    return DOWNLINKS.count(tx, device_number=number, group_id=group_id, state="queued")
 
 
 def list_expiries(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment]:
@@ -184,7 +243,8 @@ def list_expiries(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment
 
 
 def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
-    return _one(tx, number, _table.c.id == downlink_id)
+    row = tx.first(LOCK, number=number, id=downlink_id)
+    return DOWNLINKS.parse(row) if row else None
 
 
 def lock_many(tx: Tx, downlink_ids: Collection[str]) -> dict[str, Downlink]:
@@ -209,13 +269,7 @@ def lock_by_deliveries(
 
 def get_by_reference(tx: Tx, number: int, name: str) -> Downlink | None:
     """The downlink of an id of ours or of the network's."""
-    return _one(tx, number, sa.or_(_table.c.id == name, _table.c.reference == name))
-
-
-def _one(tx: Tx, number: int, condition: sa.ColumnElement[bool]) -> Downlink | None:
-    row = tx.row(
-        DOWNLINKS.select.where(_table.c.device_number == number, condition).with_for_update()
-    )
+    row = tx.first(LOCK_BY_REFERENCE, number=number, name=name)
     return DOWNLINKS.parse(row) if row else None
 
 
@@ -224,59 +278,24 @@ def lock_queued_or_answered(tx: Tx, number: int, reference: str) -> list[Downlin
 
     A concurrent request for the same uplink waits here, and finds it answered.
     """
-    statement = (
-        DOWNLINKS.select.where(
-            _table.c.device_number == number,
-            sa.or_(_table.c.state == "queued", _table.c.reference == reference),
-        )
-        .order_by(_table.c.created_at, _table.c.id)
-        .with_for_update()
-    )
-    return [DOWNLINKS.parse(row) for row in tx.rows(statement)]
+    rows = tx.fetch(LOCK_QUEUED_OR_ANSWERED, number=number, reference=reference)
+    return [DOWNLINKS.parse(row) for row in rows]
 
 
 def lock_answered(tx: Tx, number: int, most: int) -> list[Downlink]:
     """What a device was last sent in response to its uplinks, newest first."""
-    statement = (
-        DOWNLINKS.select.where(_table.c.device_number == number, _table.c.reference.is_not(None))
-        .order_by(_table.c.created_at.desc(), _table.c.id.desc())
-        .limit(most)
-        .with_for_update()
-    )
-    return [DOWNLINKS.parse(row) for row in tx.rows(statement)]
+    return [DOWNLINKS.parse(row) for row in tx.fetch(LOCK_ANSWERED, number=number, most=most)]
 
 
 def lock_unacknowledged(tx: Tx, number: int, at: Moment) -> list[Downlink]:
     """Up to two of the confirmed downlinks that a device may acknowledge at a moment."""
-    statement = (
-        DOWNLINKS.select.where(
-            _table.c.device_number == number,
-            _table.c.state == "sent",
-            _table.c.is_confirmed,
-            _table.c.created_at <= at,
-            _table.c.expires_at > at,
-        )
-        .order_by(_table.c.created_at, _table.c.id)
-        .limit(2)
-        .with_for_update()
-    )
-    return [DOWNLINKS.parse(row) for row in tx.rows(statement)]
+    return [DOWNLINKS.parse(row) for row in tx.fetch(LOCK_UNACKNOWLEDGED, number=number, at=at)]
 
 
 def lock_open(tx: Tx, number: int, most: int) -> list[Downlink]:
     """Downlinks of a device that are queued, or that it has yet to acknowledge; oldest first."""
-    is_awaited = sa.and_(
-        _table.c.state == "sent", _table.c.is_confirmed, _table.c.expires_at > tx.now
-    )
-    statement = (
-        DOWNLINKS.select.where(
-            _table.c.device_number == number, sa.or_(_table.c.state == "queued", is_awaited)
-        )
-        .order_by(_table.c.created_at, _table.c.id)
-        .limit(most)
-        .with_for_update()
-    )
-    return [DOWNLINKS.parse(row) for row in tx.rows(statement)]
+    rows = tx.fetch(LOCK_OPEN, number=number, now=tx.now, most=most)
+    return [DOWNLINKS.parse(row) for row in rows]
 
 
 class ExpiredDownlink(msgspec.Struct, frozen=True):
@@ -287,16 +306,24 @@ class ExpiredDownlink(msgspec.Struct, frozen=True):
     network: str
 
 
+LIST_EXPIRED = Statement(
+    """
+select w.id, d.id, d.network
+from downlink w
+join device d
+    on d.number = w.device_number
+where w.state = 'queued'
+    and w.expires_at <= :now
+order by w.expires_at, w.id
+limit :most
+""",
+    into=ExpiredDownlink,
+)
+
+
 def list_expired(tx: Tx, most: int) -> list[ExpiredDownlink]:
     """Expired downlinks, not locked: their devices are locked first."""
-    statement = (
-        sa.select(_table.c.id, _device.c.id, _device.c.network)
-        .join(_device, _device.c.number == _table.c.device_number)
-        .where(_table.c.state == "queued", _table.c.expires_at <= tx.now)
-        .order_by(_table.c.expires_at, _table.c.id)
-        .limit(most)
-    )
-    return [ExpiredDownlink(*tuple(row)) for row in tx.rows(statement)]
+    return tx.fetch(LIST_EXPIRED, now=tx.now, most=most)
 
 
 def has_expired(tx: Tx) -> bool:
@@ -361,24 +388,11 @@ class PendingDownlink(msgspec.Struct, frozen=True):
 
 
 def get_pending(tx: Tx, device_id: str, downlink_id: str) -> PendingDownlink | None:
-    statement = (
-        sa.select(
-            *DOWNLINKS.columns,
-            _device.c.original_id,
-            (_device.c.group_id == _table.c.group_id).label("is_at_home"),
-            _link.c.url,
-            _link.c.sealed_key,
-        )
-        .join(_device, _device.c.number == _table.c.device_number)
-        .outerjoin(_link, _link.c.device_number == _table.c.device_number)
-        .where(_table.c.id == downlink_id, _device.c.id == device_id)
-    )
-    row = tx.row(statement)
+    row = tx.first(GET_PENDING, id=downlink_id, device=device_id)
     if row is None:
         return None
-    return PendingDownlink(
-        DOWNLINKS.parse(row), row.original_id, row.is_at_home, row.url, row.sealed_key
-    )
+    original_id, is_at_home, url, sealed_key = row[len(DOWNLINKS.columns) :]
+    return PendingDownlink(DOWNLINKS.parse(row), original_id, bool(is_at_home), url, sealed_key)
 
 
 # --- links ---
@@ -409,7 +423,7 @@ def delete_link(tx: Tx, device_id: str, url: str) -> None:
 
 def delete_links(tx: Tx, number: int) -> None:
     """Wait for the next link of a network."""
-    tx.execute(sa.delete(_link).where(_link.c.device_number == number))
+    tx.run(DELETE_LINKS, number=number)
 
 
 # --- retention ---
@@ -417,10 +431,4 @@ def delete_links(tx: Tx, number: int) -> None:
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
     """Delete what ended before a moment; how many."""
-    some = (
-        sa.select(_table.c.id)
-        .where(_table.c.state.in_(ENDED), _table.c.expires_at < before)
-        .where(_table.c.updated_at < before)
-        .limit(most)
-    )
-    return tx.execute(sa.delete(_table).where(_table.c.id.in_(some)))
+    return tx.run(PRUNE, ended=ENDED, before=before, most=most)

@@ -1,6 +1,6 @@
 """The measurements of device types: their numbers, those declared, and those found."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from longwire.measurements.definitions import (
     ValuePlace,
     decode_measurements,
     encode_measurements,
-    name_of_place,
+    list_names,
 )
 from longwire.store import schema
 from longwire.store.database import Tx
@@ -30,7 +30,10 @@ class DeclaredList(msgspec.Struct, frozen=True):
 
 
 class MeasurementKey(msgspec.Struct, frozen=True):
-    """The number of a place, and what it is called unless somebody has declared it."""
+    """The number of a place, and what it is called unless somebody has declared it.
+
+    No two places have one name, and none of this changes.
+    """
 
     number: int
     place: ValuePlace
@@ -45,12 +48,12 @@ def _build_key(number: int, kind: int, path: str, name: str) -> MeasurementKey:
 
 GET_KEY = Statement(
     """
-select number
+select number, kind, path, name
 from measurement_key
 where kind = :kind
     and path = :path
 """,
-    into=int,
+    into=_build_key,
 )
 
 INSERT_KEY = Statement("""
@@ -69,11 +72,11 @@ order by number
     into=_build_key,
 )
 
-LIST_KEYS_OF_NAME = Statement(
+LIST_KEYS_OF_NAMES = Statement(
     """
 select number, kind, path, name
 from measurement_key
-where name = :name
+where name {in:names}
 order by number
 """,
     into=_build_key,
@@ -145,6 +148,13 @@ where group_id {in:groups}
 order by type, key_number
 """)
 
+LIST_FOUND_BY_KEY = Statement("""
+select cast(group_id as text), type, key_number
+from found_measurement
+where group_id {in:groups}
+    and key_number {in:keys}
+""")
+
 INSERT_FOUND = Statement("""
 insert into found_measurement (group_id, type, key_number)
 values (:home, :type, :key)
@@ -155,11 +165,11 @@ on conflict do nothing
 # --- numbers ---
 
 
-def get_keys(tx: Tx, places: Collection[ValuePlace]) -> dict[ValuePlace, int]:
-    """The numbers of places; they get one that have none. In a write."""
+def get_keys(tx: Tx, places: Collection[ValuePlace]) -> dict[ValuePlace, MeasurementKey]:
+    """The keys of places; they get one that have none. In a write."""
     cached = tx.caches.measurement_keys
-    looked_up = {place: cached.get(place) for place in places}
-    found = {place: number for place, number in looked_up.items() if number is not None}
+    found: dict[ValuePlace, MeasurementKey]
+    found = {place: cached[place] for place in places if place in cached}
     if len(found) == len(places):
         return found
     # In one order, so that two processes do not wait for each other.
@@ -169,21 +179,24 @@ def get_keys(tx: Tx, places: Collection[ValuePlace]) -> dict[ValuePlace, int]:
     return found
 
 
-def _get_key(tx: Tx, place: ValuePlace) -> int | None:
+def _get_key(tx: Tx, place: ValuePlace) -> MeasurementKey | None:
     return tx.first(GET_KEY, **place._asdict())
 
 
-def _insert_key(tx: Tx, place: ValuePlace) -> int:
-    tx.run(INSERT_KEY, **place._asdict(), name=name_of_place(place))
-    number = _get_key(tx, place)
-    assert number is not None
-    return number
+def _insert_key(tx: Tx, place: ValuePlace) -> MeasurementKey:
+    """With the first name that no other place has."""
+    for name in list_names(place):
+        tx.run(INSERT_KEY, **place._asdict(), name=name)
+        key = _get_key(tx, place)
+        if key is not None:
+            return key
+    raise AssertionError(f"every name of {place.path} is taken")
 
 
 def find_keys(tx: Tx, places: Collection[ValuePlace]) -> dict[ValuePlace, int]:
     """The numbers of places, as far as they have one."""
     found = {place: _get_key(tx, place) for place in places}
-    return {place: number for place, number in found.items() if number is not None}
+    return {place: key.number for place, key in found.items() if key is not None}
 
 
 def list_places(tx: Tx, numbers: Iterable[int]) -> dict[int, MeasurementKey]:
@@ -191,9 +204,9 @@ def list_places(tx: Tx, numbers: Iterable[int]) -> dict[int, MeasurementKey]:
     return {each.number: each for each in tx.fetch(LIST_PLACES, numbers=sorted(set(numbers)))}
 
 
-def list_keys_of_name(tx: Tx, name: str) -> list[MeasurementKey]:
-    """The places of which values have this name, unless somebody has declared them."""
-    return tx.fetch(LIST_KEYS_OF_NAME, name=name)
+def list_keys_of_names(tx: Tx, names: Sequence[str]) -> list[MeasurementKey]:
+    """The places of which values have one of these names, unless somebody has declared them."""
+    return tx.fetch(LIST_KEYS_OF_NAMES, names=names)
 
 
 # --- declared ---
@@ -272,6 +285,17 @@ def list_types_of(
     return tx.fetch(LIST_TYPES_OF, groups=[*group_numbers], keys=[*keys])
 
 
-def insert_found(tx: Tx, group_number: int, type_name: str, keys: Mapping[ValuePlace, int]) -> None:
-    for key in sorted(keys.values()):
-        tx.run(INSERT_FOUND, home=group_number, type=type_name, key=key)
+def list_found_by_key(
+    tx: Tx, group_ids: Iterable[str], keys: Iterable[int]
+) -> list[tuple[str, str, int]]:
+    """(group, type, number) of those of some measurements that were found in some groups."""
+    numbers = [schema.group_number(each) for each in group_ids]
+    return [
+        (group_id, type_name, key)
+        for group_id, type_name, key in tx.fetch(LIST_FOUND_BY_KEY, groups=numbers, keys=[*keys])
+    ]
+
+
+def insert_found(tx: Tx, group_number: int, type_name: str, keys: Iterable[MeasurementKey]) -> None:
+    for number in sorted(each.number for each in keys):
+        tx.run(INSERT_FOUND, home=group_number, type=type_name, key=number)

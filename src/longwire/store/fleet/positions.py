@@ -12,7 +12,7 @@ from longwire.model import PageRequest, PositionFilter, Scope
 from longwire.records import GeolocRecord, RecordKind, parse_record
 from longwire.store.database import Tx
 from longwire.store.engines.number_ranges import find_ends, find_range, is_in_range, list_homes
-from longwire.store.statement import Sql, Statement
+from longwire.store.statement import ByEngine, Sql, Statement
 
 # Newer records of a device than its last position are looked at, should they have none.
 RECORDS_EXAMINED_MAX = 100
@@ -24,6 +24,7 @@ cross join device d
 where {home}
     and d.number = s.device_number
     and s.position_at >= :since
+    {expired}
     {box}
     {after}
 order by {order}
@@ -35,8 +36,27 @@ select count(*)
 from device_state s {index}
 where {home}
     and s.position_at >= :since
+    {expired}
     {box}
 """
+
+_NOT_EXPIRED = ByEngine(
+    sqlite="""and not exists (
+        select 1
+        from json_each({array:groups}) g
+        join json_each({array:moments}) m
+            on m.key = g.key
+        where g.value = s.group_id
+            and s.position_at < m.value
+    )""",
+    postgres="""and not exists (
+        select 1
+        from unnest(cast({array:groups} as bigint[]), cast({array:moments} as bigint[]))
+            m (group_id, since)
+        where m.group_id = s.group_id
+            and s.position_at < m.since
+    )""",
+)
 
 
 class _Box(Enum):
@@ -62,14 +82,20 @@ class _PlacedDevice(NamedTuple):
 
 
 @cache
-def _make_list(is_one_group: bool, is_by_number: bool, box: _Box) -> Statement[_PlacedDevice]:
-    sql = Sql(_LIST, **_choose_path(is_one_group, is_by_number), box=box.value)
+def _make_list(
+    is_one_group: bool, is_by_number: bool, box: _Box, is_mixed: bool
+) -> Statement[_PlacedDevice]:
+    path = _choose_path(is_one_group, is_by_number)
+    sql = Sql(_LIST, **path, box=box.value, expired=_NOT_EXPIRED if is_mixed else "")
     return Statement(sql, into=_PlacedDevice, is_binary=True, is_planned_by_values=True)
 
 
 @cache
-def _make_count(is_one_group: bool, is_by_number: bool, box: _Box) -> Statement[int]:
-    sql = Sql(_COUNT, **_choose_path(is_one_group, is_by_number), box=box.value)
+def _make_count(
+    is_one_group: bool, is_by_number: bool, box: _Box, is_mixed: bool
+) -> Statement[int]:
+    path = _choose_path(is_one_group, is_by_number)
+    sql = Sql(_COUNT, **path, box=box.value, expired=_NOT_EXPIRED if is_mixed else "")
     return Statement(sql, into=int, is_planned_by_values=True)
 
 
@@ -180,7 +206,11 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
     }
     if numbers is not None:
         values |= {"first": max(numbers.first, after_number + 1), "last": numbers.last}
-    chosen = len(homes) == 1, numbers is not None, _choose_box(wanted)
+    is_mixed = bool(wanted.since_of_group)
+    if is_mixed:
+        groups = list(wanted.since_of_group)
+        values |= {"groups": groups, "moments": [wanted.since_of_group[each] for each in groups]}
+    chosen = len(homes) == 1, numbers is not None, _choose_box(wanted), is_mixed
     rows = tx.fetch(_make_list(*chosen), **values, most=request.limit + 1)
     shown = rows[: request.limit]
     items = [

@@ -60,7 +60,7 @@ def list_data(
     tx: Tx,
     device_number: int,
     stay: int,
-    begin: Moment | None,
+    begin: Moment,
     end: Moment | None,
     after: tuple[Moment, bytes] | tuple[()],
     most: int,
@@ -73,7 +73,7 @@ def list_data(
     values: dict[str, Any] = {
         **slots.key_of(tx, device_number),
         "stay": stay,
-        "begin": ALL_TIME[0] if begin is None else begin,
+        "begin": begin,
         "end": ALL_TIME[1] if end is None else end,
         "most": most,
     }

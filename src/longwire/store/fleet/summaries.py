@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from longwire.clock import HOUR, Moment
+from longwire.clock import DAY, HOUR, Moment
 from longwire.measurements.summaries import (
     DAYS_PER_PAGE,
     DaySummary,
@@ -251,6 +251,32 @@ where device_number = :device
 """
 )
 
+LIST_NEXT_STAYS = Statement("""
+select device_number, stay, cast(group_id as text)
+from device_stay
+where (device_number, stay) > (:device, :stay)
+order by device_number, stay
+limit :most
+""")
+DELETE_OLD_QUARTERS = Statement(
+    """
+delete from summary_quarters
+where device_number = :device
+    and stay = :stay
+    {slot}
+    and day < :day
+"""
+)
+DELETE_OLD_PAGES = Statement(
+    """
+delete from summary_days
+where device_number = :device
+    and stay = :stay
+    {slot}
+    and page < :page
+"""
+)
+
 DELETE_STAY = tuple(
     Statement(
         """
@@ -487,6 +513,26 @@ def _save_pages(
         if page
     ]
     insert_many(tx, schema.summary_days, _PAGE_COLUMNS, rows, _SET_PACKED, is_repeatable=True)
+
+
+def get_first_moment(oldest: Moment | None) -> Moment:
+    """From when on summaries are kept: they are deleted by whole pages of days."""
+    if oldest is None:
+        return schema.FIRST_HOUR * HOUR
+    return oldest // (DAYS_PER_PAGE * DAY) * DAYS_PER_PAGE * DAY
+
+
+def list_next_stays(tx: Tx, after: tuple[int, int], most: int) -> list[tuple[int, int, str]]:
+    """The next stays, with the group of each."""
+    device, stay = after
+    return tx.fetch(LIST_NEXT_STAYS, device=device, stay=stay, most=most)
+
+
+def delete_older(tx: Tx, device: int, stay: int, first: Moment) -> int:
+    """Delete the summaries of a stay before a moment; how many rows."""
+    key = {**slots.key_of(tx, device), "stay": stay}
+    deleted = tx.run(DELETE_OLD_QUARTERS, **key, day=first // DAY)
+    return deleted + tx.run(DELETE_OLD_PAGES, **key, page=first // (DAYS_PER_PAGE * DAY))
 
 
 def delete_stay(tx: Tx, device: int, stay: int) -> None:

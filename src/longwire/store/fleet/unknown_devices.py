@@ -7,11 +7,10 @@ have all groups of one user together, whatever is sent.
 import enum
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Page, PageRequest, Scope
@@ -19,8 +18,7 @@ from longwire.seal import UnsealError
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
-from longwire.store.identity.scopes import within
-from longwire.store.paging import page
+from longwire.store.identity.scopes import for_scopes, get_reach, get_reach_values
 from longwire.store.rows import GroupRows
 from longwire.store.statement import Statement
 
@@ -163,7 +161,47 @@ class UnknownDevice:
 
 
 UNKNOWN_DEVICES = GroupRows(UnknownDevice, _table, "group_id", "network", "original_key")
-_SELECT = UNKNOWN_DEVICES.select.add_columns(_table.c.sealed)
+
+DELETE = for_scopes(
+    """
+delete from unknown_device
+where {within}
+    and (cast(:network as text) is null or network = :network)
+    and (cast(:original_key as text) is null or original_key = :original_key)
+""",
+    within={"within": "group_id"},
+)
+
+_LIST = """
+select {columns}, sealed
+from unknown_device
+where {within}
+    {after}
+order by first_at desc, group_id desc, network desc, original_key desc
+limit :most
+"""
+_LISTED = UNKNOWN_DEVICES.sql()
+LIST = for_scopes(_LIST, within={"within": "group_id"}, after="", columns=_LISTED)
+LIST_AFTER = for_scopes(
+    _LIST,
+    within={"within": "group_id"},
+    after="""and (first_at, group_id, network, original_key)
+        < (:after_at, :after_group, :after_network, :after_key)""",
+    columns=_LISTED,
+)
+
+FIND_LATEST = Statement(
+    """
+select {columns}, sealed
+from unknown_device
+where group_id {in:homes}
+    and network = :network
+    and original_key = :original_key
+order by last_at desc
+limit 1
+""",
+    columns=UNKNOWN_DEVICES.sql(),
+)
 
 
 class _Content(msgspec.Struct, frozen=True, array_like=True):
@@ -242,12 +280,8 @@ def delete(
     tx: Tx, scope: Scope, *, network: str | None = None, original_key: str | None = None
 ) -> int:
     """Delete those of the groups in a scope, perhaps of one network or id only; how many."""
-    statement = sa.delete(_table).where(within(_table.c.group_id, scope))
-    if network is not None:
-        statement = statement.where(_table.c.network == network)
-    if original_key is not None:
-        statement = statement.where(_table.c.original_key == original_key)
-    return tx.execute(statement)
+    wanted = {"network": network, "original_key": original_key}
+    return tx.run(DELETE[get_reach(scope)], **wanted, **get_reach_values(scope))
 
 
 # --- read ---
@@ -255,21 +289,28 @@ def delete(
 
 def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[UnknownDevice]:
     """The newest ids first; what changes with each message does not move them."""
-    key = [_table.c.first_at, _table.c.group_id, _table.c.network, _table.c.original_key]
-    statement = _SELECT.where(within(_table.c.group_id, scope))
-    return page(tx, statement, key, request, lambda row: _device(tx, row), ascending=False)
+    reach, values = get_reach(scope), get_reach_values(scope)
+    values["most"] = request.limit + 1
+    if request.after is None:
+        rows = tx.fetch(LIST[reach], **values)
+    else:
+        at, group_id, network, key = request.after
+        place = {"after_at": at, "after_network": network, "after_key": key}
+        home = schema.group_number(str(group_id))
+        rows = tx.fetch(LIST_AFTER[reach], **values, **place, after_group=home)
+    items = [_device(tx, row) for row in rows[: request.limit]]
+    if len(rows) == len(items):
+        return Page(items)
+    last = items[-1]
+    return Page(items, (last.first_at, last.group_id, last.network, last.original_key))
 
 
 def find_kept(
     tx: Tx, group_ids: Collection[str], network: str, original_key: str
 ) -> UnknownDevice | None:
     """That of an id whose message came last, in some groups."""
-    is_meant = sa.and_(
-        _table.c.group_id.in_(group_ids),
-        _table.c.network == network,
-        _table.c.original_key == original_key,
-    )
-    row = tx.row(_SELECT.where(is_meant).order_by(_table.c.last_at.desc()).limit(1))
+    homes = [schema.group_number(each) for each in group_ids]
+    row = tx.first(FIND_LATEST, homes=homes, network=network, original_key=original_key)
     return None if row is None else _device(tx, row)
 
 
@@ -279,16 +320,17 @@ def count_by_reason(tx: Tx, most: int) -> Counter[UnknownReason]:
     return Counter({UnknownReason(reason): count for reason, count in rows})
 
 
-def _device(tx: Tx, row: sa.Row[Any]) -> UnknownDevice:
-    return UNKNOWN_DEVICES.parse(row, kept=_unseal(tx, row))
+def _device(tx: Tx, row: Sequence[Any]) -> UnknownDevice:
+    found = UNKNOWN_DEVICES.parse(row, kept=None)
+    sealed = row[-1]
+    return found if sealed is None else replace(found, kept=_unseal(tx, found, sealed))
 
 
-def _unseal(tx: Tx, row: sa.Row[Any]) -> KeptMessage | None:
-    if row.sealed is None:
-        return None
-    purpose = get_purpose(int(row.group_id), row.network, row.original_key)
+def _unseal(tx: Tx, found: UnknownDevice, sealed: bytes) -> KeptMessage | None:
+    home = schema.group_number(found.group_id)
+    purpose = get_purpose(home, found.network, found.original_key)
     try:
-        found = _decode(tx.keyring.unseal_bytes(bytes(row.sealed), purpose))
+        content = _decode(tx.keyring.unseal_bytes(bytes(sealed), purpose))
     except UnsealError:
         return None
-    return KeptMessage(found.received_at, found.payload, found.content)
+    return KeptMessage(content.received_at, content.payload, content.content)

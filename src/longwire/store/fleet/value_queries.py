@@ -42,17 +42,25 @@ DEVICES = DeviceAlias("d", "d.number")
 VALUES = DeviceAlias("c", "c.device_number")
 
 
+# By a rank numbers are indexed on PostgreSQL; those of one are sorted. As the migration has it.
+_BITS = """(get_byte(float8send(cast(:after_key as double precision)), 0) * 256
+            + get_byte(float8send(cast(:after_key as double precision)), 1))"""
+RANK_AFTER = f"case when {_BITS} < 32768 then {_BITS} else 32768 - {_BITS} end / 4"
+
+
 class SourceShape(NamedTuple):
     """What a statement depends on of a source; the rest are its parameters."""
 
     name: str  # that its parameters begin with
     is_typed: bool
     is_state: bool
+    is_of_one_group: bool  # whose values an index has in their order
 
     def match(self, value: str) -> str:
         """Which current values, by an alias of their table, are valid ones of the source."""
         name = self.name
-        match = f"{value}.group_id {{in:{name}_homes}} and {value}.key_number = :{name}_key"
+        homes = f"= :{name}_home" if self.is_of_one_group else f"{{in:{name}_homes}}"
+        match = f"{value}.group_id {homes} and {value}.key_number = :{name}_key"
         if self.is_state:
             return f"{match} and {value}.ts is not null"
         bounds = f"{value}.number >= :{name}_min and {value}.number <= :{name}_max"
@@ -71,9 +79,12 @@ def shape_sources(
     shapes = []
     values: dict[str, Any] = {}
     for index, each in enumerate(sources):
-        shape = SourceShape(f"{name}_{index}", each.types is not None, each.is_state)
+        is_one = len(each.homes) == 1
+        shape = SourceShape(f"{name}_{index}", each.types is not None, each.is_state, is_one)
         shapes.append(shape)
-        values |= {f"{shape.name}_homes": each.homes, f"{shape.name}_key": each.key}
+        homes = {"home": each.homes[0]} if is_one else {"homes": each.homes}
+        values |= {f"{shape.name}_{key}": value for key, value in homes.items()}
+        values[f"{shape.name}_key"] = each.key
         if each.types is not None:
             values[f"{shape.name}_types"] = each.types
         if not each.is_state:
@@ -105,9 +116,11 @@ def _make_test(name: str, column: str, operator: str) -> str:
     sign = {"==": "=", "!=": "<>"}.get(operator, operator)
     if column == "ts":
         return f"and w.ts {sign} :{name}"
-    # A number is another one than every word, and the other way round.
-    other = f" or w.{column} is null" if operator == "!=" else ""
-    return f"and (w.{column} {sign} :{name}{other})"
+    # A number is another one than every word and every boolean, which have a text.
+    is_word = "w.text is not null" if column == "number" else "w.text is null"
+    if operator == "!=":
+        return f"and (w.{column} <> :{name} or {is_word})"
+    return f"and w.{column} {sign} :{name} and not {is_word}"
 
 
 @functools.lru_cache(1_024)

@@ -1,8 +1,9 @@
 """Devices found by a filter in the order of a current value, a page at a time.
 
 First come those whose value is a number, then those with a word, then those without a value. The
-values of a group's devices lie side by side; all of them are read for a page, which takes some
-hundredths of a second for a hundred thousand. An index by value would cost every record.
+values of a group's devices lie side by side. On SQLite all of them are read for a page, which takes
+some hundredths of a second for a hundred thousand; PostgreSQL has an index by a coarse rank of the
+number, and sorts those of one rank.
 """
 
 from collections.abc import Sequence

@@ -1,20 +1,19 @@
 """The audit log: one row for every change, in the transaction of the change."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Actor, AuditEntry, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.identity.scopes import reaches, within
+from longwire.store.identity.scopes import for_scopes, get_reach, get_reach_values, reaches
 from longwire.store.rows import GroupRows
 from longwire.store.statement import Sql, Statement
 
@@ -42,6 +41,55 @@ _COLUMNS = (
 )
 ENTRIES = GroupRows(AuditEntry, schema.audit)
 _SELECTED = ENTRIES.sql("a")
+
+GET_MOMENT = for_scopes(
+    """
+select at
+from audit
+where id = :id
+    and {within}
+""",
+    within={"within": "audit.group_id"},
+    into=int,
+)
+
+LIST_OF_ACTIONS = Statement(
+    """
+select {columns}
+from audit a
+where a.object_id = :object
+    and a.at >= :since
+    and a.action {in:actions}
+    and not (a.detail {in:excluded})
+order by a.at desc, a.id desc
+limit :most
+""",
+    columns=_SELECTED,
+)
+
+_SHOWN = (
+    *("id", "at", "actor_kind", "actor_id", "action", "object_id", "group_id", "address"),
+    *("request_id", "detail", "issued_by"),
+)
+LIST_LATEST = Statement(
+    """
+select {columns}
+from audit
+order by id desc
+limit :most
+""",
+    columns=", ".join(_SHOWN),
+)
+LIST_LATEST_OF_GROUP = Statement(
+    """
+select {columns}
+from audit
+where group_id = :home
+order by at desc, id desc
+limit :most
+""",
+    columns=", ".join(_SHOWN),
+)
 
 # By id, which is their order, so that no index by time is needed.
 PRUNE = Statement("""
@@ -266,10 +314,8 @@ def list_page(tx: Tx, scope: Scope, wanted: AuditFilter, request: PageRequest) -
 
 def find_key(tx: Tx, scope: Scope, entry_id: int) -> tuple[Moment, int] | None:
     """The key of an entry in the order of the list."""
-    table = schema.audit
-    statement = sa.select(table.c.at).where(table.c.id == entry_id)
-    row = tx.row(statement.where(within(table.c.group_id, scope)))
-    return None if row is None else (row.at, entry_id)
+    at = tx.first(GET_MOMENT[get_reach(scope)], id=entry_id, **get_reach_values(scope))
+    return None if at is None else (at, entry_id)
 
 
 def _read_batch(
@@ -334,33 +380,30 @@ def list_latest_of_object(
     limit: int,
 ) -> list[AuditEntry]:
     """The newest entries of some actions on an object, in whatever group."""
-    table = schema.audit
-    statement = (
-        ENTRIES.select.where(
-            table.c.object_id == object_id,
-            table.c.at >= since,
-            table.c.action.in_(actions),
-            table.c.detail.not_in(excluded_details),
-        )
-        .order_by(table.c.at.desc(), table.c.id.desc())
-        .limit(limit)
+    rows = tx.fetch(
+        LIST_OF_ACTIONS,
+        object=object_id,
+        since=since,
+        actions=list(actions),
+        excluded=list(excluded_details),
+        most=limit,
     )
-    return [ENTRIES.parse(row) for row in tx.rows(statement)]
+    return [ENTRIES.parse(row) for row in rows]
 
 
 def list_latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict[str, object]]:
     """The newest rows first, for the operator."""
-    table = schema.audit
-    columns = [each for each in table.c if each.name not in ("object_name", "changes")]
-    statement = sa.select(*columns).order_by(table.c.id.desc()).limit(limit)
-    if group_id is not None:
-        statement = (
-            sa.select(*columns)
-            .where(table.c.group_id == group_id)
-            .order_by(table.c.at.desc(), table.c.id.desc())
-            .limit(limit)
-        )
-    return [dict(row._mapping) for row in tx.rows(statement)]
+    if group_id is None:
+        rows = tx.fetch(LIST_LATEST, most=limit)
+    else:
+        rows = tx.fetch(LIST_LATEST_OF_GROUP, home=schema.group_number(group_id), most=limit)
+    return [_shown(row) for row in rows]
+
+
+def _shown(row: Sequence[Any]) -> dict[str, object]:
+    shown = dict(zip(_SHOWN, row, strict=True))
+    group = shown["group_id"]
+    return shown | {"group_id": None if group is None else str(group)}
 
 
 def prune(tx: Tx, before: Moment, most: int) -> int:

@@ -2,17 +2,14 @@
 
 from collections.abc import Collection
 
-import sqlalchemy as sa
-
 from longwire.model import AppClient, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.identity.scopes import within
+from longwire.store.identity.scopes import for_scopes, get_reach, get_reach_values
 from longwire.store.rows import GroupRows
 from longwire.store.statement import Statement
 
-_table = schema.app_client
-CLIENTS = GroupRows(AppClient, _table)
+CLIENTS = GroupRows(AppClient, schema.app_client)
 
 GET_ROLE_ID = Statement("""
 select coalesce(app_client.role_id, device_group.default_role_id)
@@ -21,6 +18,16 @@ join device_group
     on device_group.id = app_client.group_id
 where app_client.id = :client_id
 """)
+
+LIST_NAMES = for_scopes(
+    """
+select id, name
+from app_client
+where id {in:ids}
+    and {within}
+""",
+    within={"within": "app_client.group_id"},
+)
 
 
 def get_role_id(tx: Tx, client_id: str) -> str | None:
@@ -31,7 +38,5 @@ def get_role_id(tx: Tx, client_id: str) -> str | None:
 
 def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:
     """The names of those of the app clients that are within the scope."""
-    statement = sa.select(_table.c.id, _table.c.name).where(
-        _table.c.id.in_(ids), within(_table.c.group_id, scope)
-    )
-    return {row.id: row.name for row in tx.rows(statement)}
+    rows = tx.fetch(LIST_NAMES[get_reach(scope)], ids=ids, **get_reach_values(scope))
+    return dict(rows)

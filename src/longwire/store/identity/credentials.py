@@ -1,14 +1,13 @@
 """Client credentials, and the access tokens issued for them and for app clients."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-
-import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Actor, Credential
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.identity.group_limits import list_rates
 from longwire.store.identity.request_owners import (
     JOIN_PAYER,
     OWNER_COLUMNS,
@@ -18,11 +17,7 @@ from longwire.store.identity.request_owners import (
 from longwire.store.rows import Rows
 from longwire.store.statement import Statement
 
-_credential = schema.credential
-_client = schema.app_client
-_token = schema.access_token
-_user = schema.user
-CREDENTIALS = Rows(Credential, _credential, "client_id")
+CREDENTIALS = Rows(Credential, schema.credential, "client_id")
 
 # This runs for every token in use whenever permissions have changed.
 GET_TOKEN_ACTOR = Statement(f"""
@@ -55,6 +50,52 @@ where token.digest = :digest
 """)
 
 
+GET_CREDENTIAL = Statement("""
+select secret_digest, expires_at, user_id
+from credential
+where client_id = :id
+""")
+
+GET_APP_CLIENT = Statement("""
+select secret_digest, expires_at, group_id
+from app_client
+where id = :id
+""")
+
+LIST_CREDENTIALS = Statement(
+    """
+select {columns}, user_account.email
+from credential
+join user_account
+    on user_account.id = credential.user_id
+order by credential.created_at, credential.client_id
+""",
+    columns=CREDENTIALS.sql("credential"),
+)
+
+INSERT_TOKEN = Statement("""
+insert into access_token (digest, client_id, is_app_client, created_at, expires_at)
+values (:digest, :client_id, :is_app_client, :now, :expires_at)
+""")
+
+DELETE_TOKEN = Statement("""
+delete from access_token
+where digest = :digest
+    and client_id = :client_id
+""")
+
+DELETE_TOKENS = Statement("""
+delete from access_token
+where client_id = :client_id
+""")
+
+GET_USER = Statement("""
+select is_operator, sponsor_id
+from user_account
+where id = :id
+""")
+
+
 @dataclass(frozen=True, slots=True)
 class TokenClient:
     """Either kind of client, as the token service needs it."""
@@ -74,23 +115,32 @@ class TokenPeriod:
     expires_at: Moment
 
 
+GET_TOKEN_PERIOD = Statement(
+    """
+select created_at, expires_at
+from access_token
+where digest = :digest
+    and client_id = :client_id
+""",
+    into=TokenPeriod,
+)
+
+
 def get_client(tx: Tx, client_id: str) -> TokenClient | None:
-    row = tx.row(sa.select(_credential).where(_credential.c.client_id == client_id))
-    if row:
-        return TokenClient(client_id, row.secret_digest, row.expires_at, False, row.user_id)
-    row = tx.row(sa.select(_client).where(_client.c.id == client_id))
-    if row:
-        return TokenClient(client_id, row.secret_digest, row.expires_at, True, None)
+    found = tx.first(GET_CREDENTIAL, id=client_id)
+    if found is not None:
+        digest, expires_at, user_id = found
+        return TokenClient(client_id, digest, expires_at, False, user_id)
+    found = tx.first(GET_APP_CLIENT, id=client_id)
+    if found is not None:
+        digest, expires_at, _ = found
+        return TokenClient(client_id, digest, expires_at, True, None)
     return None
 
 
 def list_all(tx: Tx) -> list[Credential]:
-    statement = (
-        sa.select(*CREDENTIALS.columns, _user.c.email)
-        .join(_user, _user.c.id == _credential.c.user_id)
-        .order_by(_credential.c.created_at, _credential.c.client_id)
-    )
-    return [CREDENTIALS.parse(row, email=row.email) for row in tx.rows(statement)]
+    rows = tx.fetch(LIST_CREDENTIALS)
+    return [CREDENTIALS.parse(columns, email=email) for *columns, email in rows]
 
 
 def delete(tx: Tx, client_id: str) -> bool:
@@ -102,15 +152,13 @@ def delete(tx: Tx, client_id: str) -> bool:
 
 
 def insert_token(tx: Tx, digest: bytes, owner: TokenClient, expires_at: Moment) -> None:
-    tx.execute(
-        sa.insert(_token),
-        {
-            "digest": digest,
-            "client_id": owner.id,
-            "is_app_client": owner.is_app_client,
-            "created_at": tx.now,
-            "expires_at": expires_at,
-        },
+    tx.run(
+        INSERT_TOKEN,
+        digest=digest,
+        client_id=owner.id,
+        is_app_client=owner.is_app_client,
+        now=tx.now,
+        expires_at=expires_at,
     )
 
 
@@ -121,40 +169,40 @@ def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
         return None
     expires_at, *found = rows[0]
     actor = _actor(*found)
+    if actor is not None and actor.group_id is not None:
+        actor = replace(actor, rates=list_rates(tx, actor.group_id))
     return (actor, expires_at) if actor else None
 
 
 def get_actor(tx: Tx, kind: str, actor_id: str) -> Actor | None:
     """Who a user or an app client is now; None if it is deleted or has expired."""
     if kind == "client":
-        row = tx.row(sa.select(_client).where(_client.c.id == actor_id))
-        if row is None or (row.expires_at is not None and row.expires_at <= tx.now):
+        client = tx.first(GET_APP_CLIENT, id=actor_id)
+        if client is None:
             return None
-        owner_id = get_owner_id(tx, row.group_id)
-        return Actor("client", actor_id, group_id=row.group_id, owner_id=owner_id)
-    columns = _user.c.is_operator, _user.c.sponsor_id
-    row = tx.row(sa.select(*columns).where(_user.c.id == actor_id))
-    if row is None:
+        _, expires_at, group = client
+        if expires_at is not None and expires_at <= tx.now:
+            return None
+        owner_id = get_owner_id(tx, str(group))
+        return Actor("client", actor_id, group_id=str(group), owner_id=owner_id)
+    user = tx.first(GET_USER, id=actor_id)
+    if user is None:
         return None
-    return Actor("user", actor_id, is_operator=row.is_operator, owner_id=row.sponsor_id)
+    is_operator, sponsor_id = user
+    return Actor("user", actor_id, is_operator=bool(is_operator), owner_id=sponsor_id)
 
 
 def get_token_period(tx: Tx, digest: bytes, client_id: str) -> TokenPeriod | None:
     """The period of a token that was issued to this client; None for any other token."""
-    statement = sa.select(_token.c.created_at, _token.c.expires_at).where(
-        _token.c.digest == digest, _token.c.client_id == client_id
-    )
-    row = tx.row(statement)
-    return TokenPeriod(row.created_at, row.expires_at) if row else None
+    return tx.first(GET_TOKEN_PERIOD, digest=digest, client_id=client_id)
 
 
 def delete_token(tx: Tx, digest: bytes, client_id: str) -> bool:
-    statement = sa.delete(_token).where(_token.c.digest == digest, _token.c.client_id == client_id)
-    return tx.execute(statement) > 0
+    return tx.run(DELETE_TOKEN, digest=digest, client_id=client_id) > 0
 
 
 def delete_tokens(tx: Tx, client_id: str) -> None:
-    tx.execute(sa.delete(_token).where(_token.c.client_id == client_id))
+    tx.run(DELETE_TOKENS, client_id=client_id)
 
 
 def _actor(

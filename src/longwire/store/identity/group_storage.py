@@ -13,6 +13,8 @@ from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
 from longwire.store.statement import Statement
 
+StoredSize = tuple[int, int]  # records, and characters of their JSON
+
 _ADD = OnConflict("""
     records = group_storage.records + excluded.records,
     characters = group_storage.characters + excluded.characters
@@ -93,6 +95,15 @@ join group_storage s on s.group_id = g.id
 where g.quota_user_id = :owner
 """)
 
+# Of a group and those below it.
+GET_OF_TREE = Statement("""
+select coalesce(sum(s.records), 0), coalesce(sum(s.characters), 0)
+from group_path p
+join group_storage s
+    on s.group_id = p.group_id
+where p.ancestor_id = :home
+""")
+
 GET = Statement("""
 select coalesce(sum(records), 0), coalesce(sum(characters), 0)
 from group_storage
@@ -159,9 +170,15 @@ def _subtract(tx: Tx, gone: Sequence[tuple[int, int, int]]) -> None:
     add(tx, 0, {group: (-len(sizes), -sum(sizes)) for group, sizes in less.items()})
 
 
-def get(tx: Tx, group_number: int) -> tuple[int, int]:
-    """(records, characters) of a group."""
+def get(tx: Tx, group_number: int) -> StoredSize:
+    """What a group has."""
     records, characters = tx.fetch(GET, home=group_number)[0]
+    return int(records), int(characters)
+
+
+def get_of_tree(tx: Tx, group_number: int) -> StoredSize:
+    """What a group has with those below it."""
+    records, characters = tx.fetch(GET_OF_TREE, home=group_number)[0]
     return int(records), int(characters)
 
 
@@ -171,7 +188,7 @@ def get_owner(tx: Tx, group_number: int) -> str:
     return str(found[0][0]) if found else ""
 
 
-def get_of_owner(tx: Tx, owner_id: str) -> tuple[int, int]:
-    """(records, characters) of all groups that count for the quota of a user."""
+def get_of_owner(tx: Tx, owner_id: str) -> StoredSize:
+    """What there is of all groups that count for the quota of a user."""
     records, characters = tx.fetch(GET_OF_OWNER, owner=owner_id)[0]
     return int(records), int(characters)

@@ -12,6 +12,7 @@ from longwire.store.cache.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.identity.scopes import belongs, reaches, topmost, within
 from longwire.store.identity.users import USERS
+from longwire.store.notifications import alarms
 from longwire.store.paging import page
 from longwire.store.rows import GroupRows
 from longwire.store.search_text import search_text
@@ -231,6 +232,7 @@ def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
             .where(up.c.group_id == parent_id, down.c.ancestor_id == group_id)
         )
         tx.execute(sa.insert(_path).from_select(["ancestor_id", "group_id", "depth"], pairs))
+    alarms.close_out_of_reach(tx, schema.group_number(group_id))
 
 
 def get_path(tx: Tx, group_id: str) -> tuple[str, ...]:

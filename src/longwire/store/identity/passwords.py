@@ -3,15 +3,31 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from longwire.clock import Moment
-from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.statement import Statement
 
-_password = schema.user_password
-_totp = schema.user_totp
-_recovery = schema.recovery_code
+GET_HASH = Statement(
+    """
+select sealed_hash
+from user_password
+where user_id = :user_id
+""",
+    into=str,
+)
+
+SAVE_HASH = Statement("""
+insert into user_password (user_id, sealed_hash, changed_at)
+values (:user_id, :sealed_hash, :now)
+on conflict (user_id) do update
+set sealed_hash = excluded.sealed_hash,
+    changed_at = excluded.changed_at
+""")
+
+DELETE_HASH = Statement("""
+delete from user_password
+where user_id = :user_id
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,62 +39,97 @@ class TotpRow:
     confirmed_at: Moment | None
 
 
+GET_TOTP = Statement(
+    """
+select sealed_secret, last_step, confirmed_at
+from user_totp
+where user_id = :user_id
+""",
+    into=TotpRow,
+)
+
+SAVE_TOTP = Statement("""
+insert into user_totp (user_id, sealed_secret, last_step, confirmed_at)
+values (:user_id, :sealed_secret, :last_step, :confirmed_at)
+on conflict (user_id) do update
+set sealed_secret = excluded.sealed_secret,
+    last_step = excluded.last_step,
+    confirmed_at = excluded.confirmed_at
+""")
+
+USE_STEP = Statement("""
+update user_totp
+set last_step = :step
+where user_id = :user_id
+    and last_step < :step
+""")
+
+DELETE_TOTP = Statement("""
+delete from user_totp
+where user_id = :user_id
+""")
+
+INSERT_CODE = Statement("""
+insert into recovery_code (digest, user_id)
+values (:digest, :user_id)
+""")
+
+USE_CODE = Statement("""
+delete from recovery_code
+where digest = :digest
+    and user_id = :user_id
+""")
+
+DELETE_CODES = Statement("""
+delete from recovery_code
+where user_id = :user_id
+""")
+
+
 def get_sealed_hash(tx: Tx, user_id: str) -> str | None:
-    row = tx.row(sa.select(_password.c.sealed_hash).where(_password.c.user_id == user_id))
-    return row.sealed_hash if row else None
+    return tx.first(GET_HASH, user_id=user_id)
 
 
 def save_hash(tx: Tx, user_id: str, sealed_hash: str) -> None:
     """The caller holds a lock on the user."""
-    values = {"sealed_hash": sealed_hash, "changed_at": tx.now}
-    if not tx.execute(sa.update(_password).where(_password.c.user_id == user_id).values(values)):
-        tx.execute(sa.insert(_password), {"user_id": user_id, **values})
+    tx.run(SAVE_HASH, user_id=user_id, sealed_hash=sealed_hash, now=tx.now)
 
 
 def delete_hash(tx: Tx, user_id: str) -> bool:
-    return tx.execute(sa.delete(_password).where(_password.c.user_id == user_id)) > 0
+    return tx.run(DELETE_HASH, user_id=user_id) > 0
 
 
 def get_totp(tx: Tx, user_id: str) -> TotpRow | None:
-    row = tx.row(sa.select(_totp).where(_totp.c.user_id == user_id))
-    return TotpRow(row.sealed_secret, row.last_step, row.confirmed_at) if row else None
+    return tx.first(GET_TOTP, user_id=user_id)
 
 
 def save_totp(tx: Tx, user_id: str, totp: TotpRow) -> None:
     """The caller holds a lock on the user."""
-    values = {
-        "sealed_secret": totp.sealed_secret,
-        "last_step": totp.last_step,
-        "confirmed_at": totp.confirmed_at,
-    }
-    if not tx.execute(sa.update(_totp).where(_totp.c.user_id == user_id).values(values)):
-        tx.execute(sa.insert(_totp), {"user_id": user_id, **values})
+    tx.run(
+        SAVE_TOTP,
+        user_id=user_id,
+        sealed_secret=totp.sealed_secret,
+        last_step=totp.last_step,
+        confirmed_at=totp.confirmed_at,
+    )
 
 
 def use_step(tx: Tx, user_id: str, step: int) -> bool:
     """Note that the code of a time step was used; False if it, or a later one, was used before."""
-    statement = (
-        sa.update(_totp)
-        .where(_totp.c.user_id == user_id, _totp.c.last_step < step)
-        .values(last_step=step)
-    )
-    return tx.execute(statement) > 0
+    return tx.run(USE_STEP, user_id=user_id, step=step) > 0
 
 
 def delete_totp(tx: Tx, user_id: str) -> bool:
-    tx.execute(sa.delete(_recovery).where(_recovery.c.user_id == user_id))
-    return tx.execute(sa.delete(_totp).where(_totp.c.user_id == user_id)) > 0
+    tx.run(DELETE_CODES, user_id=user_id)
+    return tx.run(DELETE_TOTP, user_id=user_id) > 0
 
 
 def replace_recovery_codes(tx: Tx, user_id: str, digests: Iterable[bytes]) -> None:
-    tx.execute(sa.delete(_recovery).where(_recovery.c.user_id == user_id))
+    tx.run(DELETE_CODES, user_id=user_id)
     for digest in digests:
-        tx.execute(sa.insert(_recovery), {"digest": digest, "user_id": user_id})
+        tx.run(INSERT_CODE, digest=digest, user_id=user_id)
 
 
 def use_recovery_code(tx: Tx, user_id: str, digest: bytes) -> bool:
     """Delete a recovery code; of two who do so at once, one gets True."""
-    statement = sa.delete(_recovery).where(
-        _recovery.c.digest == digest, _recovery.c.user_id == user_id
-    )
-    return tx.execute(statement) > 0
+    return tx.run(USE_CODE, digest=digest, user_id=user_id) > 0

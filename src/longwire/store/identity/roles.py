@@ -1,23 +1,16 @@
 """Roles and the permissions they hold."""
 
-from collections.abc import Iterable, Sequence
-
-import sqlalchemy as sa
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from longwire.model import Actor, Page, PageRequest, Role, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.identity.scopes import within
-from longwire.store.paging import page
+from longwire.store.identity.scopes import Reach, for_scopes, get_reach, get_reach_values
 from longwire.store.rows import Rows
 from longwire.store.statement import Statement
 
-_table = schema.role
-ROLES = Rows(Role, _table)
-_held = schema.role_permission
-_member = schema.member
-_group = schema.group
-_client = schema.app_client
+ROLES = Rows(Role, schema.role)
 
 # These run for every role on the path of a group whenever permissions have changed.
 GET_ROLE = Statement(
@@ -33,6 +26,111 @@ select permission_id
 from role_permission
 where role_id = :role_id
 order by permission_id
+""")
+
+_IS_VISIBLE = """(
+    not role.is_removable
+    or role.created_by = :actor
+    or role.id in (
+        select member.role_id
+        from member
+        where {within_member}
+        union
+        select device_group.default_role_id
+        from device_group
+        where {within_group}
+        union
+        select app_client.role_id
+        from app_client
+        where app_client.role_id is not null
+            and {within_client}
+    )
+)"""
+_WITHIN = {
+    "within_member": "member.group_id",
+    "within_group": "device_group.id",
+    "within_client": "app_client.group_id",
+}
+FIND_VISIBLE = for_scopes(
+    f"""
+select role.id
+from role
+where role.id = :role_id
+    and {_IS_VISIBLE}
+""",
+    within=_WITHIN,
+)
+_LIST_VISIBLE = f"""
+select {{columns}}, role.created_at
+from role
+where {_IS_VISIBLE}
+    {{also}}
+order by role.created_at, role.id
+limit :most
+"""
+LIST_VISIBLE = for_scopes(_LIST_VISIBLE, within=_WITHIN, columns=ROLES.sql("role"), also="")
+LIST_VISIBLE_AFTER = for_scopes(
+    _LIST_VISIBLE,
+    within=_WITHIN,
+    columns=ROLES.sql("role"),
+    also="and (role.created_at, role.id) > (:after_at, :after_id)",
+)
+LIST_HOLDING = for_scopes(
+    _LIST_VISIBLE,
+    within=_WITHIN,
+    columns=ROLES.sql("role"),
+    also="""and role.id in (
+        select role_id
+        from role_permission
+        where permission_id = :held
+    )""",
+)
+
+LIST_GROUPS_USING = Statement(
+    """
+select group_id
+from member
+where role_id = :role_id
+union
+select id
+from device_group
+where default_role_id = :role_id
+    or administrator_role_id = :role_id
+union
+select group_id
+from app_client
+where role_id = :role_id
+""",
+    into=str,
+)
+
+FIND_DEFAULT = Statement("""
+select id
+from device_group
+where default_role_id = :role_id
+limit 1
+""")
+
+LIST_HELD = Statement("""
+select role_id, permission_id
+from role_permission
+where role_id {in:ids}
+order by permission_id
+""")
+
+INSERT_PERMISSION = Statement("""
+insert into role_permission (role_id, permission_id)
+values (:role_id, :permission_id)
+""")
+
+DELETE_PERMISSIONS = Statement("""
+delete from role_permission
+where role_id {in:ids}
+""")
+
+DELETE_ROLES = Statement("""
+delete from role
+where id {in:ids}
 """)
 
 LIST_UNUSED = Statement("""
@@ -70,40 +168,43 @@ def list_permissions(tx: Tx, role_id: str) -> tuple[str, ...]:
 
 
 def is_visible(tx: Tx, scope: Scope, actor: Actor, role_id: str) -> bool:
-    statement = sa.select(_table.c.id).where(_table.c.id == role_id, _visible(scope, actor))
-    return tx.row(statement) is not None
+    return bool(_fetch(tx, FIND_VISIBLE, scope, actor, role_id=role_id))
 
 
 def list_page(tx: Tx, scope: Scope, actor: Actor, request: PageRequest) -> Page[Role]:
     """Built-in roles, those the actor made, and those in use within the scope."""
-    statement = sa.select(*ROLES.columns, _table.c.created_at).where(_visible(scope, actor))
-    found = page(tx, statement, [_table.c.created_at, _table.c.id], request, tuple)
-    held = _permissions_by_role(tx, [role_id for role_id, *_ in found.items])
-    items = [ROLES.parse(row, permissions=held.get(row[0], ())) for row in found.items]
-    return Page(items, found.last_key)
+    most = request.limit + 1
+    if request.after is None:
+        rows = _fetch(tx, LIST_VISIBLE, scope, actor, most=most)
+    else:
+        at, last = request.after
+        rows = _fetch(tx, LIST_VISIBLE_AFTER, scope, actor, most=most, after_at=at, after_id=last)
+    shown = rows[: request.limit]
+    held = _permissions_by_role(tx, [row[0] for row in shown])
+    items = [ROLES.parse(row, permissions=held.get(row[0], ())) for row in shown]
+    return Page(items, (shown[-1][-1], shown[-1][0]) if len(rows) > len(shown) else None)
 
 
 def list_holding(tx: Tx, scope: Scope, actor: Actor, permission: str, most: int) -> list[Role]:
     """Those of the same roles that have a permission."""
-    holding = sa.select(_held.c.role_id).where(_held.c.permission_id == permission)
-    statement = ROLES.select.where(_visible(scope, actor), _table.c.id.in_(holding))
-    rows = tx.rows(statement.order_by(_table.c.created_at, _table.c.id).limit(most))
+    rows = _fetch(tx, LIST_HOLDING, scope, actor, held=permission, most=most)
     return [ROLES.parse(row, permissions=()) for row in rows]
+
+
+def _fetch(
+    tx: Tx, statements: Mapping[Reach, Statement[Any]], scope: Scope, actor: Actor, **values: Any
+) -> list[Any]:
+    reach = get_reach_values(scope)
+    return tx.fetch(statements[get_reach(scope)], actor=actor.id, **reach, **values)
 
 
 def list_groups_using(tx: Tx, role_id: str) -> frozenset[str]:
     """Every group in which somebody or an app client has the role, or that falls back to it."""
-    members = sa.select(_member.c.group_id).where(_member.c.role_id == role_id)
-    defaults = sa.select(_group.c.id).where(
-        sa.or_(_group.c.default_role_id == role_id, _group.c.administrator_role_id == role_id)
-    )
-    clients = sa.select(_client.c.group_id).where(_client.c.role_id == role_id)
-    return frozenset(row[0] for row in tx.rows(members.union(defaults, clients)))
+    return frozenset(tx.fetch(LIST_GROUPS_USING, role_id=role_id))
 
 
 def is_default_somewhere(tx: Tx, role_id: str) -> bool:
-    statement = sa.select(_group.c.id).where(_group.c.default_role_id == role_id).limit(1)
-    return tx.row(statement) is not None
+    return tx.first(FIND_DEFAULT, role_id=role_id) is not None
 
 
 def insert(tx: Tx, role: Role) -> None:
@@ -113,19 +214,18 @@ def insert(tx: Tx, role: Role) -> None:
 
 def save(tx: Tx, before: Role, after: Role) -> None:
     ROLES.save(tx, before, after)
-    tx.execute(sa.delete(_held).where(_held.c.role_id == after.id))
+    tx.run(DELETE_PERMISSIONS, ids=[after.id])
     insert_permissions(tx, after.id, after.permissions)
 
 
 def insert_permissions(tx: Tx, role_id: str, permission_ids: Iterable[str]) -> None:
-    rows = [{"role_id": role_id, "permission_id": each} for each in permission_ids]
-    if rows:
-        tx.execute(sa.insert(_held), rows)
+    for each in permission_ids:
+        tx.run(INSERT_PERMISSION, role_id=role_id, permission_id=each)
 
 
 def delete(tx: Tx, role_ids: Sequence[str]) -> None:
-    tx.execute(sa.delete(_held).where(_held.c.role_id.in_(role_ids)))
-    tx.execute(sa.delete(_table).where(_table.c.id.in_(role_ids)))
+    tx.run(DELETE_PERMISSIONS, ids=role_ids)
+    tx.run(DELETE_ROLES, ids=role_ids)
 
 
 def delete_unused(tx: Tx, role_ids: Sequence[str]) -> None:
@@ -135,28 +235,8 @@ def delete_unused(tx: Tx, role_ids: Sequence[str]) -> None:
         delete(tx, [role_id for (role_id,) in unused])
 
 
-def _visible(scope: Scope, actor: Actor) -> sa.ColumnElement[bool]:
-    in_use = sa.union(
-        sa.select(_member.c.role_id).where(within(_member.c.group_id, scope)),
-        sa.select(_group.c.default_role_id).where(within(_group.c.id, scope)),
-        sa.select(_client.c.role_id).where(
-            _client.c.role_id.is_not(None), within(_client.c.group_id, scope)
-        ),
-    )
-    return sa.or_(
-        sa.not_(_table.c.is_removable),
-        _table.c.created_by == actor.id,
-        _table.c.id.in_(in_use),
-    )
-
-
 def _permissions_by_role(tx: Tx, role_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    statement = (
-        sa.select(_held.c.role_id, _held.c.permission_id)
-        .where(_held.c.role_id.in_(role_ids))
-        .order_by(_held.c.permission_id)
-    )
     held: dict[str, tuple[str, ...]] = {}
-    for row in tx.rows(statement):
-        held[row.role_id] = (*held.get(row.role_id, ()), row.permission_id)
+    for role_id, permission in tx.fetch(LIST_HELD, ids=role_ids):
+        held[role_id] = (*held.get(role_id, ()), permission)
     return held

@@ -1,17 +1,110 @@
 """A `Scope` in SQL: the condition that keeps a query inside the groups it was authorized for.
 
-Conditions are cached by caller, because building one takes longer than the database needs for it.
+A statement with it has a text for each way to reach groups:
+
+    LIST_NAMES = for_scopes(
+        '''
+    select id, name
+    from app_client
+    where {within}
+    ''',
+        within={"within": "group_id"},
+    )
+    rows = tx.fetch(LIST_NAMES[get_reach(scope)], **get_reach_values(scope))
+
+Of the conditions for `Rows`, those of a caller are cached, because building one takes longer than
+the database needs for it.
 """
 
+import enum
 import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from longwire.model import Actor, Scope
 from longwire.store import schema
+from longwire.store.statement import Sql, Statement
 
 CONDITIONS_CACHED_MAX = 1_024
+
+
+class Reach(enum.Enum):
+    """How a scope says which groups it reaches."""
+
+    GROUPS = "these groups"
+    ALL = "all groups"  # of an operator
+    MEMBER = "those of a user"
+    CLIENT = "those of an app client"
+
+
+_REACH_OF_KIND = {"user": Reach.MEMBER, "client": Reach.CLIENT}
+# The groups in which the holder's own role has the permission; it holds below them, too.
+_ROOTS: Mapping[Reach, str] = {
+    Reach.MEMBER: """
+select member.group_id
+from member
+join role_permission held
+    on held.role_id = member.role_id
+where member.user_id = :holder
+    and held.permission_id = :permission
+""",
+    Reach.CLIENT: """
+select holder.group_id
+from app_client holder
+join device_group home
+    on home.id = holder.group_id
+join role_permission held
+    on held.role_id = coalesce(holder.role_id, home.default_role_id)
+where holder.id = :holder
+    and held.permission_id = :permission
+""",
+}
+_REACHED = {
+    reach: f"""
+select reached.group_id
+from group_path reached
+where reached.ancestor_id in ({roots})
+"""
+    for reach, roots in _ROOTS.items()
+}
+
+
+def for_scopes(
+    text: str,
+    /,
+    *,
+    within: Mapping[str, str],
+    into: Callable[..., Any] | None = None,
+    **pieces: Sql | str,
+) -> Mapping[Reach, Statement[Any]]:
+    """A statement by how its scope reaches groups; `within` has a column for each such piece."""
+    statements: dict[Reach, Statement[Any]] = {}
+    for reach in Reach:
+        conditions = {name: _build_within(column, reach) for name, column in within.items()}
+        sql = Sql(text, **pieces, **conditions)
+        statements[reach] = Statement(sql) if into is None else Statement(sql, into=into)
+    return statements
+
+
+def _build_within(column: str, reach: Reach) -> Sql:
+    if reach is Reach.GROUPS:
+        return Sql(f"{column} {{in:reached}}")
+    return Sql("1 = 1" if reach is Reach.ALL else f"{column} in ({_REACHED[reach]})")
+
+
+def get_reach(scope: Scope) -> Reach:
+    if scope.holder is None:
+        return Reach.GROUPS
+    return Reach.ALL if scope.holder.is_operator else _REACH_OF_KIND[scope.holder.kind]
+
+
+def get_reach_values(scope: Scope) -> dict[str, Any]:
+    """The values of a statement's pieces."""
+    if scope.holder is None:
+        return {"reached": [schema.group_number(each) for each in scope.group_ids]}
+    return {"holder": scope.holder.id, "permission": scope.permission}
 
 
 def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool]:
@@ -62,29 +155,19 @@ def _homes(actor: Actor) -> sa.Select[Any]:
 
 
 @functools.lru_cache(maxsize=CONDITIONS_CACHED_MAX)
-def _subtrees(actor: Actor, permission: str) -> sa.Select[Any]:
+def _subtrees(actor: Actor, permission: str) -> sa.TextualSelect:
     """The groups in which the actor holds the permission."""
-    return _at_or_below(_roots(actor, permission))
+    text = sa.text(_REACHED[_REACH_OF_KIND[actor.kind]])
+    return text.bindparams(holder=actor.id, permission=permission).columns(schema.group.c.id)
+
+
+@functools.lru_cache(maxsize=CONDITIONS_CACHED_MAX)
+def _roots(actor: Actor, permission: str) -> sa.TextualSelect:
+    """The groups in which the actor's own role holds the permission; it holds below them too."""
+    text = sa.text(_ROOTS[_REACH_OF_KIND[actor.kind]])
+    return text.bindparams(holder=actor.id, permission=permission).columns(schema.group.c.id)
 
 
 def _at_or_below(groups: sa.Select[Any]) -> sa.Select[Any]:
     path = schema.group_path
     return sa.select(path.c.group_id).where(path.c.ancestor_id.in_(groups))
-
-
-def _roots(actor: Actor, permission: str) -> sa.Select[Any]:
-    """The groups in which the actor's own role holds the permission; it holds below them too."""
-    held = schema.role_permission
-    if actor.kind == "client":
-        group = schema.group
-        return (
-            sa.select(group.c.id)
-            .join(held, held.c.role_id == group.c.default_role_id)
-            .where(group.c.id == actor.group_id, held.c.permission_id == permission)
-        )
-    member = schema.member
-    return (
-        sa.select(member.c.group_id)
-        .join(held, held.c.role_id == member.c.role_id)
-        .where(member.c.user_id == actor.id, held.c.permission_id == permission)
-    )

@@ -1,15 +1,12 @@
 """Sessions of people who are signed in."""
 
-import sqlalchemy as sa
-
 from longwire.model import Actor, Session
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.rows import Rows
 from longwire.store.statement import Statement
 
-_table = schema.session
-SESSIONS = Rows(Session, _table)
+SESSIONS = Rows(Session, schema.session)
 
 # This runs for every session in use whenever permissions have changed.
 GET_WITH_ACTOR = Statement(
@@ -32,6 +29,13 @@ where session.digest = :digest
     session=SESSIONS.sql("session"),
 )
 
+UPDATE_SEEN_AT = Statement("""
+update session
+set seen_at = :seen_at,
+    expires_at = :expires_at
+where digest = :digest
+""")
+
 
 def get_with_actor(tx: Tx, digest: bytes) -> tuple[Session, Actor] | None:
     """The session of this digest, and who acts with it."""
@@ -52,9 +56,5 @@ def get_with_actor(tx: Tx, digest: bytes) -> tuple[Session, Actor] | None:
 
 def update_seen_at(tx: Tx, digest: bytes, session: Session) -> bool:
     """Store the later `seen_at` and `expires_at` of a session; False if it has ended."""
-    statement = (
-        sa.update(_table)
-        .where(_table.c.digest == digest)
-        .values(seen_at=session.seen_at, expires_at=session.expires_at)
-    )
-    return tx.execute(statement) > 0
+    times = {"seen_at": session.seen_at, "expires_at": session.expires_at}
+    return tx.run(UPDATE_SEEN_AT, digest=digest, **times) > 0

@@ -1,30 +1,126 @@
 """People, and the push tokens of their devices."""
 
 from collections.abc import Collection
-from typing import Any
-
-import sqlalchemy as sa
 
 from longwire.model import Page, PageRequest, PushToken, Scope, User
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
-from longwire.store.identity.scopes import within
-from longwire.store.paging import page
+from longwire.store.identity.scopes import Reach, for_scopes, get_reach, get_reach_values
 from longwire.store.rows import Rows
+from longwire.store.statement import Statement
 
-_table = schema.user
-_push = schema.push_token
+USERS = Rows(User, schema.user, derived={"email_key": lambda user: email_key(user.email)})
+PUSH_TOKENS = Rows(PushToken, schema.push_token, "digest")
 
-USERS = Rows(User, _table, derived={"email_key": lambda user: email_key(user.email)})
-PUSH_TOKENS = Rows(PushToken, _push, "digest")
+FIND_CREDENTIAL = Statement("""
+select client_id
+from credential
+where user_id = :user_id
+limit 1
+""")
 
-# Built once, because building it takes longer than running it.
-_LATEST_PUSH_TOKEN = (
-    PUSH_TOKENS.select.where(_push.c.user_id == sa.bindparam("user_id"))
-    .order_by(_push.c.created_at.desc(), _push.c.digest)
-    .limit(1)
+# Of an operator, who sees everybody, whether or not they have accepted an invitation.
+LIST_ALL = Statement(
+    """
+select {columns}, 1
+from user_account
+where id > :after
+order by id
+limit :most
+""",
+    columns=USERS.sql(),
 )
+LIST_SHARING = {
+    **for_scopes(
+        """
+select
+    {columns},
+    exists (
+        select 1
+        from member
+        where member.user_id = user_account.id
+            and member.accepted_at is not null
+            and {within}
+    )
+from user_account
+where user_account.id > :after
+    and user_account.id in (
+        select member.user_id
+        from member
+        where {within}
+    )
+order by user_account.id
+limit :most
+""",
+        within={"within": "member.group_id"},
+        columns=USERS.sql("user_account"),
+    ),
+    Reach.ALL: LIST_ALL,
+}
+
+LIST_SOME = Statement(
+    """
+select {columns}
+from user_account
+where id {in:ids}
+""",
+    columns=USERS.sql(),
+)
+LIST_SOME_SHARING = {
+    **for_scopes(
+        """
+select {columns}
+from user_account
+where id {in:ids}
+    and id in (
+        select member.user_id
+        from member
+        where member.user_id {in:ids}
+            and member.accepted_at is not null
+            and {within}
+    )
+""",
+        within={"within": "member.group_id"},
+        columns=USERS.sql(),
+    ),
+    Reach.ALL: LIST_SOME,
+}
+
+UPDATE_SEEN_AT = Statement("""
+update user_account
+set seen_at = :now
+where id = :user_id
+""")
+
+GET_LATEST_PUSH_TOKEN = Statement(
+    """
+select {columns}
+from push_token
+where user_id = :user_id
+order by created_at desc, digest
+limit 1
+""",
+    columns=PUSH_TOKENS.sql(),
+)
+
+LIST_GROUP_PUSH_TOKENS = Statement("""
+select push_token.user_id, push_token.digest
+from push_token
+join member
+    on member.user_id = push_token.user_id
+where member.group_id = :home
+    and member.accepted_at is not null
+    and push_token.is_enabled
+order by member.created_at, push_token.user_id, push_token.created_at, push_token.digest
+""")
+
+DISABLE_PUSH_TOKEN = Statement("""
+update push_token
+set is_enabled = false
+where digest = :digest
+    and is_enabled
+""")
 
 
 def get_by_email(tx: Tx, email: str) -> User | None:
@@ -32,8 +128,7 @@ def get_by_email(tx: Tx, email: str) -> User | None:
 
 
 def has_credentials(tx: Tx, user_id: str) -> bool:
-    table = schema.credential
-    return tx.row(sa.select(table.c.client_id).where(table.c.user_id == user_id)) is not None
+    return tx.first(FIND_CREDENTIAL, user_id=user_id) is not None
 
 
 def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[tuple[User, bool]]:
@@ -41,27 +136,12 @@ def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[tuple[User, bo
 
     For an operator every user.
     """
-    member = schema.member
-    accepted = (
-        sa.select(member.c.user_id)
-        .where(
-            member.c.user_id == _table.c.id,
-            member.c.accepted_at.is_not(None),
-            within(member.c.group_id, scope),
-        )
-        .exists()
-    )
-    statement = sa.select(*USERS.columns, accepted.label("is_accepted"))
-    if scope.holder is not None and scope.holder.is_operator:
-        statement = sa.select(*USERS.columns, sa.true().label("is_accepted"))
-    else:
-        shared = sa.select(member.c.user_id).where(within(member.c.group_id, scope))
-        statement = statement.where(_table.c.id.in_(shared))
-
-    def parse(row: sa.Row[Any]) -> tuple[User, bool]:
-        return USERS.parse(row), bool(row.is_accepted)
-
-    return page(tx, statement, [_table.c.id], request, parse)
+    after = str(request.after[0]) if request.after is not None else ""
+    values = get_reach_values(scope)
+    statement = LIST_SHARING[get_reach(scope)]
+    rows = tx.fetch(statement, after=after, most=request.limit + 1, **values)
+    items = [(USERS.parse(row), bool(row[-1])) for row in rows[: request.limit]]
+    return Page(items, (items[-1][0].id,) if len(rows) > len(items) else None)
 
 
 def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:
@@ -69,16 +149,8 @@ def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:
 
     Of those who have accepted their invitation: of others one knows what was typed in it.
     """
-    member = schema.member
-    statement = USERS.select.where(_table.c.id.in_(ids))
-    if scope.holder is None or not scope.holder.is_operator:
-        shared = sa.select(member.c.user_id).where(
-            member.c.user_id.in_(ids),
-            member.c.accepted_at.is_not(None),
-            within(member.c.group_id, scope),
-        )
-        statement = statement.where(_table.c.id.in_(shared))
-    people = map(USERS.parse, tx.rows(statement))
+    rows = tx.fetch(LIST_SOME_SHARING[get_reach(scope)], ids=ids, **get_reach_values(scope))
+    people = map(USERS.parse, rows)
     return {
         each.id: each.name
         or " ".join(filter(None, (each.first_name, each.last_name)))
@@ -96,31 +168,23 @@ def insert_if_absent(tx: Tx, user: User, sponsor_id: str) -> bool:
     """Insert a user, unless one has this address; the same statement in both cases."""
     row = USERS.to_row(user) | {"sponsor_id": sponsor_id}
     has_address = OnConflict(columns=("email_key",))
-    return insert_many(tx, _table, tuple(row), [tuple(row.values())], has_address) > 0
+    return insert_many(tx, schema.user, tuple(row), [tuple(row.values())], has_address) > 0
 
 
 def update_seen_at(tx: Tx, user_id: str) -> None:
-    tx.execute(sa.update(_table).where(_table.c.id == user_id).values(seen_at=tx.now))
+    tx.run(UPDATE_SEEN_AT, user_id=user_id, now=tx.now)
 
 
 def get_latest_push_token(tx: Tx, user_id: str) -> PushToken | None:
-    row = tx.row(_LATEST_PUSH_TOKEN, {"user_id": user_id})
+    row = tx.first(GET_LATEST_PUSH_TOKEN, user_id=user_id)
     return PUSH_TOKENS.parse(row) if row else None
 
 
 def list_group_push_tokens(tx: Tx, group_id: str) -> list[tuple[str, bytes]]:
     """(user, digest) of every enabled token of a group's own members who accepted."""
-    member = schema.member
-    statement = (
-        sa.select(_push.c.user_id, _push.c.digest)
-        .join(member, member.c.user_id == _push.c.user_id)
-        .where(member.c.group_id == group_id, member.c.accepted_at.is_not(None), _push.c.is_enabled)
-        .order_by(member.c.created_at, _push.c.user_id, _push.c.created_at, _push.c.digest)
-    )
-    return [(row.user_id, row.digest) for row in tx.rows(statement)]
+    return tx.fetch(LIST_GROUP_PUSH_TOKENS, home=schema.group_number(group_id))
 
 
 def disable_push_token(tx: Tx, digest: bytes) -> bool:
     """Disable a dead token; False if it was disabled."""
-    statement = sa.update(_push).where(_push.c.digest == digest, _push.c.is_enabled)
-    return tx.execute(statement.values(is_enabled=False)) > 0
+    return tx.run(DISABLE_PUSH_TOKEN, digest=digest) > 0

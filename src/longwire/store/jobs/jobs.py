@@ -3,9 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
-
-import sqlalchemy as sa
+from typing import NamedTuple
 
 from longwire.clock import Moment
 from longwire.model import (
@@ -21,10 +19,9 @@ from longwire.store.jobs import job_results
 from longwire.store.rows import GroupRows, Rows
 from longwire.store.statement import Statement
 
-_table = schema.job
 _item = schema.job_item
 OPEN_STATES = [each for each in JobState if each.is_open]
-JOBS = GroupRows(Job, _table)
+JOBS = GroupRows(Job, schema.job)
 JOB_ITEMS = Rows(JobItem, _item, "job_id", "number")
 
 NEXT_OWNER = Statement("""
@@ -52,6 +49,23 @@ where id = :id
     and state in ('waiting', 'running')
     and lease_until <= :now
 returning fence
+""")
+
+_LEASED = """
+select {columns}
+from job
+where id = :id
+    and fence = :fence
+    and state in ('waiting', 'running')
+"""
+_COLUMNS = JOBS.sql()
+GET_LEASED = Statement(_LEASED, columns=_COLUMNS)
+LOCK_LEASED = Statement(_LEASED + "{lock}", columns=_COLUMNS)
+
+END_UNDO = Statement("""
+update job
+set undo_until = null
+where id = :id
 """)
 
 TOUCH = Statement("""
@@ -223,18 +237,13 @@ def lease(tx: Tx, job_id: str, until: Moment) -> int | None:
 
 def get_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
     """The job as it is now; None if it has ended, or is leased by another process."""
-    row = tx.row(_select_leased(job_id, fence))
+    row = tx.first(GET_LEASED, id=job_id, fence=fence)
     return JOBS.parse(row) if row else None
-
-
-def _select_leased(job_id: str, fence: int) -> sa.Select[Any]:
-    is_open = _table.c.state.in_(OPEN_STATES)
-    return JOBS.select.where(_table.c.id == job_id, _table.c.fence == fence, is_open)
 
 
 def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
     """The same, locked."""
-    row = tx.row(_select_leased(job_id, fence).with_for_update())
+    row = tx.first(LOCK_LEASED, id=job_id, fence=fence)
     return JOBS.parse(row) if row else None
 
 
@@ -315,7 +324,7 @@ def prune(tx: Tx, before: Moment, most: int) -> int:
             return erased
         deleted = tx.run(DELETE_CHANGED_ITEMS, job=job_id, most=most)
         if deleted < most:
-            tx.execute(sa.update(_table).where(_table.c.id == job_id).values(undo_until=None))
+            tx.run(END_UNDO, id=job_id)
         return deleted + 1
     rows = tx.fetch(LIST_ENDED, before=before)
     return _delete_some(tx, rows[0][0], most) if rows else 0
@@ -333,5 +342,5 @@ def _delete_some(tx: Tx, job_id: str, most: int) -> int:
         return deleted
     deleted = tx.run(DELETE_ITEMS, job=job_id, most=most)
     if deleted < most:
-        deleted += tx.execute(sa.delete(_table).where(_table.c.id == job_id))
+        deleted += JOBS.delete(tx, job_id)
     return deleted

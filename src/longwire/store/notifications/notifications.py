@@ -16,13 +16,11 @@ from longwire.store.statement import Statement
 
 ALL = 2**62  # a limit that is none
 
-_channel = schema.channel
 _state = schema.notification_state
 
 NOTIFICATIONS = OwnerTable(
     Notification,
-    schema.notification,
-    schema.group.c.notification_count,
+    "notification",
     fields_read=("device_types", "device_id", "reason", "schedule"),
     channel_fields_read=("is_enabled", "type", "sealed_params"),
 )
@@ -39,9 +37,18 @@ _COLUMNS = (
 _STATE_COLUMNS = ", ".join(f"s.{name}" for name in _COLUMNS)
 _UPDATE_STATE = OnConflict(", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:]))
 
+LIST_ENABLED = NOTIFICATIONS.where("c.group_id {in:homes} and c.is_enabled")
+FIND_ID = NOTIFICATIONS.where("c.id = :id and c.group_id = :home")
+
 DELETE_OF_SUBJECTS = Statement("""
 delete from notification_state
 where subject {in:subjects}
+""")
+
+DELETE_SOME = Statement("""
+delete from notification_state
+where notification_number = :number
+    and subject {in:subjects}
 """)
 
 LIST_GROUPS_WITH_REASONS = Statement("""
@@ -183,9 +190,17 @@ def sum_params(tx: Tx, group_id: str) -> int:
     return int(tx.fetch(SUM_PARAMS, home=schema.group_number(group_id))[0][0])
 
 
-def list_enabled(tx: Tx, group_id: str) -> list[Notification]:
-    """The enabled notifications of a group."""
-    return NOTIFICATIONS.list_where(tx, _channel.c.group_id == group_id, _channel.c.is_enabled)
+def list_enabled(tx: Tx, group_ids: Collection[str]) -> list[Notification]:
+    """The enabled notifications of some groups."""
+    homes = [schema.group_number(each) for each in group_ids]
+    return NOTIFICATIONS.fetch(tx, LIST_ENABLED, homes=homes)
+
+
+def find_number(tx: Tx, group_id: str, notification_id: str) -> int | None:
+    """The number of a notification of a group."""
+    home = schema.group_number(group_id)
+    found = NOTIFICATIONS.fetch(tx, FIND_ID, id=notification_id, home=home)
+    return found[0].number if found else None
 
 
 def list_groups_with_reasons(tx: Tx, reasons: Collection[str]) -> list[str]:
@@ -259,6 +274,11 @@ def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
     """Delete the states of a notification, all or at most so many; how many."""
     limit = ALL if most is None else most
     return len(tx.fetch(DELETE_STATES, number=number, most=limit))
+
+
+def delete_some_states(tx: Tx, number: int, subjects: Collection[int]) -> None:
+    """Delete what a notification holds of some subjects."""
+    tx.run(DELETE_SOME, number=number, subjects=subjects)
 
 
 def delete_subject_states(tx: Tx, subjects: Sequence[int]) -> None:

@@ -222,6 +222,10 @@ class Arrival:
     row: tuple[Any, ...]  # with the columns `ARRIVAL_COLUMNS`
 
     @property
+    def group_number(self) -> int:
+        return int(self.row[0])
+
+    @property
     def seq(self) -> int:
         return int(self.row[1])
 

@@ -1,6 +1,7 @@
 """Records as they arrived: found by group and order of arrival, with their devices.
 
-Of replays, previews, traces and live streams. What is in the archive is not among them.
+Of replays, previews, traces and live streams. What is in the archive is not among them, nor what
+has expired by the retention of its group.
 """
 
 from collections import defaultdict
@@ -14,6 +15,7 @@ from longwire.records import KIND_NAMES, parse_record
 from longwire.store import slots
 from longwire.store.database import Tx
 from longwire.store.fleet.reporting_devices import ReportingDevice, get_reporting
+from longwire.store.identity import group_limits
 from longwire.store.records.records import EARLIER_STAYS_MAX, RecordRow, for_each_kind
 from longwire.store.statement import Statement
 
@@ -27,7 +29,7 @@ ARRIVED_DEVICE_COLUMNS = """d.id, d.stay,
     d.type,
     case when p.depth is null then '[]' else d.tags end"""
 # Where some of these columns are.
-_SEQ, _KIND, _TS, _DEVICE_ID = 1, 2, 6, 7
+_GROUP, _SEQ, _KIND, _TS, _DEVICE_ID = 0, 1, 2, 6, 7
 
 _SELECT_ARRIVED = f"""select {ARRIVAL_COLUMNS}, {ARRIVED_DEVICE_COLUMNS}
 from arrival a
@@ -158,12 +160,20 @@ class ArrivedRecord(msgspec.Struct, frozen=True):
 
 
 def list_arrivals(
-    tx: Tx, group_number: int, after_seq: int, until_seq: int, begin: Moment, end: Moment, most: int
+    tx: Tx,
+    group_number: int,
+    after_seq: int,
+    until_seq: int,
+    begin: Moment,
+    end: Moment,
+    most: int,
+    *,
+    with_expired: bool = False,
 ) -> list[ArrivedRecord | int]:
     """Records that arrived in a group between two arrivals, with timestamps in a period.
 
-    In order of arrival. For a record that was deleted meanwhile, only its `seq`. Arrivals between
-    the two are read until there are enough in the period: see `look_ahead`.
+    In order of arrival. For a record that was deleted meanwhile, or has expired, only its `seq`.
+    Arrivals between the two are read until there are enough in the period: see `look_ahead`.
     """
     rows = tx.fetch(
         LIST_ARRIVALS,
@@ -174,8 +184,16 @@ def list_arrivals(
         end_ts=end,
         most=most,
     )
-    found = _read_stored(tx, rows)
+    found = _read_stored(tx, rows if with_expired else _list_kept(tx, rows))
     return [found.get(row[_SEQ], row[_SEQ]) for row in rows]
+
+
+def _list_kept(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Those of some arrivals whose records have not expired."""
+    expired = group_limits.has_expired
+    return [
+        row for row in rows if not expired(tx, KIND_NAMES[row[_KIND]], str(row[_GROUP]), row[_TS])
+    ]
 
 
 def look_ahead(
@@ -204,11 +222,12 @@ def list_latest(
     for number in group_numbers:
         found += tx.fetch(LIST_LATEST_ARRIVALS, home=number, most=looked_at_max)
     found.sort(key=lambda row: row[_SEQ], reverse=True)
+    found = found[:looked_at_max]
     if is_wanted is not None:
-        found = [row for row in found[:looked_at_max] if is_wanted(row[_DEVICE_ID], row[_TS])]
+        found = [row for row in found if is_wanted(row[_DEVICE_ID], row[_TS])]
     latest: list[ArrivedRecord] = []
     size = 0
-    for record in _read_arrived(tx, found[:most], characters_max):
+    for record in _read_arrived(tx, _list_kept(tx, found)[:most], characters_max):
         latest.append(record)
         size += len(record.row.encoded.body)
         if size > characters_max:
@@ -247,12 +266,12 @@ def find_group(tx: Tx, group_ids: Sequence[str], seq: int) -> int | None:
 
 
 def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
-    """The record of an arrival, if its device and the record still exist.
+    """The record of an arrival, if its device and the record still exist and it has not expired.
 
     The group of its device is the one in which it arrived.
     """
     found = tx.fetch(GET_ARRIVAL, home=group_number, seq=seq)
-    return next(iter(_read_arrived(tx, found, 0)), None)
+    return next(iter(_read_arrived(tx, _list_kept(tx, found), 0)), None)
 
 
 def _record_key(row: tuple[Any, ...]) -> tuple[int, int, Moment, int]:

@@ -1,6 +1,6 @@
 """Records are deleted: at a timestamp, with an erased stay, or past their retention."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +11,7 @@ from longwire.store.archive import archive_files
 from longwire.store.database import Tx
 from longwire.store.fleet import summaries
 from longwire.store.identity import group_storage
+from longwire.store.records import record_expiry
 from longwire.store.records.records import for_each_kind
 from longwire.store.statement import Statement
 
@@ -76,6 +77,31 @@ returning stay, length(body)
 """
 )
 
+DELETE_OLDER_OF_STAY = for_each_kind(
+    """
+delete from {table}
+where (device_number, stay, ts, digest) in (
+    select device_number, stay, ts, digest
+    from {table}
+    where device_number = :device
+        and stay = :stay
+        {slot}
+        and ts < :before
+    limit :most
+)
+returning stay, length(body)
+"""
+)
+
+LIST_STAYS_OF_GROUP = Statement("""
+select device_number, stay
+from device_stay
+where group_id = :home
+    and (device_number, stay) > (:device, :stay)
+order by device_number, stay
+limit :most
+""")
+
 LIST_NEXT_DEVICES = Statement(
     """
 select number
@@ -126,6 +152,38 @@ def delete_erased(tx: Tx) -> int:
     tx.run(DELETE_ERASURE, device=device, stay=stay)
     summaries.delete_stay(tx, device, stay)
     return max(deleted, 1)
+
+
+def delete_older_of_group(
+    tx: Tx, group_number: int, before: Mapping[str, Moment], after: tuple[int, int]
+) -> tuple[int, tuple[int, int] | None]:
+    """Delete some records of a group that are older than a moment, by kind.
+
+    Returns how many, and the stay to continue after; None at the end.
+    """
+    device, stay = after
+    stays = tx.fetch(
+        LIST_STAYS_OF_GROUP, home=group_number, device=device, stay=stay, most=PRUNE_DEVICES_MAX
+    )
+    deleted: Counter[str] = Counter()
+    place: tuple[int, int] | None = after
+    for device, stay in stays:
+        values = {**slots.key_of(tx, device), "stay": stay}
+        for kind, moment in before.items():
+            most = PRUNE_ROWS_MAX - deleted.total()
+            rows = _delete(
+                tx, DELETE_OLDER_OF_STAY[kind], {**values, "before": moment, "most": most}
+            )
+            deleted[kind] += len(rows)
+        if deleted.total() == PRUNE_ROWS_MAX:
+            break
+        place = device, stay
+    else:
+        place = place if len(stays) == PRUNE_DEVICES_MAX else None
+    for kind, count in deleted.items():
+        if count:
+            record_expiry.move(tx, kind, group_number, before[kind])
+    return deleted.total(), place
 
 
 def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[int, int | None]:

@@ -78,26 +78,28 @@ def list_page(
     tx: Tx,
     kind: str,
     device_number: int,
-    stays: Sequence[int],
-    begin: Moment | None,
+    begins: Mapping[int, Moment],
     end: Moment | None,
     request: PageRequest,
     *,
     ascending: bool,
 ) -> RecordPage:
-    """Bodies by timestamp, ties in order of arrival; the other way round when not ascending."""
+    """Bodies by timestamp, ties in order of arrival; the other way round when not ascending.
+
+    Of some stays, from a moment of each on.
+    """
     wanted = [
         _PageQuery(
             kind,
             device_number,
             stay,
-            ALL_TIME[0] if begin is None else begin,
+            begin,
             ALL_TIME[1] if end is None else end,
             request.limit,
             request.after,
             ascending,
         )
-        for stay in stays
+        for stay, begin in begins.items()
     ]
     if request.limit <= ITEMS_UNCHECKED_MAX:
         unchecked = _read_page(tx, wanted, device_number, request.limit, ascending=ascending)
@@ -211,7 +213,7 @@ def list_page_rows(
     tx: Tx,
     kind: str,
     device_number: int,
-    stays: Sequence[int],
+    begins: Mapping[int, Moment],
     period: tuple[Moment, Moment],
     request: PageRequest,
     *,
@@ -219,8 +221,10 @@ def list_page_rows(
 ) -> tuple[list[tuple[str, Moment, int]], int]:
     """(body, ts, seq) in no order of one more than a page has, and how many fit into it."""
     limit, after = request.limit, request.after
+    first, end = period
     wanted = [
-        _PageQuery(kind, device_number, stay, *period, limit, after, ascending) for stay in stays
+        _PageQuery(kind, device_number, stay, max(first, begin), end, limit, after, ascending)
+        for stay, begin in begins.items()
     ]
     limit = min(each.count_that_fit(tx) for each in wanted)
     fitting = [msgspec.structs.replace(each, limit=limit) for each in wanted]

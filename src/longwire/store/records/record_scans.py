@@ -49,6 +49,24 @@ where device_number = :device
     into=str,
 )
 
+# The first arrival among the next records of a stay.
+FIND_FIRST_ARRIVAL = for_each_kind(
+    """
+select min(seq)
+from (
+    select seq
+    from {table}
+    where device_number = :device
+        and stay = :stay
+        {slot}
+        and ts >= :begin
+        and ts < :end
+    order by ts, digest
+    limit :most
+) next_records
+"""
+)
+
 # How far the next arrivals of a group reach, whatever their kinds.
 FIND_WINDOW = Statement("""
 select max(seq)
@@ -176,7 +194,7 @@ def scan_stay(
     return scan if query is None else NeedsArchive(query, partial(_merge_scans, scan))
 
 
-def _merge_scans(scan: StayScan, archived: ArchivedRange) -> StayScan:
+def _merge_scans(scan: StayScan, tx: Tx, archived: ArchivedRange) -> StayScan:
     """As far as both reach; of a record that is in both, the one that arrived first."""
     merged = {(ts, digest): (ts, digest, seq, body) for ts, digest, seq, body in scan.items}
     stored = {(ts, seq) for ts, _, seq, body in scan.items if body}
@@ -209,6 +227,16 @@ def scan_table(
             return StayScan([*rows[:index], large], True, StayCursor(ts, digest))
     last = StayCursor(rows[-1][0], rows[-1][1]) if len(rows) == most else None
     return StayScan(rows, False, last)
+
+
+def find_first_arrival(
+    tx: Tx, kind: str, device_number: int, stay: int, begin: Moment, end: Moment, most: int
+) -> int | None:
+    """The first arrival among the next records of a stay, without what is in the archive."""
+    key = slots.key_of(tx, device_number)
+    values = {"stay": stay, "begin": begin, "end": end, "most": most}
+    found: int | None = tx.fetch(FIND_FIRST_ARRIVAL[kind], **key, **values)[0][0]
+    return found
 
 
 class ArrivalScan(msgspec.Struct, frozen=True):
@@ -266,7 +294,7 @@ def _add_archived(
         rows = [row for row in rows if row[0] <= last]
     has_large = scan.has_large or plan.cut_at is not None
 
-    def finish(archived: ArchivedRange) -> ArrivalScan:
+    def finish(tx: Tx, archived: ArchivedRange) -> ArrivalScan:
         found = ((each.seq, each.body) for each in archived.records)
         return ArrivalScan(sorted([*rows, *found]), has_large, last)
 
@@ -301,4 +329,4 @@ def _find_cursor(
         plan = archive_reads.plan_points(tx, [key])
     if plan is None:
         return build(stored)
-    return NeedsArchive(plan.query, lambda found: build([each.digest for each in found.records]))
+    return NeedsArchive(plan.query, lambda _, found: build([each.digest for each in found.records]))

@@ -7,6 +7,10 @@ The tables are in a file for each part of the service, and are used as `schema.d
 nobody has imported would be missing from `metadata`.
 """
 
+from longwire.store.schema.alarms import alarm as alarm
+from longwire.store.schema.alarms import condition_state as condition_state
+from longwire.store.schema.alarms import contact_window as contact_window
+from longwire.store.schema.alarms import silence as silence
 from longwire.store.schema.base import NO_GROUP as NO_GROUP
 from longwire.store.schema.base import SLOT_BY as SLOT_BY
 from longwire.store.schema.base import TRANSACTION as TRANSACTION
@@ -17,6 +21,8 @@ from longwire.store.schema.base import metadata as metadata
 from longwire.store.schema.channels import channel as channel
 from longwire.store.schema.channels import connector as connector
 from longwire.store.schema.channels import connector_minute as connector_minute
+from longwire.store.schema.channels import contact_point as contact_point
+from longwire.store.schema.channels import contact_point_use as contact_point_use
 from longwire.store.schema.channels import deferral as deferral
 from longwire.store.schema.channels import delivery as delivery
 from longwire.store.schema.channels import notification as notification
@@ -42,6 +48,7 @@ from longwire.store.schema.devices import registration as registration
 from longwire.store.schema.devices import unknown_device as unknown_device
 from longwire.store.schema.groups import app_client as app_client
 from longwire.store.schema.groups import group as group
+from longwire.store.schema.groups import group_limits as group_limits
 from longwire.store.schema.groups import group_path as group_path
 from longwire.store.schema.groups import mail_quota as mail_quota
 from longwire.store.schema.groups import member as member
@@ -71,6 +78,10 @@ from longwire.store.schema.records import group_storage as group_storage
 from longwire.store.schema.records import reception as reception
 from longwire.store.schema.records import reception_size as reception_size
 from longwire.store.schema.records import record as record
+from longwire.store.schema.records import record_expiry as record_expiry
+from longwire.store.schema.reports import report as report
+from longwire.store.schema.reports import report_chunk as report_chunk
+from longwire.store.schema.reports import report_run as report_run
 from longwire.store.schema.service import audit as audit
 from longwire.store.schema.service import cache_epoch as cache_epoch
 from longwire.store.schema.service import config_change as config_change

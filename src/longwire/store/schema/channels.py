@@ -50,6 +50,8 @@ channel = sa.Table(
     sa.Column("filter_evaluated", sa.Integer, nullable=False, server_default="0"),
     sa.Column("filter_failed", sa.Integer, nullable=False, server_default="0"),
     moment("filter_failing_since", required=False),
+    # The receiver has asked to get nothing before.
+    moment("paused_until", required=False),
     # Answers: the channels of a group, in the order they came.
     sa.Index("ix_channel_group_id_number", "group_id", "number"),
     sqlite_autoincrement=True,
@@ -89,6 +91,28 @@ notification = sa.Table(
     sa.Column("schedule", sa.Text),  # JSON
     moment("fired_at", required=False),
     moment("sent_at", required=False),
+)
+
+contact_point = sa.Table(
+    "contact_point",
+    metadata,
+    # Recipients with a name. Messages of notifications that use it leave through its channel.
+    _channel_number(),
+    sa.Column("name", sa.Text),
+    sa.Column("description", sa.Text),
+    sa.Column("subgroups", sa.Boolean, nullable=False),
+    moment("sent_at", required=False),
+)
+
+contact_point_use = sa.Table(
+    "contact_point_use",
+    metadata,
+    # Which notifications and rotas name which contact points.
+    sa.Column("contact_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("channel_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    # Answers: what does this notification use?
+    sa.Index("ix_contact_point_use_channel_number", "channel_number"),
+    sqlite_with_rowid=False,
 )
 
 

@@ -35,6 +35,16 @@ device_type = sa.Table(
     sa.Column("decoded_location", sa.Text),
     moment("created_at"),
     moment("updated_at"),
+    # Whose it is, with the groups below; null for all. No reference: it is deleted with its group,
+    # but after the devices that have it.
+    sa.Column("group_id", GroupNumber),
+    # The name as it is compared: two spellings that people would take for one another are one name.
+    # Null of what the release before has inserted.
+    sa.Column("name_key", sa.Text),
+    # Answers: which types does a group have?
+    sa.Index("ix_device_type_home", "group_id"),
+    # Answers: is a name taken?
+    sa.Index("ix_device_type_name_key", "name_key"),
 )
 
 

@@ -78,6 +78,8 @@ group = sa.Table(
     sa.Column("updated_by", sa.Text, nullable=False),
     # When it was moved below its parent; null if it was created there.
     moment("moved_at", required=False),
+    sa.Column("contact_point_count", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("report_count", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 group_path = sa.Table(
@@ -129,6 +131,17 @@ app_client = sa.Table(
     # to a table: a client whose role is gone has no permissions.
     sa.Column("role_id", sa.Text, index=True),
     sa.UniqueConstraint("group_id", "name"),
+)
+
+group_limits = sa.Table(
+    "group_limits",
+    metadata,
+    # What the operator limits of a group, and how long it keeps records; for those below it, too.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("limits", sa.Text, nullable=False),  # JSON, as the next one
+    sa.Column("retention_days", sa.Text, nullable=False),
+    moment("updated_at"),
+    sa.Column("updated_by", sa.Text, nullable=False),
 )
 
 mail_quota = sa.Table(

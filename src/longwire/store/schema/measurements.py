@@ -28,8 +28,9 @@ measurement_key = sa.Table(
     sa.Column("kind", sa.SmallInteger, nullable=False),
     sa.Column("path", KeyText, nullable=False),  # a JSON Pointer
     # What it is called unless somebody has declared it.
-    sa.Column("name", KeyText, nullable=False, index=True),
+    sa.Column("name", KeyText, nullable=False),
     sa.UniqueConstraint("kind", "path"),
+    sa.Index("ix_measurement_key_name", "name", unique=True),
     sqlite_autoincrement=True,
 )
 
@@ -75,6 +76,8 @@ current_value = sa.Table(
     # How many values were invalid, and when the last one was.
     sa.Column("invalid", sa.BigInteger, nullable=False, server_default="0"),
     moment("invalid_at", required=False),
+    # Sorted by a number, devices are found by an index on PostgreSQL only, of the column
+    # `number_rank` that the migration adds there; SQLite reads all values as fast.
     # Answers: what are the values of this device?
     sa.Index("ix_current_value_device_number", "device_number"),
     sqlite_with_rowid=False,

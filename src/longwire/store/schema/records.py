@@ -112,6 +112,17 @@ activity = sa.Table(
     info={SLOT_BY: "device_number"},
 )
 
+record_expiry = sa.Table(
+    "record_expiry",
+    metadata,
+    # Before when records of a kind may have been deleted because they had expired: of a group, or
+    # of all of them in the row of group 0.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.SmallInteger, primary_key=True, autoincrement=False),
+    moment("before"),
+    sqlite_with_rowid=False,
+)
+
 archive_file = sa.Table(
     "archive_file",
     metadata,

@@ -1,25 +1,33 @@
 """`device-type`: the catalogue of device types and their decoders."""
 
 import json
+import os
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
+from longwire.api.fleet.type_import import show_import
 from longwire.cli.base import database_flags, run_read, run_write
+from longwire.clock import Clock
 from longwire.decoders.catalogue import KINDS as DECODERS
-from longwire.fleet import device_types
+from longwire.fleet import device_types, type_imports
+from longwire.fleet.codec_guard import CodecGuard
+from longwire.fleet.type_imports import ImportRequest
 from longwire.model import SYSTEM, DeviceType
 from longwire.settings import Settings
+from longwire_cli import profiles
+from longwire_cli.connection import open_client, reporting
+from longwire_cli.device_types import import_options, import_remotely
+from longwire_cli.errors import CommandError
 from longwire_cli.tables import print_table
 from longwire_cli.terminal import json_flag, print_result
+from longwire_cli.type_files import describe_import, read_folder
 
 
-@click.group("device-type")
-def device_type_group() -> None:
-    """The catalogue of device types."""
-
-
-@device_type_group.command("add")
+@click.command("add")
 @click.argument("name", required=False)
 @click.option("--display-name", default=None, help="by default its name")
 @click.option("--default-configuration", default=None, help="any text, often JSON")
@@ -95,7 +103,7 @@ def _optional_text(value: object) -> str | None:
     return None if value is None else _text(value)
 
 
-@device_type_group.command("list")
+@click.command("list")
 @database_flags
 @json_flag
 def device_type_list(chosen: Settings, as_json: bool) -> None:
@@ -119,7 +127,7 @@ def device_type_list(chosen: Settings, as_json: bool) -> None:
     print_table(rows, shown, as_json)
 
 
-@device_type_group.command("remove")
+@click.command("remove")
 @click.argument("name")
 @database_flags
 @json_flag
@@ -129,7 +137,62 @@ def device_type_remove(name: str, chosen: Settings, as_json: bool) -> None:
     print_result({"removed": name}, as_json, f"removed {name}")
 
 
-@device_type_group.command("set-decoder")
+@click.command("import")
+@import_options
+@click.option(
+    "--profile",
+    envvar="LONGWIRE_PROFILE",
+    default=None,
+    shell_complete=profiles.complete,
+    help="the service to talk to, instead of the database",
+)
+@database_flags
+@json_flag
+def device_type_import(profile: str | None, chosen: Settings, as_json: bool, **given: Any) -> None:
+    """Create or update a device type from a folder with a device's files, once its examples pass.
+
+    Of ChirpStack's device profiles or The Things Network's device repository.
+    """
+    if profile is not None or os.environ.get("LONGWIRE_URL"):
+        with reporting(), open_client(profile) as client:
+            import_remotely(client, as_json, **given)
+    else:
+        _import_locally(chosen, as_json, **given)
+
+
+def _import_locally(
+    chosen: Settings,
+    as_json: bool,
+    *,
+    folder: Path,
+    device: str | None,
+    dry_run: bool,
+    accept_failing: bool,
+    replace: bool,
+    group_id: str | None,
+    name: str | None,
+    **names: str | None,
+) -> None:
+    files = read_folder(folder, device)
+    replaced = None
+    if replace:
+        if name is None:
+            raise click.UsageError("--replace needs --name")
+        find = partial(type_imports.get_replaced, name=name, group_id=group_id)
+        replaced = run_read(chosen, lambda tx: find(tx, SYSTEM))
+    request = ImportRequest(files, group_id, device, name=name, replaced=replaced, **names)
+    prepared = type_imports.prepare_import(request, Clock().now(), CodecGuard())
+    is_refused = bool(prepared.failing) and not accept_failing
+    is_dry_run = dry_run or is_refused
+    if not is_dry_run:
+        run_write(chosen, lambda tx: type_imports.store_import(tx, SYSTEM, prepared))
+    shown = msgspec.to_builtins(show_import(prepared, is_dry_run=is_dry_run))
+    print_result(shown, as_json, describe_import(shown))
+    if is_refused:
+        raise CommandError("Examples fail; nothing was changed. See --accept-failing.")
+
+
+@click.command("set-decoder")
 @click.argument("name")
 @click.option(
     "--decoder",
@@ -165,7 +228,7 @@ def device_type_set_decoder(
     _print_codec({"name": name, "decoder": kind}, warnings, as_json, f"{name} is decoded by {kind}")
 
 
-@device_type_group.command("set-encoder")
+@click.command("set-encoder")
 @click.argument("name")
 @click.option("--encoder-source", default=None, help="the source of the codec")
 @click.option("--encoder-file", type=click.File("rb"), default=None, help="a file with that source")
@@ -200,7 +263,7 @@ def _read_utf8(file: Any) -> str:
         raise click.UsageError(f"{file.name} is not UTF-8 at byte {error.start}") from error
 
 
-@device_type_group.command("remove-decoder")
+@click.command("remove-decoder")
 @click.argument("name")
 @database_flags
 @json_flag
@@ -210,7 +273,7 @@ def device_type_remove_decoder(name: str, chosen: Settings, as_json: bool) -> No
     print_result({"name": name, "decoder": None}, as_json, f"{name} has no decoder")
 
 
-@device_type_group.command("remove-encoder")
+@click.command("remove-encoder")
 @click.argument("name")
 @database_flags
 @json_flag

@@ -9,6 +9,7 @@ import click
 from longwire.cli.base import database_flags, open_existing_database
 from longwire.dates import parse_date, parse_range_end
 from longwire.fleet import redecoding
+from longwire.fleet.codec_guard import CodecGuard
 from longwire.fleet.redecoding import RedecodeSelection
 from longwire.model import SYSTEM, PageRequest
 from longwire.settings import Settings
@@ -60,12 +61,13 @@ async def _redecode(database: Database, wanted: RedecodeSelection) -> dict[str, 
         "failure": None,
     }
     after: tuple[int | str, ...] | None = None
+    guard = CodecGuard()
     while True:
         request = PageRequest(RECORDS_PER_BATCH, after)
         batch = await database.read(
             partial(redecoding.find_batch, actor=SYSTEM, selection=wanted, request=request)
         )
-        reread = redecoding.redecode_batch(batch, is_limited=False)
+        reread = redecoding.redecode_batch(batch, guard, is_limited=False)
         if reread.bodies:
             totals["changed"] += await database.write(partial(_save_records, reread=reread))
         totals["lookedAt"] += reread.examined

@@ -28,9 +28,33 @@ def is_blocking(kind: str) -> bool:
     return kind in _BLOCKING_KINDS
 
 
-_cache: OrderedDict[tuple[str, str], Decoder] = OrderedDict()  # least recently used first
-_cached_characters = 0
-_lock = threading.Lock()
+class _Cache:
+    """Thread-safe; what was least recently used goes first."""
+
+    def __init__(self) -> None:
+        self._decoders: OrderedDict[tuple[str, str], Decoder] = OrderedDict()
+        self._characters = 0
+        self._lock = threading.Lock()
+
+    def get(self, kind: str, source: str) -> Decoder | None:
+        with self._lock:
+            decoder = self._decoders.get((kind, source))
+            if decoder is not None:
+                self._decoders.move_to_end((kind, source))
+            return decoder
+
+    def put(self, kind: str, source: str, decoder: Decoder) -> Decoder:
+        with self._lock:
+            if (kind, source) not in self._decoders:
+                self._characters += len(source)
+            self._decoders[(kind, source)] = decoder
+            while len(self._decoders) > CACHED_MAX or self._characters > CACHED_CHARACTERS_MAX:
+                _, evicted = self._decoders.popitem(last=False)[0]
+                self._characters -= len(evicted)
+        return decoder
+
+
+_CACHE = _Cache()
 
 
 def get_decoder(kind: str, source: str) -> Decoder:
@@ -42,32 +66,17 @@ def get_decoder(kind: str, source: str) -> Decoder:
     make = KINDS.get(kind)
     if make is None:
         raise InvalidDecoder(f"there is no kind {kind[:64]!r}; the kinds are {', '.join(KINDS)}")
-    return cached_decoder(kind, source) or _put(kind, source, make(source))
+    return _CACHE.get(kind, source) or _CACHE.put(kind, source, make(source))
 
 
 def get_encoder(source: str) -> JavaScriptEncoder:
     """The encoder of a JavaScript source, like `get_decoder`."""
-    encoder = cached_decoder(_ENCODER, source) or _put(_ENCODER, source, JavaScriptEncoder(source))
+    encoder = _CACHE.get(_ENCODER, source)
+    encoder = encoder or _CACHE.put(_ENCODER, source, JavaScriptEncoder(source))
     assert isinstance(encoder, JavaScriptEncoder)
     return encoder
 
 
 def cached_decoder(kind: str, source: str) -> Decoder | None:
     """The decoder if it is cached; never blocks."""
-    with _lock:
-        decoder = _cache.get((kind, source))
-        if decoder is not None:
-            _cache.move_to_end((kind, source))
-        return decoder
-
-
-def _put(kind: str, source: str, decoder: Decoder) -> Decoder:
-    global _cached_characters
-    with _lock:
-        if (kind, source) not in _cache:
-            _cached_characters += len(source)
-        _cache[(kind, source)] = decoder
-        while len(_cache) > CACHED_MAX or _cached_characters > CACHED_CHARACTERS_MAX:
-            _, evicted = _cache.popitem(last=False)[0]
-            _cached_characters -= len(evicted)
-    return decoder
+    return _CACHE.get(kind, source)

@@ -204,14 +204,20 @@ def _decode_call(verb: str, payload: bytes, port: int | None, at: Moment) -> dic
     return {"verb": verb, "bytes": content, "port": port, "at": at // MILLISECOND}
 
 
+# The engine takes a NUL for the end of the text. In strings, templates and regular expressions the
+# escape is the same; a backslash before it belongs to it, but not one that is escaped itself.
+_NUL = re.compile(r"(?<!\\)(\\*)\0")
+
+
+def _escape_nul(found: re.Match[str]) -> str:
+    return found[1][: len(found[1]) // 2 * 2] + r"\x00"
+
+
 def _source_bytes(source: str) -> bytes:
-    # The engine takes a NUL for the end of the text.
-    before_zero, zero, _ = source.partition("\0")
-    if zero:
-        line, column = before_zero.count("\n") + 1, len(before_zero.rpartition("\n")[2]) + 1
-        raise InvalidDecoder("the codec has a NUL character", line, column)
     try:
         content = source.encode()
+        if "\0" in source and len(content) <= SOURCE_BYTES_MAX:
+            content = _NUL.sub(_escape_nul, source).encode()
     except UnicodeEncodeError:
         raise InvalidDecoder("the codec is not Unicode text") from None
     if len(content) > SOURCE_BYTES_MAX:

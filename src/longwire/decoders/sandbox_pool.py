@@ -18,9 +18,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Self, cast
 
@@ -172,14 +172,11 @@ class Sandbox:
         return content
 
 
-_is_confinement_logged = threading.Event()
-
-
+@cache
 def _log_confinement(confinement: Confinement) -> None:
     """Say once what the kernel does not allow."""
     missing = ~confinement & ~Confinement(0)
-    if missing and not _is_confinement_logged.is_set():
-        _is_confinement_logged.set()
+    if missing:
         log.warning(
             "codecs run with less confinement than possible",
             missing=[str(each.name).lower() for each in missing],

@@ -7,7 +7,7 @@ steps; a filter is evaluated between them, with no transaction open, and within 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from longwire.clock import Clock, Moment
+from longwire.clock import Moment
 from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
 from longwire.delivery.cel.lexer import InvalidExpression
 from longwire.delivery.matching.budgets import ComputeBudgets
@@ -19,6 +19,7 @@ from longwire.model import Actor
 from longwire.records import KIND_NAMES, RecordKind
 from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
 from longwire.store.database import Database, Tx
+from longwire.store.identity import group_limits
 from longwire.store.identity import groups as store_groups
 from longwire.store.records import arrivals as store
 from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL
@@ -33,7 +34,6 @@ CHARGED_AT_ONCE = 16
 # Of a page, and of what is kept of a step.
 CHARACTERS_MAX = 4 * 1024 * 1024
 # Of a process; a group's connectors have their own, so that nobody who looks holds them up.
-SCAN_BUDGETS = ComputeBudgets(Clock(), ms_per_s=100, burst_ms=2_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,13 @@ class ArrivalScope:
     groups: tuple[int, ...]
     device_number: int | None
     kinds: frozenset[int]
-    oldest: Mapping[int, Moment]  # by kind: what is older has expired
+    # By group and kind: what is older has expired.
+    oldest: Mapping[int, Mapping[int, Moment]]
     group_id: str  # who pays for the filter
     permissions: frozenset[str]  # that they have in all of the groups
 
-    def takes(self, kind: int, device_number: int, ts: Moment) -> bool:
-        if kind not in self.kinds or ts < self.oldest.get(kind, ts):
+    def takes(self, group_number: int, kind: int, device_number: int, ts: Moment) -> bool:
+        if kind not in self.kinds or ts < self.oldest[group_number].get(kind, ts):
             return False
         return self.device_number is None or device_number == self.device_number
 
@@ -147,9 +148,7 @@ def parse_filter(source: str | None) -> Expression | None:
         raise invalid_field("filter", str(error)) from None
 
 
-def open_scope(
-    tx: Tx, actor: Actor, selection: ArrivalSelection, retention_days: Mapping[str, int]
-) -> ArrivalScope:
+def open_scope(tx: Tx, actor: Actor, selection: ArrivalSelection) -> ArrivalScope:
     """Check what somebody may see; the permission holds in the groups below, too."""
     for group_id in selection.group_ids:
         access.authorize(tx, actor, "record.read", group_id)
@@ -159,12 +158,13 @@ def open_scope(
         device = records.get_reporting_device(tx, selection.device_id)
         records.permitted_stays(tx, actor, "record.read", device)
         device_number = device.number
+    groups = _list_groups(tx, selection)
     return ArrivalScope(
         selection,
-        _list_groups(tx, selection),
+        groups,
         device_number,
         frozenset(RecordKind[name.upper()].value for name in selection.kinds),
-        _list_oldest(retention_days, tx.now),
+        {each: _list_oldest(tx, str(each)) for each in groups},
         selection.group_ids[0],
         held[0].intersection(*held),
     )
@@ -184,10 +184,8 @@ def list_group_numbers(tx: Tx, group_ids: Iterable[str], *, subgroups: bool) -> 
     return tuple(sorted(int(each) for each in named))
 
 
-def _list_oldest(retention_days: Mapping[str, int], now: Moment) -> dict[int, Moment]:
-    oldest = {
-        kind: records.oldest_kept(retention_days.get(kind.label, 0), now) for kind in RecordKind
-    }
+def _list_oldest(tx: Tx, group_id: str) -> dict[int, Moment]:
+    oldest = {kind: group_limits.get_oldest(tx, kind.label, group_id) for kind in RecordKind}
     return {kind.value: moment for kind, moment in oldest.items() if moment is not None}
 
 
@@ -206,7 +204,11 @@ def _read_step(
     most = min(STEP_ENTRIES_MAX, scan.looked_at_max - scan.looked_at)
     step = store.list_step(tx, scope.groups, after, before, most, ascending=selection.ascending)
     seqs = [each.seq for each in step.arrivals]
-    wanted = [each for each in step.arrivals if scope.takes(each.kind, each.device_number, each.ts)]
+    wanted = [
+        each
+        for each in step.arrivals
+        if scope.takes(each.group_number, each.kind, each.device_number, each.ts)
+    ]
     room = len(wanted) if selection.expression is not None else scan.limit - len(scan.found)
     found: list[ArrivedRecord] = []
     missing: list[Arrival] = []
@@ -229,7 +231,7 @@ def _read_step(
         read = read.cut(archived.plan.cut_at)
     return NeedsArchive(
         archived.plan.query,
-        lambda files: read.with_more([each.build() for each in archived.build(files)]),
+        lambda _, files: read.with_more([each.build() for each in archived.build(files)]),
     )
 
 

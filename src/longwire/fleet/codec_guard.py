@@ -54,7 +54,13 @@ class CodecRefused(Exception):
 class CodecGuard:
     """Of a process, like the sandboxes that it guards. Thread-safe."""
 
-    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        now_s: Callable[[], float] = time.monotonic,
+        *,
+        ms_per_s: float = MS_PER_S,
+        burst_ms: float = BURST_MS,
+    ) -> None:
         self._now_s = now_s
         self._lock = threading.Lock()
         # (source, group, device or "" for all), and until when.
@@ -62,7 +68,7 @@ class CodecGuard:
         # (source, group): devices whose payload ran out of time, and when.
         self._timed_out: OrderedDict[tuple[str, str], dict[str, float]] = OrderedDict()
         self._uncharged_s: dict[str, float] = {}
-        self.set_budget(MS_PER_S, BURST_MS)
+        self.set_budget(ms_per_s, burst_ms)
 
     def set_budget(self, ms_per_s: float, burst_ms: float) -> None:
         """CPU time of codecs for each group; resets it."""
@@ -135,9 +141,6 @@ class CodecGuard:
         return left_s
 
 
-CODEC_GUARD = CodecGuard()
-
-
 def require_budget(guard: CodecGuard, group_id: str) -> None:
     """`TooManyRequests` if the group has used up its CPU time for codecs."""
     if guard.is_budget_used_up(group_id):
@@ -182,6 +185,3 @@ class CodecThreads:
             with self._lock:
                 self._queue.finish(share, time.monotonic() - started_s)
                 self._start_next()
-
-
-CODEC_THREADS = CodecThreads()

@@ -35,6 +35,7 @@ from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.fleet import configurations as store
 from longwire.store.fleet import device_reports as store_reports
+from longwire.store.fleet import device_types as store_types
 from longwire.store.fleet import devices as store_devices
 from longwire.store.fleet.device_reports import NewReport, Report
 from longwire.store.fleet.reporting_devices import ReportingDevice
@@ -110,8 +111,8 @@ def set_group_policy(
     return new if policy else NO_POLICY
 
 
-def get_type_policy(tx: Tx, type_name: str) -> ConfigurationPolicy:
-    device_types.get_device_type(tx, type_name)
+def get_type_policy(tx: Tx, actor: Actor, type_name: str) -> ConfigurationPolicy:
+    device_types.get_device_type(tx, actor, type_name)
     return store.get_of_type(tx, type_name) or NO_POLICY
 
 
@@ -124,10 +125,9 @@ def set_type_policy(
     if_updated_at: Moment | None = None,
 ) -> ConfigurationPolicy:
     """Set what a device type wants of all devices of that type."""
-    access.require_operator(actor, "deviceType.write")
-    device_types.get_device_type(tx, type_name)
+    home = device_types.get_changeable(tx, actor, type_name).group_id
     text = _encode_policy(policy)
-    cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
+    cache_epochs.bump_config_epoch(tx, home or cache_epochs.PLATFORM)
     present = store.get_of_type(tx, type_name)
     new = _replace_policy(tx, actor, present, text, if_updated_at)
     if policy:
@@ -136,7 +136,8 @@ def set_type_policy(
         store.delete_of_type(tx, type_name)
     store_reports.schedule_check_of_type(tx, type_name)
     before, after = _audited(present), _audited(new)
-    audit.log(tx, actor, "deviceType.updateConfiguration", type_name, before=before, after=after)
+    action = "deviceType.updateConfiguration"
+    audit.log(tx, actor, action, type_name, group_id=home, before=before, after=after)
     return new if policy else NO_POLICY
 
 
@@ -216,12 +217,12 @@ def _get_type_layers(tx: Tx, type_name: str) -> TypeLayers:
         "type configurations",
         type_name,
         lambda: _load_type_layers(tx, type_name),
-        lambda: (cache_epochs.PLATFORM,),
+        lambda: store_types.list_cache_groups(tx, type_name),
     )
 
 
 def _load_type_layers(tx: Tx, type_name: str) -> TypeLayers:
-    device_type = device_types.find_device_type(tx, type_name)
+    device_type = store_types.get(tx, type_name)
     if device_type is None:
         raise not_found("type", "device type")
     policy = store.get_of_type(tx, type_name) or NO_POLICY

@@ -5,7 +5,7 @@ values that it had given are looked for in the records that are left.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ from longwire.fleet.measurement_plans import TypePlan, get_plan
 from longwire.measurements.batteries import FOUND_PATHS, format_battery, parse_battery_percent
 from longwire.measurements.definitions import ValuePlace
 from longwire.measurements.extraction import ExtractedValues, KindPlan, MeasuredValue, extract
+from longwire.notifications.alarms import NamedMeasurements
+from longwire.notifications.measured_conditions import MeasuredRecord
 from longwire.records import KIND_NAMES, Record, RecordKind, parse_record
 from longwire.store import schema
 from longwire.store.database import Tx
@@ -42,8 +44,11 @@ class MeasuredBattery(NamedTuple):
 class ValueCollector:
     """The newest of the values of some records, and what is found in them."""
 
-    def __init__(self, tx: Tx) -> None:
+    def __init__(self, tx: Tx, watched_groups: Collection[str] = ()) -> None:
+        """All values of devices in watched groups are kept, for conditions on them."""
         self._tx = tx
+        self._watched_groups = watched_groups
+        self._watched: list[_WatchedValues] = []
         self._plans: dict[tuple[int, str], TypePlan] = {}
         self.values: dict[ValueKey, NewValue] = {}
         self.invalid: Counter[ValueKey] = Counter()
@@ -66,6 +71,8 @@ class ValueCollector:
         # A clock that runs ahead must not keep later values away.
         at = min(ts, arrival_moment(seq))
         group, number = device.group_number, device.number
+        if device.group_id in self._watched_groups:
+            self._watched.append(_WatchedValues(device, kind, at, seq, extracted))
         if extracted.has_numbers:
             self.summarized.append((number, stay, ts, seq))
         for key, value in extracted.values.items():
@@ -142,20 +149,60 @@ class ValueCollector:
             return
         keys = store_measurements.get_keys(self._tx, places)
         for (group, type_name), found in sorted(self._found.items(), key=lambda item: item[0]):
-            new = {place: keys[place] for place in found}
+            new = [keys[place] for place in found]
             store_measurements.insert_found(self._tx, group, type_name, new)
             plan = self._plans[group, type_name]
             self._tx.on_commit(partial(plan.add_found, new))
+            self._plans[group, type_name] = TypePlan(
+                plan.declared, {**plan.found, **{each.number: each for each in new}}
+            )
             for place, newest in found.items():
                 for device, value in newest.items():
-                    self._add_value((group, keys[place], device), value)
+                    self._add_value((group, keys[place].number, device), value)
+
+    def get_named(self, device: ReportingDevice) -> NamedMeasurements:
+        """The measurements of a device, also those that were just found."""
+        return self._get_plan(device).named
+
+    def list_watched(self) -> list[MeasuredRecord]:
+        """The values of records of watched groups, in order; after `store_found`."""
+        return [
+            MeasuredRecord(each.device, each.at, each.seq, self._add_found(each))
+            for each in self._watched
+        ]
+
+    def _add_found(self, watched: "_WatchedValues") -> Mapping[int, MeasuredValue]:
+        extracted = watched.extracted
+        if not extracted.unknown:
+            return extracted.values
+        known = self._get_plan(watched.device).found.items()
+        found = {key.place: number for number, key in known}
+        values = {**extracted.values}
+        for path, number in extracted.unknown.items():
+            key = found.get(ValuePlace(watched.kind, path))
+            if key is not None:
+                values[key] = MeasuredValue(number)
+        return values
+
+
+class _WatchedValues(NamedTuple):
+    """What a record of a watched group says."""
+
+    device: ReportingDevice
+    kind: int
+    at: Moment
+    seq: int
+    extracted: ExtractedValues
 
 
 def collect_values(
-    tx: Tx, fresh: Sequence[RecordRow], devices: Mapping[str, ReportingDevice]
+    tx: Tx,
+    fresh: Sequence[RecordRow],
+    devices: Mapping[str, ReportingDevice],
+    watched_groups: Collection[str] = (),
 ) -> ValueCollector:
     """The values of new records; each current value is stored once."""
-    collector = ValueCollector(tx)
+    collector = ValueCollector(tx, watched_groups)
     for row in fresh:
         record = row.encoded.record
         device = devices[record.device_id]

@@ -41,9 +41,6 @@ TOTAL_S_MAX = 2.0
 NOT_TRIED = "not tried: the payloads before it took too long"
 NOT_TRIED_BUDGET = "not tried: the group has used up its CPU time for drafts"
 
-DRAFT_GUARD = CodecGuard()
-DRAFT_GUARD.set_budget(ms_per_s=200, burst_ms=5_000)
-
 
 @dataclass(frozen=True, slots=True)
 class DecoderDraft:
@@ -111,7 +108,7 @@ def load_preview(
 ) -> DecoderPreviewInputs:
     """The draft, or else the type's decoder, and the payloads: given ones, or the latest stored."""
     access.authorize(tx, actor, PERMISSION, group_id)
-    device_types.get_device_type(tx, type_name)
+    device_types.get_usable(tx, type_name, group_id)
     if draft is None:
         codec = decoding.get_codec(tx, type_name)
         if not codec.exists:
@@ -174,9 +171,7 @@ def _stored_payload(arrived: arrived_records.ArrivedRecord) -> PreviewPayload | 
 # --- decode ---
 
 
-def build_preview(
-    inputs: DecoderPreviewInputs, guard: CodecGuard = DRAFT_GUARD
-) -> DecoderPreviewResult:
+def build_preview(inputs: DecoderPreviewInputs, guard: CodecGuard) -> DecoderPreviewResult:
     """Decode the payloads, as far as time and the budget allow. Blocks."""
     caller = CodecCaller(inputs.group_id, "")
     require_budget(guard, inputs.group_id)

@@ -30,7 +30,7 @@ from longwire.decoders.catalogue import (
 from longwire.decoders.javascript import JavaScriptDecoder, JavaScriptEncoder
 from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import Unavailable
-from longwire.fleet.codec_guard import CODEC_GUARD, CodecCaller, CodecRefused
+from longwire.fleet.codec_guard import CodecCaller, CodecGuard, CodecRefused
 from longwire.fleet.device_types import LocationPaths, parse_location
 from longwire.measurements.values import (
     DECODE_ERROR,
@@ -41,7 +41,6 @@ from longwire.measurements.values import (
     is_of_network,
 )
 from longwire.networks.readings import truncate_json
-from longwire.store.cache.cache_epochs import PLATFORM
 from longwire.store.database import Tx
 from longwire.store.fleet import device_types as store
 
@@ -75,7 +74,10 @@ CODEC_CACHE = "codecs"
 
 def get_codec(tx: Tx, type_name: str) -> Codec:
     return tx.cache.get_config(
-        CODEC_CACHE, type_name, lambda: _load(tx, type_name), lambda: (PLATFORM,)
+        CODEC_CACHE,
+        type_name,
+        lambda: _load(tx, type_name),
+        lambda: store.list_cache_groups(tx, type_name),
     )
 
 
@@ -124,11 +126,15 @@ def decode_payload(codec: Codec, payload: UplinkPayload) -> DecodedData:
 
 
 async def decode_payload_on_loop(
-    codec: Codec, payload: UplinkPayload, pool: LoopSandboxPool, caller: CodecCaller
+    codec: Codec,
+    payload: UplinkPayload,
+    pool: LoopSandboxPool,
+    caller: CodecCaller,
+    guard: CodecGuard,
 ) -> DecodedData:
     """Decode a new uplink with a codec that would block the event loop otherwise."""
     try:
-        CODEC_GUARD.check(codec.source, caller)
+        guard.check(codec.source, caller)
         decoder = cached_decoder(codec.kind, codec.source)
         if decoder is None:
             decoder = await asyncio.to_thread(get_decoder, codec.kind, codec.source)
@@ -137,29 +143,29 @@ async def decode_payload_on_loop(
             payload.content, payload.port, payload.at, pool, caller.group_id
         )
     except DecodeError as error:
-        CODEC_GUARD.note_failure(codec.source, caller, error)
+        guard.note_failure(codec.source, caller, error)
         return _failed_data(payload.values, error.reason)
     except (CodecRefused, InvalidDecoder, Unavailable) as error:
         # The decoder was valid when it was saved: a problem of the service, so store the message.
         return _failed_data(payload.values, str(error))
-    CODEC_GUARD.charge(caller, decoded.cpu_s)
+    guard.charge(caller, decoded.cpu_s)
     return _decoded_data(codec, payload.values, decoded)
 
 
 def decode_payload_in_thread(
-    codec: Codec, payload: UplinkPayload, caller: CodecCaller
+    codec: Codec, payload: UplinkPayload, caller: CodecCaller, guard: CodecGuard
 ) -> DecodedData:
     """Decode one uplink with a codec that blocks."""
     try:
-        CODEC_GUARD.check(codec.source, caller)
+        guard.check(codec.source, caller)
         decoder = get_decoder(codec.kind, codec.source)
         decoded = decoder.decode(payload.content, payload.port, payload.at)
     except DecodeError as error:
-        CODEC_GUARD.note_failure(codec.source, caller, error)
+        guard.note_failure(codec.source, caller, error)
         return _failed_data(payload.values, error.reason)
     except (CodecRefused, InvalidDecoder, Unavailable) as error:
         return _failed_data(payload.values, str(error))
-    CODEC_GUARD.charge(caller, decoded.cpu_s)
+    guard.charge(caller, decoded.cpu_s)
     return _decoded_data(codec, payload.values, decoded)
 
 
@@ -198,22 +204,28 @@ def _get_number(values: Any, path: tuple[str, ...]) -> float | None:
     return float(values) if math.isfinite(values) else None
 
 
-def redecode(codec: Codec, payload: UplinkPayload, caller: CodecCaller) -> DecodedData:
+def redecode(
+    codec: Codec, payload: UplinkPayload, caller: CodecCaller, guard: CodecGuard
+) -> DecodedData:
     """Decode a stored payload again; `DecodeError` if that fails. May block."""
     try:
         decoder = get_decoder(codec.kind, codec.source)
         decoded = decoder.decode(payload.content, payload.port, payload.at)
     except DecodeError as error:
-        CODEC_GUARD.charge(caller, error.cpu_s)
+        guard.charge(caller, error.cpu_s)
         raise
     except (InvalidDecoder, Unavailable) as error:
         raise DecodeError(str(error)) from None
-    CODEC_GUARD.charge(caller, decoded.cpu_s)
+    guard.charge(caller, decoded.cpu_s)
     return merge_decoded(payload.values, decoded)
 
 
 def encode_downlink(
-    codec: Codec, values: Mapping[str, Any], port: int | None, caller: CodecCaller
+    codec: Codec,
+    values: Mapping[str, Any],
+    port: int | None,
+    caller: CodecCaller,
+    guard: CodecGuard,
 ) -> Encoded:
     """The payload of a downlink, or `EncodeError`, or `InvalidDecoder`. Blocks."""
     if not codec.downlink_sources:
@@ -221,14 +233,19 @@ def encode_downlink(
     try:
         encoded = _downlink_codec(codec, codec.downlink_sources[0]).encode(values, port)
     except EncodeError as error:
-        CODEC_GUARD.charge(caller, error.cpu_s)
+        guard.charge(caller, error.cpu_s)
         raise
-    CODEC_GUARD.charge(caller, encoded.cpu_s)
+    guard.charge(caller, encoded.cpu_s)
     return encoded
 
 
 def describe_downlink(
-    codec: Codec, payload: bytes, port: int | None, at: Moment, caller: CodecCaller
+    codec: Codec,
+    payload: bytes,
+    port: int | None,
+    at: Moment,
+    caller: CodecCaller,
+    guard: CodecGuard,
 ) -> dict[str, Any] | None:
     """What a downlink means, if a codec can say so. Blocks."""
     for source in codec.downlink_sources:
@@ -238,11 +255,11 @@ def describe_downlink(
                 continue
             decoded = decoder.decode_downlink(payload, port, at)
         except CodecFailure as error:
-            CODEC_GUARD.charge(caller, error.cpu_s)
+            guard.charge(caller, error.cpu_s)
             return None
         except (InvalidDecoder, Unavailable):
             return None
-        CODEC_GUARD.charge(caller, decoded.cpu_s)
+        guard.charge(caller, decoded.cpu_s)
         return decoded.values
     return None
 

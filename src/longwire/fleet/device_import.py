@@ -61,7 +61,7 @@ class ImportPlan:
 def plan_import(tx: Tx, actor: Actor, group_id: str, file: ImportFile) -> ImportPlan:
     """Compare a file with what exists; the errors are in the order of the lines."""
     access.authorize(tx, actor, "device.create", group_id)
-    types, errors = _find_types(tx, file.lines)
+    types, errors = _find_types(tx, file.lines, group_id)
     first: dict[tuple[str, str], int] = {}
     existing: dict[int, str] = {}
     new: list[ImportLine] = []
@@ -108,12 +108,12 @@ def create_new(tx: Tx, actor: Actor, group_id: str, plan: ImportPlan) -> dict[in
 
 
 def _find_types(
-    tx: Tx, lines: Sequence[ImportLine]
+    tx: Tx, lines: Sequence[ImportLine], group_id: str
 ) -> tuple[dict[str, DeviceType], list[LineError]]:
     types: dict[str, DeviceType] = {}
     errors: list[LineError] = []
     for name in {each.draft.type for each in lines}:
-        found = device_types.find_device_type(tx, name)
+        found = device_types.find_device_type(tx, name, group_id)
         if found is not None:
             types[name] = found
     for each in lines:

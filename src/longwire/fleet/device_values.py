@@ -5,10 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from longwire.errors import BadInput, FieldError
-from longwire.fleet.measurement_plans import get_declared, get_plan
+from longwire.fleet.measurement_plans import get_declared, get_plan, refresh_found
 from longwire.identity import access
 from longwire.measurements.comparisons import Comparison, is_measurement_name, parse_comparison
-from longwire.measurements.definitions import VALUE_MAX, Measurement, is_allowed
+from longwire.measurements.definitions import (
+    VALUE_MAX,
+    Measurement,
+    is_allowed,
+    list_own_names,
+    name_beside,
+)
 from longwire.model import Actor, Device
 from longwire.store import schema
 from longwire.store.database import Tx
@@ -89,6 +95,7 @@ def list_columns(tx: Tx, devices: Sequence[Device], names: Sequence[str]) -> dic
     """The values of some measurements by name, by the ids of devices."""
     if not names:
         return {}
+    refresh_found(tx, {each.group_id for each in devices}, names)
     resolved = {each.id: _resolve(tx, each, names) for each in devices}
     keys = {key for some in resolved.values() for key, _ in some.values()}
     found: dict[tuple[int, int], ShownColumn] = {}
@@ -136,7 +143,8 @@ class SourceFinder:
 
     def find(self, name: str) -> list[ValueSource]:
         """The sources of a measurement; none if these devices have no such value."""
-        default = {each.number: each for each in store.list_keys_of_name(self.tx, name)}
+        found_keys = store.list_keys_of_names(self.tx, list_own_names(name))
+        default = {each.number: each for each in found_keys}
         sources: list[ValueSource] = []
         for homes, declared in self._layers:
             types: dict[str, set[int]] = {each: set() for each in declared}
@@ -144,16 +152,18 @@ class SourceFinder:
                 types.setdefault(type_name, set()).add(key)
             meanings: dict[_Meaning | None, list[str]] = {}
             for type_name, keys in types.items():
-                known = declared.get(type_name, ())
-                own = next((each for each in known if each.name == name), None)
-                places = {each.place for each in known}
-                found = [key for key in keys if default[key].place not in places]
-                if own is not None:
-                    meanings.setdefault(self._mean(own), []).append(type_name)
-                elif found:
+                known = {each.name: each for each in declared.get(type_name, ())}
+                places = {each.place for each in known.values()}
+                meant = [
+                    key
+                    for key, each in default.items()
+                    if each.place not in places and name_beside(each.name, known) == name
+                ]
+                if name in known:
+                    meanings.setdefault(self._mean(known[name]), []).append(type_name)
+                elif found := keys.intersection(meant):
                     meanings.setdefault(_Meaning(min(found)), []).append(type_name)
-                elif any(each.place in places for each in default.values()):
-                    # Its values are there, by another name.
+                elif default and not meant:  # its values are there, by another name
                     meanings.setdefault(None, []).append(type_name)
             if len(meanings) > 1:
                 meanings = self._leave_out_unused(homes, meanings)
@@ -184,7 +194,7 @@ class SourceFinder:
         return {meaning: of_types for meaning, of_types in present.items() if of_types}
 
     def _mean(self, measurement: Measurement) -> _Meaning:
-        key = store.get_keys(self.tx, [measurement.place])[measurement.place]
+        key = store.get_keys(self.tx, [measurement.place])[measurement.place].number
         low, high = measurement.minimum, measurement.maximum
         return _Meaning(
             key,

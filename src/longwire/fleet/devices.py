@@ -30,6 +30,7 @@ from longwire.networks.identities import (
     normalize_network,
     original_key,
 )
+from longwire.notifications.alarms import close_of_retyped
 from longwire.store.database import Tx
 from longwire.store.fleet import device_bin, device_search, reporting_devices, value_search
 from longwire.store.fleet import devices as store
@@ -239,7 +240,7 @@ def _create(
     prefix: str = "",
     information: str = "{}",
 ) -> list[Device]:
-    device_type = _require_type(tx, drafts[0].type, prefix + "type")
+    device_type = device_types.require_usable(tx, drafts[0].type, group_id, prefix + "type")
     drafts = _normalize_drafts(drafts, field_of)
     network = drafts[0].network
     keys = [original_key(network, draft.original_id) for draft in drafts]
@@ -351,7 +352,9 @@ def update_devices(
     scope = access.authorize(tx, actor, "device.update", group_id)
     _require_some_change(change)
     devices = _get_all_locked(tx, scope, device_ids, "device_ids[{}]")
-    device_type = None if change.type is None else _require_type(tx, change.type, "type")
+    device_type = None
+    if change.type is not None:
+        device_type = device_types.require_usable(tx, change.type, group_id, "type")
     updated = [apply_change(tx, actor, each, change, device_type) for each in devices]
     excess = [index for index, each in enumerate(updated) if len(each.tags) > tags_max]
     if excess:
@@ -410,7 +413,7 @@ def set_device_type(
     """Change the type of a device, and reset its configuration to the type's default."""
     device = _get_locked(tx, actor, "device.update", device_id, group_id)
     require_version(device.updated_at, if_updated_at)
-    device_type = _require_type(tx, type_name, "type")
+    device_type = device_types.require_usable(tx, type_name, group_id, "type")
     changed = replace(
         device,
         type=type_name,
@@ -430,7 +433,9 @@ def transfer_devices(
     access.authorize(tx, actor, "device.create", to_group_id, field="to_group_id")
     if to_group_id == group_id:
         raise invalid_field("to_group_id", "is the group the devices are in already")
-    return apply_transfer(tx, actor, _get_all_locked(tx, scope, device_ids, field), to_group_id)
+    devices = _get_all_locked(tx, scope, device_ids, field)
+    device_types.require_usable_there(tx, devices, to_group_id)
+    return apply_transfer(tx, actor, devices, to_group_id)
 
 
 def delete_devices(
@@ -478,8 +483,10 @@ def store_updates(
     store.save_many(tx, [now for _, now in changes])
     if reconfigured := [now for was, now in changes if now.configuration != was.configuration]:
         monitoring.schedule_silence_checks(tx, reconfigured)
-    for retyped in [now for was, now in changes if now.type != was.type]:
-        take_over(tx, retyped)
+    if retyped := [(was, now) for was, now in changes if now.type != was.type]:
+        for _, now in retyped:
+            take_over(tx, now)
+        close_of_retyped(tx, retyped)
     if changes:
         _log_updates(tx, actor, changes, detail=detail)
 
@@ -590,11 +597,3 @@ def _require_unique(names: Sequence[str], field_of: Callable[[int], str]) -> Non
             field_errors.append(FieldError(field_of(index), f"is the same as number {first[name]}"))
     if field_errors:
         raise BadInput(field_errors=field_errors)
-
-
-def _require_type(tx: Tx, name: str, field: str) -> DeviceType:
-    device_type = device_types.find_device_type(tx, name)
-    if device_type is None:
-        known = ", ".join(each.name for each in device_types.list_all(tx))
-        raise invalid_field(field, f"is no device type; there are {known}")
-    return device_type

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from longwire.clock import Moment
-from longwire.networks import chirpstack, loriot, thingpark
+from longwire.networks import chirpstack, chirpstack_grpc, loriot, thingpark
 from longwire.networks.base import (
     CHIRPSTACK,
     LORIOT,
@@ -24,11 +24,21 @@ class DownlinkApi(msgspec.Struct, frozen=True):
     parse_reply: Callable[[bytes, DownlinkFrame], ApiReply]
     # Finds a downlink in the queue that a GET of the same path returns, if the network has one.
     find_in_queue: Callable[[bytes, DownlinkFrame], str | None] | None = None
+    # Of a network whose own API is not REST: what a REST proxy in front of it would do.
+    transcode_request: Callable[[str, ApiRequest], ApiRequest] | None = None
+    transcode_response: (
+        Callable[[str, int, Mapping[str, str], bytes], tuple[int, bytes] | None] | None
+    ) = None
 
 
 DOWNLINK_APIS: Mapping[str, DownlinkApi] = {
     CHIRPSTACK: DownlinkApi(
-        "ChirpStack", chirpstack.push_request, chirpstack.parse_reply, chirpstack.find_in_queue
+        "ChirpStack",
+        chirpstack.push_request,
+        chirpstack.parse_reply,
+        chirpstack.find_in_queue,
+        chirpstack_grpc.transcode_request,
+        chirpstack_grpc.transcode_response,
     ),
     LORIOT: DownlinkApi("LORIOT", loriot.push_request, loriot.parse_reply),
     THINGPARK: DownlinkApi("ThingPark", thingpark.push_request, thingpark.parse_reply),

@@ -4,6 +4,7 @@ import contextlib
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from longwire.clock import Moment
 from longwire.delivery.channel_handlers import (
@@ -44,7 +45,7 @@ from longwire.fleet.network_apis import (
 )
 from longwire.model import Channel, Downlink
 from longwire.networks import ttn
-from longwire.networks.base import DownlinkFrame
+from longwire.networks.base import ApiRequest, DownlinkFrame
 from longwire.networks.lorawan import is_eui
 from longwire.store.database import Database, Tx
 from longwire.store.fleet import downlinks as store_downlinks
@@ -149,6 +150,7 @@ class _ApiRoute:
         self._network = network
         self._api = api
         self._client = ApiClient(UNRESTRICTED)
+        self._is_transcoded = False  # there is no REST proxy in front of the network's own API
 
     async def push(self, request: PendingDownlinkRequest, at: Moment) -> Outcome:
         if not self._api.url:
@@ -158,18 +160,49 @@ class _ApiRoute:
             )
         downlink, api = request.downlink, self._api
         sent = self._network.push_request(downlink, api.login, api.secret, at)
-        url = api.url_for(sent.path)
         if request.is_repeated and self._network.find_in_queue is not None:
-            queue = await self._client.request("GET", url, sent.headers)
+            queue = await self._request("GET", replace(sent, body=None))
             if not isinstance(queue, ApiResponse):
                 return queue
             name = self._network.find_in_queue(queue.body, downlink)
             if name is not None:
                 return Delivered(sanitize_reply(name, ()), is_duplicate=True)
-        response = await self._client.request("POST", url, sent.headers, sent.body)
+        response = await self._request("POST", sent)
         if not isinstance(response, ApiResponse):
             return response
         return self._outcome(response, downlink, at)
+
+    async def _request(self, method: str, sent: ApiRequest) -> ApiResponse | Outcome:
+        """Ask the REST API; or the network itself, if there is no such API at the URL."""
+        if not self._is_transcoded:
+            url = self._api.url_for(sent.path)
+            response = await self._client.request(method, url, sent.headers, sent.body)
+            can_transcode = self._network.transcode_request is not None
+            if not (can_transcode and isinstance(response, ApiResponse) and response.is_no_json):
+                return response
+        return await self._request_transcoded(method, sent)
+
+    async def _request_transcoded(self, method: str, sent: ApiRequest) -> ApiResponse | Outcome:
+        encode, decode = self._network.transcode_request, self._network.transcode_response
+        assert encode is not None and decode is not None
+        transcoded = encode(method, sent)
+        response = await self._client.request(
+            "POST", self._api.url_for(transcoded.path), transcoded.headers, transcoded.raw_body
+        )
+        if not isinstance(response, ApiResponse):
+            return response
+        found = decode(method, response.status, response.headers, response.body)
+        self._is_transcoded = found is not None
+        if found is None:
+            title = self._network.title
+            return Refused(
+                f"the URL is neither that of {title} nor that of its REST API: it answered with "
+                f"status {response.status} to both",
+                code=FailureCode.NOT_CONFIGURED,
+                status=response.status,
+            )
+        status, body = found
+        return ApiResponse(status, body)
 
     def _outcome(self, response: ApiResponse, downlink: DownlinkFrame, at: Moment) -> Outcome:
         network_id = ""

@@ -107,6 +107,11 @@ class StateChanges:
         if downlink.state == "queued" and downlink.detail != reason:
             self._changed.append(replace(downlink, detail=reason))
 
+    def refine_sent(self, downlink: Downlink, detail: str) -> None:
+        """It was sent, and the network says how far it is by now: no other state, so no event."""
+        if downlink.detail != detail:
+            self._changed.append(replace(downlink, detail=detail))
+
     def store(self) -> None:
         store.update_states(self._tx, self._changed)
         if self._events:

@@ -58,10 +58,12 @@ class GroupMeasurement:
 
 
 def get_declaration(tx: Tx, actor: Actor, type_name: str, group_id: str | None) -> DeclaredList:
-    """What is declared for all, or for a group."""
-    device_types.get_device_type(tx, type_name)
-    if group_id is not None:
-        access.authorize(tx, actor, "device.read", group_id)
+    """What is declared for a group; without one for all, or for the group of the type."""
+    found = device_types.get_device_type(tx, actor, type_name)
+    if group_id is None:
+        return _get_present(tx, type_name, found.group_id)
+    access.authorize(tx, actor, "device.read", group_id)
+    device_types.get_usable(tx, type_name, group_id)
     return _get_present(tx, type_name, group_id)
 
 
@@ -74,13 +76,16 @@ def declare(
     *,
     if_updated_at: Moment | None = None,
 ) -> DeclaredList:
-    """Replace what is declared of a type: for all by an operator, or for the tree of a group."""
+    """Replace what is declared of a type: for the tree of a group, or as far as the type reaches.
+
+    That is for all by an operator, or for the tree of the group that it belongs to.
+    """
     if group_id is None:
-        access.require_operator(actor, "deviceType.write")
+        group_id = device_types.get_changeable(tx, actor, type_name).group_id
     else:
-        access.authorize(tx, actor, "device.update", group_id)
-    device_types.get_device_type(tx, type_name)
-    cleaned = _validate(measurements)
+        access.authorize(tx, actor, device_types.PERMISSION, group_id)
+        device_types.get_usable(tx, type_name, group_id)
+    cleaned = validate(measurements)
     # Locked until the commit, so that two declarations do not overlap.
     cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM if group_id is None else group_id)
     present = _get_present(tx, type_name, group_id)
@@ -108,7 +113,7 @@ def _get_present(tx: Tx, type_name: str, group_id: str | None) -> DeclaredList:
     return DeclaredList(home, type_name, (), NEVER_DECLARED)
 
 
-def _validate(measurements: Sequence[Measurement]) -> tuple[Measurement, ...]:
+def validate(measurements: Sequence[Measurement]) -> tuple[Measurement, ...]:
     """As they are stored; the error names everything that is wrong."""
     if len(measurements) > DECLARED_MAX:
         raise invalid_field("measurements", f"has more than {DECLARED_MAX} items")

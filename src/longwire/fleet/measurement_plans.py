@@ -1,6 +1,6 @@
 """What is taken out of the records of a type's devices: declared measurements, and found ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -9,11 +9,10 @@ from longwire.measurements.batteries import find_battery
 from longwire.measurements.definitions import (
     FOUND_MAX,
     Measurement,
-    ValuePlace,
     is_allowed,
+    list_own_names,
     merge_found,
     merge_layers,
-    name_of_place,
 )
 from longwire.measurements.extraction import KindPlan, build_plans
 from longwire.model import Device
@@ -22,6 +21,7 @@ from longwire.store.cache.cache_epochs import PLATFORM
 from longwire.store.database import Tx
 from longwire.store.fleet import current_values, device_stays, summaries
 from longwire.store.fleet import measurements as store
+from longwire.store.fleet.measurements import MeasurementKey
 
 _PLANS = "measurement plans"
 
@@ -34,7 +34,7 @@ class TypePlan:
     """
 
     declared: Sequence[tuple[int, Measurement]]
-    found: Mapping[int, ValuePlace]
+    found: Mapping[int, MeasurementKey]
     kinds: Mapping[int, KindPlan] = field(init=False)
     # By name: the number of a measurement, and itself.
     named: Mapping[str, tuple[int, Measurement]] = field(init=False)
@@ -45,10 +45,11 @@ class TypePlan:
         self._build()
 
     def _build(self) -> None:
-        self.kinds = build_plans(self.declared, self.found, finds=True)
+        places = {number: key.place for number, key in self.found.items()}
+        self.kinds = build_plans(self.declared, places, finds=True)
         keys = {each.place: key for key, each in self.declared}
-        keys |= {place: key for key, place in self.found.items()}
-        found = {place: name_of_place(place) for place in self.found.values()}
+        keys |= {place: number for number, place in places.items()}
+        found = {key.place: key.name for key in self.found.values()}
         merged = merge_found([each for _, each in self.declared], found)
         self.named = {each.name: (keys[each.place], each) for each, _ in merged}
         self.battery = find_battery(self.named)
@@ -65,8 +66,8 @@ class TypePlan:
                 return is_allowed(measurement, number, text)
         return key in self.found and text is None
 
-    def add_found(self, keys: Mapping[ValuePlace, int]) -> None:
-        self.found = {**self.found, **{key: place for place, key in keys.items()}}
+    def add_found(self, keys: Iterable[MeasurementKey]) -> None:
+        self.found = {**self.found, **{each.number: each for each in keys}}
         self._build()
 
 
@@ -77,6 +78,27 @@ def get_plan(tx: Tx, group_id: str, type_name: str) -> TypePlan:
         lambda: _load_plan(tx, group_id, type_name),
         lambda: (PLATFORM, *access.get_group_path(tx, group_id)),
     )
+
+
+def get_named(tx: Tx, group_id: str, type_name: str) -> Mapping[str, tuple[int, Measurement]]:
+    """The measurements of a type's devices by name, with their numbers."""
+    return get_plan(tx, group_id, type_name).named
+
+
+def refresh_found(tx: Tx, group_ids: Collection[str], names: Sequence[str]) -> None:
+    """Have measurements of these names in the plans of some groups, whichever process found them.
+
+    What a process finds is in its own plans at once; another one reads it when it is asked for.
+    """
+    if not tx.is_postgres or not group_ids:  # else there is one process
+        return
+    own_names = [own for name in names for own in list_own_names(name)]
+    keys = {each.number: each for each in store.list_keys_of_names(tx, own_names)}
+    listed = store.list_found_by_key(tx, group_ids, keys) if keys else ()
+    for group_id, type_name, number in listed:
+        plan = get_plan(tx, group_id, type_name)
+        if number not in plan.found:
+            plan.add_found([keys[number]])
 
 
 def take_over(tx: Tx, device: Device) -> None:
@@ -90,9 +112,12 @@ def take_over(tx: Tx, device: Device) -> None:
     stays = device_stays.list_stays(tx, device)
     for group_id in {each.group_id for each in stays} | {device.group_id}:
         plan = get_plan(tx, group_id, device.type)
-        known = {*plan.found.values(), *(each.place for _, each in plan.declared)}
-        new = {each.place: key for key, each in places.items() if each.place not in known}
-        new = dict(sorted(new.items())[: plan.room])
+        known = {each.place for each in plan.found.values()}
+        known |= {each.place for _, each in plan.declared}
+        new = sorted(
+            (each for each in places.values() if each.place not in known),
+            key=lambda each: each.place,
+        )[: plan.room]
         store.insert_found(tx, schema.group_number(group_id), device.type, new)
         tx.on_commit(partial(plan.add_found, new))
     summaries.mark_all_of_device(tx, device.number, {each.number for each in stays} | {device.stay})
@@ -103,8 +128,7 @@ def _load_plan(tx: Tx, group_id: str, type_name: str) -> TypePlan:
     keys = store.get_keys(tx, [each.place for each in declared])
     found = store.list_found(tx, schema.group_number(group_id), type_name)
     return TypePlan(
-        [(keys[each.place], each) for each in declared],
-        {number: key.place for number, key in store.list_places(tx, found).items()},
+        [(keys[each.place].number, each) for each in declared], store.list_places(tx, found)
     )
 
 

@@ -11,6 +11,7 @@ from longwire import metrics
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.fleet.downlink_states import (
+    StateChanges,
     advance,
     channel_id,
     get_channel,
@@ -128,10 +129,14 @@ def apply_update(
         found = [_only_unacknowledged(tx, device, uplink)]
     else:
         found = [store.get_by_reference(tx, device.number, name) for name in _network_ids(update)]
+    changes = StateChanges(tx, dispatch)
     for downlink in found:
-        if downlink is not None:
+        if downlink is not None and downlink.state == update.state == "sent":
+            changes.refine_sent(downlink, update.detail)
+        elif downlink is not None:
             attempts = _attempts(tx, network, downlink)
-            advance(tx, dispatch, device, downlink, update.state, update.detail, attempts=attempts)
+            changes.advance(device, downlink, update.state, update.detail, attempts=attempts)
+    changes.store()
 
 
 def _only_unacknowledged(tx: Tx, device: ReportingDevice, uplink: UplinkInfo) -> Downlink | None:

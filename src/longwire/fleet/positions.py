@@ -1,6 +1,7 @@
 """Where the devices of a group are."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from longwire.clock import Moment
 from longwire.errors import invalid_field
@@ -12,8 +13,10 @@ from longwire.store.fleet import positions as store
 from longwire.store.fleet.device_search import EXAMINED_MAX
 from longwire.store.fleet.positions import PositionPage
 from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.identity import group_limits
 
 STAYS_EXAMINED_MAX = 32
+NEVER: Moment = -(2**62)
 
 
 def list_positions(
@@ -32,7 +35,12 @@ def list_positions(
         raise invalid_field(
             "group_id", f"has more than {EXAMINED_MAX:,} devices: list those of a subgroup"
         )
-    return store.list_page(tx, scope, wanted, request)
+    # What has expired is not shown, whether it is deleted yet or not.
+    kept = {each: group_limits.get_oldest(tx, "geoloc", each) for each in scope.group_ids}
+    oldest = [NEVER if each is None else each for each in kept.values()]
+    since = max(wanted.since, min(oldest))
+    later = {int(each): at for each, at in kept.items() if at is not None and at > since}
+    return store.list_page(tx, scope, replace(wanted, since=since, since_of_group=later), request)
 
 
 def have_position(bodies: Iterable[str], now: Moment) -> bool:

@@ -44,19 +44,16 @@ class RecordSelection:
     device_id: str | None
     begin: Moment | None
     end: Moment | None
-    oldest: Moment | None  # those before have expired
     after_seq: int | None  # of the last record that the caller has
     subgroups: bool = False  # of the groups below as well
     by_arrival: bool = False  # the period is about this, not about timestamps
 
-    @property
-    def timestamps(self) -> tuple[Moment, Moment]:
-        """The first one, and the one behind the last one."""
-        oldest, newest = ALL_TIME[0] if self.oldest is None else self.oldest, ALL_TIME[1]
+    def get_timestamps(self, tx: Tx, group_id: str) -> tuple[Moment, Moment]:
+        """The first one of a group's records, and the one behind the last one."""
         if self.by_arrival:
-            return oldest, newest
-        begin = oldest if self.begin is None else self.begin
-        return max(oldest, begin), newest if self.end is None else self.end
+            return records.get_begin(tx, self.kind, group_id), ALL_TIME[1]
+        end = ALL_TIME[1] if self.end is None else self.end
+        return records.get_begin(tx, self.kind, group_id, self.begin), end
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ def _read_groups(
         selection.kind,
         position.seq,
         until,
-        selection.timestamps,
+        selection.get_timestamps(tx, str(groups[0])),
         position.most,
     )
     return convert_result(scan, partial(_follow_arrivals, position))
@@ -132,8 +129,10 @@ def _read_merged(
     """The arrivals of several groups, as if they were one."""
     step = store_arrivals.list_step(tx, groups, position.seq, until, position.most, ascending=True)
     kind = KIND_NAMES.index(selection.kind)
-    oldest, newest = selection.timestamps
-    wanted = [each for each in step.arrivals if each.kind == kind and oldest <= each.ts < newest]
+    of_kind = [each for each in step.arrivals if each.kind == kind]
+    homes = {each.group_number for each in of_kind}
+    periods = {each: selection.get_timestamps(tx, str(each)) for each in homes}
+    wanted = [each for each in of_kind if _is_in(each.ts, periods[each.group_number])]
     rows: list[tuple[int, str]] = []
     missing: list[Arrival] = []
     characters = 0
@@ -154,11 +153,16 @@ def _read_merged(
         last, has_large = archived.plan.cut_at, True
         rows = [row for row in rows if row[0] <= last]
 
-    def finish(files: ArchivedRange) -> ExportedRecords:
+    def finish(tx: Tx, files: ArchivedRange) -> ExportedRecords:
         found = ((each.arrival.seq, each.body) for each in archived.build(files))
         return _follow_arrivals(position, ArrivalScan(sorted([*rows, *found]), has_large, last))
 
     return NeedsArchive(archived.plan.query, finish)
+
+
+def _is_in(ts: Moment, period: tuple[Moment, Moment]) -> bool:
+    begin, end = period
+    return begin <= ts < end
 
 
 def _read_device(
@@ -170,12 +174,12 @@ def _read_device(
 ) -> ExportedRecords | NeedsArchive[ExportedRecords]:
     device = records.get_reporting_device(tx, device_id)
     stays = _list_stays(tx, actor, device, selection)
-    begin, end = selection.timestamps
     if position is None and selection.after_seq is not None:
         return _find_start(tx, selection, selection.after_seq, device, stays)
     position = position or ExportPosition(stay=min(stays))
     if position.stay not in stays:  # its records were deleted meanwhile
         return ExportedRecords([], _begin_next_stay(stays, position))
+    begin, end = selection.get_timestamps(tx, stays[position.stay])
     scan = store.scan_stay(
         tx,
         selection.kind,

@@ -11,14 +11,15 @@ from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.records import KIND_NAMES, RecordKind
 from longwire.store.archive import archive_pages, archive_reads
-from longwire.store.archive.archive_reads import NeedsArchive
+from longwire.store.archive.archive_reads import NeedsArchive, convert_result
 from longwire.store.database import Tx
 from longwire.store.fleet import device_stays, reporting_devices, summaries
 from longwire.store.fleet.reporting_devices import ReportingDevice
-from longwire.store.identity import audit
+from longwire.store.identity import audit, group_limits
 from longwire.store.records import record_deletion, record_pages
 from longwire.store.records import records as store
 from longwire.store.records.record_pages import RecordPage
+from longwire.store.records.records import ALL_TIME
 
 FOREVER: Moment = 2**63 - 1
 
@@ -33,16 +34,24 @@ def list_records(
     request: PageRequest,
     *,
     ascending: bool,
-) -> RecordPage | NeedsArchive[RecordPage]:
-    """A page of a device's records, as far as the actor may read them."""
+) -> tuple[RecordPage, Moment] | NeedsArchive[tuple[RecordPage, Moment]]:
+    """A page of a device's records, as far as the actor may read them, and until when it is one."""
     device = get_reporting_device(tx, device_id)
-    stays = permitted_stays(tx, actor, "record.read", device)
+    groups = list_permitted(tx, actor, "record.read", device)
+    days = {stay: group_limits.get_days(tx, kind, group) for stay, group in groups.items()}
+    begins = {stay: get_begin(tx, kind, group, begin) for stay, group in groups.items()}
     page = record_pages.list_page(
-        tx, kind, device.number, stays, begin, end, request, ascending=ascending
+        tx, kind, device.number, begins, end, request, ascending=ascending
     )
-    return archive_pages.add_archived(
-        tx, page, kind, stays, begin, end, request, ascending=ascending
-    )
+    shortest = min(filter(None, days.values()), default=0)
+
+    def build(page: RecordPage) -> tuple[RecordPage, Moment]:
+        if not shortest or page.oldest is None:
+            return page, FOREVER
+        return page, page.oldest + shortest * DAY
+
+    archived = archive_pages.add_archived(tx, page, kind, begins, end, request, ascending=ascending)
+    return convert_result(archived, build)
 
 
 def count_archived_at(
@@ -52,7 +61,7 @@ def count_archived_at(
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.delete", device)
     query = archive_reads.plan_range(tx, kind, device.number, stays, ts, ts + 1, 1)
-    return 0 if query is None else NeedsArchive(query, lambda found: len(found.records))
+    return 0 if query is None else NeedsArchive(query, lambda _, found: len(found.records))
 
 
 def delete_records_at(
@@ -97,6 +106,13 @@ def get_reporting_device(tx: Tx, device_id: str) -> ReportingDevice:
 
 def permitted_stays(tx: Tx, actor: Actor, permission: str, device: ReportingDevice) -> list[int]:
     """The stays of the device in groups where the actor has the permission."""
+    return list(list_permitted(tx, actor, permission, device))
+
+
+def list_permitted(
+    tx: Tx, actor: Actor, permission: str, device: ReportingDevice
+) -> dict[int, str]:
+    """The same, with the group of each."""
     if device.stay == 0:
         groups = {0: device.group_id}
     else:
@@ -104,7 +120,7 @@ def permitted_stays(tx: Tx, actor: Actor, permission: str, device: ReportingDevi
     held = {stay: access.get_permissions(tx, actor, group) for stay, group in groups.items()}
     stays = [stay for stay, permissions in held.items() if permission in permissions]
     if stays:
-        return stays
+        return {stay: groups[stay] for stay in stays}
     if any("record.read" in each or "device.read" in each for each in held.values()):
         raise NotAllowed(f"This needs the permission {permission} in the group of the device.")
     raise not_found("device_id", "device")
@@ -113,11 +129,7 @@ def permitted_stays(tx: Tx, actor: Actor, permission: str, device: ReportingDevi
 # --- retention ---
 
 
-def oldest_kept(retention_days: int, now: Moment) -> Moment | None:
-    """Older records have expired; None if records never expire."""
-    return now - retention_days * DAY if retention_days else None
-
-
-def kept_until(retention_days: int, oldest: Moment | None) -> Moment:
-    """When the oldest of some records expires."""
-    return oldest + retention_days * DAY if retention_days and oldest is not None else FOREVER
+def get_begin(tx: Tx, kind: str, group_id: str, begin: Moment | None = None) -> Moment:
+    """The first moment of the records of a group that have not expired, from a moment on."""
+    oldest = group_limits.get_oldest(tx, kind, group_id)
+    return max(ALL_TIME[0] if oldest is None else oldest, ALL_TIME[0] if begin is None else begin)

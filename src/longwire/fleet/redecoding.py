@@ -17,14 +17,14 @@ from longwire.clock import Moment
 from longwire.decoders.base import DecodeError
 from longwire.errors import Conflict, invalid_field, not_found
 from longwire.fleet import current_values, decoding, device_types, records
-from longwire.fleet.codec_guard import CODEC_GUARD, CodecCaller, require_budget
+from longwire.fleet.codec_guard import CodecCaller, CodecGuard, require_budget
 from longwire.fleet.decoding import Codec, UplinkPayload
 from longwire.identity import access
 from longwire.measurements.values import PORT, facts_of
 from longwire.model import Actor, PageRequest
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
-from longwire.records import DataRecord, encode_record, parse_data_record
+from longwire.records import DataRecord, RecordKind, encode_record, parse_data_record
 from longwire.store.database import Tx
 from longwire.store.fleet import redecoding as store
 from longwire.store.fleet import reporting_devices, summaries
@@ -115,13 +115,14 @@ def find_in_devices(
         codec = decoding.get_codec(tx, device.type)
         if not codec.exists:
             continue
-        for stay in sorted(records.permitted_stays(tx, actor, PERMISSION, device)):
+        for stay, group_id in sorted(records.list_permitted(tx, actor, PERMISSION, device).items()):
             start = _start_after(after, device.number, stay)
             if start is None:
                 continue
+            first_kept = records.get_begin(tx, RecordKind.DATA.label, group_id, begin)
             limit = request.limit - len(items)
             room = CHARACTERS_PER_BATCH_MAX - size
-            found = store.list_data(tx, device.number, stay, begin, end, start, limit, room)
+            found = store.list_data(tx, device.number, stay, first_kept, end, start, limit, room)
             items += [RedecodeItem(device, codec, each) for each in found]
             size += sum(len(each.body) for each in found)
             if len(items) >= request.limit or size > CHARACTERS_PER_BATCH_MAX:
@@ -145,7 +146,7 @@ def _devices(
 ) -> Sequence[ReportingDevice]:
     if (
         selection.device_type is not None
-        and device_types.find_device_type(tx, selection.device_type) is None
+        and device_types.find_visible(tx, actor, selection.device_type) is None
     ):
         raise invalid_field("device_type", "is no device type")
     if selection.device_id is not None:
@@ -174,7 +175,9 @@ def _require_codec(tx: Tx, type_name: str) -> None:
 # --- decode ---
 
 
-def redecode_batch(batch: RedecodeBatch, is_limited: bool = True) -> RedecodedBatch:
+def redecode_batch(
+    batch: RedecodeBatch, guard: CodecGuard, is_limited: bool = True
+) -> RedecodedBatch:
     """Decode a batch, or as much of it as time and the group's budget allow. Blocks."""
     bodies: list[tuple[RedecodeItem, str]] = []
     skipped = failed = examined = 0
@@ -184,9 +187,9 @@ def redecode_batch(batch: RedecodeBatch, is_limited: bool = True) -> RedecodedBa
     ends_at = time.monotonic() + DECODING_S_MAX
     for item in batch.items:
         is_late = time.monotonic() > ends_at
-        if is_limited and CODEC_GUARD.is_budget_used_up(item.device.group_id):
+        if is_limited and guard.is_budget_used_up(item.device.group_id):
             if not examined:
-                require_budget(CODEC_GUARD, item.device.group_id)
+                require_budget(guard, item.device.group_id)
             is_late = True
         if examined and is_late:
             last_key = batch.items[examined - 1].key
@@ -198,7 +201,7 @@ def redecode_batch(batch: RedecodeBatch, is_limited: bool = True) -> RedecodedBa
             skipped += 1
             continue
         try:
-            body = _redecode_record(item, *found)
+            body = _redecode_record(item, *found, guard)
         except DecodeError as error:
             failed += 1
             failed_devices[item.device.id] = None
@@ -221,14 +224,16 @@ def _payload(record: DataRecord) -> tuple[bytes, dict[str, Any]] | None:
     return (payload, data) if payload and isinstance(data, dict) else None
 
 
-def _redecode_record(item: RedecodeItem, payload: bytes, data: dict[str, Any]) -> str:
+def _redecode_record(
+    item: RedecodeItem, payload: bytes, data: dict[str, Any], guard: CodecGuard
+) -> str:
     record = item.kept.record
     names = set(record.decoded_names or ())
     values = {name: value for name, value in data.items() if name not in names}
     port = parse_integer(facts_of(values).get(PORT), 0, PORT_MAX)
     caller = CodecCaller(item.device.group_id, item.device.id)
     stored = UplinkPayload(values, payload, port, item.kept.ts)
-    decoded = decoding.redecode(item.codec, stored, caller)
+    decoded = decoding.redecode(item.codec, stored, caller, guard)
     text = msgspec.json.encode(decoded.data).decode()
     return encode_record(replace(record, data=text, decoded_names=decoded.names)).body
 

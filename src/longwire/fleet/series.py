@@ -17,6 +17,7 @@ from longwire.clock import DAY, HOUR, MINUTE, SECOND, Moment
 from longwire.errors import LongwireError, NotAllowed, NotFound, invalid_field
 from longwire.fleet import records
 from longwire.measurements.calendar_spans import Spans
+from longwire.measurements.extraction import resolve
 from longwire.measurements.values import find_members
 from longwire.model import Actor
 from longwire.records import DECODED_NAMES, RecordKind, list_json_fields, list_number_fields
@@ -121,14 +122,14 @@ def _compile_data_path(name: str, tokens: Sequence[str]) -> Callable[[str], floa
     def read_value(body: str) -> float | None:
         try:
             text = decode(body) or "null"
-            value = _to_number(_resolve(decode_member(text), below))
+            value = _to_number(resolve(decode_member(text), below))
             if value is not None or not is_member or name != "data":
                 return value
             names, data = _decode_names(body), decode_text(text)
         except (msgspec.MsgspecError, RecursionError):
             return None  # not JSON, or no object
         found = find_members(RecordKind.DATA, data, names, member)
-        numbers = (_to_number(_resolve(each, rest)) for each in found)
+        numbers = (_to_number(resolve(each, rest)) for each in found)
         return next((number for number in numbers if number is not None), None)
 
     return read_value
@@ -144,18 +145,6 @@ def _field_decoder(name: str, kind: Any) -> Callable[[str], Any]:
 
 
 _decode_names = _field_decoder(DECODED_NAMES, list[str])
-
-
-def _resolve(value: Any, tokens: Sequence[str]) -> Any:
-    """The value at a place of a JSON value; None if there is none."""
-    for token in tokens:
-        if isinstance(value, dict):
-            value = value.get(token)
-        elif isinstance(value, list) and token.isdecimal() and len(token) < 10:
-            value = value[int(token)] if int(token) < len(value) else None
-        else:
-            return None
-    return value
 
 
 def _to_number(value: Any) -> float | None:
@@ -199,7 +188,6 @@ class DeviceScan:
 
     device: ReportingDevice
     selection: SeriesSelection
-    oldest: Moment | None  # records before it have expired
     work_max: int
     buckets: dict[int, Bucket] = field(default_factory=dict)
     looked_at: int = 0
@@ -209,7 +197,6 @@ class DeviceScan:
     is_done: bool = False
     _stays: list[int] | None = None  # that remain
     _cursor: StayCursor | None = None
-    _start: StayCursor = field(init=False)
     _most: int = STEP_RECORDS_MAX // 4
     _slot: int = -1
     _slot_count: int = 0
@@ -220,7 +207,6 @@ class DeviceScan:
     def __post_init__(self) -> None:
         selection = self.selection
         spans = selection.spans
-        self._start = StayCursor(max(spans.begin, self.oldest or spans.begin))
         points = max(1, len(spans) * len(selection.device_ids))
         slots_per_point = max(1, SLOTS_MAX // points)
         slots = max(1, len(spans)) * slots_per_point
@@ -230,17 +216,22 @@ class DeviceScan:
 
     def step(self, tx: Tx, actor: Actor) -> NeedsArchive[None] | None:
         """Read some more records, as far as the actor may read them now."""
-        stays = records.permitted_stays(tx, actor, "record.read", self.device)
+        groups = records.list_permitted(tx, actor, "record.read", self.device)
+        stays = list(groups)
         remaining = stays if self._stays is None else [s for s in self._stays if s in stays]
         if not remaining:
             self.is_done = True
             return None
+        kind, begin = self.selection.kind, self.selection.spans.begin
+        if self._cursor is None:
+            group_id = groups[remaining[0]]
+            self._cursor = StayCursor(records.get_begin(tx, kind, group_id, begin))
         scan = scan_stay(
             tx,
-            self.selection.kind,
+            kind,
             self.device.number,
             remaining[0],
-            self._cursor or self._start,
+            self._cursor,
             self.selection.spans.end,
             self._most,
         )
@@ -259,7 +250,7 @@ class DeviceScan:
         self._stays = remaining if self._cursor else remaining[1:]
         self.is_done = not self._stays
         if self.work >= self.work_max and not self.is_done:
-            self.examined_until = (self._cursor or self._start).ts
+            self.examined_until = self._cursor.ts if self._cursor else self.selection.spans.begin
             self.is_done = True
 
     def _add_all(self, items: Sequence[ScannedRecord]) -> Moment | None:

@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeVar
 from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.fleet import current_values
 from longwire.fleet.measurement_plans import TypePlan, get_plan
-from longwire.fleet.records import FOREVER, oldest_kept
+from longwire.fleet.records import FOREVER
+from longwire.group_limits import SUMMARY
 from longwire.measurements.calendar_spans import QUARTER
 from longwire.measurements.definitions import ValuePlace
 from longwire.measurements.extraction import ExtractedValues, extract
@@ -34,9 +35,11 @@ from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 from longwire.store.fleet import measurements as store_measurements
 from longwire.store.fleet import summaries as store
+from longwire.store.fleet.measurements import MeasurementKey
 from longwire.store.fleet.summaries import Mark, StayOwner
+from longwire.store.identity import group_limits
 from longwire.store.pacing import get_pause_s
-from longwire.store.records import arrival_horizon
+from longwire.store.records import arrival_horizon, record_expiry
 from longwire.store.records.arrival_numbers import arrival_moment
 from longwire.store.records.record_scans import StayCursor, StayScan, scan_stay, scan_table
 
@@ -97,6 +100,8 @@ class ValueScan:
     stay: int
     ranges: Mapping[int, Sequence[Range]]  # of each kind, by time, without overlap
     cuts: Sequence[Moment] = ()  # moments that divide a quarter
+    # In which every instant stands for itself, because other stays have numbers there as well.
+    by_instant: Sequence[Range] = ()
     keys: frozenset[int] | None = None  # all, and what is found beside them, unless given
     # By the begin of a quarter, or of a part of it.
     quarters: dict[Key, dict[Moment, Gathered]] = field(default_factory=dict)
@@ -175,12 +180,13 @@ class ValueScan:
         for path in extracted.unknown:
             yield ValuePlace(self._kind, path)
 
-    def number(self, keys: Mapping[ValuePlace, int]) -> None:
+    def number(self, keys: Sequence[MeasurementKey]) -> None:
         """Take the numbers of what was found; what has none is dropped."""
         self.plan.add_found(keys)
-        self.quarters = dict(_take_numbers(self.quarters, keys))
+        numbers = {each.place: each.number for each in keys}
+        self.quarters = dict(_take_numbers(self.quarters, numbers))
         if self.newest is not None:
-            self.newest = dict(_take_numbers(self.newest, keys))
+            self.newest = dict(_take_numbers(self.newest, numbers))
 
     def _list_new(self, unknown: Mapping[str, float]) -> dict[Key, float]:
         """Numbers at places that have none yet, of as many places as may be found."""
@@ -192,11 +198,17 @@ class ValueScan:
                 numbers[place] = number
         return numbers
 
+    def _is_by_instant(self) -> bool:
+        index = bisect_right(self.by_instant, (self._instant, FOREVER)) - 1
+        return index >= 0 and self._instant < self.by_instant[index][1]
+
     def _end_instant(self) -> None:
         begin = self._instant - self._instant % QUARTER
         cut = bisect_right(self.cuts, self._instant)
         if cut:
             begin = max(begin, self.cuts[cut - 1])
+        if self.by_instant and self._is_by_instant():
+            begin = self._instant
         for _, numbers in sorted(self._at_instant, key=lambda each: each[0]):
             for key, value in numbers.items():
                 quarters = self.quarters.setdefault(key, {})
@@ -226,6 +238,7 @@ class _Part(NamedTuple):
     marks: Sequence[Mark]  # that are gone then
     rest: Sequence[Mark]  # what is left of long ones
     is_recount: bool  # because other values count
+    expired: Mapping[int, Moment]  # by kind, before when records may be gone
     scan: ValueScan
 
 
@@ -235,16 +248,17 @@ class SummaryWork:
     def __init__(
         self,
         database: Database,
-        retention_days: Mapping[str, int],
         on_progress: Callable[[float], None] = lambda behind_s: None,
     ) -> None:
         self._database = database
-        self._retention_days = retention_days
         self._on_progress = on_progress
+        # Everything that was marked before is worked off; None before the first round has ended.
+        self.complete_until: Moment | None = None
 
     async def run_round(self) -> None:
         """Everything that is due, once."""
         round_began = time.monotonic()
+        settled = await self._database.read(find_settled)
         after: Mark | None = store.BEFORE_ANY
         while after is not None:
             began = time.monotonic()
@@ -256,12 +270,12 @@ class SummaryWork:
                     pass
             after = page.last
         self._on_progress(0)
+        self.complete_until = settled - DECLARED_AFTER
 
     async def _work_off(self, device: int, stay: int) -> bool:
         """A part of what is due of a stay; whether there was any."""
         began = time.monotonic()
-        begin = partial(_begin, device=device, stay=stay, retention_days=self._retention_days)
-        part = await self._database.write(begin)
+        part = await self._database.write(partial(_begin, device=device, stay=stay))
         if part is None:
             return False
         while not part.scan.is_done:
@@ -298,7 +312,7 @@ def is_due(mark: Mark, settled: Moment) -> bool:
     return mark.number != store.PRESENT or mark.hour < (settled - SETTLED_AFTER) // HOUR
 
 
-def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) -> _Part | None:
+def _begin(tx: Tx, device: int, stay: int) -> _Part | None:
     """The first hours of a stay that are due; None if there are none."""
     cache_epochs.refresh_epochs(tx)  # what another process has just declared counts
     settled = find_settled(tx)
@@ -312,6 +326,7 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
     if owner is None:  # of a device that is deleted, and may be restored
         return None
     plan = get_plan(tx, owner.group_id, owner.type)
+    expired = record_expiry.list_of_group(tx, schema.group_number(owner.group_id))
     kinds = [kind for kind, each in plan.kinds.items() if each.has_values]
     hours = [each.hour for each in due if each.hours == 1]
     long = [each for each in due if each.hours > 1]
@@ -320,7 +335,7 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
         start = _find_hour(tx, device, stay, kinds, min(each.hour for each in long))
         hours += [] if start is None else [start]
     if not hours:
-        return _Part(owner, 0, 0, long, [], True, ValueScan(plan, device, stay, {}))
+        return _Part(owner, 0, 0, long, [], True, expired, ValueScan(plan, device, stay, {}))
     most_days = _count_days(plan)
     begin = min(hours)
     if start is None:
@@ -336,11 +351,10 @@ def _begin(tx: Tx, device: int, stay: int, retention_days: Mapping[str, int]) ->
         for each in taken
         if start is not None and each.hour + each.hours > end
     ]
-    ranges = {
-        kind: _join_hours(wanted, oldest) for kind, oldest in _oldest(tx, kinds, retention_days)
-    }
+    first = store.get_first_moment(group_limits.get_oldest(tx, SUMMARY, owner.group_id))
+    ranges = {kind: _join_hours(wanted, max(first, expired.get(kind, first))) for kind in kinds}
     scan = ValueScan(plan, device, stay, ranges, newest={} if long else None)
-    return _Part(owner, begin, end, taken, rest, bool(long), scan)
+    return _Part(owner, begin, end, taken, rest, bool(long), expired, scan)
 
 
 def _count_days(plan: TypePlan) -> int:
@@ -366,21 +380,12 @@ def _find_hour(tx: Tx, device: int, stay: int, kinds: Iterable[int], hour: int) 
     return min(found, default=None)
 
 
-def _oldest(
-    tx: Tx, kinds: Iterable[int], retention_days: Mapping[str, int]
-) -> Iterator[tuple[int, Moment]]:
-    """From when on all records of a kind are there; their summaries are kept for longer."""
-    for kind in kinds:
-        oldest = oldest_kept(retention_days.get(KIND_NAMES[kind], 0), tx.now)
-        yield kind, -FOREVER if oldest is None else oldest + HOUR
-
-
-def _join_hours(hours: Iterable[int], oldest: Moment) -> list[Range]:
-    """Hours that follow each other as ranges."""
+def _join_hours(hours: Iterable[int], first: Moment) -> list[Range]:
+    """Hours from a moment on that follow each other, as ranges."""
     ranges: list[Range] = []
     for hour in sorted(hours):
         begin = hour * HOUR
-        if begin < oldest:
+        if begin < first:
             continue
         if ranges and ranges[-1][1] == begin:
             begin, _ = ranges.pop()
@@ -389,7 +394,13 @@ def _join_hours(hours: Iterable[int], oldest: Moment) -> list[Range]:
 
 
 def _store(tx: Tx, part: _Part) -> bool:
-    """Store what was found; nothing if another worker was faster."""
+    """Store what was found; nothing if another worker was faster.
+
+    Nor if records of it may have been deleted meanwhile: then it is made again, without them.
+    """
+    home = schema.group_number(part.owner.group_id)
+    if record_expiry.list_of_group(tx, home) != part.expired:
+        return True
     if not store.take_marks(tx, part.marks):
         return False
     for mark in part.rest:
@@ -432,7 +443,7 @@ def _number_found(tx: Tx, part: _Part) -> None:
     """Give numbers to what was found, as many as there may be."""
     scan = part.scan
     unknown = [key for key in scan.quarters if isinstance(key, ValuePlace)]
-    new = store_measurements.get_keys(tx, unknown[: scan.plan.room])
+    new = list(store_measurements.get_keys(tx, unknown[: scan.plan.room]).values())
     group = schema.group_number(part.owner.group_id)
     store_measurements.insert_found(tx, group, part.owner.type, new)
     tx.on_commit(partial(scan.number, new))

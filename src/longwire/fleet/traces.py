@@ -3,7 +3,7 @@
 Connectors without a message are asked by what they are now: earlier filters are not stored.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +17,17 @@ from longwire.delivery.matching.matching import (
 )
 from longwire.errors import BadInput, FieldError, NotAllowed, invalid_field, not_found
 from longwire.fleet import decoding
-from longwire.fleet.records import oldest_kept
 from longwire.identity import access
 from longwire.ids import parse_delivery_id, parse_record_id
 from longwire.model import Actor, ChannelPurpose, Connector, Notification
-from longwire.records import KIND_NAMES, DataRecord
+from longwire.records import DataRecord
 from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import connectors as store_connectors
 from longwire.store.delivery import delivery_history
 from longwire.store.delivery.delivery_history import DeliveryDetail
 from longwire.store.identity import groups as store_groups
+from longwire.store.notifications.contact_points import CONTACT_POINTS, ContactPoint
 from longwire.store.notifications.notifications import NOTIFICATIONS
 from longwire.store.records import arrived_records, receptions
 from longwire.store.records.arrival_numbers import arrival_moment
@@ -69,9 +69,9 @@ class ConnectorTrace:
 
 @dataclass(frozen=True, slots=True)
 class NotificationTrace:
-    """What a notification sent because of a record."""
+    """What a notification or a contact point sent because of a record."""
 
-    notification: Notification
+    notification: Notification | ContactPoint
     deliveries: Sequence[DeliveryDetail]
 
 
@@ -95,7 +95,6 @@ def trace(
     record_id: str | None,
     message_id: str | None,
     group_id: str | None,
-    retention_days: Mapping[str, int],
 ) -> Trace:
     """The trace of a record by its id, by that of a message about it, or by both."""
     if record_id is None and message_id is None:
@@ -114,9 +113,6 @@ def trace(
     assert found is not None
     if group_id is not None and found.device.group_id != group_id:
         raise not_found("record_id" if record_id else "message_id", "record of this group")
-    oldest = oldest_kept(retention_days.get(KIND_NAMES[found.row.kind], 0), tx.now)
-    if oldest is not None and found.row.ts < oldest:
-        raise not_found("record_id" if record_id else "message_id", "record")
     return _build(tx, actor, found)
 
 
@@ -270,7 +266,10 @@ def _trace_notifications(tx: Tx, actor: Actor, seq: int) -> tuple[list[Notificat
     caused: dict[int, list[DeliveryDetail]] = {}
     for detail in delivery_history.list_caused(tx, seq, NOTIFIED_MAX):
         caused.setdefault(detail.event.channel_number, []).append(detail)
-    found = NOTIFICATIONS.get_by_numbers(tx, list(caused))
+    found: dict[int, Notification | ContactPoint] = {
+        **NOTIFICATIONS.get_by_numbers(tx, list(caused)),
+        **CONTACT_POINTS.get_by_numbers(tx, list(caused)),
+    }
     visible = [
         NotificationTrace(each, caused[number])
         for number, each in sorted(found.items())

@@ -7,24 +7,30 @@ quarter, are read from the records.
 
 import asyncio
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from operator import le
 from typing import NamedTuple
 
-import msgspec
-
 from longwire.clock import DAY, HOUR, Moment
-from longwire.errors import NotFound, invalid_field, not_found
-from longwire.fleet import records
+from longwire.errors import invalid_field
+from longwire.fleet.measured_devices import MeasuredDevice
 from longwire.fleet.measurement_plans import get_plan
-from longwire.fleet.records import FOREVER
 from longwire.fleet.summaries import Range, ValueScan
+from longwire.fleet.value_periods import (
+    ReadPeriod,
+    SpanPlaces,
+    clip_ranges,
+    join_ranges,
+    leave_out,
+    list_overlaps,
+    list_runs,
+    plan_period,
+)
 from longwire.measurements.calendar_spans import QUARTER, Spans
-from longwire.measurements.definitions import Measurement
 from longwire.measurements.summaries import (
     DAYS_PER_PAGE,
     Row,
@@ -33,13 +39,12 @@ from longwire.measurements.summaries import (
     unpack,
     unpack_days,
 )
-from longwire.model import Actor
-from longwire.store import schema
 from longwire.store.archive.archive_reads import NeedsArchive, convert_result, read_with_archive
 from longwire.store.database import Database, Tx
-from longwire.store.fleet import device_stays
 from longwire.store.fleet import summaries as store
-from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.fleet.summaries import PackedDay, PackedPage
+from longwire.store.records.record_expiry import list_begins
+from longwire.store.records.records import ALL_TIME
 
 # Summaries of days that are read for one request, and records that are read beside them.
 DAYS_MAX = 1_000_000
@@ -49,55 +54,10 @@ POINTS_MAX = 10_000  # of one answer
 QUARTER_DAYS_MAX = 100_000  # by quarter of an hour
 DEVICES_PER_STEP = 20
 QUARTER_DAYS_PER_STEP = 1_000
-# How far back the last number before a period is looked for in what may still be due.
-LOOK_BACK: Moment = 2 * DAY
 MARKED_BACK: Moment = 400 * DAY  # the same where nothing is summarized yet
-STAYS_MAX = 20_000
 
 
 # --- what is read ---
-
-
-@dataclass(frozen=True, slots=True)
-class ReadPeriod:
-    """From when to when numbers are read, and where summaries do not fit."""
-
-    spans: Spans
-    begin: Moment  # earlier than the spans if the last number before them is wanted
-    end: Moment
-    cuts: Sequence[Moment]  # where spans begin
-    cuts_days: bool  # some of them within a day
-    cut_quarters: Sequence[Range]  # which are read from records
-    kept_from: Moment  # older records have expired; their summaries have not
-
-    @property
-    def days(self) -> range:
-        return range(self.begin // DAY, -(-self.end // DAY))
-
-    def is_whole(self, begin: Moment, end: Moment) -> bool:
-        """Whether what lies between two moments belongs to one span."""
-        if begin < self.begin or end > self.end:
-            return False
-        return bisect_right(self.cuts, begin) == bisect_left(self.cuts, end)
-
-
-def plan_period(spans: Spans, *, is_counter: bool, kept_from: Moment = -FOREVER) -> ReadPeriod:
-    begin, end = spans.begin, spans.end
-    if is_counter:
-        begin -= begin % QUARTER + LOOK_BACK
-    cuts = sorted({spans.begin, *spans.boundaries[1:-1]})
-    moments = (begin, *cuts, end)
-    cut = [(each, each + 1) for each in moments if each % QUARTER]
-    quarters = _clip(cut, QUARTER, max(begin, kept_from), end)
-    cuts_days = any(each % DAY for each in moments)
-    return ReadPeriod(spans, begin, end, cuts, cuts_days, quarters, kept_from)
-
-
-def _clip(ranges: Iterable[Range], unit: Moment, begin: Moment, end: Moment) -> list[Range]:
-    """Ranges widened to whole units, as far as they are in a period."""
-    wide = [(one - one % unit, two + -two % unit) for one, two in ranges]
-    clipped = [(max(one, begin), min(two, end)) for one, two in wide]
-    return _join([each for each in clipped if each[0] < each[1]])
 
 
 class EarlierNumber(NamedTuple):
@@ -126,19 +86,27 @@ class StayRead:
     stay: int
     key: int
     kind: int
+    first: Moment = ALL_TIME[0]  # what is earlier has expired
     rows: list[Row] = field(default_factory=list)
     oldest_page: list[EarlierNumber] = field(default_factory=list)  # days before what is read
     _scan: ValueScan | None = None
 
-    def begin_scan(self, tx: Tx, ranges: Sequence[Range], boundaries: Sequence[Moment]) -> None:
+    def begin_scan(
+        self,
+        tx: Tx,
+        ranges: Sequence[Range],
+        boundaries: Sequence[Moment],
+        by_instant: Sequence[Range],
+    ) -> None:
         """Have these ranges read from records, if there may be any."""
         owner = store.get_owner(tx, self.device, self.stay)
         if owner is not None:
             plan = get_plan(tx, owner.group_id, owner.type)
             if self.kind in plan.kinds:
                 kinds = {self.kind: ranges}
+                keys = frozenset([self.key])
                 self._scan = ValueScan(
-                    plan, self.device, self.stay, kinds, boundaries, keys=frozenset([self.key])
+                    plan, self.device, self.stay, kinds, boundaries, by_instant, keys
                 )
 
     def step(self, tx: Tx) -> NeedsArchive[int] | int:
@@ -171,127 +139,189 @@ class StayRead:
         return begin
 
 
-Reads = Mapping[tuple[int, int, int], StayRead]  # by device, stay and measurement
+ReadKey = tuple[int, int, int]  # device, stay and measurement
+Reads = Mapping[ReadKey, StayRead]
 
 
 def begin_reads(tx: Tx, reads: Reads, period: ReadPeriod) -> None:
     """Read the summaries, and find out what is to be read from records."""
     devices = sorted({each.device for each in reads.values()})
     keys = sorted({each.key for each in reads.values()})
+    begins = list_begins(tx, [(each.device, each.stay, each.kind) for each in reads.values()])
     # The marks first: what is taken away meanwhile is in the summaries then.
-    ranges = _list_ranges(tx, devices, period)
-    cut_of: dict[tuple[int, int], set[int]] = {each[:2]: set() for each in reads}
+    for key, read in reads.items():
+        begins[key[:2]] = max(begins[key[:2]], read.first)
+    ranges = _list_ranges(tx, begins, period)
     first_page = period.days.start // DAYS_PER_PAGE
     last_page = -(-period.days.stop // DAYS_PER_PAGE)
-    for page in store.list_pages(tx, devices, keys, first_page, last_page):
-        read = reads.get(page[:3])
-        if read is not None:
-            if period.cuts_days:  # and else all whole days but those with something due
-                row, ends = unpack_days(page.page, page.packed)
-            else:
-                row, ends = unpack(page.page * DAYS_PER_PAGE * DAY, DAY, page.packed), ()
-            due = ranges.get(page[:2], period.cut_quarters)
-            cut_of[page[:2]] |= _add_days(read, row, ends, period, due)
+    listed = store.list_pages(tx, devices, keys, first_page, last_page)
+    opened = (_open_page(each, period, reads[each[:3]]) for each in listed if each[:3] in reads)
+    pages = [each for each in opened if each.row.begins]  # not all of it has expired
+    cut_of: dict[tuple[int, int], set[int]] = {each[:2]: set() for each in reads}
+    claims = {each: list(ranges[each[:2]]) for each in reads}
+    shared = _find_shared_days(claims, pages, period)
+    for page in pages:
+        due = ranges[page.key[:2]]
+        cut: Set[int] = shared.get(page.key[0], frozenset())
+        cut_of[page.key[:2]] |= _add_days(reads[page.key], page, period, due, cut)
+    rows: defaultdict[ReadKey, list[Row]] = defaultdict(list)
+    for quarters in _list_quarters(tx, cut_of, keys, period):
+        if quarters[:3] in reads and quarters.day * DAY >= reads[quarters[:3]].first:
+            row = unpack(quarters.day * DAY, QUARTER, quarters.packed)
+            rows[quarters[:3]].append(row)
+            if quarters.day in shared.get(quarters.device, ()):
+                claims[quarters[:3]] += [(each, each + QUARTER) for each in row.begins]
+    by_instant = _find_shared_quarters(claims, shared, period, begins)
+    for key, read in reads.items():
+        scanned: Sequence[Range] = ranges[key[:2]]
+        mixed = by_instant.get(read.device, ())
+        if mixed:
+            scanned = join_ranges([*scanned, *list_overlaps([mixed, join_ranges(claims[key])])])
+        for row in rows[key]:
+            read.rows += leave_out(row, period.begin, period.end, scanned)
+        if scanned:
+            read.begin_scan(tx, scanned, period.cuts, mixed)
+
+
+class _DaysPage(NamedTuple):
+    """The days of a page, and between which of its quarters each has numbers."""
+
+    key: ReadKey
+    number: int
+    row: Row
+    first_quarters: bytes
+    last_quarters: bytes
+
+
+def _open_page(page: PackedPage, period: ReadPeriod, read: StayRead) -> _DaysPage:
+    row = unpack(page.page * DAYS_PER_PAGE * DAY, DAY, page.packed)
+    size = len(row.begins)
+    firsts, lasts = page.packed[-2 * size : -size], page.packed[-size:]
+    expired = bisect_left(row.begins, read.first)
+    if expired:
+        row = Row._make(column[expired:] for column in row)
+        firsts, lasts = firsts[expired:], lasts[expired:]
+    if period.cuts_days:  # and else it does not matter where in its day a number lies
+        begins = [day + each * QUARTER for day, each in zip(row.begins, firsts, strict=True)]
+        row = row._replace(begins=begins)
+    return _DaysPage(page[:3], page.page, row, firsts, lasts)
+
+
+def _list_quarters(
+    tx: Tx, days: Mapping[tuple[int, int], set[int]], keys: Sequence[int], period: ReadPeriod
+) -> Iterator[PackedDay]:
+    """The quarters of some days of each stay."""
+    wanted: defaultdict[int, set[int]] = defaultdict(set)
+    for (device, _), own in days.items():
+        wanted[device] |= own.intersection(period.days)
     by_run: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
-    for (device, _), cut in cut_of.items():
-        for run in _list_runs(sorted(cut.intersection(period.days))):
+    for device, of_stays in wanted.items():
+        for run in list_runs(sorted(of_stays)):
             by_run[run].add(device)
-    for (begin, end), some in sorted(by_run.items(), key=lambda each: each[0]):
-        for quarters in store.list_quarters(tx, sorted(some), keys, begin, end):
-            read = reads.get(quarters[:3])
-            if read is not None and quarters.day in cut_of[quarters[:2]]:
-                left_out = ranges.get(quarters[:2], period.cut_quarters)
-                row = unpack(quarters.day * DAY, QUARTER, quarters.packed)
-                read.rows += _leave_out(row, period.begin, period.end, left_out)
-    for read in reads.values():
-        due = ranges.get((read.device, read.stay), period.cut_quarters)
-        if due:
-            read.begin_scan(tx, due, period.cuts)
+    for (begin, end), devices in sorted(by_run.items(), key=lambda each: each[0]):
+        for quarters in store.list_quarters(tx, sorted(devices), keys, begin, end):
+            if quarters.day in days.get(quarters[:2], ()):
+                yield quarters
+
+
+def _find_shared_days(
+    claims: Mapping[ReadKey, Sequence[Range]], pages: Sequence[_DaysPage], period: ReadPeriod
+) -> dict[int, set[int]]:
+    """Days in which several stays of a device may have numbers, by the device."""
+    stays = Counter(device for device, _, _ in claims)
+    days: dict[ReadKey, set[int]] = {each: set() for each in claims if stays[each[0]] > 1}
+    for key, own in days.items():
+        for begin, end in claims[key]:
+            own.update(range(begin // DAY, -(-end // DAY)))
+    for page in pages:
+        if page.key in days:
+            days[page.key].update(begin // DAY for begin in page.row.begins)
+    seen: defaultdict[int, set[int]] = defaultdict(set)
+    shared: defaultdict[int, set[int]] = defaultdict(set)
+    for (device, _, _), own in days.items():
+        shared[device] |= seen[device].intersection(own, period.days)
+        seen[device] |= own
+    return shared
+
+
+def _find_shared_quarters(
+    claims: Mapping[ReadKey, Sequence[Range]],
+    devices: Iterable[int],
+    period: ReadPeriod,
+    begins: Mapping[tuple[int, int], Moment],
+) -> dict[int, list[Range]]:
+    """What several stays of a device may have numbers of, as far as there are records of it."""
+    found = {}
+    for device in devices:
+        of_stays = [at for (number, _), at in begins.items() if number == device]
+        begin = max(period.begin, *of_stays)
+        own = [join_ranges(some) for key, some in claims.items() if key[0] == device]
+        found[device] = clip_ranges(list_overlaps(own), QUARTER, begin, period.end)
+    return found
 
 
 def _list_ranges(
-    tx: Tx, devices: Sequence[int], period: ReadPeriod
-) -> dict[tuple[int, int], list[Range]]:
-    """What is to be read from records, of stays that have marks."""
+    tx: Tx, begins: Mapping[tuple[int, int], Moment], period: ReadPeriod
+) -> dict[tuple[int, int], Sequence[Range]]:
+    """What is to be read from the records of each stay, from a moment of it on."""
+    devices = sorted({device for device, _ in begins})
     begin, end = period.begin // HOUR, -(-period.end // HOUR)
     ranges: dict[tuple[int, int], list[Range]] = {}
     for mark in store.list_marks_of_devices(tx, devices, begin, end):
         at = mark.hour * HOUR, (mark.hour + mark.hours) * HOUR
         ranges.setdefault(mark[:2], list(period.cut_quarters)).append(at)
-    begin = max(period.begin, period.kept_from)
-    return {each: _clip(some, 1, begin, period.end) for each, some in ranges.items()}
-
-
-def _join(ranges: Sequence[Range]) -> list[Range]:
-    """Ranges that touch as one, by time."""
-    joined: list[Range] = []
-    for begin, end in sorted(ranges):
-        if joined and begin <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((begin, end))
-    return joined
+    found: dict[tuple[int, int], Sequence[Range]] = {}
+    for each, begin in begins.items():
+        some: Sequence[Range] = ranges.get(each, period.cut_quarters)
+        if each in ranges or begin > period.begin:
+            some = clip_ranges(some, 1, max(period.begin, begin), period.end)
+        found[each] = some
+    return found
 
 
 def _add_days(
-    read: StayRead, row: Row, ends: Sequence[Moment], period: ReadPeriod, due: Sequence[Range]
+    read: StayRead, page: _DaysPage, period: ReadPeriod, due: Sequence[Range], cut: Set[int]
 ) -> set[int]:
     """Add the days of a page that lie in one span and of which nothing is due; the others.
 
-    Remembers the last one before.
+    Days in `cut` are among the others. Remembers the last one before.
     """
-    days = period.days
+    days, row = period.days, page.row
     first = bisect_left(row.begins, days.start * DAY)
     if first:
-        read.oldest_page.append(EarlierNumber(row.begins[first - 1], row.lasts[first - 1]))
+        at = row.begins[first - 1] // DAY * DAY + page.last_quarters[first - 1] * QUARTER
+        read.oldest_page.append(EarlierNumber(at, row.lasts[first - 1]))
     last = bisect_left(row.begins, days.stop * DAY)
     kept = [(first, last)]
     others: set[int] = set()
-    if due or period.cuts_days:
+    is_whole = period.is_page_whole(page.number, page.first_quarters, page.last_quarters)
+    if due or cut or not is_whole:
         due_ends = [end for _, end in due]
         wanted: list[int] = []
         for index in range(first, last):
             begin = row.begins[index]
             day = begin // DAY
-            following = bisect_right(due_ends, day * DAY)
-            is_due = following < len(due) and due[following][0] < (day + 1) * DAY
-            if not is_due and (not ends or period.is_whole(begin, ends[index])):
+            is_cut = day in cut
+            if due:
+                following = bisect_right(due_ends, day * DAY)
+                is_cut |= following < len(due) and due[following][0] < (day + 1) * DAY
+            end = day * DAY + (page.last_quarters[index] + 1) * QUARTER
+            if not is_cut and (is_whole or period.is_whole(day, begin, end)):
                 wanted.append(index)
             else:
                 others.add(day)
-        kept = _list_runs(wanted)
+        kept = list_runs(wanted)
     for begin, end in kept:
         if begin < end:
             read.rows.append(Row._make(column[begin:end] for column in row))
     return others
 
 
-def _list_runs(days: Sequence[int]) -> list[tuple[int, int]]:
-    """Numbers that follow each other, as ranges."""
-    runs: list[tuple[int, int]] = []
-    for day in days:
-        if runs and runs[-1][1] == day:
-            runs[-1] = (runs[-1][0], day + 1)
-        else:
-            runs.append((day, day + 1))
-    return runs
-
-
-def _leave_out(row: Row, begin: Moment, end: Moment, ranges: Sequence[Range]) -> Iterator[Row]:
-    """The parts of a row in a period, without what is read from records."""
-    at = begin
-    for left_out_begin, left_out_end in (*ranges, (end, end)):
-        first, last = bisect_left(row.begins, at), bisect_left(row.begins, left_out_begin)
-        if first < last:
-            yield Row._make(column[first:last] for column in row)
-        at = max(at, left_out_end)
-
-
 def _join_stays(reads: Sequence[StayRead]) -> Row | None:
-    """The numbers of all stays by time; in one quarter those of the earlier stay are first.
+    """The numbers of all stays by time.
 
-    Both stays have numbers in one quarter of an hour only if records of before a transfer arrive
-    after it.
+    Stays have numbers in one quarter of an hour if records of before a transfer arrive after it;
+    each instant of it is a row then, and at one instant what the earlier stay has arrived first.
     """
     rows = [row for read in reads for row in read.rows]
     if not rows:
@@ -302,18 +332,6 @@ def _join_stays(reads: Sequence[StayRead]) -> Row | None:
         return row
     order = sorted(range(len(begins)), key=begins.__getitem__)
     return Row._make([column[index] for index in order] for column in row)
-
-
-class SpanPlaces(dict[Moment, int]):
-    """In which span a moment lies; remembered, since devices report at the same times."""
-
-    def __init__(self, spans: Spans) -> None:
-        super().__init__()
-        self._boundaries = spans.boundaries
-
-    def __missing__(self, moment: Moment) -> int:
-        place = self[moment] = bisect_right(self._boundaries, moment) - 1
-        return place
 
 
 def build_points(
@@ -356,37 +374,6 @@ def build_points(
 # --- devices ---
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedMeasurement:
-    """A measurement, and the number by which its values are stored."""
-
-    key: int
-    measurement: Measurement
-
-    @property
-    def kind(self) -> int:
-        return self.measurement.place.kind
-
-
-@dataclass(frozen=True, slots=True)
-class WantedDevices:
-    """Which devices of some groups; all that are given must hold."""
-
-    type: str | None = None
-    tags: Sequence[str] = ()
-    ids: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredDevice:
-    """A device whose numbers are read, in its stays that may be read."""
-
-    id: str
-    name: str  # empty if it has left
-    number: int
-    stays: Sequence[tuple[int, ResolvedMeasurement]]
-
-
 TakePoints = Callable[[MeasuredDevice, Points], None]
 
 
@@ -397,7 +384,6 @@ async def read_devices(
     take: TakePoints,
     *,
     is_counter: bool,
-    kept_from: Moment = -FOREVER,
     records_max: int | None = None,
 ) -> Moment | None:
     """Read the points of devices in steps, so that others have their turns between them.
@@ -406,7 +392,7 @@ async def read_devices(
     what was read, if there may be.
     """
     _require_bounded(len(devices), spans)
-    period = plan_period(spans, is_counter=is_counter, kept_from=kept_from)
+    period = plan_period(spans, is_counter=is_counter)
     places = SpanPlaces(spans)
     gave_up: list[Moment] = []
     left = RECORDS_MAX if records_max is None else records_max
@@ -429,7 +415,10 @@ async def read_devices(
 
 
 def _list_reads(device: MeasuredDevice) -> list[StayRead]:
-    return [StayRead(device.number, stay, each.key, each.kind) for stay, each in device.stays]
+    return [
+        StayRead(device.number, stay, each.key, each.kind, each.first)
+        for stay, each in device.stays
+    ]
 
 
 async def _read_all(
@@ -470,8 +459,9 @@ async def _read_earlier(
         for each in store.list_last_pages(tx, devices, keys, page):
             read = lacking.get(each[:3])
             if read is not None and not read.oldest_page:
-                row, _ = unpack_days(each.page, each.packed)
-                read.oldest_page.append(EarlierNumber(row.begins[-1], row.lasts[-1]))
+                row, ends = unpack_days(each.page, each.packed)
+                if ends[-1] > read.first:
+                    read.oldest_page.append(EarlierNumber(ends[-1] - QUARTER, row.lasts[-1]))
 
     await database.read(find)
     looked_at = 0
@@ -479,7 +469,7 @@ async def _read_earlier(
         if key[:2] in marked:
             at = max((each.begin for each in read.oldest_page), default=marked[key[:2]] * HOUR)
             at -= at % DAY
-            before = ReadPeriod(period.spans, at, period.begin, (), False, (), period.kept_from)
+            before = ReadPeriod(period.spans, at, period.begin, (), {}, {}, ())
             again = replace(read, rows=[], oldest_page=[])
             left = most - looked_at
             looked_at += await _read_all(database, {key: again}, before, left, gave_up)
@@ -503,79 +493,3 @@ def _require_bounded(devices: int, spans: Spans) -> None:
             f"{devices} devices have more than {DAYS_MAX} days in this range; ask for less time, "
             "or for fewer devices",
         )
-
-
-# --- which devices ---
-
-
-def find_device(
-    tx: Tx, actor: Actor, device: ReportingDevice, name: str
-) -> tuple[MeasuredDevice, Measurement | None]:
-    """A device in the stays that the actor may read, and its measurement, if it has such a one."""
-    permitted = records.permitted_stays(tx, actor, "record.read", device)
-    groups = {0: device.group_id}
-    if device.stay:
-        groups = {each.number: each.group_id for each in device_stays.list_stays(tx, device)}
-    stays = []
-    found: ResolvedMeasurement | None = None
-    for stay in permitted:
-        resolved = resolve(tx, groups[stay], device.type, name)
-        if resolved is not None:
-            stays.append((stay, resolved))
-            found = resolved
-    measured = MeasuredDevice(device.id, device.name, device.number, stays)
-    return measured, None if found is None else found.measurement
-
-
-class GroupMembers(NamedTuple):
-    """Devices with a measurement; whether there were others."""
-
-    devices: Sequence[MeasuredDevice]
-    measurement: Measurement | None
-    has_any: bool
-
-
-def find_in_groups(
-    tx: Tx, group_ids: Sequence[str], wanted: WantedDevices, name: str
-) -> GroupMembers:
-    """The devices that are or were in some groups and have a measurement."""
-    numbers = [schema.group_number(each) for each in group_ids]
-    stays: dict[int, list[tuple[int, ResolvedMeasurement]]] = {}
-    shown: dict[int, tuple[str, str]] = {}
-    resolved: dict[tuple[str, str], ResolvedMeasurement | None] = {}
-    only_type = None if wanted.ids else wanted.type
-    listed = store.list_stays(tx, numbers, only_type, wanted.ids, STAYS_MAX + 1)
-    _require_found(wanted.ids, {each.id for each in listed})
-    if len(listed) > STAYS_MAX:
-        raise invalid_field("group_id", f"has more than {STAYS_MAX} devices; ask for some of them")
-    for each in listed:
-        if wanted.type not in (None, each.type):
-            continue
-        key = each.group_id, each.type
-        if key not in resolved:
-            resolved[key] = resolve(tx, *key, name)
-        found = resolved[key]
-        if found is not None and set(wanted.tags).issubset(msgspec.json.decode(each.tags)):
-            stays.setdefault(each.device, []).append((each.stay, found))
-            shown[each.device] = each.id, each.name
-    devices = [MeasuredDevice(*shown[number], number, some) for number, some in stays.items()]
-    known = [each.measurement for each in resolved.values() if each is not None]
-    if len({(each.value_class, each.unit) for each in known}) > 1:
-        raise invalid_field(
-            "type", "is needed: types here have a measurement of this name in several units"
-        )
-    return GroupMembers(devices, known[0] if known else None, bool(resolved))
-
-
-def _require_found(wanted: Sequence[str], found: Collection[str]) -> None:
-    missing = [index for index, each in enumerate(wanted) if each not in found]
-    names = [f"device_id[{index}]" if len(wanted) > 1 else "device_id" for index in missing]
-    errors = [error for each in names for error in not_found(each, "device").field_errors]
-    if errors:
-        raise NotFound(field_errors=errors)
-
-
-def resolve(tx: Tx, group_id: str, type_name: str, name: str) -> ResolvedMeasurement | None:
-    """The measurement of this name of a type's devices in a group."""
-    found = get_plan(tx, group_id, type_name).named.get(name)
-    return None if found is None else ResolvedMeasurement(*found)

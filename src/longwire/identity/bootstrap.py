@@ -51,6 +51,7 @@ _IN_GROUPS = {
 _PLATFORM_WIDE = {
     "user.create": ("Create users", "Create people who belong to no group yet"),
     "deviceType.write": ("Change device types", "Change what device types want of their devices"),
+    "group.limit": ("Limit groups", "Set what a group may store and send, and for how long"),
     "permission.write": ("Change permissions", "Add, change and delete permissions"),
 }
 

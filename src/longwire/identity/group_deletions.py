@@ -10,9 +10,11 @@ from longwire.identity.groups import GroupView
 from longwire.model import SYSTEM, Actor, Group
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
+from longwire.store.fleet import device_types
 from longwire.store.identity import audit
 from longwire.store.identity import group_deletions as store
 from longwire.store.identity import groups as store_groups
+from longwire.store.notifications.contact_points import CONTACT_POINTS
 
 GROUPS_PER_STEP_MAX = 20
 ROWS_PER_STEP_MAX = 1_000
@@ -93,6 +95,8 @@ def _describe_content(tx: Tx, group: Group) -> str:
         "devices": group.device_count,
         "connectors": group.connector_count,
         "notifications": group.notification_count,
+        "contact points": CONTACT_POINTS.count_in_group(tx, group.id),
+        "device types": device_types.TYPES.count(tx, group_id=group.id),
     }
     return ", ".join(f"{count} {noun}" for noun, count in counts.items() if count)
 

@@ -14,7 +14,7 @@ from longwire.errors import (
 )
 from longwire.identity import access, roles, sessions, users
 from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
-from longwire.ids import new_group_id, new_secret
+from longwire.ids import new_secret
 from longwire.model import (
     Actor,
     Group,
@@ -29,13 +29,17 @@ from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.fleet import device_reports as store_reports
-from longwire.store.fleet import measurements, summaries
-from longwire.store.identity import audit, request_owners
+from longwire.store.fleet import device_types, devices, measurements, summaries
+from longwire.store.identity import audit, group_limits, request_owners
 from longwire.store.identity import groups as store
 from longwire.store.identity.groups import MEMBERS
+from longwire.store.notifications import contact_points
 from longwire.versions import NewText, next_version, require_version, update_text
 
 LEVELS_MAX = 16
+COUNTED_DEVICES_MAX = 10_000
+NAMED_TYPES_MAX = 10
+NAMED_CONTACT_POINTS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,7 @@ def create(
     else:
         sessions.require_oneself(tx)  # it would belong to the user for ever
     quotas.require_room("groups_per_owner_max", store.GROUPS.count(tx, quota_user_id=owner_id))
-    group_id, token = new_group_id(tx.now), new_secret("lwg")
+    group_id, token = tx.context.group_ids.next(tx.now), new_secret("lwg")
     group = Group(
         id=group_id,
         parent_id=parent_id,
@@ -412,7 +416,8 @@ def authenticate_network(tx: Tx, digest: bytes) -> Actor:
     if group_id is None:
         raise NotAuthenticated("The group token is invalid; GET /group shows the current one.")
     owner_id = request_owners.get_owner_id(tx, group_id)
-    return Actor("network", group_id, group_id=group_id, owner_id=owner_id)
+    rates = group_limits.list_rates(tx, group_id)
+    return Actor("network", group_id, group_id=group_id, owner_id=owner_id, rates=rates)
 
 
 def _get_visible_token(tx: Tx, actor: Actor, group: Group) -> str | None:
@@ -461,6 +466,8 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
         raise Conflict("A root group needs an Administrator of its own; add one first.")
     before = store.get_path(tx, group.id)
     store.move(tx, group.id, parent_id)
+    _require_types(tx, group, before)
+    _require_contact_points(tx, group, before)
     # Other policies apply now, and other measurements.
     cache_epochs.bump_config_epoch(tx, group.id)
     store_reports.schedule_check_of_group(tx, group.id)
@@ -469,6 +476,29 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
     for type_name in {each.type for each in measurements.list_declared(tx, sorted(others))}:
         summaries.mark_all_of_type(tx, type_name, below)
     return parent_id
+
+
+def _require_types(tx: Tx, group: Group, path_before: Sequence[str]) -> None:
+    """Refuse a move away from groups whose types devices in it or below have."""
+    left = sorted({*path_before} - {*store.get_path(tx, group.id)})
+    types = device_types.list_names_of_groups(tx, left)
+    count = devices.count_below(tx, group.id, types, COUNTED_DEVICES_MAX) if types else 0
+    if count:
+        raise Conflict(
+            f"{count:,} devices in the group or below it have types of groups that it would leave"
+            f" ({', '.join(types[:NAMED_TYPES_MAX])}); give them other types first."
+        )
+
+
+def _require_contact_points(tx: Tx, group: Group, path_before: Sequence[str]) -> None:
+    """Refuse a move away from groups whose contact points are used in it or below."""
+    left = {*path_before} - {*store.get_path(tx, group.id)}
+    names = contact_points.list_left_behind(tx, group.id, left)
+    if names:
+        raise Conflict(
+            "Notifications in the group or below it use contact points of groups that it would"
+            f" leave ({', '.join(names[:NAMED_CONTACT_POINTS_MAX])}); give them others first."
+        )
 
 
 def _require_valid_parent(tx: Tx, actor: Actor, group: Group, parent_id: str) -> None:

@@ -18,7 +18,6 @@ import argon2
 
 from longwire.errors import NotAuthenticated, TooManyRequests, Unavailable
 from longwire.identity import sessions
-from longwire.identity.rate_limiter import get_provider, get_site
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.model import Actor, Session
 from longwire.store import locks
@@ -27,6 +26,7 @@ from longwire.store.identity import audit
 from longwire.store.identity import passwords as store
 from longwire.store.identity import users as store_users
 from longwire.store.identity.sign_in_codes import SIGN_IN_CODES
+from longwire.work.rate_limits import get_provider, get_site
 
 T = TypeVar("T")
 

@@ -29,12 +29,12 @@ def build_rows(
     devices: dict[str, ReportingDevice],
     locked: Collection[str],
     seqs: Iterator[int],
-    storage_quota: StorageQuota,
+    storage_quota: StorageQuota | None,
 ) -> tuple[IngestResults, list[list[RecordRow]]]:
     """The result of each request if all of its records are new, and its rows."""
     access.load_group_paths(tx, {device.group_id for device in devices.values()})
     permissions = _PermissionCache(tx)
-    quota = storage_quota.open_commit(tx) if storage_quota.is_set else None
+    quota = storage_quota.open_commit(tx) if storage_quota else None
     results: IngestResults = []
     rows_by_request: list[list[RecordRow]] = []
     for request in requests:

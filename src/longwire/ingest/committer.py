@@ -22,7 +22,7 @@ from longwire.work.turns import CallerKey
 COMMITS_IN_FLIGHT_MAX = {"sqlite": 2, "postgresql": 1}
 
 # A commit of more requests than this means that they arrive faster than they can be stored one by
-# one; that is assumed to last for a while. Of several committers, each has its part of them.
+# one. Of several committers, each has its part of them.
 BUSY_REQUESTS = 8
 
 # On PostgreSQL a commit has a price whatever is in it, and several processes pay it side by side.
@@ -58,7 +58,6 @@ class IngestCommitter(Generic[Request, Result]):
         records_per_commit_max: int,
         patience_s: float,
         wake: Wake,
-        on_busy: Callable[[], None],
         committers: int = 1,
     ) -> None:
         """`slot` is that of all devices in it, None if a request may have devices of several.
@@ -72,7 +71,6 @@ class IngestCommitter(Generic[Request, Result]):
         self._records_per_commit_max = records_per_commit_max
         self._patience_s = patience_s
         self._wake = wake
-        self._on_busy = on_busy
         self._busy_requests = max(1, BUSY_REQUESTS // committers)
         self._in_flight = 0
         self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
@@ -145,7 +143,7 @@ class IngestCommitter(Generic[Request, Result]):
         if not batch:  # else the transaction is retried with the same batch
             # Others wait for this transaction, and would wait for a batch; but only once.
             takes_batches = not tx.shares_commit or self._is_postponed
-            batch += self._take_batch(takes_batches=takes_batches)
+            batch += self.queue.take(self._records_per_commit_max, takes_batches=takes_batches)
             self._is_postponed = not batch and not takes_batches
         if not batch:  # the one before, in the same transaction, has taken all
             return [], set()
@@ -231,12 +229,6 @@ class IngestCommitter(Generic[Request, Result]):
                 on_result(result)
             except Exception:  # one broken callback must not keep the others from their results
                 log.exception("ingest result callback failed")
-
-    def _take_batch(self, *, takes_batches: bool) -> "_Batch[Request, Result]":
-        batch = self.queue.take(self._records_per_commit_max, takes_batches=takes_batches)
-        if len(batch) > self._busy_requests:
-            self._on_busy()
-        return batch
 
 
 # With the sender.

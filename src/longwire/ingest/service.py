@@ -9,7 +9,6 @@ waits in the same queue, for a limited time.
 """
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -32,12 +31,9 @@ from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_requests
 from longwire.model import Actor
 from longwire.spans import current_span
-from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
+from longwire.storage_quota import StorageQuota
 from longwire.store.database import Database, Tx
 from longwire.store.slots import find_common_slot
-
-# How long a commit of many requests makes the service a busy one.
-BUSY_FOR_S = 0.1
 
 # On PostgreSQL, where transactions overlap, requests with more records than this have commits of
 # their own, so that others do not wait for the commit of somebody's large one. So have requests
@@ -63,14 +59,13 @@ class Ingest:
         wake: Wake = lambda channels, slot: None,
         budgets: ComputeBudgets | None = None,
         on_deferred: Callable[[], None] | None = None,
-        storage_quota: StorageQuota = NO_STORAGE_QUOTA,
+        storage_quota: StorageQuota | None = None,
         on_unknown: Callable[[Actor, UnknownRecordDevices], None] = lambda sender, error: None,
     ) -> None:
         """`patience_s` is how long records wait for a database that is unreachable.
 
         `on_unknown` gets what app clients post about devices that they do not know, on any thread.
         """
-        self._last_busy = 0.0
         self._slots = database.slots
         self._budget = RecordBudget(waiting_records_max)
         slots: list[int | None] = [*range(self._slots)]
@@ -100,7 +95,6 @@ class Ingest:
                 records_per_commit_max=records_per_commit_max,
                 patience_s=patience_s,
                 wake=wake,
-                on_busy=self._set_busy,
                 committers=len(slots),
             )
 
@@ -109,14 +103,6 @@ class Ingest:
         self._large = [create_committer(slot) for slot in slots] if is_parallel else self._small
         self._large_requests = _LargeRequests()
         self.committers = [*self._small, *(self._large if is_parallel else ())]
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether requests arrive faster than they could be committed one by one."""
-        return time.monotonic() - self._last_busy < BUSY_FOR_S
-
-    def _set_busy(self) -> None:
-        self._last_busy = time.monotonic()
 
     @property
     def waiting(self) -> int:

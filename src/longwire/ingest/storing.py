@@ -1,7 +1,7 @@
 """Stores the records of requests on an open transaction, with everything that follows from them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -11,6 +11,7 @@ from longwire.dates import format_date
 from longwire.delivery.matching import matching
 from longwire.delivery.matching.budgets import ComputeBudgets, InlineAllowance
 from longwire.fleet import current_values
+from longwire.fleet.current_values import ValueCollector
 from longwire.ingest.acceptance import build_rows
 from longwire.ingest.effects import (
     count_by_group,
@@ -25,9 +26,12 @@ from longwire.ingest.effects import (
 from longwire.ingest.requests import IngestItem, IngestRequest, IngestResult, IngestResults
 from longwire.ingest.sequencer import Sequencer
 from longwire.model import SYSTEM, SequenceCounter, ServiceEvent
-from longwire.notifications import triggers
+from longwire.notifications import measured_conditions, triggers
+from longwire.notifications.firing import Firing, fire
+from longwire.notifications.measured_conditions import NewRecords
+from longwire.notifications.recipients import RecipientCache
 from longwire.records import ArrivalSource, EventRecord, digest_record
-from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
+from longwire.storage_quota import StorageQuota
 from longwire.store.database import Tx
 from longwire.store.delivery import connector_minutes
 from longwire.store.delivery import deliveries as store_deliveries
@@ -44,7 +48,7 @@ def store_requests(
     sequencer: Sequencer,
     budgets: ComputeBudgets | None = None,
     on_deferred: Callable[[], None] | None = None,
-    storage_quota: StorageQuota = NO_STORAGE_QUOTA,
+    storage_quota: StorageQuota | None = None,
     *,
     waits_for_locks: bool = True,
 ) -> tuple[IngestResults, set[int]]:
@@ -61,41 +65,42 @@ def store_requests(
     arrived_at = arrival_horizon.get_announced_moment(tx)
     seqs = sequencer.take(arrived_at, sum(len(request.items) for request in requests))
     results, rows = build_rows(tx, requests, devices, locked, iter(seqs), storage_quota)
-    if any(request.span is not None for request in requests):
-        _continue_spans(tx, requests, rows)
+    _continue_spans(tx, requests, rows)
     fresh = _insert_new(tx, rows)
-    if storage_quota.is_set:
+    if storage_quota is not None:
         storage_quota.count(fresh)
     messages = list_new_messages(requests, rows, fresh)
     changed_counts, gaps = follow_frame_counters(tx, messages, counts)
     matched = matching.match_records(tx, fresh, devices.values(), allowance)
-    received = list_receptions(requests, rows, fresh)
-    values = current_values.collect_values(tx, fresh, devices)
+    of_devices = exclude_service_events(requests, rows, fresh)
+    recipients = RecipientCache(tx)
+    values, firings = _evaluate_values(tx, recipients, fresh, of_devices, devices, allowance)
     if fresh:
         tx.on_commit(partial(sequencer.report, fresh, devices))
         with tx.pipeline():
             store.insert_arrivals(tx, fresh)
-            touch_devices(tx, exclude_service_events(requests, rows, fresh), changed_counts)
+            touch_devices(tx, of_devices, changed_counts)
             current_values.store_values(tx, values)
             metrics.count_arrivals(tx, sequencer.writer, fresh, count_by_group(messages, matched))
             if matched.deliveries:
                 store_deliveries.insert(tx, matched.deliveries)
                 made = Counter([each.channel_number for each in matched.deliveries])
                 connector_minutes.count_made(tx, sequencer.writer, made)
-            if received:
+            if received := list_receptions(requests, rows, fresh):
                 receptions.insert(tx, sequencer.writer, received)
     batteries = store_batteries(tx, messages, fresh, values.batteries, devices)
     store_configurations(tx, requests, rows, fresh, devices)
     matched.filters.store(tx)
     matched.deferred.insert(tx)
     woken = {delivery.channel_number for delivery in matched.deliveries}
-    woken |= triggers.evaluate_triggers(
-        tx, sequencer.take, fresh, devices.values(), batteries, allowance
+    firings += triggers.evaluate_triggers(
+        tx, recipients, fresh, devices.values(), batteries, allowance
     )
     allowance.settle()
     if allowance.has_deferred and on_deferred is not None:
         tx.on_commit(on_deferred)
     woken |= store_service_events(tx, sequencer, gaps)
+    woken |= fire(tx, sequencer.take, firings, recipients)  # last, for the order of its locks
     return _count_duplicates(results, rows, fresh), woken
 
 
@@ -160,6 +165,30 @@ def _insert_new(tx: Tx, rows_by_request: Sequence[Sequence[RecordRow]]) -> list[
     """Insert the rows that are new; a record stored in an earlier stay of its device is not."""
     rows = [row for rows in rows_by_request for row in rows]
     return store.insert(tx, store.without_earlier(tx, rows))
+
+
+def _evaluate_values(
+    tx: Tx,
+    recipients: RecipientCache,
+    fresh: Sequence[RecordRow],
+    of_devices: Sequence[RecordRow],
+    devices: Mapping[str, ReportingDevice],
+    allowance: InlineAllowance,
+) -> tuple[ValueCollector, list[Firing]]:
+    """The values of new records; and the messages to send because of conditions on them."""
+    watched_groups = measured_conditions.list_watched_groups(tx, devices.values())
+    values = current_values.collect_values(tx, fresh, devices, watched_groups)
+    if not watched_groups:
+        return values, []
+    records = NewRecords(of_devices, devices, values.list_watched())
+    # Conditions are not deferred. What filters have used up must not hide a record from them.
+    condition_allowance = allowance.renew()
+    with condition_allowance.measuring():
+        firings = measured_conditions.evaluate_values(
+            tx, recipients, records, values.get_named, condition_allowance
+        )
+    condition_allowance.settle()
+    return values, firings
 
 
 def _count_duplicates(

@@ -120,9 +120,8 @@ def _check(tx: Tx, actor: Actor, draft: JobDraft) -> None:
         access.authorize(tx, actor, "device.create", task.to_group_id, field=field)
         if task.to_group_id == group_id and not draft.selection.subgroups:
             raise invalid_field(field, "is the group the devices are in already")
-    if isinstance(task, TypeTask) and device_types.find_device_type(tx, task.type) is None:
-        known = ", ".join(each.name for each in device_types.list_all(tx))
-        raise invalid_field("parameters.type", f"is no device type; there are {known}")
+    if isinstance(task, TypeTask):
+        device_types.require_usable(tx, task.type, group_id, "parameters.type")
     if isinstance(task, MessageTask):
         require_connector(tx, scope, task)
     if draft.selection.device_ids is not None:

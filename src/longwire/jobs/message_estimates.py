@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from longwire.delivery.connectors.replay_estimates import ReplayEstimator, RunForGroup
+from longwire.delivery.connectors.replay_estimates import ReplayEstimator
+from longwire.fleet.computing import Computing
 from longwire.identity import access
 from longwire.jobs.messages import require_connector, select_devices
 from longwire.jobs.selection import SAMPLE_MAX, DeviceSelection
@@ -37,11 +38,11 @@ async def estimate_messages(
     actor: Actor,
     task: MessageTask,
     selection: DeviceSelection,
-    run_for_group: RunForGroup,
+    computing: Computing,
 ) -> MessageEstimate:
     if isinstance(task, ResendTask):
         return await _count_dead_letters(database, actor, task, selection)
-    return await _estimate_replay(database, actor, task, selection, run_for_group)
+    return await _estimate_replay(database, actor, task, selection, computing)
 
 
 async def _estimate_replay(
@@ -49,11 +50,10 @@ async def _estimate_replay(
     actor: Actor,
     task: ReplayTask,
     selection: DeviceSelection,
-    run_for_group: RunForGroup,
+    computing: Computing,
 ) -> MessageEstimate:
-    estimator = ReplayEstimator(
-        database, run_for_group, partial(select_devices, actor=actor, selection=selection)
-    )
+    select = partial(select_devices, actor=actor, selection=selection)
+    estimator = ReplayEstimator(database, computing.threads.run, computing.previews, select)
     found = await estimator.estimate(
         actor, selection.group_id, task.connector_id, task.begin_date, task.end_date
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from longwire.errors import TooManyRequests
 from longwire.fleet import redecoding
-from longwire.fleet.codec_guard import CODEC_THREADS
+from longwire.fleet.computing import Computing
 from longwire.fleet.redecoding import RedecodeBatch, RedecodedBatch
 from longwire.identity import access
 from longwire.jobs import selection as selections
@@ -56,16 +56,18 @@ class DecodedStep:
     cursor: str | None
 
 
-async def decode_step(database: Database, job: Job) -> DecodedStep:
+async def decode_step(database: Database, computing: Computing, job: Job) -> DecodedStep:
     """Find the next records of a job and decode them."""
     cursor = _cursors.decode(job.cursor) or _Cursor()
     found = await database.read(lambda tx: _find(tx, job, cursor))
     try:
         if found.batch.items:
             group_id = found.batch.items[0].device.group_id
-            batch = await CODEC_THREADS.run(group_id, redecoding.redecode_batch, found.batch)
+            batch = await computing.threads.run(
+                group_id, redecoding.redecode_batch, found.batch, computing.codecs
+            )
         else:
-            batch = redecoding.redecode_batch(found.batch)
+            batch = redecoding.redecode_batch(found.batch, computing.codecs)
     except TooManyRequests:
         raise StepPostponed from None  # the group has used up its budget
     if batch.last_key is not None:

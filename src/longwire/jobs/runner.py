@@ -16,6 +16,7 @@ import structlog
 from longwire.clock import SECOND, Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError, NotAllowed, NotFound, Unavailable
+from longwire.fleet.computing import Computing
 from longwire.jobs import jobs
 from longwire.jobs.exporting import ReadRows, export_step
 from longwire.jobs.redecoding import decode_step
@@ -53,6 +54,7 @@ class JobRunner:
         self,
         database: Database,
         dispatch: DispatchContext,
+        computing: Computing,
         running_per_group_max: int,
         read_rows: ReadRows,
         export_bytes_max: int,
@@ -61,6 +63,7 @@ class JobRunner:
         """`read_rows` reads some rows of an export."""
         self._database = database
         self._dispatch = dispatch
+        self._computing = computing
         self._read_rows = read_rows
         self._tracer = tracer
         self.export_bytes_max = export_bytes_max
@@ -180,7 +183,7 @@ class JobRunner:
         if job.kind == EXPORT:
             rows = await export_step(self._database, job, self._read_rows)
             return PreparedStep(rows, job.cursor)
-        return PreparedStep(await decode_step(self._database, job), job.cursor)
+        return PreparedStep(await decode_step(self._database, self._computing, job), job.cursor)
 
     async def _advance(
         self, picked: PickedJob, fence: int, preparing: "asyncio.Task[PreparedStep | None] | None"

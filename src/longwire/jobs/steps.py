@@ -49,7 +49,7 @@ UNCHANGED = "unchanged"
 TOO_MANY_TAGS = "too_many_tags"
 CHANGED_MEANWHILE = "changed_meanwhile"
 ORIGINAL_ID_TAKEN = "original_id_taken"
-TYPE_GONE = "type_gone"
+TYPE_GONE = "type_gone"  # deleted, or of a group that is not above
 NOT_ALLOWED = "not_allowed"  # in a group that has left the tree, or a role has changed
 NOT_KEPT = "not_kept"  # there was no room for the old values
 
@@ -117,8 +117,13 @@ def _run_device_step(tx: Tx, actor: Actor, job: Job, task: DeviceTask) -> StepRe
 def _transfer(
     tx: Tx, actor: Actor, job: Job, found: Sequence[Device], task: TransferTask
 ) -> list[JobItem]:
-    moved = devices.apply_transfer(tx, actor, found, task.to_group_id)
-    return [_changed(before, _stay(after)) for before, after in zip(found, moved, strict=True)]
+    staying = device_types.list_unusable_there(tx, found, task.to_group_id)
+    items = [_skipped(each.id, TYPE_GONE) for each in staying]
+    going = [each for each in found if each not in staying]
+    if going:
+        moved = devices.apply_transfer(tx, actor, going, task.to_group_id)
+        items += [_changed(was, _stay(now)) for was, now in zip(going, moved, strict=True)]
+    return items
 
 
 def _delete(
@@ -135,7 +140,7 @@ def _change(
     found: Sequence[Device],
     task: TagTask | TypeTask | ConfigurationTask,
 ) -> list[JobItem]:
-    change, device_type, tags_max = _to_change(tx, task)
+    change, device_type, tags_max = _to_change(tx, job, task)
     items: list[JobItem] = []
     changes = []
     for device in found:
@@ -159,7 +164,7 @@ _CHANGED_FIELDS: dict[type, tuple[str, ...]] = {
 
 
 def _to_change(
-    tx: Tx, task: TagTask | TypeTask | ConfigurationTask
+    tx: Tx, job: Job, task: TagTask | TypeTask | ConfigurationTask
 ) -> tuple[BulkChange, DeviceType | None, float]:
     """The change of each device, and how many tags it may have then."""
     match task:
@@ -169,7 +174,7 @@ def _to_change(
         case ConfigurationTask():
             return BulkChange(configuration=task.configuration), None, math.inf
         case TypeTask():
-            device_type = device_types.find_device_type(tx, task.type)
+            device_type = device_types.find_device_type(tx, task.type, job.group_id)
             if device_type is None:
                 raise JobFailed(TYPE_GONE)
             return BulkChange(type=task.type), device_type, math.inf
@@ -307,7 +312,7 @@ def _restore(tx: Tx, actor: Actor, group_id: str, items: Sequence[_UndoItem]) ->
     missing = {
         name
         for name in {each.type for each in binned.values()}
-        if device_types.find_device_type(tx, name) is None
+        if device_types.find_device_type(tx, name, group_id) is None
     }
     restorable = []
     for device in binned.values():
@@ -340,9 +345,13 @@ def _transfer_back(
     scope = access.authorize(tx, actor, PERMISSIONS[TransferTask], from_group_id)
     found = store_devices.lock_many(tx, scope, [each.item.object_id for each in items])
     unchanged, results = _compare(items, found)
-    if unchanged:
-        devices.apply_transfer(tx, actor, [device for _, device in unchanged], group_id)
-    return results + [JobItem(each.id, ItemOutcome.CHANGED) for _, each in unchanged]
+    transferred = [device for _, device in unchanged]
+    staying = device_types.list_unusable_there(tx, transferred, group_id)
+    results += [_skipped(each.id, TYPE_GONE) for each in staying]
+    going = [each for each in transferred if each not in staying]
+    if going:
+        devices.apply_transfer(tx, actor, going, group_id)
+    return results + [JobItem(each.id, ItemOutcome.CHANGED) for each in going]
 
 
 def _set_back(
@@ -351,12 +360,16 @@ def _set_back(
     scope = access.authorize(tx, actor, permission, group_id)
     found = store_devices.lock_many(tx, scope, [each.item.object_id for each in items])
     unchanged, results = _compare(items, found)
-    changes = [
-        (device, devices.set_values(tx, actor, device, item.changed_values))
-        for item, device in unchanged
-    ]
+    changes = []
+    for item, device in unchanged:
+        changed = devices.set_values(tx, actor, device, item.changed_values)
+        is_retyped = changed.type != device.type
+        if is_retyped and device_types.find_device_type(tx, changed.type, group_id) is None:
+            results.append(_skipped(device.id, TYPE_GONE))
+        else:
+            changes.append((device, changed))
     devices.store_updates(tx, actor, changes)
-    return results + [JobItem(each.id, ItemOutcome.CHANGED) for _, each in unchanged]
+    return results + [JobItem(each.id, ItemOutcome.CHANGED) for each, _ in changes]
 
 
 def _compare(

@@ -14,6 +14,8 @@ from longwire.store.database import Database, Tx
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.fleet import activity as store
 from longwire.store.fleet.activity import Change, WatchedConnector
+from longwire.store.notifications import alarms as store_alarms
+from longwire.store.notifications.alarms import Alarm
 
 # A transaction becomes visible some time after the moment that its rows carry.
 OVERLAP: Moment = 3 * SECOND
@@ -27,6 +29,8 @@ READINGS_KEPT = 10
 # Kinds of objects that are reported, with the permission to see them.
 REPORTED = {"device": "device.read", "connector": "connector.read", "group": "group.read"}
 IDS_MAX = 1_000
+ALARMS_MAX = 5_000  # that are read at once
+ALARM_PAGES_MAX = 10  # of them, until others have their turn
 
 _FAILED = (DeliveryState.FAILED, DeliveryState.EXPIRED)
 
@@ -46,9 +50,15 @@ class Activity:
 
     changed: dict[str, set[str]] = field(default_factory=dict)  # ids by kind
     deliveries: dict[str, DeliveryCounts] = field(default_factory=dict)  # by connector
+    alarms: list[Alarm] = field(default_factory=list)  # that changed their state
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.deliveries)
+        return bool(self.changed or self.deliveries or self.alarms)
+
+    def add_alarm(self, alarm: Alarm) -> None:
+        """Beyond a thousand, whoever wants to know asks for all."""
+        if len(self.alarms) < IDS_MAX:
+            self.alarms.append(alarm)
 
     def add_change(self, kind: str, object_id: str) -> None:
         """Beyond a thousand, whoever wants to know asks for all."""
@@ -79,6 +89,9 @@ class ActivityReader:
         self._read_ids: set[int] = set()  # greater than that
         self._recent: deque[list[ReportedChange]] = deque(maxlen=READINGS_KEPT)
         self._counted_to: Moment = 0
+        self._alarms_begin: Moment = 0
+        self._alarms_from: Moment = 0  # all that changed before were read
+        self._read_alarms: set[tuple[str, Moment | None]] = set()  # each with when it changed
         self._connectors: Sequence[WatchedConnector] = ()
         self._connectors_of: tuple[Sequence[int], int, Moment] = ((), -1, 0)
 
@@ -91,7 +104,9 @@ class ActivityReader:
         found = await self._read_after(settled)
         if self._settled_id is None:
             self._settle(found, settled)
-            self._counted_to = self._database.context.clock.now() - DELAY
+            now = self._database.context.clock.now()
+            self._alarms_begin = self._alarms_from = now
+            self._counted_to = now - DELAY
 
     async def read_changes(self) -> list[ReportedChange]:
         """The changes since the last time."""
@@ -123,6 +138,35 @@ class ActivityReader:
             settled = found[-1].id
         self._settled_id = settled
         self._read_ids = {each.id for each in found if each.id > settled}
+
+    async def read_alarms(self, groups: Sequence[int]) -> list[Alarm]:
+        """The alarms of these groups whose state changed since the last time, in order.
+
+        Of very many the first ones; the next call goes on there.
+        """
+        now = self._database.context.clock.now()
+        self._alarms_begin = min(self._alarms_begin, now)  # a clock may be set back
+        found, is_all = await self._list_alarms(groups)
+        settled = max(now - OVERLAP, self._alarms_begin)
+        if not is_all:
+            settled = min(settled, found[-1].changed_at or settled)
+        known, self._alarms_from = self._read_alarms, settled
+        new = [(each.id, each.changed_at) for each in found]
+        self._read_alarms = {each for each in new if (each[1] or 0) >= settled}
+        return [each for each, key in zip(found, new, strict=True) if key not in known]
+
+    async def _list_alarms(self, groups: Sequence[int]) -> tuple[list[Alarm], bool]:
+        """Those that changed, and whether these are all."""
+        found: list[Alarm] = []
+        since, after = self._alarms_from, ""
+        for _ in range(ALARM_PAGES_MAX if groups else 0):
+            read = partial(store_alarms.list_changed, homes=groups, since=since, after=after)
+            page = await self._database.read(partial(read, most=ALARMS_MAX))
+            found += page
+            if len(page) < ALARMS_MAX:
+                return found, True
+            since, after = page[-1].changed_at or since, page[-1].id
+        return found, not groups
 
     async def read_deliveries(
         self, groups: Sequence[int]

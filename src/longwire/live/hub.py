@@ -22,7 +22,7 @@ import structlog
 from longwire.errors import LongwireError, TooManyRequests
 from longwire.fleet import arrivals
 from longwire.fleet.arrivals import ArrivalScope, LedgerScan
-from longwire.fleet.codec_guard import CODEC_THREADS
+from longwire.fleet.computing import Computing
 from longwire.ingest.sequencer import Sequencer
 from longwire.live.activity import (
     OVERLAP,
@@ -35,11 +35,13 @@ from longwire.live.activity import (
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun
 from longwire.store.database import Database, Tx
 from longwire.store.fleet.reporting_devices import ReportingDevice
+from longwire.store.notifications.alarms import Alarm
 from longwire.store.records import arrival_horizon
 from longwire.store.records import arrivals as store
 from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL, BEFORE_ANY_ARRIVAL, first_seq
 from longwire.store.records.arrived_records import ArrivedRecord
 from longwire.store.records.records import RecordRow
+from longwire.store.schema import group_number
 from longwire.work.turns import SERVICE, current_caller
 
 POLL_INTERVAL_S = 0.5
@@ -98,7 +100,7 @@ class Listener:
 
     def offer(self, record: LiveRecord) -> None:
         row = record.arrived.row
-        if not self.scope.takes(row.kind, row.device_number, row.ts):
+        if not self.scope.takes(row.group_number, row.kind, row.device_number, row.ts):
             return
         size = len(row.encoded.body) + ENTRY_BYTES
         if len(self._box) >= BOX_RECORDS_MAX or self._box_bytes + size > BOX_BYTES_MAX:
@@ -153,6 +155,11 @@ class Listener:
             self._activity.add_deliveries(connector_id, counts)
             self.has_something.set()
 
+    def add_alarm(self, alarm: Alarm) -> None:
+        if "notification.read" in self.scope.permissions:
+            self._activity.add_alarm(alarm)
+            self.has_something.set()
+
     def take_activity(self) -> Activity:
         activity, self._activity = self._activity, Activity()
         return activity
@@ -188,11 +195,13 @@ class LiveHub:
         self,
         database: Database,
         sequencer: Sequencer,
+        computing: Computing,
         *,
         on_listeners: Callable[[int], None] = lambda number: None,
     ) -> None:
         self.database = database
         self._writer = sequencer.writer
+        self._computing = computing
         self._on_listeners = on_listeners
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[Listener] = set()
@@ -365,12 +374,12 @@ class LiveHub:
         found: list[ArrivedRecord] = []
         left = list(records)
         while left:
-            matched, evaluated = await CODEC_THREADS.run(
+            matched, evaluated = await self._computing.threads.run(
                 scope.group_id,
                 arrivals.filter_step,
                 scope,
                 left[:FILTERED_AT_ONCE_MAX],
-                arrivals.SCAN_BUDGETS,
+                self._computing.scans,
             )
             found += matched
             left = left[evaluated:]
@@ -396,6 +405,10 @@ class LiveHub:
         for change in await self._activity.read_changes():
             for listener in self._by_group.get(change.group_number, ()):
                 listener.add_change(change)
+        groups = self._list_groups_with("notification.read")
+        for alarm in await self._activity.read_alarms(groups):
+            for listener in self._by_group.get(group_number(alarm.group_id), ()):
+                listener.add_alarm(alarm)
         groups = self._list_groups_with("connector.read")
         for connector, counts in await self._activity.read_deliveries(groups):
             for listener in self._by_group.get(connector.group_number, ()):

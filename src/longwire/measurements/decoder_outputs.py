@@ -10,8 +10,8 @@ from longwire.measurements.definitions import (
     FOUND_MAX,
     Measurement,
     ValuePlace,
+    list_names,
     merge_found,
-    name_of_place,
 )
 from longwire.measurements.extraction import build_plans, extract
 from longwire.records import DataRecord, RecordKind
@@ -49,7 +49,9 @@ def find_output_measurements(
         valid.update(ValuePlace(RecordKind.DATA, path) for path in values.unknown)
     known = {each.place for each in declared} | found.keys()
     new = [place for place in valid if place not in known][: max(FOUND_MAX - len(found), 0)]
-    names = {**found, **{place: name_of_place(place) for place in new}}
+    names = dict(found)
+    for place in new:
+        names[place] = next(each for each in list_names(place) if each not in names.values())
     return [
         OutputMeasurement(each, is_declared, valid[each.place], invalid[each.place])
         for each, is_declared in merge_found(declared, names)

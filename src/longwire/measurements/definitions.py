@@ -4,9 +4,10 @@ A measurement is a place in the records of a kind, with a name. What is declared
 in the groups below it as well, and beats what is declared further up and for all.
 """
 
+import hashlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -28,6 +29,7 @@ CLASSES: tuple[MeasurementClass, ...] = ("gauge", "counter", "amount", "state")
 DECLARED_MAX = 200  # of a type, in one list
 FOUND_MAX = 64  # of a type, in one group
 NAME_CHARACTERS_MAX = 64
+FOUND_NAME_CHARACTERS_MAX = 48  # so that something can follow
 PATH_CHARACTERS_MAX = 256
 PATH_LEVELS_MAX = 8
 UNIT_CHARACTERS_MAX = 32
@@ -37,7 +39,11 @@ DECIMALS_MAX = 12
 VALUE_MAX = 1e300
 
 _NAME = re.compile(r"\w[\w.\-]*")
-_NO_NAME = re.compile(r"[^\w.\-]+")
+_PLAIN_TOKEN = re.compile(r"\w[\w\-]*")
+_NOT_PLAIN = re.compile(r"[^\w\-]+")
+_JOINT = "__"
+_BESIDE = ".found"
+_BESIDE_END = re.compile(r"\.found\d*$")
 # Where older records have what a network decoded; see `values`.
 _OLDER = "/data/decoded/"
 _DATA = "/data/"
@@ -125,17 +131,63 @@ _COUNTED = {"stations": ("gateways", "Gateways"), "score": ("score", "Link quali
 # How many messages were lost, in the service's own events of gaps in the frame counter.
 LOSSES = ValuePlace(RecordKind.EVENT, "/data/missed")
 BUILT_IN = {each.place: each for each in _list_built_in()}
+_BUILT_IN_NAMES = {each.name for each in BUILT_IN.values()}
 
 
-def name_of_place(place: ValuePlace) -> str:
-    """What a measurement is called that nobody has declared."""
+def list_names(place: ValuePlace) -> Iterator[str]:
+    """What a measurement may be called that nobody has declared; the first free name counts.
+
+    A plain path is the only one with its first name, so that nobody can take it away. The others
+    have names with two underscores.
+    """
+    first = _name_of_place(place)
+    yield first
+    yield from (f"{first}{_JOINT}{number}" for number in range(2, 10))
+    yield f"{first[:FOUND_NAME_CHARACTERS_MAX]}{_JOINT}{_digest(place)}"
+
+
+def _name_of_place(place: ValuePlace) -> str:
     if place in BUILT_IN:
         return BUILT_IN[place].name
-    name = ".".join(split_path(place.path)[1:] or split_path(place.path))
-    name = _NO_NAME.sub("_", name)[:NAME_CHARACTERS_MAX]
-    if place.kind != RecordKind.DATA:
-        name = f"{KIND_NAMES[place.kind]}.{name}"[:NAME_CHARACTERS_MAX]
-    return name if _NAME.fullmatch(name) else f"_{name}"[:NAME_CHARACTERS_MAX]
+    first, *tokens = split_path(place.path)
+    is_data = place.kind == RecordKind.DATA
+    prefix = "" if is_data else f"{KIND_NAMES[place.kind]}."
+    name = prefix + ".".join(tokens)
+    is_like_another = (
+        name in _BUILT_IN_NAMES
+        or name.endswith(_BESIDE)
+        or _JOINT in name
+        or (is_data and not set(KIND_NAMES).isdisjoint(tokens[:1]))
+    )
+    is_plain = first == "data" and tokens and all(map(_PLAIN_TOKEN.fullmatch, tokens))
+    if is_plain and not is_like_another and len(name) <= FOUND_NAME_CHARACTERS_MAX:
+        return name
+    cleaned = _NOT_PLAIN.sub(_JOINT, "/".join(tokens or [first]))
+    if not _NAME.match(cleaned):
+        cleaned = _JOINT + cleaned
+    if len(prefix + cleaned) > FOUND_NAME_CHARACTERS_MAX:
+        return f"{(prefix + cleaned)[: FOUND_NAME_CHARACTERS_MAX - 10]}{_JOINT}{_digest(place)[:8]}"
+    stripped = cleaned.rstrip("_")
+    name = prefix + (stripped if _JOINT in stripped else cleaned)
+    return name if _JOINT in name else name + _JOINT
+
+
+def _digest(place: ValuePlace) -> str:
+    return hashlib.sha256(f"{place.kind}{place.path}".encode()).hexdigest()[:13]
+
+
+def name_beside(name: str, declared: Collection[str]) -> str:
+    """What a found measurement is called beside declared ones; they may have taken its name."""
+    unused, number = name, 1
+    while unused in declared:
+        unused = f"{name}{_BESIDE}{number if number > 1 else ''}"
+        number += 1
+    return unused
+
+
+def list_own_names(name: str) -> list[str]:
+    """The names that a found measurement may have by itself, by what it is called."""
+    return list(dict.fromkeys((name, _BESIDE_END.sub("", name))))
 
 
 def build_found(place: ValuePlace, name: str) -> Measurement:
@@ -148,22 +200,14 @@ def build_found(place: ValuePlace, name: str) -> Measurement:
 def merge_found(
     declared: Sequence[Measurement], found: Mapping[ValuePlace, str]
 ) -> list[tuple[Measurement, bool]]:
-    """Declared measurements, then found ones at other places; each with whether it is declared.
-
-    A found one whose name is taken gets another.
-    """
+    """Declared measurements, then found ones at other places; each with whether it is declared."""
     places = {each.place for each in declared}
     taken = {each.name for each in declared}
-    merged = [(each, True) for each in declared]
-    for place, name in found.items():
-        if place not in places:
-            unused, number = name, 2
-            while unused in taken:
-                unused = f"{name}_{number}"
-                number += 1
-            taken.add(unused)
-            merged.append((build_found(place, unused), False))
-    return merged
+    return [(each, True) for each in declared] + [
+        (build_found(place, name_beside(name, taken)), False)
+        for place, name in found.items()
+        if place not in places
+    ]
 
 
 # --- paths ---

@@ -178,6 +178,26 @@ def _list_new_members(known: Collection[ValuePlace]) -> dict[int, list[tuple[str
     return new
 
 
+def narrow_plan(plan: KindPlan, key: int) -> KindPlan:
+    """The same for the values of one measurement."""
+
+    def keep(some: Deep) -> Deep:
+        return [each for each in some if each[1].key == key]
+
+    targets = {spot: each for spot, each in plan.targets.items() if each.key == key}
+    return msgspec.structs.replace(
+        plan,
+        targets=targets,
+        declared=[each for each in plan.declared if each in targets],
+        deep=keep(plan.deep),
+        configured=keep(plan.configured),
+        members=[each for each in plan.members if each[1].key == key],
+        finds=False,
+        found_members=(),
+        finds_losses=False,
+    )
+
+
 def _build_target(key: int, measurement: Measurement) -> Target:
     low, high = measurement.minimum, measurement.maximum
     return Target(

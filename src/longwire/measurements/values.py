@@ -27,6 +27,7 @@ RECEPTION = {
     "snr": ("SNR", "dB"),
     "frequency": ("Frequency", "Hz"),
     "bandwidth": ("Bandwidth", "Hz"),
+    "dataRate": ("Data rate", "kbit/s"),
 }
 
 # How older records spell it.

@@ -1,0 +1,24 @@
+"""What a process computes for groups: their codecs, filters and templates, within budgets."""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from longwire.clock import Clock
+from longwire.delivery.matching.budgets import ComputeBudgets
+from longwire.fleet.codec_guard import CodecGuard, CodecThreads
+
+# People look at previews, and search with filters, now and then.
+_build_budgets = partial(ComputeBudgets, Clock(), ms_per_s=100, burst_ms=2_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """The CPU time of each group, and the threads that groups share."""
+
+    codecs: CodecGuard = field(default_factory=CodecGuard)
+    drafts: CodecGuard = field(
+        default_factory=partial(CodecGuard, ms_per_s=200, burst_ms=5_000)
+    )  # codecs that are tried out
+    previews: ComputeBudgets = field(default_factory=_build_budgets)  # of what connectors send
+    scans: ComputeBudgets = field(default_factory=_build_budgets)  # of filters over arrivals
+    threads: CodecThreads = field(default_factory=CodecThreads)

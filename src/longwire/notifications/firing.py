@@ -5,7 +5,6 @@ On the transaction of the record that caused them, so that neither exists withou
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,21 +12,21 @@ import structlog
 
 from longwire.clock import Moment
 from longwire.delivery.matching.budgets import InlineAllowance
-from longwire.identity import access
-from longwire.model import Actor
+from longwire.notifications import contact_limits
+from longwire.notifications.contact_limits import ContactLimits
+from longwire.notifications.recipients import Recipient, RecipientCache
 from longwire.notifications.rules import Rule
 from longwire.notifications.templates import DEFAULT_TEXTS
 from longwire.notifications.trigger_states import AlertStatus
-from longwire.notifications.types.base import NotificationContext, NotificationMessage
+from longwire.notifications.types.base import NotificationMessage
 from longwire.records import RecordKind
 from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery.deliveries import NewDelivery
-from longwire.store.identity import users as store_users
 from longwire.store.notifications import notifications as store
 
-RESOLVED_PREFIX = "Over: "
+RESOLVED_PREFIX = "Resolved: "
 NO_RECIPIENTS = "there are no recipients"
 TEMPLATE_TOO_EXPENSIVE = (
     "template_too_expensive: there were so many alerts at once that some were sent with the default"
@@ -66,30 +65,9 @@ class Firing(msgspec.Struct, frozen=True):
     texts: RenderedTexts | None = None  # if they were rendered already
     cause: int | None = None  # the arrival of the record that it is about
 
-
-class RecipientCache:
-    """The recipients of notifications, looked up once per transaction."""
-
-    def __init__(self, tx: Tx) -> None:
-        self._tx = tx
-        self._recipients: dict[int, Sequence[str]] = {}
-        self._tokens: dict[str, list[str]] = {}
-
-    def get_recipients(self, rule: Rule) -> Sequence[str]:
-        if rule.number not in self._recipients:
-            list_tokens = partial(self._list_tokens, rule.group_id)
-            self._recipients[rule.number] = rule.type.list_recipients(rule.params, list_tokens)
-        return self._recipients[rule.number]
-
-    def _list_tokens(self, group_id: str) -> list[str]:
-        """The push tokens of the members who have accepted and may read notifications."""
-        if group_id not in self._tokens:
-            self._tokens[group_id] = [
-                digest.hex()
-                for user_id, digest in store_users.list_group_push_tokens(self._tx, group_id)
-                if can_read_notifications(self._tx, user_id, group_id)
-            ]
-        return self._tokens[group_id]
+    @property
+    def is_about_alarm(self) -> bool:
+        return "alarmId" in self.message
 
 
 class CommitQuota:
@@ -139,13 +117,27 @@ def fire(
     firings: Sequence[Firing],
     recipients: RecipientCache,
 ) -> set[int]:
-    """Enqueue the messages; returns the numbers of the channels that have something to send."""
+    """Enqueue the messages; returns the numbers of the channels that have something to send.
+
+    Once in a transaction, at its end: it locks what contacts got, in one order, and last of all.
+    """
+    if not firings:
+        return set()
     queued = enqueue_firings(tx, take_seqs, firings, recipients)
     fired = {firing.rule.number for firing in firings}
     store.set_fired(tx, fired)
-    for number in sorted(fired - queued.keys()):
+    # An alarm that is escalated fires for the contact of that as well.
+    reached = {each.rule.number for each in firings if recipients.get_recipients(each.rule)}
+    for number in sorted(fired - reached):
         store_channels.record_failure(tx, number, NO_RECIPIENTS, 0)
-    return set(queued)
+    return set(queued.channels)
+
+
+class QueuedFirings(msgspec.Struct, frozen=True):
+    """What was enqueued."""
+
+    messages: Counter[int]  # how many, by the number of their notification
+    channels: frozenset[int]  # the numbers of those that have something to send
 
 
 def enqueue_firings(
@@ -153,15 +145,28 @@ def enqueue_firings(
     take_seqs: TakeSequenceNumbers,
     firings: Sequence[Firing],
     recipients: RecipientCache,
-) -> Counter[int]:
-    """Enqueue the messages; returns how many, by the number of their notification."""
+) -> QueuedFirings:
+    """Enqueue the messages.
+
+    Those about alarms that are too many for a recipient are counted, and sent as one later.
+    """
     renderer = _Renderer()
+    limits = ContactLimits(
+        tx,
+        {
+            recipient
+            for firing in firings
+            if firing.is_about_alarm
+            for recipient in recipients.get_recipients(firing.rule)
+        },
+    )
     messages = [
-        (firing, body, to)
+        (firing, body, recipient)
         for firing in firings
-        if (body := _encode_message(firing, renderer)) is not None
-        for to in recipients.get_recipients(firing.rule)
+        if (some := _list_single(firing, recipients, limits))
+        for recipient, body in _encode_messages(firing, some, renderer)
     ]
+    limits.save()
     for number in sorted(renderer.too_expensive):
         store_channels.record_failure(tx, number, TEMPLATE_TOO_EXPENSIVE, 0)
     seqs = take_seqs(tx.now, len(messages)) if messages else ()
@@ -169,19 +174,45 @@ def enqueue_firings(
         tx,
         [
             NewDelivery(
-                firing.rule.number,
+                recipient.channel_number,
                 seq,
                 firing.device_id,
                 firing.kind,
                 firing.ts,
                 body,
-                msgspec.json.encode(NotificationContext(to)).decode(),
+                recipient.encode_context(firing.rule),
                 firing.cause,
             )
-            for seq, (firing, body, to) in zip(seqs, messages, strict=True)
+            for seq, (firing, body, recipient) in zip(seqs, messages, strict=True)
         ],
     )
-    return Counter(firing.rule.number for firing, _, _ in messages)
+    return QueuedFirings(
+        Counter(firing.rule.number for firing, _, _ in messages),
+        frozenset(recipient.channel_number for _, _, recipient in messages),
+    )
+
+
+def _list_single(
+    firing: Firing, recipients: RecipientCache, limits: ContactLimits
+) -> Sequence[Recipient]:
+    """Who gets this message by itself."""
+    everybody = recipients.get_recipients(firing.rule)
+    if not firing.is_about_alarm:
+        return everybody
+    return [each for each in everybody if limits.take(each, firing.reason, firing.message)]
+
+
+def send_grouped(tx: Tx, take_seqs: TakeSequenceNumbers, group_number: int) -> set[int]:
+    """Enqueue the grouped messages of a group that are due; the channels that have some."""
+    new = contact_limits.take_due(tx, group_number)
+    if not new:
+        return set()
+    seqs = take_seqs(tx.now, len(new))
+    store_deliveries.insert(
+        tx,
+        [msgspec.structs.replace(each, seq=seq) for each, seq in zip(new, seqs, strict=True)],
+    )
+    return {each.channel_number for each in new}
 
 
 def render_texts(rule: Rule, reason: str, message: Mapping[str, Any]) -> RenderedTexts | None:
@@ -217,30 +248,33 @@ class _Renderer:
         return texts.render(firing.reason, firing.message)
 
 
-def _encode_message(firing: Firing, renderer: _Renderer) -> str | None:
-    """The body of the deliveries; None if it cannot be rendered."""
+def _encode_messages(
+    firing: Firing, recipients: Sequence[Recipient], renderer: _Renderer
+) -> list[tuple[Recipient, str]]:
+    """The body of each delivery; none if it cannot be rendered."""
     try:
         subject, body = renderer.render(firing)
         message = NotificationMessage(
             subject=f"{RESOLVED_PREFIX}{subject}" if firing.status.is_resolved else subject,
             body=body,
             reason=firing.reason,
-            message=_select_message(firing),
+            message={},
             held_back=firing.status.held_back,
         )
-        return msgspec.json.encode(message).decode()
+        bodies = {
+            is_kept: _encode_message(message, firing.message, is_kept=is_kept)
+            for is_kept in {each.keeps_message for each in recipients}
+        }
+        return [(each, bodies[each.keeps_message]) for each in recipients]
     except Exception:
         # The record must be stored in any case.
         log.exception("notification not rendered", notification=firing.rule.number)
-        return None
+        return []
 
 
-def _select_message(firing: Firing) -> dict[str, Any]:
-    """The record, as far as it is sent: a large one is not stored again for each recipient."""
-    if firing.rule.type.keeps_message:
-        return dict(firing.message)
-    return {name: value for name, value in firing.message.items() if name == "timestamp"}
-
-
-def can_read_notifications(tx: Tx, user_id: str, group_id: str) -> bool:
-    return "notification.read" in access.get_permissions(tx, Actor("user", user_id), group_id)
+def _encode_message(
+    message: NotificationMessage, record: Mapping[str, Any], *, is_kept: bool
+) -> str:
+    """With the record, as far as it is sent: a large one is not stored for each recipient."""
+    sent = {name: value for name, value in record.items() if is_kept or name == "timestamp"}
+    return msgspec.json.encode(msgspec.structs.replace(message, message=sent)).decode()

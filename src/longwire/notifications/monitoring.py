@@ -18,7 +18,8 @@ from longwire.delivery.matching.budgets import InlineAllowance
 from longwire.delivery.matching.filter_outcomes import FilterOutcomes
 from longwire.errors import LongwireError
 from longwire.notifications import trigger_states
-from longwire.notifications.firing import TakeSequenceNumbers
+from longwire.notifications.firing import TakeSequenceNumbers, fire
+from longwire.notifications.recipients import RecipientCache
 from longwire.notifications.rules import Rule, get_rules
 from longwire.notifications.trigger_states import (
     CONFIGURATION_DRIFT,
@@ -34,6 +35,7 @@ from longwire.notifications.triggers import (
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
+from longwire.store.identity import groups as store_groups
 from longwire.store.notifications import notifications as store
 from longwire.store.notifications.notifications import (
     DriftState,
@@ -76,16 +78,20 @@ class MonitoringStep(msgspec.Struct, frozen=True):
     filters: FilterOutcomes = msgspec.field(default_factory=FilterOutcomes)
 
 
+# A rule, by its number, and a group in which it monitors: its own, or one below.
+Place = tuple[int, str]
+
+
 class MonitoringRound(msgspec.Struct, frozen=True):
     """What one round over all rules leaves to the next one."""
 
     pause_s: float  # until then
-    places: Mapping[int, int]  # where rules continue, by number; the others start over
+    places: Mapping[Place, int]  # where rules continue; the others start over
 
 
 async def run_monitor(database: Database, take_seqs: TakeSequenceNumbers, wake: Wake) -> None:
     """Check all monitored conditions periodically, until cancelled."""
-    places: Mapping[int, int] = {}
+    places: Mapping[Place, int] = {}
     while True:
         pause_s = 0.0
         try:
@@ -99,67 +105,83 @@ async def run_monitor(database: Database, take_seqs: TakeSequenceNumbers, wake: 
 
 
 async def check_all(
-    database: Database, take_seqs: TakeSequenceNumbers, wake: Wake, places: Mapping[int, int]
+    database: Database, take_seqs: TakeSequenceNumbers, wake: Wake, places: Mapping[Place, int]
 ) -> MonitoringRound:
     """One round over all monitored rules.
 
     A rule with many changes continues in the next round, so that others do not wait for it.
     """
     pause_s = 0.0
-    continued: dict[int, int] = {}
-    for rule in await database.read(_list_monitored_rules):
-        after: int | None = places.get(rule.number, 0)
+    continued: dict[Place, int] = {}
+    for rule, group_id in await database.read(_list_monitored_rules):
+        after: int | None = places.get((rule.number, group_id), 0)
         changes = 0
         while after is not None and changes < CHANGES_PER_ROUND_MAX:
-            step = await _check_some(database, rule, after, take_seqs, wake)
+            step = await _check_some(database, rule, group_id, after, take_seqs, wake)
             pause_s += step.checked * PAUSE_PER_DEVICE_S
             changes += len(step.subjects)
             after = step.next_after
         if after is not None:
-            continued[rule.number] = after
+            continued[rule.number, group_id] = after
         pause_s += PAUSE_PER_RULE_S
     return MonitoringRound(pause_s, continued)
 
 
 async def _check_some(
-    database: Database, rule: Rule, after: int, take_seqs: TakeSequenceNumbers, wake: Wake
+    database: Database,
+    rule: Rule,
+    group_id: str,
+    after: int,
+    take_seqs: TakeSequenceNumbers,
+    wake: Wake,
 ) -> MonitoringStep:
-    step = await database.read(partial(_read_step, rule=rule, after=after))
+    read_step = partial(_read_step, rule=rule, group_id=group_id, after=after)
+    step = await database.read(read_step)
     if step.filters.failures:
         await database.write(partial(_record_failures, filters=step.filters))
     for start in range(0, len(step.subjects), CHANGES_PER_STEP_MAX):
         some = step.subjects[start : start + CHANGES_PER_STEP_MAX]
-        changes = partial(notify_changes, rule=rule, only=some, take_seqs=take_seqs)
+        changes = partial(
+            notify_changes, rule=rule, group_id=group_id, only=some, take_seqs=take_seqs
+        )
         await write_and_pause(database, changes, wake)
     return step
 
 
-def _list_monitored_rules(tx: Tx) -> list[Rule]:
+def _list_monitored_rules(tx: Tx) -> list[tuple[Rule, str]]:
+    """Each with its group, and with those below if it is for subgroups."""
     return [
-        rule
+        (rule, monitored)
         for group_id in store.list_groups_with_reasons(tx, MONITORED_REASONS)
         if (rules := get_rules(tx, group_id)) is not None
         for rule in rules.by_number.values()
-        if rule.reason in MONITORED_REASONS and rule.is_open(tx.now)
+        if rule.group_id == group_id and rule.reason in MONITORED_REASONS and rule.is_open(tx.now)
+        for monitored in _list_groups(tx, rule)
     ]
 
 
-def _read_step(tx: Tx, rule: Rule, after: int) -> MonitoringStep:
+def _list_groups(tx: Tx, rule: Rule) -> Sequence[str]:
+    if not rule.params.subgroups:
+        return [rule.group_id]
+    return sorted(store_groups.list_subtree(tx, rule.group_id), key=int)
+
+
+def _read_step(tx: Tx, rule: Rule, group_id: str, after: int) -> MonitoringStep:
     next_after, checked = None, 0
     if rule.reason == DEVICE_SILENT:
         before = tx.now - rule.params.silent_after * SECOND
         devices, next_after, checked = store.list_silence_changes(
-            tx, rule.number, rule.group_id, before, after, DEVICES_PER_STEP_MAX
+            tx, rule.number, group_id, before, after, DEVICES_PER_STEP_MAX
         )
-        candidates = _check_silence(tx, rule, devices)
+        candidates = _check_silence(tx, rule, group_id, devices)
     elif rule.reason == CONFIGURATION_DRIFT:
         drift, next_after, checked = store.list_drift_changes(
-            tx, rule.number, rule.group_id, after, DEVICES_PER_STEP_MAX
+            tx, rule.number, group_id, after, DEVICES_PER_STEP_MAX
         )
-        candidates = _check_drift(tx, rule, drift)
+        candidates = _check_drift(tx, rule, group_id, drift)
     else:
-        health = store.list_connector_health(tx, rule.number, rule.group_id)
-        candidates = _check_health(tx, rule, health)
+        health = store.list_connector_health(tx, rule.number, group_id)
+        candidates = _check_health(tx, rule, group_id, health)
     filters = FilterOutcomes()
     allowance = InlineAllowance(us_per_group_max=US_PER_STEP_MAX, us_max=US_PER_STEP_MAX)
     subjects = [each.subject for each in candidates if _may_fire(each, filters, allowance)]
@@ -188,51 +210,54 @@ def _record_failures(tx: Tx, filters: FilterOutcomes) -> None:
 
 
 def notify_changes(
-    tx: Tx, rule: Rule, only: Collection[int], take_seqs: TakeSequenceNumbers
+    tx: Tx, rule: Rule, group_id: str, only: Collection[int], take_seqs: TakeSequenceNumbers
 ) -> set[int]:
     """Check some subjects again and fire; returns the channels that have something to send."""
     cache_epochs.refresh_epochs(tx)  # another process may just have disabled the notification
-    rules = get_rules(tx, rule.group_id)
+    rules = get_rules(tx, group_id)
     current = rules.by_number.get(rule.number) if rules is not None else None
     if current is None or current.reason != rule.reason or not current.is_open(tx.now):
         return set()
     if current.reason == DEVICE_SILENT:
-        devices = store.list_last_seen(tx, rule.number, rule.group_id, only)
-        candidates = _check_silence(tx, current, devices)
+        devices = store.list_last_seen(tx, rule.number, group_id, only)
+        candidates = _check_silence(tx, current, group_id, devices)
     elif current.reason == CONFIGURATION_DRIFT:
-        drift = store.list_drift(tx, rule.number, rule.group_id, only)
-        candidates = _check_drift(tx, current, drift)
+        drift = store.list_drift(tx, rule.number, group_id, only)
+        candidates = _check_drift(tx, current, group_id, drift)
     else:
         numbers = [store.connector_subject(each) for each in only]
-        health = store.list_connector_health(tx, rule.number, rule.group_id, numbers)
-        candidates = _check_health(tx, current, health)
+        health = store.list_connector_health(tx, rule.number, group_id, numbers)
+        candidates = _check_health(tx, current, group_id, health)
     filters = FilterOutcomes()
-    ready = apply_trigger_state(tx, take_seqs, candidates, filters, InlineAllowance())
+    recipients = RecipientCache(tx)
+    firings = apply_trigger_state(tx, recipients, candidates, filters, InlineAllowance())
     filters.store(tx)
-    return ready
+    return fire(tx, take_seqs, firings, recipients)
 
 
-def _describe_device(tx: Tx, rule: Rule, device: LastSeen | DriftState) -> dict[str, Any]:
+def _describe_device(tx: Tx, group_id: str, device: LastSeen | DriftState) -> dict[str, Any]:
     """The message about a device, as far as no record is the reason for it."""
     return {
         "kind": "device",
         "deviceId": device.id,
         "deviceName": device.name,
         "deviceType": device.type,
-        "groupId": rule.group_id,
+        "groupId": group_id,
         "tags": msgspec.json.decode(device.tags),
         "timestamp": format_date(tx.now),
     }
 
 
-def _check_silence(tx: Tx, rule: Rule, devices: Sequence[LastSeen]) -> list[TriggerCandidate]:
+def _check_silence(
+    tx: Tx, rule: Rule, group_id: str, devices: Sequence[LastSeen]
+) -> list[TriggerCandidate]:
     """Devices that became silent, or that are no longer."""
     silent_after = rule.params.silent_after * SECOND
     return [
         TriggerCandidate(
             rule,
             each.number,
-            {**_describe_device(tx, rule, each), "seenAt": format_date(each.at)},
+            {**_describe_device(tx, group_id, each), "seenAt": format_date(each.at)},
             tx.now,
             each.id,
             reason=DEVICE_SILENT,
@@ -247,13 +272,15 @@ def _check_silence(tx: Tx, rule: Rule, devices: Sequence[LastSeen]) -> list[Trig
     ]
 
 
-def _check_drift(tx: Tx, rule: Rule, devices: Sequence[DriftState]) -> list[TriggerCandidate]:
+def _check_drift(
+    tx: Tx, rule: Rule, group_id: str, devices: Sequence[DriftState]
+) -> list[TriggerCandidate]:
     """Devices that began to drift, or that do not any more."""
     return [
         TriggerCandidate(
             rule,
             each.number,
-            _describe_device(tx, rule, each),
+            _describe_device(tx, group_id, each),
             tx.now,
             each.id,
             reason=CONFIGURATION_DRIFT,
@@ -269,7 +296,7 @@ def _check_drift(tx: Tx, rule: Rule, devices: Sequence[DriftState]) -> list[Trig
 
 
 def _check_health(
-    tx: Tx, rule: Rule, connectors: Sequence[MonitoredConnector]
+    tx: Tx, rule: Rule, group_id: str, connectors: Sequence[MonitoredConnector]
 ) -> list[TriggerCandidate]:
     """Connectors that began to fail, or recovered."""
     return [
@@ -281,7 +308,7 @@ def _check_health(
                 "connectorId": each.id,
                 "connectorName": each.name,
                 "connectorType": each.type,
-                "groupId": rule.group_id,
+                "groupId": group_id,
                 "timestamp": format_date(tx.now),
                 "failures": each.failures,
                 "error": each.error,

@@ -16,32 +16,37 @@ from longwire.delivery.cel.expressions import PreparedExpression
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.channel_owners import OwnerKind
 from longwire.errors import OperatorError
+from longwire.identity import access
 from longwire.model import Channel, ChannelPurpose, Notification
 from longwire.notifications import schedules
+from longwire.notifications.alarm_conditions import AlarmCondition, ValueLimit
 from longwire.notifications.geofences import Fence, open_fence
 from longwire.notifications.schedules import Schedule
-from longwire.notifications.templates import Texts
+from longwire.notifications.templates import Texts, replace_old_state
 from longwire.notifications.trigger_states import (
     BATTERY_LOW,
     GEOFENCE_ENTER,
     GEOFENCE_EXIT,
+    MEASUREMENT,
     REASON_POLICIES,
     ReasonPolicy,
 )
 from longwire.notifications.types import catalogue
-from longwire.notifications.types.base import NotificationSender, Params
+from longwire.notifications.types.base import CONDITION_ROOTS, NotificationSender, Params
 from longwire.store.database import Tx
 from longwire.store.notifications import notifications as store
 
 KIND = OwnerKind(
     ChannelPurpose.NOTIFICATION,
+    "notification",
+    "notification_id",
     "ntf",
     "notification",
     Notification,
     store.NOTIFICATIONS,
     catalogue.TYPES,
     catalogue.get_params_type,
-    lambda channel: {},  # users configure none
+    lambda channel: {"enabled": channel.is_enabled},
 )
 
 FENCED = (GEOFENCE_ENTER, GEOFENCE_EXIT)
@@ -53,6 +58,7 @@ class Rule(msgspec.Struct, frozen=True, eq=False):
     """A notification as matching needs it; its expressions and its fence are compiled on demand."""
 
     number: int
+    id: str
     group_id: str
     reason: str | None
     device_id: str | None
@@ -65,6 +71,11 @@ class Rule(msgspec.Struct, frozen=True, eq=False):
     type: type[NotificationSender]
     params: Params
     kept_bytes: int  # of the text of its geofence, the only part that may be large
+    condition: AlarmCondition | None  # for the reason `measurement`
+    # Where that has no limit: what meets it, and what is clear of it.
+    met_by: StoredExpression | None = None
+    clear_by: StoredExpression | None = None
+    only_contact: str | None = None  # the contact point that an alarm is escalated to
 
     @property
     def policy(self) -> ReasonPolicy | None:
@@ -92,13 +103,23 @@ class Rule(msgspec.Struct, frozen=True, eq=False):
 
 
 class GroupRules(msgspec.Struct, frozen=True, eq=False):
-    """The enabled notifications of a group, indexed by what triggers them."""
+    """The enabled notifications for devices of a group, indexed by what triggers them.
+
+    Those of the group, and those of groups above it that are for subgroups as well.
+    """
 
     by_reason: Mapping[str, Sequence[Rule]]  # of a data record or an event
     any_event: Sequence[Rule]
     battery: Sequence[Rule]
     fenced: Sequence[Rule]
+    measured: Mapping[str, Sequence[Rule]]  # by the name of the measurement
+    expressed: Sequence[Rule]  # with conditions that are expressions
     by_number: Mapping[int, Rule]
+
+    @property
+    def has_triggers(self) -> bool:
+        """Whether a record can trigger one, besides by its values."""
+        return bool(self.by_reason or self.any_event or self.battery or self.fenced)
 
     @property
     def kept_bytes(self) -> int:
@@ -106,17 +127,22 @@ class GroupRules(msgspec.Struct, frozen=True, eq=False):
 
 
 def get_rules(tx: Tx, group_id: str) -> GroupRules | None:
-    """The enabled notifications of a group; None if there are none."""
+    """The enabled notifications for devices of a group; None if there are none."""
     return tx.cache.get_config(
-        "notification_rules", group_id, lambda: _compile_rules(tx, group_id), lambda: (group_id,)
+        "notification_rules",
+        group_id,
+        lambda: _compile_rules(tx, group_id),
+        lambda: access.get_group_path(tx, group_id),
     )
 
 
 def _compile_rules(tx: Tx, group_id: str) -> GroupRules | None:
-    found = []
-    for each in store.list_enabled(tx, group_id):
+    found: list[Rule] = []
+    for each in store.list_enabled(tx, access.get_group_path(tx, group_id)):
         try:
-            found.append(_get_rule(tx, each))
+            rule = _get_rule(tx, each)
+            if rule.group_id == group_id or rule.params.subgroups:
+                found.append(rule)
         except OperatorError as error:  # a part of the installation is missing
             log.warning("notification not usable", notification=each.id, error=str(error))
         except Exception:
@@ -133,8 +159,18 @@ def _compile_rules(tx: Tx, group_id: str) -> GroupRules | None:
         any_event=[rule for rule in found if rule.reason is None],
         battery=[rule for rule in found if rule.reason == BATTERY_LOW],
         fenced=[rule for rule in found if rule.reason in FENCED],
+        measured=_index_by_measurement(found),
+        expressed=[rule for rule in found if rule.met_by is not None],
         by_number={rule.number: rule for rule in found},
     )
+
+
+def _index_by_measurement(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
+    by_name = defaultdict(list)
+    for rule in rules:
+        if rule.condition is not None and rule.params.measurement is not None:
+            by_name[rule.params.measurement].append(rule)
+    return dict(by_name)
 
 
 def _get_rule(tx: Tx, notification: Notification) -> Rule:
@@ -152,6 +188,7 @@ def compile_rule(tx: Tx, notification: Notification) -> Rule:
         when.fails_at_times = channel.filter_failed > 0
     return Rule(
         number=channel.number,
+        id=channel.id,
         group_id=channel.group_id,
         reason=notification.reason,
         device_id=notification.device_id,
@@ -162,10 +199,41 @@ def compile_rule(tx: Tx, notification: Notification) -> Rule:
         else None,
         throttle=params.throttle * SECOND,
         fence=open_fence(geofence, channel.group_id),
-        texts=Texts(params.subject, params.body, channel.group_id),
+        texts=Texts(
+            replace_old_state(params.subject), replace_old_state(params.body), channel.group_id
+        ),
         type=catalogue.TYPES[channel.type],
         params=params,
         kept_bytes=len(geofence),
+        condition=build_condition(params) if notification.reason == MEASUREMENT else None,
+        met_by=_store_condition(params.condition, notification),
+        clear_by=_store_condition(params.resolve, notification),
+    )
+
+
+def _store_condition(source: str | None, notification: Notification) -> StoredExpression | None:
+    if source is None or notification.reason != MEASUREMENT:
+        return None
+    owner = notification.group_id
+    return StoredExpression(source, owner, is_filter=True, roots=CONDITION_ROOTS)
+
+
+def build_condition(params: Params) -> AlarmCondition | None:
+    """The condition of an alarm; None if the parameters have none."""
+    limit = params.below if params.above is None else params.above
+    has_limit = limit is not None and params.measurement is not None
+    if not has_limit and params.condition is None:
+        return None
+    stale_after = params.stale_after
+    return AlarmCondition(
+        limit=None
+        if limit is None or params.condition is not None
+        else ValueLimit(limit, params.above is not None, params.hysteresis),
+        met_for=(params.met_for or 0) * SECOND,
+        messages=params.for_messages or 1,
+        clear_for=(params.resolve_for or 0) * SECOND,
+        stale_after=None if stale_after is None else stale_after * SECOND,
+        on_stale=params.on_stale,
     )
 
 

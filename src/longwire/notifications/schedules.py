@@ -16,10 +16,12 @@ from msgspec import Meta
 from longwire.clock import SECOND, Moment
 
 SUNDAY = 7
+DAYS_OF_WEEK = 7
 MIDNIGHT = time(0)
 ONE_DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CACHED_INSTANTS_MAX = 4_096
+NEVER = (2**62, 2**62)
 
 
 class ScheduleTime(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename="pascal"):
@@ -61,6 +63,19 @@ def is_open(schedule: Schedule, timezone: str, moment: Moment) -> bool:
     return False
 
 
+def find_period(schedule: Schedule, timezone: str, moment: Moment) -> tuple[Moment, Moment]:
+    """When the schedule is open that contains this moment, or is the next one: begin and end."""
+    zone = get_zone(timezone)
+    today = (EPOCH + timedelta(seconds=moment // SECOND)).astimezone(zone).date()
+    for after in range(-1, 2 * DAYS_OF_WEEK):
+        day = today + after * ONE_DAY
+        if day.isoweekday() == (schedule.day or SUNDAY):
+            begin, end = _get_period(schedule, day, zone)
+            if moment // SECOND < end and begin < end:
+                return begin * SECOND, end * SECOND
+    return NEVER
+
+
 def check_timezone(name: str) -> str | None:
     """Why the name is invalid; None if it is valid."""
     if name in _known_zones():
@@ -84,12 +99,12 @@ def _known_zones() -> frozenset[str]:
 def _get_period(schedule: Schedule, day: date, zone: zoneinfo.ZoneInfo) -> tuple[int, int]:
     """Begin and end of the schedule on a day, in seconds since 1970."""
     begin = MIDNIGHT if schedule.begin is None else _time(schedule.begin)
-    first = _find_instant(day, begin, zone, last=False)
+    first = find_instant(day, begin, zone, last=False)
     if schedule.end is None:
-        return first, _find_instant(day + ONE_DAY, MIDNIGHT, zone, last=False)
+        return first, find_instant(day + ONE_DAY, MIDNIGHT, zone, last=False)
     end = _time(schedule.end)
     end_day = day if begin < end else day + ONE_DAY
-    return first, _find_instant(end_day, end, zone, last=end != MIDNIGHT)
+    return first, find_instant(end_day, end, zone, last=end != MIDNIGHT)
 
 
 def _time(given: ScheduleTime) -> time:
@@ -97,7 +112,7 @@ def _time(given: ScheduleTime) -> time:
 
 
 @functools.lru_cache(maxsize=CACHED_INSTANTS_MAX)
-def _find_instant(day: date, at: time, zone: zoneinfo.ZoneInfo, *, last: bool) -> int:
+def find_instant(day: date, at: time, zone: zoneinfo.ZoneInfo, *, last: bool) -> int:
     """When local time first or last shows this; if it is skipped, when that happens."""
     shown = datetime.combine(day, at)
     # The two differ when the time is repeated or skipped; see PEP 495.

@@ -1,31 +1,41 @@
-"""The channel handler of notifications: builds their messages and handles the results."""
+"""The channel handlers of notifications and contact points: their messages, and the results."""
 
 from functools import partial
 
-import msgspec
-
-from longwire.delivery.channel_handlers import AttemptOutcome, BuildMessage, SettledChannels
-from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
+from longwire.delivery.channel_handlers import (
+    AttemptOutcome,
+    BuildMessage,
+    SettledChannels,
+)
+from longwire.delivery.destinations.base import (
+    FailureCode,
+    OutboundMessage,
+    ParamsBase,
+    Refused,
+    Sender,
+)
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.mail_rules import check_notification_mail
 from longwire.identity import groups, users
 from longwire.ids import format_delivery_id
 from longwire.model import SYSTEM, Actor, Channel
-from longwire.notifications.firing import can_read_notifications
+from longwire.notifications.recipients import CONTACT_KIND, can_read_notifications
 from longwire.notifications.rules import KIND
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import (
-    NotificationContext,
+    NotificationSender,
     PushTarget,
     SenderContext,
     SendingConfig,
     build_outbound_message,
+    decode_context,
 )
 from longwire.store.database import Database, Tx
 from longwire.store.delivery.delivery_leases import ClaimedDelivery
 from longwire.store.identity import audit
 from longwire.store.identity import users as store_users
 from longwire.store.identity.users import PUSH_TOKENS
+from longwire.store.notifications import contact_points
 from longwire.store.notifications import notifications as store
 
 NOT_A_RECIPIENT = Refused(
@@ -44,8 +54,16 @@ class NotificationHandler:
 
     def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
         params = KIND.open_params(tx, channel)
+        return self._open(channel, egress, params, catalogue.TYPES[channel.type])
+
+    def _open(
+        self,
+        channel: Channel,
+        egress: Egress,
+        params: ParamsBase,
+        sender_type: type[NotificationSender],
+    ) -> tuple[BuildMessage, Sender]:
         get_push_target = partial(self._get_push_target, channel.group_id)
-        sender_type = catalogue.TYPES[channel.type]
 
         def build_message(claimed: ClaimedDelivery) -> OutboundMessage | Refused:
             message = build_outbound_message(
@@ -83,16 +101,42 @@ class NotificationHandler:
         """
         for channel, results in settled:
             if any(each.outcome is AttemptOutcome.DELIVERED for each in results):
-                store.set_sent(tx, channel.number)
+                self._set_sent(tx, channel)
             for each in results:
                 if each.code is FailureCode.RECIPIENT_GONE and each.claimed.context:
                     self._disable_push_token(tx, channel, each.claimed.context)
 
+    def _set_sent(self, tx: Tx, channel: Channel) -> None:
+        store.set_sent(tx, channel.number)
+
     def _disable_push_token(self, tx: Tx, channel: Channel, context: str) -> None:
-        digest = msgspec.json.decode(context, type=NotificationContext).to
+        digest = decode_context(context).to
         push = PUSH_TOKENS.find(tx, digest=bytes.fromhex(digest), is_enabled=True)
         if push is not None and store_users.disable_push_token(tx, push.digest):
             audit.log(tx, SYSTEM, "pushToken.disable", push.user_id, group_id=channel.group_id)
+
+
+class ContactPointHandler(NotificationHandler):
+    """Handles the channels of contact points, through which notifications are sent as well."""
+
+    def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
+        params = CONTACT_KIND.open_params(tx, channel)
+        return self._open(channel, egress, params, catalogue.CONTACT_POINT_TYPES[channel.type])
+
+    def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
+        super().on_results(tx, writer, settled)
+        contexts = [
+            decode_context(each.claimed.context)
+            for _, results in settled
+            for each in results
+            if each.outcome is AttemptOutcome.DELIVERED
+        ]
+        # In order, so that processes do not wait for each other.
+        for number in sorted({each.notification for each in contexts if each.notification}):
+            store.set_sent(tx, number)
+
+    def _set_sent(self, tx: Tx, channel: Channel) -> None:
+        contact_points.set_sent(tx, channel.number)
 
 
 def _read_push_target(tx: Tx, group_id: str, digest: str) -> PushTarget | None:

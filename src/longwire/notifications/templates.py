@@ -125,6 +125,22 @@ class Texts:
 
 DEFAULT_TEXTS = Texts(None, None)
 
+# Of an alert that is resolved, `message.state` was `over` before there were alarms.
+_OLD_STATE = re.compile(
+    r"""(?P<before>message\.state\s*[!=]=\s*)?(?P<quote>["'])over(?P=quote)"""
+    r"""(?P<after>\s*[!=]=\s*message\.state)?"""
+)
+
+
+def replace_old_state(source: str | None) -> str | None:
+    """A template that was written when a resolved alert was `over`, as it is meant now."""
+    return None if source is None else _OLD_STATE.sub(_replace_old_state, source)
+
+
+def _replace_old_state(found: re.Match[str]) -> str:
+    before, quote, after = found["before"] or "", found["quote"], found["after"] or ""
+    return f"{before}{quote}resolved{quote}{after}" if before or after else found[0]
+
 
 def check(source: str) -> str | None:
     """Why the template is invalid; None if it is valid."""

@@ -26,6 +26,7 @@ CONNECTOR_RECOVERED = "connectorRecovered"
 CONFIGURATION_DRIFT = "configurationDrift"
 GEOFENCE_ENTER = "geofenceEnter"
 GEOFENCE_EXIT = "geofenceExit"
+MEASUREMENT = "measurement"
 
 # Without `notifies_end`, the end is a reason of its own, or of no interest.
 REASON_POLICIES = {
@@ -36,6 +37,8 @@ REASON_POLICIES = {
     GEOFENCE_EXIT: ReasonPolicy(ignores_initial_state=True),
     CONNECTOR_FAILING: ReasonPolicy(),
     CONNECTOR_RECOVERED: ReasonPolicy(notifies_start=False, notifies_end=True),
+    # Its states are those of its condition.
+    MEASUREMENT: ReasonPolicy(notifies_end=True),
 }
 
 

@@ -18,7 +18,7 @@ from longwire.dates import format_date
 from longwire.delivery.cel.cost import DATA_LEVELS_MAX
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
 from longwire.delivery.matching.budgets import (
-    INLINE_US_PER_GROUP_MAX,
+    COMPILED_INLINE_US,
     TOO_EXPENSIVE,
     InlineAllowance,
 )
@@ -27,17 +27,24 @@ from longwire.delivery.matching.matching import US_PER_KIB, build_device_context
 from longwire.measurements.batteries import parse_battery_percent
 from longwire.model import ChannelPurpose
 from longwire.notifications import trigger_states
+from longwire.notifications.alarms import (
+    AlarmBook,
+    AlarmSubject,
+    Hold,
+    describe_alarm,
+    find_silenced,
+    list_notified,
+    mark_sent,
+)
 from longwire.notifications.firing import (
     CommitQuota,
     Firing,
-    RecipientCache,
     RenderedTexts,
-    TakeSequenceNumbers,
-    fire,
     render_texts,
     within_quota,
 )
 from longwire.notifications.geofences import UnusableFence
+from longwire.notifications.recipients import RecipientCache
 from longwire.notifications.rules import GroupRules, Rule, get_rules
 from longwire.notifications.trigger_states import (
     GEOFENCE_ENTER,
@@ -50,11 +57,11 @@ from longwire.store.database import Tx
 from longwire.store.delivery.deferrals import DeferralRanges
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.notifications import notifications as store
+from longwire.store.notifications.alarms import Alarm
 from longwire.store.notifications.notifications import Key, NotificationState
 from longwire.store.records.arrived_records import ArrivedRecord
 from longwire.store.records.records import RecordRow
 
-COMPILED_INLINE_US = INLINE_US_PER_GROUP_MAX / 4  # charged for what has to be compiled at once
 US_PER_RULE = 5.0  # estimated CPU time: device, schedule, geofence
 STATELESS_ALERT = AlertStatus()
 
@@ -84,6 +91,15 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
     is_condition_met: bool = False  # `when` was evaluated for it already
     texts: RenderedTexts | None = None  # if they were rendered already
     cause: int | None = None  # the arrival of the record
+    value: float | None = None  # that is shown of its alarm
+
+    @property
+    def alarm_subject(self) -> AlarmSubject:
+        """What an alarm would be about."""
+        message = self.message
+        return AlarmSubject(
+            self.subject, message["groupId"], self.device_id or None, message.get("connectorId")
+        )
 
     @property
     def key(self) -> Key:
@@ -101,16 +117,16 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
 
 def evaluate_triggers(
     tx: Tx,
-    take_seqs: TakeSequenceNumbers,
+    recipients: RecipientCache,
     rows: Sequence[RecordRow],
     devices: Collection[ReportingDevice],
     batteries: Sequence[BatteryReading],
     allowance: InlineAllowance,
-) -> set[int]:
-    """Fire for new records and battery levels; returns the channels that have something to send."""
+) -> list[Firing]:
+    """The messages to send because of new records and battery levels."""
     rules = {group: get_rules(tx, group) for group in {each.group_id for each in devices}}
-    if not any(rules.values()):
-        return set()
+    if not any(each is not None and each.has_triggers for each in rules.values()):
+        return []
     scanner = TriggerScanner(tx.now, rules)
     deferred = DeferralRanges(ChannelPurpose.NOTIFICATION)
     with allowance.measuring():
@@ -120,11 +136,11 @@ def evaluate_triggers(
     # Levels of batteries are not deferred. What filters have used up must not hide one of them.
     condition_allowance = allowance.renew()
     with condition_allowance.measuring():
-        ready = apply_trigger_state(tx, take_seqs, candidates, filters, condition_allowance)
+        firings = apply_trigger_state(tx, recipients, candidates, filters, condition_allowance)
     condition_allowance.settle()
     deferred.insert(tx)
     filters.store(tx)
-    return ready
+    return firings
 
 
 class DeferredCandidates(msgspec.Struct):
@@ -322,6 +338,7 @@ class TriggerScanner:
                 percent < rule.params.battery_below,
                 battery.at,
                 cause=row.seq,
+                value=percent,
             )
 
     def _select_rules(self, rules: Sequence[Rule], device: ReportingDevice) -> Iterator[Rule]:
@@ -364,41 +381,132 @@ def _is_deep(value: Any) -> bool:
 
 def apply_trigger_state(
     tx: Tx,
-    take_seqs: TakeSequenceNumbers,
+    recipients: RecipientCache,
     candidates: Sequence[TriggerCandidate],
     filters: FilterOutcomes,
     allowance: InlineAllowance,
-) -> set[int]:
-    """Fire what was not sent before; returns the channels that have something to send.
+) -> list[Firing]:
+    """Store the states; what was not sent before.
 
     Failed evaluations of `when` are added to `filters`. Beyond the commit's quota, alerts with a
     duration are deferred to the next observation; of events, the last message counts the others.
     """
     if not candidates:
-        return set()
+        return []
     keys = {each.key for each in candidates if each.is_active is not None or each.rule.throttle}
     states = store.lock_states(tx, keys) if keys else {}
     before = dict(states)
-    recipients = RecipientCache(tx)
     quota = CommitQuota(recipients, len({each.rule.number for each in candidates}))
     fired: Counter[int] = Counter()
-    firings = []
+    advances: list[_Advance] = []
     for candidate in candidates:
-        status: AlertStatus | None = STATELESS_ALERT
         state = states.get(candidate.key)
+        advance = _Advance(candidate, None, None, STATELESS_ALERT)
         if state is not None:
             after, status = _advance(candidate, state, tx.now, filters, allowance)
-            has_duration = candidate.is_active is not None
-            if status and has_duration and quota.is_used_up(candidate.rule, fired):
-                after, status = trigger_states.defer_alert(state, after, status), None
-            states[candidate.key] = after
-        if status is not None:
+            advance = _Advance(candidate, state, after, status)
+            if status is not None and candidate.is_active is not None:
+                advance = _hold_back(tx, advance, quota, fired)
+            states[candidate.key] = advance.after or state
+        if advance.status is not None and advance.silenced is None:
             fired[candidate.rule.number] += 1
-            firings.append(_build_firing(candidate, status))
+        advances.append(advance)
     changed = {key: state for key, state in states.items() if state != before[key]}
     if changed:
         store.save_states(tx, changed)
-    return fire(tx, take_seqs, within_quota(firings, quota), recipients) if firings else set()
+    return within_quota(_follow_alarms(tx, advances), quota)
+
+
+class _Advance(msgspec.Struct, frozen=True):
+    """What a candidate has changed, and what is to be sent."""
+
+    candidate: TriggerCandidate
+    before: NotificationState | None
+    after: NotificationState | None
+    status: AlertStatus | None
+    silenced: Hold | None = None
+
+    @property
+    def has_alarm(self) -> bool:
+        """Whether it may concern an alarm: for a reason that is raised and lasts."""
+        policy = self.candidate.rule.policy
+        return (
+            self.candidate.is_active is not None
+            and policy is not None
+            and policy.notifies_start
+            and (self.status is not None or self.begins or self.ends)
+        )
+
+    @property
+    def begins(self) -> bool:
+        return not _is_raised(self.before) and _is_raised(self.after)
+
+    @property
+    def ends(self) -> bool:
+        return _is_raised(self.before) and not _is_raised(self.after)
+
+
+def _hold_back(tx: Tx, advance: _Advance, quota: CommitQuota, fired: Mapping[int, int]) -> _Advance:
+    """The same without its message, if there is a silence or no room for it in this commit."""
+    before, after, status = advance.before, advance.after, advance.status
+    assert before is not None and after is not None and status is not None
+    rule = advance.candidate.rule
+    silenced = find_silenced(tx, rule, rule.params.severity, advance.candidate.message)
+    if silenced is not None:
+        after = msgspec.structs.replace(after, fired_at=before.fired_at)
+    elif quota.is_used_up(rule, fired):
+        after, status = trigger_states.defer_alert(before, after, status), None
+    return msgspec.structs.replace(advance, after=after, status=status, silenced=silenced)
+
+
+def _is_raised(state: NotificationState | None) -> bool:
+    return state is not None and state.raised_at is not None
+
+
+def _follow_alarms(tx: Tx, advances: Sequence[_Advance]) -> list[Firing]:
+    """Store the alarms that were raised and resolved; the messages to send."""
+    keys = {each.candidate.key for each in advances if each.has_alarm}
+    book = AlarmBook(tx, keys) if keys else None
+    firings = []
+    for each in advances:
+        alarm = _follow_alarm(tx.now, book, each) if book is not None and each.has_alarm else None
+        is_untold = alarm is not None and each.ends and alarm.notified_at is None
+        if each.status is not None and each.silenced is None and not is_untold:
+            firings.append(_build_firing(each.candidate, each.status, alarm))
+            if alarm is not None and each.status.is_resolved:
+                firings += _list_escalated(tx, alarm, firings[-1])
+    if book is not None:
+        book.save()
+    return firings
+
+
+def _list_escalated(tx: Tx, alarm: Alarm, firing: Firing) -> Iterator[Firing]:
+    """The same message by the notification that an alarm was escalated to."""
+    for rule in list_notified(tx, alarm, firing.rule, alarm.notified_at)[1:]:
+        yield msgspec.structs.replace(firing, rule=rule, texts=None)
+
+
+def _follow_alarm(now: Moment, book: AlarmBook, advance: _Advance) -> Alarm | None:
+    """The alarm as it is now; None if there is none, as for what held at the first look."""
+    candidate, after, status = advance.candidate, advance.after, advance.status
+    alarm = book.get_open(candidate.key)
+    if advance.ends:
+        return None if alarm is None else _resolve_alarm(now, book, alarm, advance)
+    if advance.begins and alarm is None and after is not None and after.raised_at is not None:
+        if status is None and after.is_notified:
+            return None
+        alarm = book.open(candidate.rule, candidate.alarm_subject, after.raised_at, candidate.value)
+    if alarm is None or status is None:
+        return alarm
+    hold = advance.silenced
+    return book.change(hold.apply(alarm) if hold else mark_sent(alarm, candidate.rule, now))
+
+
+def _resolve_alarm(now: Moment, book: AlarmBook, alarm: Alarm, advance: _Advance) -> Alarm:
+    resolved = book.change(alarm, resolved_at=now, changed_at=now, due_at=None)
+    if advance.silenced is None or advance.status is None or alarm.notified_at is None:
+        return resolved
+    return book.change(advance.silenced.apply(resolved))
 
 
 def _advance(
@@ -468,11 +576,13 @@ def matches_condition(
     return is_true
 
 
-def _build_firing(candidate: TriggerCandidate, status: AlertStatus) -> Firing:
+def _build_firing(candidate: TriggerCandidate, status: AlertStatus, alarm: Alarm | None) -> Firing:
     message = copy(candidate.message)
     if status.since is not None:
-        message["state"] = "over" if status.is_resolved else "raised"
+        message["state"] = "resolved" if status.is_resolved else "raised"
         message["since"] = format_date(status.since)
+    if alarm is not None:
+        message.update(describe_alarm(alarm))
     return Firing(
         candidate.rule,
         message,

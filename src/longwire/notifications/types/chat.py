@@ -31,6 +31,7 @@ from longwire.delivery.http.egress import Egress
 from longwire.errors import LongwireError, TooManyRequests, Unavailable
 from longwire.notifications import templates
 from longwire.notifications.types.base import (
+    ContactParams,
     Params,
     PublicService,
     SenderContext,
@@ -73,18 +74,30 @@ SERVICES: dict[str, tuple[str, frozenset[str]]] = {
 URL = re.compile(r"([a-z0-9]+)://[\x21-\x7e]+")
 
 
+ServiceUrl = Annotated[
+    Secret,
+    Meta(
+        description="The service and its keys, as Apprise writes them; one of "
+        + ", ".join(f"{name}://" for name in SERVICES)
+        + ".",
+        examples=["tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"],
+    ),
+]
+
+
 class ChatParams(Params, kw_only=True):
     """A service and an account there."""
 
-    url: Annotated[
-        Secret,
-        Meta(
-            description="The service and its keys, as Apprise writes them; one of "
-            + ", ".join(f"{name}://" for name in SERVICES)
-            + ".",
-            examples=["tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"],
-        ),
-    ]
+    url: ServiceUrl
+
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        return super().validate(egress) + list_invalid_fields({"url": check_url(self.url)})
+
+
+class ChatContactParams(ContactParams, kw_only=True):
+    """The same, with a name."""
+
+    url: ServiceUrl
 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields({"url": check_url(self.url)})
@@ -115,7 +128,7 @@ class ChatSender(PublicService):
     def is_available(cls, config: SendingConfig) -> bool:
         return extras.is_installed("chat")
 
-    def __init__(self, params: ChatParams, context: SenderContext) -> None:
+    def __init__(self, params: ChatParams | ChatContactParams, context: SenderContext) -> None:
         self._url = params.url
         self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from longwire.delivery.destinations.base import OutboundBatch, Outcome
+from longwire.delivery.destinations.base import OutboundBatch, Outcome, ParamsBase
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.email_addresses import is_address, is_allowed_address
 from longwire.delivery.mail.smtp import (
@@ -17,6 +17,7 @@ from longwire.delivery.mail.smtp import (
 )
 from longwire.notifications import templates
 from longwire.notifications.types.base import (
+    ContactParams,
     ListTokens,
     Params,
     SenderContext,
@@ -29,26 +30,39 @@ ADDRESSES_MAX = 50
 EmailAddress = Annotated[str, Meta(min_length=3, max_length=254, examples=["ada@example.com"])]
 
 
+Addresses = Annotated[
+    list[EmailAddress],
+    Meta(
+        min_length=1,
+        max_length=ADDRESSES_MAX,
+        description="The addresses; each gets a mail of its own, and sees no other.",
+        examples=[["ada@example.com"]],
+    ),
+]
+
+
 class EmailParams(Params, kw_only=True):
     """The recipients of a mail."""
 
-    to: Annotated[
-        list[EmailAddress],
-        Meta(
-            min_length=1,
-            max_length=ADDRESSES_MAX,
-            description="The addresses; each gets a mail of its own, and sees no other.",
-            examples=[["ada@example.com"]],
-        ),
-    ]
+    to: Addresses
 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
-        return [*super().validate(egress), *self._list_invalid_addresses()]
+        return [*super().validate(egress), *_list_invalid_addresses(self.to)]
 
-    def _list_invalid_addresses(self) -> Iterator[tuple[str, str]]:
-        for index, address in enumerate(self.to):
-            if not is_address(address):
-                yield f"to[{index}]", "must be an e-mail address"
+
+class EmailContactParams(ContactParams, kw_only=True):
+    """The same, with a name."""
+
+    to: Addresses
+
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        return [*super().validate(egress), *_list_invalid_addresses(self.to)]
+
+
+def _list_invalid_addresses(addresses: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for index, address in enumerate(addresses):
+        if not is_address(address):
+            yield f"to[{index}]", "must be an e-mail address"
 
 
 class EmailSender:
@@ -64,8 +78,10 @@ class EmailSender:
         return config.mail.is_configured
 
     @classmethod
-    def list_disallowed(cls, params: Params, config: SendingConfig) -> Sequence[tuple[str, str]]:
-        assert isinstance(params, EmailParams)
+    def list_disallowed(
+        cls, params: ParamsBase, config: SendingConfig
+    ) -> Sequence[tuple[str, str]]:
+        assert isinstance(params, EmailParams | EmailContactParams)
         return [
             (f"to[{index}]", f"{address} is {DOMAIN_NOT_ALLOWED}")
             for index, address in enumerate(params.to)
@@ -73,11 +89,11 @@ class EmailSender:
         ]
 
     @classmethod
-    def list_recipients(cls, params: Params, list_tokens: ListTokens) -> Sequence[str]:
-        assert isinstance(params, EmailParams)
+    def list_recipients(cls, params: ParamsBase, list_tokens: ListTokens) -> Sequence[str]:
+        assert isinstance(params, EmailParams | EmailContactParams)
         return list({address.lower(): address for address in params.to}.values())
 
-    def __init__(self, params: Params, context: SenderContext) -> None:
+    def __init__(self, params: ParamsBase, context: SenderContext) -> None:
         self._client = SmtpClient(context.config.mail)
         self._check_mail = context.check_mail
 

@@ -21,6 +21,7 @@ from longwire.delivery.destinations.base import (
     FailureCode,
     OutboundBatch,
     Outcome,
+    ParamsBase,
     Refused,
 )
 from longwire.delivery.destinations.http import (
@@ -31,6 +32,7 @@ from longwire.delivery.http.http_client_loader import load_http_client
 from longwire.delivery.http.http_limits import RESPONSE_BYTES_MAX
 from longwire.notifications import templates, webpush
 from longwire.notifications.types.base import (
+    ContactParams,
     ListTokens,
     NotificationMessage,
     Params,
@@ -85,6 +87,10 @@ class PushParams(Params, kw_only=True):
     """No more parameters: the recipients are the members with a registered push token."""
 
 
+class PushContactParams(ContactParams, kw_only=True):
+    """No more parameters: the recipients are those of the group of the contact point."""
+
+
 class FcmAccount(msgspec.Struct, frozen=True):
     """The used fields of a service account's JSON file."""
 
@@ -109,14 +115,16 @@ class PushSender:
         return bool(config.vapid_key or config.fcm_account)
 
     @classmethod
-    def list_disallowed(cls, params: Params, config: SendingConfig) -> Sequence[tuple[str, str]]:
+    def list_disallowed(
+        cls, params: ParamsBase, config: SendingConfig
+    ) -> Sequence[tuple[str, str]]:
         return ()
 
     @classmethod
-    def list_recipients(cls, params: Params, list_tokens: ListTokens) -> Sequence[str]:
+    def list_recipients(cls, params: ParamsBase, list_tokens: ListTokens) -> Sequence[str]:
         return list_tokens()
 
-    def __init__(self, params: Params, context: SenderContext) -> None:
+    def __init__(self, params: ParamsBase, context: SenderContext) -> None:
         self._context = context
         self._client = load_http_client()
         self._session: aiohttp.ClientSession | None = None

@@ -18,7 +18,12 @@ from longwire.delivery.destinations.http import (
     Url,
 )
 from longwire.delivery.http.egress import Egress
-from longwire.notifications.types.base import Params, PublicService, SenderContext
+from longwire.notifications.types.base import (
+    ContactParams,
+    Params,
+    PublicService,
+    SenderContext,
+)
 
 
 class WebhookParams(Params, kw_only=True):
@@ -36,7 +41,22 @@ class WebhookParams(Params, kw_only=True):
         return super().validate(egress) + to_http_params(self).validate(egress)
 
 
-def to_http_params(params: WebhookParams) -> HttpParams:
+class WebhookContactParams(ContactParams, kw_only=True):
+    """The same, with a name."""
+
+    url: Url
+    method: Method = "POST"
+    headers: Headers = msgspec.field(default_factory=dict)
+    bearer: Bearer | None = None
+    basic: Basic | None = None
+    secret: SigningSecret | None = None
+    previous_secret: PreviousSecret | None = None
+
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        return super().validate(egress) + to_http_params(self).validate(egress)
+
+
+def to_http_params(params: WebhookParams | WebhookContactParams) -> HttpParams:
     """The same, as parameters of a connector."""
     return HttpParams(
         url=params.url,
@@ -50,7 +70,7 @@ def to_http_params(params: WebhookParams) -> HttpParams:
 
 
 class WebhookSender(PublicService):
-    """The webhook of one notification, with its open connections."""
+    """The webhook of one notification or contact point, with its open connections."""
 
     type: ClassVar[str] = "webhook"
     title: ClassVar[str] = "HTTP webhook"
@@ -58,7 +78,9 @@ class WebhookSender(PublicService):
     keeps_message: ClassVar[bool] = True
     batch_max: ClassVar[int] = 1
 
-    def __init__(self, params: WebhookParams, context: SenderContext) -> None:
+    def __init__(
+        self, params: WebhookParams | WebhookContactParams, context: SenderContext
+    ) -> None:
         self._http = Http(to_http_params(params), context.egress)
 
     async def send(self, batch: OutboundBatch) -> Outcome:

@@ -1,4 +1,4 @@
-"""Connectors and notifications: one flow to create, get, list, update and delete either.
+"""Connectors, notifications and contact points: one flow to create, get, list, update and delete.
 
 An `OwnerKind` describes what the two differ in, `DraftRules` how their drafts are validated and
 merged. Validation collects every fault, so that a response can name all of them.
@@ -37,7 +37,10 @@ from longwire.versions import NewText, next_version, require_version, update_tex
 
 _POLICY = ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S)
 # The channel itself, what is in its parameters as well, and what changes with every message.
-_NOT_AUDITED = ("channel", "subgroups", "fired_at", "sent_at")
+_NOT_AUDITED = (
+    *("channel", "subgroups", "fired_at", "sent_at"),
+    *("actor_kind", "actor_id", "due_at", "run_at", "last_run_id"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +97,11 @@ class DraftRules(Generic[Owner, Draft, P]):
 
 @dataclass(frozen=True, slots=True)
 class OwnerKind(Generic[Owner, P]):
-    """What connectors differ in from notifications."""
+    """What connectors, notifications and contact points differ in."""
 
-    purpose: ChannelPurpose  # also the noun in permissions, in the audit log and in messages
+    purpose: ChannelPurpose  # also the noun in the audit log and in messages
+    permissions: str  # the noun in them
+    id_field: str  # of requests
     id_prefix: str
     missing_noun: str
     owner_type: type[Owner]
@@ -111,7 +116,7 @@ class OwnerKind(Generic[Owner, P]):
         self, tx: Tx, actor: Actor, action: str, group_id: str | None, owner_id: str
     ) -> Owner:
         """The one with this id, of a group or of all that the actor may see."""
-        permission = f"{self.purpose}.{action}"
+        permission = f"{self.permissions}.{action}"
         scope = access.authorize_optional_group(tx, actor, permission, group_id)
         found = self.store.get(tx, scope, owner_id)
         if found is None:
@@ -119,19 +124,19 @@ class OwnerKind(Generic[Owner, P]):
         return found
 
     def missing(self) -> LongwireError:
-        return not_found(f"{self.purpose}_id", self.missing_noun)
+        return not_found(self.id_field, self.missing_noun)
 
     def list_page(
         self, tx: Tx, actor: Actor, group_id: str | None, request: PageRequest
     ) -> Page[Owner]:
         """Those of a group, or all that the actor may see."""
-        scope = access.authorize_optional_group(tx, actor, f"{self.purpose}.read", group_id)
+        scope = access.authorize_optional_group(tx, actor, f"{self.permissions}.read", group_id)
         return self.store.list_page(tx, scope, request, group_id)
 
     def view(self, tx: Tx, actor: Actor, owner: Owner) -> OwnerView[Owner]:
         """With its secrets for actors that may update it, masked for all others."""
         text = channels.unseal_params(tx, owner.channel)
-        if f"{self.purpose}.write" not in access.get_permissions(tx, actor, owner.group_id):
+        if f"{self.permissions}.write" not in access.get_permissions(tx, actor, owner.group_id):
             text = parameters.mask_secrets(self.get_params_type(owner.channel.type), text)
         return OwnerView(owner, text)
 
@@ -236,7 +241,7 @@ class OwnerKind(Generic[Owner, P]):
         audit.log(
             tx,
             actor,
-            f"{self.purpose}.{action}",
+            f"{self._audit_noun}.{action}",
             owner.id,
             group_id=owner.group_id,
             detail=detail,
@@ -250,18 +255,25 @@ class OwnerKind(Generic[Owner, P]):
         channel = owner.channel
         text = channels.unseal_params(tx, channel)
         shown = parameters.mask_secrets(self.get_params_type(channel.type), text)
-        own = [each.name for each in fields(owner) if each.name not in _NOT_AUDITED]
+        own = [each.name for each in fields(owner) if self._is_audited(each.name)]
         return {
             **{name: getattr(owner, name) for name in own},
             "type": channel.type,
             "params": MaskedText(text, shown),
-            "enabled": channel.is_enabled,
             **self.audit_policies(channel),
         }
 
+    @property
+    def _audit_noun(self) -> str:
+        first, *others = self.purpose.split("_")
+        return first + "".join(each.title() for each in others)
+
+    def _is_audited(self, name: str) -> bool:
+        return name not in _NOT_AUDITED and name in self.store.fields
+
     def _lock(self, tx: Tx, actor: Actor, group_id: str, owner_id: str) -> Owner:
         """The one with this id, after concurrent updates of it have been committed."""
-        access.authorize(tx, actor, f"{self.purpose}.write", group_id)
+        access.authorize(tx, actor, f"{self.permissions}.write", group_id)
         locks.acquire_lock(tx, "channel", owner_id)
         return self.require(tx, actor, "write", group_id, owner_id)
 
@@ -353,10 +365,11 @@ def _merge(owner: Owner, draft: ChannelDraft) -> Owner:
     )
 
 
-def check_device_types(tx: Tx, names: Sequence[str] | None) -> list[FieldError]:
-    if names is None:
+def check_device_types(tx: Tx, names: Sequence[str] | None, group_id: str) -> list[FieldError]:
+    """Types of all, and of the groups on whose devices a channel of this one may depend."""
+    if not names:
         return []
-    known = {each.name for each in store_device_types.list_all(tx)}
+    known = store_device_types.list_names_around(tx, group_id)
     return [
         FieldError(f"device_types[{index}]", "is not a known device type")
         for index, name in enumerate(names)

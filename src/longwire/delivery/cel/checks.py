@@ -1,7 +1,7 @@
 """What an expression may use, and readable errors for those that the `cel` package rejects."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from longwire.delivery.cel.lexer import (
     BRACKETS,
@@ -57,12 +57,15 @@ HAS_TAKES_A_FIELD = "has() takes a field, as in has(message.data)"
 NESTED_TOO_DEEPLY = "nested too deeply"
 
 
-def check_tokens(source: str, tokens: Sequence[Token]) -> None:
-    """Reject names, functions and nesting that are not supported, whatever the syntax is."""
+def check_tokens(source: str, tokens: Sequence[Token], roots: Collection[str] = ()) -> None:
+    """Reject names, functions and nesting that are not supported, whatever the syntax is.
+
+    `roots` are names besides `message`.
+    """
     depth = 0
     for index, token in enumerate(tokens):
         if token.kind == "name" and token.text not in KEYWORDS:
-            _check_name(source, tokens, index)
+            _check_name(source, tokens, index, roots)
         elif token.text == "." and not _ends_value(tokens, index - 1):
             raise invalid_at(source, token.at, "unexpected '.'")
         elif token.text in BRACKETS:
@@ -75,7 +78,7 @@ def check_tokens(source: str, tokens: Sequence[Token]) -> None:
             depth -= 1
 
 
-def _check_name(source: str, tokens: Sequence[Token], index: int) -> None:
+def _check_name(source: str, tokens: Sequence[Token], index: int, roots: Collection[str]) -> None:
     name, at = tokens[index].text, tokens[index].at
     is_member = text_at(tokens, index - 1) == "."
     following = text_at(tokens, index + 1)
@@ -83,7 +86,7 @@ def _check_name(source: str, tokens: Sequence[Token], index: int) -> None:
         raise invalid_at(source, tokens[index + 1].at, "unexpected '{'")
     if following == "(":
         _check_call(source, tokens, index, is_method=is_member)
-    elif not is_member and name != "message" and name not in TYPE_NAMES:
+    elif not is_member and name != "message" and name not in (*roots, *TYPE_NAMES):
         raise invalid_at(source, at, f"unknown name '{name}'; fields are written message.{name}")
 
 

@@ -10,7 +10,7 @@ takes either. `matches` searches for an RE2 pattern anywhere in the text; no pat
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from longwire.delivery.cel.checks import (
 from longwire.delivery.cel.conditions import find_conditions
 from longwire.delivery.cel.cost import estimate_cost
 from longwire.delivery.cel.guards import find_guards
-from longwire.delivery.cel.lexer import invalid_at, tokenize
+from longwire.delivery.cel.lexer import ROOT_MARK, expand_roots, invalid_at, tokenize
 from longwire.delivery.cel.library import compile_expression
 from longwire.delivery.cel.paths import container_type
 from longwire.delivery.cel.rewriting import Rewriter
@@ -49,11 +49,17 @@ class Expression:
 
     compile_us = guards_us = 0.0  # see StoredExpression
 
-    def __init__(self, source: str, *, is_filter: bool = False) -> None:
-        """In a filter, a condition on a field that is missing is false; else that is an error."""
+    def __init__(
+        self, source: str, *, is_filter: bool = False, roots: Collection[str] = ()
+    ) -> None:
+        """In a filter, a condition on a field that is missing is false; else that is an error.
+
+        `roots` are names besides `message`; their values are members of it, see `name_root`.
+        """
         tokens = tokenize(source)
-        check_tokens(source, tokens)
+        check_tokens(source, tokens, roots)
         check_syntax(source, tokens)
+        tokens = expand_roots(tokens, roots)
         rewriter = Rewriter(source, tokens, find_conditions(tokens) if is_filter else ())
         self.source = source
         self.token_count = len(tokens)
@@ -202,8 +208,16 @@ class CelMessage(dict[str, Any]):
         return name == VALUES or super().__contains__(name)
 
 
+def name_root(name: str) -> str:
+    """As which member of the message an expression finds what is beside it."""
+    return ROOT_MARK + name
+
+
 def _path_text(path: Sequence[str | int]) -> str:
-    return "message" + "".join(
+    root = "message"
+    if path and isinstance(path[0], str) and path[0].startswith(ROOT_MARK):
+        root, path = path[0].removeprefix(ROOT_MARK), path[1:]
+    return root + "".join(
         f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{step!r}]"
         for step in path
     )

@@ -1,7 +1,7 @@
 """Tokens of CEL, and errors that name a line and a column."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 EXPRESSION_CHARACTERS_MAX = 4_096
@@ -46,6 +46,26 @@ class Token(NamedTuple):
     kind: str
     text: str
     at: int
+
+
+# Of a member of the message that stands for a name beside it: no field begins so.
+ROOT_MARK = " "
+
+
+def expand_roots(tokens: Sequence[Token], roots: Collection[str]) -> list[Token]:
+    """Tokens in which a name besides `message` is a marked member of it: `values` for one."""
+    expanded: list[Token] = []
+    for index, token in enumerate(tokens):
+        is_free = token.kind == "name" and text_at(tokens, index - 1) != "."
+        if is_free and token.text in roots:
+            expanded += (
+                Token("name", "message", token.at),
+                Token("sign", ".", token.at),
+                Token("name", ROOT_MARK + token.text, token.at),
+            )
+        else:
+            expanded.append(token)
+    return expanded
 
 
 def invalid_at(source: str, at: int, reason: str) -> InvalidExpression:

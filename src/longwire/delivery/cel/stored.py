@@ -4,7 +4,7 @@ To compile a long one takes ten milliseconds, and a group may have a thousand. S
 asks first what that costs, and where it costs too much compiles it later, outside of a transaction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from longwire.delivery.cel.expressions import EvaluationError, Expression, PreparedExpression
@@ -27,17 +27,26 @@ class StoredExpression:
         "_error",
         "_guards",
         "_is_filter",
+        "_roots",
         "fails_at_times",
         "owner",
         "source",
     )
 
-    def __init__(self, source: str, owner: str | None = None, *, is_filter: bool = False) -> None:
+    def __init__(
+        self,
+        source: str,
+        owner: str | None = None,
+        *,
+        is_filter: bool = False,
+        roots: Collection[str] = (),
+    ) -> None:
         """`owner` is the group that it is kept for; without one, it goes with whoever made it."""
         self.source = source
         self.owner = owner
         self.fails_at_times = False  # see FilterOutcomes
         self._is_filter = is_filter
+        self._roots = roots
         self._compiled: Expression | None = None
         self._guards: Sequence[Guard] | None = None  # stay when it is evicted
         self._error: str | None = None
@@ -69,7 +78,7 @@ class StoredExpression:
             return compiled
         if self._error is None:
             try:
-                compiled = Expression(self.source, is_filter=self._is_filter)
+                compiled = Expression(self.source, is_filter=self._is_filter, roots=self._roots)
             except InvalidExpression as error:
                 self._error = str(error)
         if compiled is None:

@@ -27,6 +27,7 @@ from longwire.model import Actor, Channel, ChannelPurpose, Connector, Page, Page
 from longwire.quotas import Quotas
 from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.delivery import backlogs as store_backlogs
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import dead_letters as store_dead_letters
 from longwire.store.delivery import delivery_history
@@ -36,12 +37,15 @@ from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.fleet import overviews
 from longwire.store.identity import audit
 from longwire.store.identity import groups as store_groups
+from longwire.store.notifications import alarms as store_alarms
+from longwire.store.notifications import notifications as store_notifications
 
 
 def _audit_policies(channel: Channel) -> audit.Fields:
     has_retries = channel.retries_max is not None
     retry = {"retry_delay": channel.retry_delay_s, "max_retry": channel.retries_max}
     return {
+        "enabled": channel.is_enabled,
         "data_failure_policy": {"storing_duration": channel.storing_s},
         "retry_policy": retry if has_retries else None,
     }
@@ -49,6 +53,8 @@ def _audit_policies(channel: Channel) -> audit.Fields:
 
 KIND = OwnerKind(
     ChannelPurpose.CONNECTOR,
+    "connector",
+    "connector_id",
     "con",
     "connector of this group",
     Connector,
@@ -90,6 +96,8 @@ class ConnectorHealth:
     failures: int  # attempts in a row, since the last success
     waiting: int
     dead_letters: int
+    failing_since: Moment | None
+    next_attempt_at: Moment | None  # while it fails and something waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +122,20 @@ def list_connectors(
 
 def get_health(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorHealth:
     connector = KIND.require(tx, actor, "read", group_id, connector_id)
-    number = connector.number
+    number, channel = connector.number, connector.channel
+    is_failing = channel.failures > 0
     return ConnectorHealth(
-        connector.channel.failures,
+        channel.failures,
         overviews.count_queued(tx, [number], COUNTED_MAX),
         overviews.count_dead_letters(tx, [number], COUNTED_MAX).get(number, 0),
+        channel.failing_since if is_failing else None,
+        _get_next_attempt(tx, channel) if is_failing and channel.is_enabled else None,
     )
+
+
+def _get_next_attempt(tx: Tx, channel: Channel) -> Moment | None:
+    due_at = store_backlogs.get_next_due(tx, channel.number)
+    return None if due_at is None else max(due_at, channel.paused_until or 0, tx.now)
 
 
 def list_deliveries(
@@ -207,6 +223,11 @@ def update_connector(
         locks.acquire_lock(tx, "connectors of group", group_id)  # for the limit below
     rules = _draft_rules(parse, egress)
     before, connector = KIND.update(tx, actor, group_id, connector_id, draft, rules)
+    if before.channel.is_enabled and not connector.channel.is_enabled:
+        # Nobody looks any more whether it fails.
+        subjects = [store_notifications.connector_subject(connector.number)]
+        store_notifications.delete_subject_states(tx, subjects)
+        store_alarms.close_of_subjects(tx, subjects, "the connector was disabled")
     if connector.message_filter != before.message_filter:
         store_channels.reset_filter_outcomes(tx, connector.number)
         connector = CONNECTORS.get_by_numbers(tx, [connector.number])[connector.number]
@@ -284,7 +305,7 @@ def _check_draft(
         *_check_installed(draft, type_name),
         *_check_filter(draft.message_filter),
         *_check_format(type_name, updated(draft.format, connector.format), params),
-        *check_device_types(tx, draft.device_types),
+        *check_device_types(tx, draft.device_types, connector.group_id),
         *_check_devices(tx, draft.device_ids, connector.group_id, subgroups),
     ]
 

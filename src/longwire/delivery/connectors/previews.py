@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from longwire.clock import Clock, Moment
+from longwire.clock import Moment
 from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import connectors, messages
 from longwire.delivery.connectors.connectors import ConnectorDraft, ParseParams
@@ -92,8 +92,6 @@ class WantedRecords:
 
 # Of the records of a preview, and of its requests; a template may make a small record large.
 CHARACTERS_MAX = 4 * 1024 * 1024
-# Of a process; people look at previews now and then.
-PREVIEW_BUDGETS = ComputeBudgets(Clock(), ms_per_s=100, burst_ms=2_000)
 
 
 def load_preview(
@@ -150,9 +148,7 @@ def _load(
     )
 
 
-def build_preview(
-    inputs: PreviewInputs, budgets: ComputeBudgets = PREVIEW_BUDGETS
-) -> list[PreviewedRecord]:
+def build_preview(inputs: PreviewInputs, budgets: ComputeBudgets) -> list[PreviewedRecord]:
     """What would happen to each record, and the request that it would cause."""
     previewed: list[PreviewedRecord] = []
     size = 0

@@ -12,13 +12,14 @@ from functools import partial
 
 from longwire.clock import HOUR, Moment
 from longwire.delivery.connectors import connectors
-from longwire.delivery.connectors.previews import PREVIEW_BUDGETS
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.delivery.matching.matching import Matcher, get_matcher
 from longwire.errors import TooManyRequests
 from longwire.model import Actor
+from longwire.records import KIND_NAMES
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import deliveries as store_deliveries
+from longwire.store.identity import group_limits
 from longwire.store.records import arrival_numbers, arrivals, arrived_records
 from longwire.store.records.arrived_records import ArrivedRecord
 
@@ -71,11 +72,16 @@ class ReplayEstimator:
     """One estimate."""
 
     def __init__(
-        self, database: Database, run_for_group: RunForGroup, select: SelectDevices | None = None
+        self,
+        database: Database,
+        run_for_group: RunForGroup,
+        budgets: ComputeBudgets,
+        select: SelectDevices | None = None,
     ) -> None:
         """`select` chooses devices whose records are taken; else those of all are."""
         self._database = database
         self._run_for_group = run_for_group
+        self._budgets = budgets
         self._select = select
         self.sample: list[int] = []  # the `seq` of some that match
         self._looked_at = 0
@@ -105,7 +111,9 @@ class ReplayEstimator:
             partial(_read_step, plan, segment, after_seq, self._select)
         )
         self._looked_at += looked_at
-        matching = await self._run_for_group(plan.group_id, find_matching, plan.matcher, found)
+        matching = await self._run_for_group(
+            plan.group_id, find_matching, plan.matcher, found, self._budgets
+        )
         if matching:
             self._matches += len(matching)
             self.sample += matching[: SAMPLE_MAX - len(self.sample)]
@@ -170,13 +178,19 @@ def _read_step(
 ) -> tuple[list[ArrivedRecord], int, int | None]:
     """Some records with timestamps in the period, how many arrivals were looked at, what follows.
 
-    The arrivals are bounded, whether or not their timestamps are in the period. Archived records
-    are not replayed, so they are not counted.
+    The arrivals are bounded, whether or not their timestamps are in the period. Archived and
+    expired records are not replayed, so they are not counted.
     """
     step = arrivals.list_step(
         tx, [segment.group], after_seq, segment.until_seq, ARRIVALS_PER_STEP_MAX, ascending=True
     )
-    in_period = [each for each in step.arrivals if plan.begin_at <= each.ts < plan.end_at]
+    home = str(segment.group)
+    in_period = [
+        each
+        for each in step.arrivals
+        if plan.begin_at <= each.ts < plan.end_at
+        and not group_limits.has_expired(tx, KIND_NAMES[each.kind], home, each.ts)
+    ]
     found = [
         record.build()
         for _, record in arrivals.iterate_records(tx, in_period)
@@ -189,7 +203,7 @@ def _read_step(
 
 
 def find_matching(
-    matcher: Matcher, records: Sequence[ArrivedRecord], budgets: ComputeBudgets = PREVIEW_BUDGETS
+    matcher: Matcher, records: Sequence[ArrivedRecord], budgets: ComputeBudgets
 ) -> list[int]:
     """The `seq` of those that the connector would send."""
     matching = []

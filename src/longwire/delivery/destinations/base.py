@@ -104,6 +104,26 @@ class Unreachable(msgspec.Struct, frozen=True):
 
 Outcome = Delivered | Refused | Unreachable
 
+# Responses that are about the receiver rather than the message: it is slow, busy or broken.
+_FAILING_STATUSES = frozenset((408, 429))
+_REQUESTING_STATUSES = frozenset((429, 503))
+
+
+def is_receiver_failing(outcome: Outcome) -> bool:
+    """Whether other messages would probably fare no better now."""
+    if isinstance(outcome, Refused):
+        status = outcome.status or 0
+        return not outcome.is_final and (status in _FAILING_STATUSES or status >= 500)
+    return isinstance(outcome, Unreachable) and not outcome.is_final
+
+
+def get_requested_pause_s(outcome: Outcome) -> int:
+    """How long the receiver wants to get nothing at all."""
+    if isinstance(outcome, Refused) and outcome.status in _REQUESTING_STATUSES:
+        return outcome.retry_after_s or 0
+    return 0
+
+
 # In metrics and traces.
 OUTCOME_NAMES: Mapping[builtins.type[Outcome], str] = {
     Delivered: "delivered",

@@ -4,19 +4,26 @@ It changes nothing in this process: what was claimed counts once it is committed
 shows the fencing token of the claim; with an expired lease nothing is changed.
 """
 
-import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import SystemRandom
 
 import structlog
 
-from longwire.clock import SECOND, Moment
+from longwire.clock import MILLISECOND, SECOND, Moment
 from longwire.delivery import retry_policy
 from longwire.delivery.attempts import DELIVERED, append_attempt, build_attempt
 from longwire.delivery.channel_handlers import AttemptOutcome, AttemptResult, ChannelHandlers
 from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
-from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
+from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
+    Outcome,
+    Refused,
+    Unreachable,
+    get_requested_pause_s,
+)
 from longwire.delivery.engine.worker import (
     LEASE_S,
     PROBE_AFTER,
@@ -54,10 +61,8 @@ ORPHANED = Unreachable(
     code=FailureCode.ORPHANED,
 )
 
+_RANDOM = SystemRandom()
 log = structlog.get_logger()
-
-# A private RNG, so that tests may seed the global one.
-_random = random.Random()
 
 
 # --- claim ---
@@ -135,6 +140,8 @@ class Claimer:
         for channel in store_channels.get_by_numbers(tx, numbers).values():
             caller = get_caller(tx, channel.group_id)
             result.callers[channel.number] = caller
+            if (channel.paused_until or 0) > tx.now:
+                continue  # its receiver has asked for time
             total = 1 if channel.failures >= PROBE_AFTER else self.in_flight_max
             if tx.slot not in cluster.list_slots(channel.number, total, slots):
                 continue  # another process sends its messages, or finds out whether it responds
@@ -162,12 +169,22 @@ class _ChannelResults:
 
     channel: Channel
     results: list[AttemptResult] = field(default_factory=list)
+    pause: store_channels.RequestedPause | None = None
     gone: Channel | None = None  # the newest version whose destination is gone
     gone_reason: str = ""
 
     def set_gone(self, reason: str) -> None:
         if self.gone is None or self.gone.version < self.channel.version:
             self.gone, self.gone_reason = self.channel, reason
+
+    def note_pause(self, attempt: AttemptRecord, outcome: Outcome, now: Moment) -> None:
+        requested_s = get_requested_pause_s(outcome)
+        if requested_s:
+            # Not later than for who sent it, or what follows the pause would be taken as within.
+            at = attempt.at + attempt.duration_ms * MILLISECOND if attempt.at else now
+            until = at + min(requested_s, retry_policy.RETRY_AFTER_MAX_S) * SECOND
+            pause = store_channels.RequestedPause(self.channel.version, until)
+            self.pause = pause if self.pause is None else max(self.pause, pause)
 
 
 def settle(
@@ -235,12 +252,21 @@ def _settle_failed(
     channel = settled.channel
     alike: dict[tuple[bool, str], list[AttemptRecord]] = defaultdict(list)
     failures: list[tuple[AttemptRecord, Refused | Unreachable, AttemptOutcome]] = []
+    postponed: list[AttemptRecord] = []
     for each in group:
         if isinstance(outcome := each.outcome, Refused | Unreachable):
             is_last = _is_last_attempt(channel, each.leased.claimed, outcome)
+            if is_last and each.is_by_proxy and isinstance(outcome, Refused):
+                postponed.append(each)  # nothing is given up for a response to another
+                continue
             alike[is_last, outcome.reason].append(each)
             result = AttemptOutcome.FAILED if is_last else AttemptOutcome.RETRY_SCHEDULED
             failures.append((each, outcome, result))
+            settled.note_pause(each, outcome, tx.now)
+    if postponed:
+        due_at = tx.now + _delay(channel, postponed[0])
+        seqs = [each.leased.claimed.seq for each in postponed]
+        delivery_leases.postpone(tx, lease, due_at, seqs)
     changed: set[int] = set()
     for (is_last, reason), some in alike.items():
         logs = _log_attempts(tx, some)
@@ -278,7 +304,7 @@ def _delay(channel: Channel, attempt: AttemptRecord) -> int:
         return 0
     retry_after_s = outcome.retry_after_s if isinstance(outcome, Refused) else None
     return retry_policy.retry_delay(
-        attempt.leased.claimed.attempts, channel.retry_delay_s, _random.random(), retry_after_s
+        attempt.leased.claimed.attempts, channel.retry_delay_s, _RANDOM.random(), retry_after_s
     )
 
 
@@ -332,7 +358,7 @@ def _record_health(tx: Tx, in_order: Sequence[_ChannelResults]) -> None:
             store_channels.reset_failures(tx, number)
         if failed[number]:
             reason = settled.gone_reason or failed[number][-1].reason
-            store_channels.record_failure(tx, number, reason, len(failed[number]))
+            store_channels.record_failure(tx, number, reason, len(failed[number]), settled.pause)
 
 
 # --- recover what a process had claimed and does not send any more ---

@@ -6,8 +6,9 @@ open (`BatchSender`). A claim is a lease with a fencing token. An attempt counts
 that a message which crashes the process is not retried without end.
 
 Each channel has its own worker, with its own queue, window and breaker, so that a destination that
-hangs does not delay the others. A destination that was unreachable a few times in a row gets one
-batch as a probe; its outcome applies to all deliveries that were claimed with it.
+hangs does not delay the others. A receiver that has failed a few times in a row gets one batch as a
+probe, after a pause; its outcome applies to all deliveries that were claimed with it. Once it is
+back, deliveries that wait for a retry are brought forward.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from functools import partial
 
 import structlog
 
+from longwire.clock import Moment
 from longwire.delivery.channel_handlers import ChannelHandlers
 from longwire.delivery.connectors import replays
 from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
@@ -60,11 +62,15 @@ FAR_FUTURE = 2**62
 STALLED_S = 30.0
 ERROR_DELAY_S = 0.5
 
-# Attempts are settled with the next claim, or when there are so many, or after this delay.
-SETTLE_BATCH_SIZE = 256
-SETTLE_DELAY_S = 0.05
-# The delay while ingest, which has priority, is saturated.
-BUSY_SETTLE_DELAY_S = 0.25
+# Attempts are settled with the next claim, or when there are so many, or after this delay. What is
+# not settled is sent again after a crash; those of one transaction wait for the one before.
+SETTLE_BATCH_SIZE = 16
+SETTLE_DELAY_S = 0.02
+
+# Retries that are brought forward in a second: in the first one, and at most.
+FORWARDED_MIN = 4
+FORWARDED_MAX = 1_000
+FORWARDED_STEPS_MAX = 8
 
 CHANNELS_PER_SCAN_MAX = 500
 GROUPS_MAX = 100_000  # of channels that are known by number
@@ -87,7 +93,6 @@ class Engine:
         budgets: ComputeBudgets | None = None,
         resend_per_s: int = 100,
         on_attempt: OnAttempt = lambda kind, outcome, seconds: None,
-        is_busy: Callable[[], bool] = lambda: False,
         tracer: Tracer | None = None,
     ) -> None:
         self._tracer = tracer
@@ -95,7 +100,6 @@ class Engine:
         self._writer = writer
         self._handlers = handlers
         self._in_flight_max = in_flight_max
-        self._is_busy = is_busy
         self._work = PendingWork(ChannelTurns(CHANNELS_MAX[database.engine_name]))
         self._sender = BatchSender(
             database,
@@ -105,7 +109,6 @@ class Engine:
             budgets=budgets
             or ComputeBudgets(database.context.clock, ms_per_s=1_000, burst_ms=60_000),
             on_attempt=on_attempt,
-            is_busy=is_busy,
             tracer=tracer,
         )
         self._claimer = Claimer(
@@ -190,6 +193,7 @@ class Engine:
                     continue
                 self._last_scan = time.monotonic()
                 self._sender.note_response(list(self._workers.values()))
+                self._sender.resume_paused()
             self._work.is_added.clear()
             if not self._needs_transaction() or await self._run_safely(self._run_transaction):
                 self._note_progress()
@@ -213,8 +217,7 @@ class Engine:
             return True
         if any(worker.wants_claim for worker in self._workers.values()):
             return True
-        delay_s = BUSY_SETTLE_DELAY_S if self._is_busy() else SETTLE_DELAY_S
-        return bool(work.attempts) and time.monotonic() - self._last_transaction >= delay_s
+        return bool(work.attempts) and time.monotonic() - self._last_transaction >= SETTLE_DELAY_S
 
     async def _run_safely(self, step: Callable[[], Awaitable[None]]) -> bool:
         """Run a step; returns whether it succeeded. Errors are followed by a short delay."""
@@ -253,16 +256,17 @@ class Engine:
             scanned = cluster.list_slots(0, self._in_flight_max, slots)
         open_numbers = [*self._workers]
 
-        def find(tx: Tx) -> tuple[dict[int, list[int]], dict[int, int]]:
+        def find(tx: Tx) -> tuple[dict[int, list[int]], dict[int, int], dict[int, Moment]]:
             due = {}
             for slot in scanned:
                 after = self._scan_cursors.get(slot, 0)
                 due[slot] = delivery_leases.list_due_channels(
                     tx, slot, CHANNELS_PER_SCAN_MAX, after
                 )
-            return due, store_channels.get_versions(tx, open_numbers)
+            versions = store_channels.get_versions(tx, open_numbers)
+            return due, versions, store_channels.get_pauses(tx, open_numbers)
 
-        due, versions = await self._database.read(find)
+        due, versions, pauses = await self._database.read(find)
         for number in open_numbers:
             worker = self._workers.get(number)
             if worker is None:
@@ -275,6 +279,7 @@ class Engine:
                 self._drop_worker(number)
             else:
                 worker.more_in.intersection_update(self._list_own_slots(number))
+                self._sender.pause_until(worker, pauses.get(number, 0))
         for worker in self._workers.values():
             self._sender.release_expiring(worker)
         for slot, numbers in due.items():
@@ -401,10 +406,32 @@ class Engine:
             for step, interval_s in (
                 (partial(self._resender.advance, self.wake), MAINTENANCE_INTERVAL_S),
                 (advance_replays, MAINTENANCE_INTERVAL_S),
+                (self._bring_forward, MAINTENANCE_INTERVAL_S),
                 (self._recovery.recover_from_dead_nodes, MAINTENANCE_INTERVAL_S),
                 (self._recovery.recover, RECOVERY_INTERVAL_S),
             ):
                 tasks.create_task(self._repeat(step, interval_s))
+
+    async def _bring_forward(self) -> None:
+        """Retry earlier what waits for receivers that are back: a few, then twice as many.
+
+        Until one of them is not delivered: then the others wait for their time. Each once, as
+        another process may be the one that sends them.
+        """
+        recovered = self._work.recovered
+        for number, back in list(recovered.items()):
+            # By now what failed before is settled.
+            back.since = back.since or self._database.context.clock.now()
+            most = min(FORWARDED_MAX, FORWARDED_MIN << min(back.steps, FORWARDED_STEPS_MAX))
+            bring = partial(
+                delivery_leases.bring_forward, number=number, since=back.since, most=most
+            )
+            found = await write_and_pause(self._database, bring)
+            if found:
+                self.wake({number})
+            back.steps += 1
+            if found < most and recovered.get(number) is back:
+                del recovered[number]
 
     async def _repeat(self, step: Callable[[], Awaitable[None]], interval_s: float) -> None:
         """After each interval; at once if it took longer, as it pauses by itself."""

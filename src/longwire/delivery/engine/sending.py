@@ -1,13 +1,15 @@
 """Sends claimed deliveries in batches, with no transaction open.
 
 What is scarce is shared: attempts in flight by the owners (`AttemptSlots`), and the CPU time of
-templates by the groups (`BatchBuilder`). While ingest is saturated, few batches start. Whoever has
-to wait keeps its deliveries as long as their leases allow.
+templates by the groups (`BatchBuilder`). Whoever has to wait keeps its deliveries as long as their
+leases allow.
+
+Sending and ingest share one event loop, in which each connection gets its turn: who stores faster
+than both can be done waits in the requests that store, and what was accepted is not left behind.
 """
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Sequence
 
 import structlog
@@ -24,8 +26,9 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.engine.building import BatchBuilder
-from longwire.delivery.engine.turns import AttemptSlots, PendingWork
+from longwire.delivery.engine.turns import AttemptSlots, PendingWork, ReceiverBack
 from longwire.delivery.engine.worker import (
+    PAUSE_MAX_S,
     RELEASED,
     SEND_TIMEOUT_S,
     ChannelWorker,
@@ -42,9 +45,6 @@ from longwire.work.turns import current_caller
 
 STOP_TIMEOUT_S = 10.0
 
-# Ingest has priority: while it is saturated, so many batches start per second.
-BUSY_BATCHES_PER_S = 500
-BUSY_BURST_S = 0.05
 # While anything is in flight, the lateness of the event loop is measured so often.
 LATENESS_INTERVAL_S = 0.02
 
@@ -80,7 +80,6 @@ class BatchSender:
         attempts_in_flight_max: int,
         budgets: ComputeBudgets,
         on_attempt: OnAttempt,
-        is_busy: Callable[[], bool],
         tracer: Tracer | None,
     ) -> None:
         self.is_stopping = False
@@ -92,15 +91,12 @@ class BatchSender:
         self._slots = AttemptSlots[ChannelWorker](attempts_in_flight_max)
         self._builder = BatchBuilder(database, budgets, work)
         self._on_attempt = on_attempt
-        self._is_busy = is_busy
         self._tracer = tracer
         self._sending: set[asyncio.Task[None]] = set()
         self._closing: set[asyncio.Task[None]] = set()
         self._throttled: set[ChannelWorker] = set()
         self._throttle_timer: asyncio.TimerHandle | None = None
-        self._deferred: deque[ChannelWorker] = deque()
-        self._next_start = 0.0
-        self._resume_timer: asyncio.TimerHandle | None = None
+        self._paused: set[ChannelWorker] = set()
         self._lateness_timer: asyncio.TimerHandle | None = None
 
     # --- for the engine ---
@@ -152,8 +148,8 @@ class BatchSender:
         for worker in workers:
             self.close(worker)
         await asyncio.gather(*self._closing, return_exceptions=True)
-        self._deferred.clear()
         self._throttled.clear()
+        self._paused.clear()
         self._slots.clear_waiting()
 
     # --- whose turn it is ---
@@ -162,6 +158,8 @@ class BatchSender:
         total = 1 if worker.is_probing else self._in_flight_max
         in_flight_max = self._database.cluster.get_share(worker.channel.number, total)
         if not worker.pending or worker.in_flight >= in_flight_max or self.is_stopping:
+            return False
+        if worker.is_paused:
             return False
         if not self.can_settle:
             self._is_held_back = True
@@ -176,10 +174,6 @@ class BatchSender:
             return False
         if not self._slots.take(caller):
             self._slots.wait(caller, worker)
-            return False
-        if not self._take_send_slot():
-            self._slots.release(caller)
-            self._defer(worker)
             return False
         batch = worker.take_batch()
         if not has_lease_left(self._database, batch[0]):
@@ -208,8 +202,7 @@ class BatchSender:
         due = time.monotonic() + LATENESS_INTERVAL_S
 
         def measure() -> None:
-            if not self._is_busy():  # else ingest is what makes it late, and starts are limited
-                self._slots.adapt(time.monotonic() - due)
+            self._slots.adapt(time.monotonic() - due)
             try:
                 self._start_waiting()  # which does not start another timer
             finally:
@@ -218,35 +211,6 @@ class BatchSender:
                     self._measure_lateness()
 
         self._lateness_timer = loop.call_later(LATENESS_INTERVAL_S, measure)
-
-    def _take_send_slot(self) -> bool:
-        """Whether another batch may start now; rate limited while ingest is saturated."""
-        if not self._is_busy():
-            return True
-        now = time.monotonic()
-        start = max(self._next_start, now - BUSY_BURST_S)
-        if start > now:
-            return False
-        self._next_start = start + 1 / BUSY_BATCHES_PER_S
-        return True
-
-    def _defer(self, worker: ChannelWorker) -> None:
-        """Start later, in turn with all workers that are deferred."""
-        if worker not in self._deferred:
-            self._deferred.append(worker)
-        if self._resume_timer is None:
-            self._resume_timer = asyncio.get_running_loop().call_later(
-                1 / BUSY_BATCHES_PER_S, self._resume_deferred
-            )
-
-    def _resume_deferred(self) -> None:
-        self._resume_timer = None
-        for _ in range(len(self._deferred)):
-            worker = self._deferred.popleft()
-            if not worker.is_stale:
-                self.start_batches(worker)
-            if self._deferred and self._deferred[-1] is worker:
-                return  # no slot is left; the next worker is first then
 
     def _throttle(self, worker: ChannelWorker) -> None:
         """Resume when the group's budget has been refilled; its owner is notified."""
@@ -268,6 +232,33 @@ class BatchSender:
             if not worker.is_stale:
                 self.start_batches(worker)
 
+    def _pause(self, worker: ChannelWorker) -> None:
+        """Send nothing until the pause has ended; leases do not last through a long one."""
+        self._paused.add(worker)
+        left_s = worker.get_pause_left_s(self._database.context.clock.now())
+        if left_s <= PAUSE_MAX_S:
+            asyncio.get_running_loop().call_later(left_s, self.resume_paused)
+        else:
+            self.release_pending(worker)
+
+    def pause_until(self, worker: ChannelWorker, until: Moment) -> None:
+        """Another process was asked for time."""
+        now = self._database.context.clock.now()
+        if until > now and not worker.is_paused:
+            worker.request_pause(until)
+            self._pause(worker)
+
+    def resume_paused(self) -> None:
+        """Go on with those whose pause has ended; long ones end by the service's clock."""
+        now = self._database.context.clock.now()
+        for worker in list(self._paused):
+            if worker.is_stale or not worker.get_pause_left_s(now):
+                self._paused.discard(worker)
+                worker.is_paused = False
+                self._work.is_added.set()
+                if not worker.is_stale:
+                    self.start_batches(worker)
+
     # --- one batch ---
 
     async def _send(self, worker: ChannelWorker, batch: list[LeasedDelivery]) -> None:
@@ -288,10 +279,9 @@ class BatchSender:
             self._slots.release(worker.caller)
             duration_ms = int((time.monotonic() - began) * 1_000)
             self._work.add_attempts(leased, outcome, at, duration_ms)
-        is_down = isinstance(outcome, Unreachable) and not outcome.is_final
-        if messages and was_probe and worker.is_probing and is_down:
+        if messages and was_probe and worker.speaks_for_all(outcome):
             # The probe failed: so would the others.
-            self._work.add_attempts(worker.pending, outcome, at, duration_ms)
+            self._work.add_attempts(worker.pending, outcome, at, duration_ms, is_by_proxy=True)
             worker.pending.clear()
         if worker.is_stale:
             if not worker.in_flight:
@@ -327,7 +317,14 @@ class BatchSender:
         finally:
             if span is not None:
                 end_span(span, outcome)
-        worker.adjust_window(outcome)
+        was_probing = worker.is_probing
+        worker.adjust(outcome, self._database.context.clock.now())
+        if worker.is_paused:
+            self._pause(worker)
+        if not isinstance(outcome, Delivered):
+            self._work.recovered.pop(worker.channel.number, None)
+        elif was_probing and not worker.is_probing:
+            self._work.recovered.setdefault(worker.channel.number, ReceiverBack())
         try:
             self._on_attempt(
                 worker.channel.type, OUTCOME_NAMES[type(outcome)], time.monotonic() - began

@@ -40,6 +40,14 @@ class SlotPart:
     channels: set[int] = field(default_factory=set)
 
 
+@dataclass(slots=True)
+class ReceiverBack:
+    """A receiver is back, so what waits for a retry is brought forward: each message once."""
+
+    since: Moment = 0  # of what was changed before; known with the first step
+    steps: int = 0
+
+
 class PendingWork:
     """What the next transaction has to do: settle, claim, report what is throttled.
 
@@ -51,6 +59,7 @@ class PendingWork:
         self.attempts: list[AttemptRecord] = []
         self.due: set[DueChannel] = set()
         self.throttled: set[int] = set()  # whose owners are to be notified
+        self.recovered: dict[int, ReceiverBack] = {}  # by channel
         self.is_added = asyncio.Event()
         self._turns = turns
         self._turn = 0
@@ -61,8 +70,12 @@ class PendingWork:
         outcome: Outcome | Released,
         at: Moment = 0,
         duration_ms: int = 0,
+        *,
+        is_by_proxy: bool = False,
     ) -> None:
-        self.attempts += [AttemptRecord(each, outcome, at, duration_ms) for each in leased]
+        self.attempts += [
+            AttemptRecord(each, outcome, at, duration_ms, is_by_proxy) for each in leased
+        ]
         self.is_added.set()
 
     def release_for_later(self, leased: Sequence[LeasedDelivery]) -> None:

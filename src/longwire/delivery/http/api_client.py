@@ -29,15 +29,25 @@ RETRYABLE_WEBHOOK_STATUSES = RETRYABLE_STATUSES_AND_AUTH | {404, 410}
 # A missing permission (403) concerns the device, and is final.
 RETRYABLE_VENDOR_STATUSES = RETRYABLE_STATUSES | {401}
 
+# Of a web server that knows nothing of the path, the method or the content type.
+_STATUSES_OF_OTHER_SERVERS = frozenset((400, 404, 405, 415, 501))
+
 
 class ApiResponse(msgspec.Struct, frozen=True):
     status: int
     body: bytes
     retry_after: str | None = None
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def is_success(self) -> bool:
         return 200 <= self.status < 300
+
+    @property
+    def is_no_json(self) -> bool:
+        """Whether there is no JSON API at the URL: its errors would be JSON, too."""
+        may_be = self.is_success or self.status in _STATUSES_OF_OTHER_SERVERS
+        return may_be and not self.body.lstrip().startswith(b"{")
 
     @property
     def is_conflict(self) -> bool:
@@ -72,7 +82,10 @@ class ApiClient:
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: Any = None
     ) -> ApiResponse | Outcome:
-        """Send one request with a JSON body; never raises for what the other side does."""
+        """Send one request with a JSON body, or with bytes of the type that the headers name.
+
+        Never raises for what the other side does.
+        """
         try:
             return await self._request(method, url, dict(headers), body)
         except Exception as error:
@@ -85,18 +98,20 @@ class ApiClient:
             self._session = self._client.create_guarded_session(
                 self._egress, {"User-Agent": f"longwire/{__version__}"}
             )
-        if body is not None:
+        if body is not None and not isinstance(body, bytes):
             headers["Content-Type"] = "application/json"
+            body = msgspec.json.encode(body)
         response = await self._session.request(
             method,
             url,
-            data=None if body is None else msgspec.json.encode(body),
+            data=body,
             headers=headers,
             allow_redirects=False,
         )
         try:
             content = await _read_limited(response.content)
-            return ApiResponse(response.status, content, response.headers.get("Retry-After"))
+            retry_after = response.headers.get("Retry-After")
+            return ApiResponse(response.status, content, retry_after, response.headers)
         finally:
             response.close()
 

@@ -11,7 +11,6 @@ parsing ends at the first limit, and whatever follows a response closes its conn
 import asyncio
 import functools
 import ssl
-import threading
 from collections import deque
 from typing import NamedTuple, cast
 
@@ -40,7 +39,6 @@ from longwire.delivery.http.http_limits import (
 )
 from longwire.delivery.http.open_connections import OpenConnections
 
-READ_BYTES = 16 * 1_024
 # A smaller body is sent with its head, at once.
 COPIED_BYTES_MAX = 64 * 1_024
 
@@ -176,16 +174,6 @@ class HttpConnections:
         self._addresses.rotate()
 
 
-class _ReadBuffer(threading.local):
-    """Of an event loop: what was read is parsed before anything else is read."""
-
-    def __init__(self) -> None:
-        self.view = memoryview(bytearray(READ_BYTES))
-
-
-_read_buffer = _ReadBuffer()
-
-
 class _Stop(Exception):
     """Nothing of what follows is parsed."""
 
@@ -196,7 +184,7 @@ class _ServerConnection(asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, open_connections: OpenConnections) -> None:
         self._loop = loop
         self._open_connections = open_connections
-        self._buffer = _read_buffer.view
+        self._buffer = open_connections.read_buffer.view
         self._transport: asyncio.Transport | None = None
         self._waiting: asyncio.Future[HttpResponse | Unreachable] | None = None
         self.idle_since = 0.0

@@ -5,7 +5,17 @@ connectors are many: beyond a limit no connection is kept when its attempt ends,
 never more than that, or than attempts in flight.
 """
 
+import threading
+
 UNLIMITED = 1_000_000
+READ_BYTES = 16 * 1_024
+
+
+class ReadBuffer(threading.local):
+    """Of an event loop: what was read is parsed before anything else is read."""
+
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(READ_BYTES))
 
 
 class OpenConnections:
@@ -13,6 +23,7 @@ class OpenConnections:
 
     def __init__(self, connections_max: int = UNLIMITED) -> None:
         self.count = 0
+        self.read_buffer = ReadBuffer()  # shared by all of them
         self._connections_max = connections_max
 
     @property

@@ -18,13 +18,13 @@ from longwire.delivery.mail.email_addresses import is_address, is_allowed_addres
 from longwire.delivery.mail.smtp import CONNECTIONS_MAX, MailConfig, OutboundMail, SmtpClient
 from longwire.errors import LongwireError, TooManyRequests, Unavailable
 from longwire.identity import sign_in_links
-from longwire.identity.rate_limiter import RateLimiter
 from longwire.identity.sign_in_links import LinkPurpose
 from longwire.identity.sign_in_methods import SignInChange
 from longwire.ids import new_id
 from longwire.model import Actor, Origin, User
 from longwire.store.database import Database, Tx
 from longwire.store.identity import users as store_users
+from longwire.work.rate_limits import RateLimiter
 
 WAITING_MAX = 200
 # Of one user: whoever changes a password in a loop does not make the mail server work in one.

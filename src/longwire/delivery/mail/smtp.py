@@ -1,6 +1,6 @@
 """SMTP client for the operator's own mail server.
 
-One plain-text mail to one address per call. The Message-ID is made of the delivery's id, so that a
+One mail to one address per call. The Message-ID is made of the delivery's id, so that a
 mail sent twice, because the first attempt was never confirmed, can be recognised. The server is
 configured by the operator and not by a tenant, so the egress guard does not apply.
 """
@@ -65,12 +65,24 @@ class MailConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MailPart:
+    """A file of a mail; one with an id is a picture in its HTML."""
+
+    name: str
+    media_type: str
+    content: bytes
+    content_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OutboundMail:
     id: str  # of the delivery
     to: str
     subject: str
     body: str
     at: Moment
+    html: str | None = None  # the same as the body
+    attachments: tuple[MailPart, ...] = ()
 
 
 class SmtpClient:
@@ -146,7 +158,21 @@ def build_mime_message(mail: OutboundMail, sender: str) -> EmailMessage:
     message["Message-ID"] = f"<{mail.id}@{domain}>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(mail.body)
+    if mail.html is not None:
+        message.add_alternative(mail.html, subtype="html")
+    for part in mail.attachments:
+        _attach(message, part)
     return message
+
+
+def _attach(message: EmailMessage, part: MailPart) -> None:
+    kind, _, subtype = part.media_type.partition("/")
+    if not part.content_id:
+        message.add_attachment(part.content, kind, subtype, filename=part.name)
+        return
+    page = next(each for each in message.walk() if each.get_content_type() == "text/html")
+    assert isinstance(page, EmailMessage)
+    page.add_related(part.content, kind, subtype, cid=f"<{part.content_id}>")
 
 
 def _split_address(address: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ TOO_EXPENSIVE = "filter_too_expensive"  # the code that users see
 # What a transaction may evaluate, by estimate, and enqueue: for each group, and in all.
 INLINE_US_PER_GROUP_MAX = 5_000.0
 INLINE_US_MAX = 20_000.0
+COMPILED_INLINE_US = INLINE_US_PER_GROUP_MAX / 4  # charged for what has to be compiled at once
 INLINE_DELIVERIES_PER_GROUP_MAX = 5_000
 INLINE_DELIVERIES_MAX = 10_000
 CHARGED_PER_ESTIMATE_MAX = 2.0

@@ -1,16 +1,20 @@
-"""The OpenAPI entries of the network callbacks."""
+"""What the OpenAPI document says of the network callbacks."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, json
 
 from longwire.networks.chirpstack import EVENTS
-from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
+from longwire.networks.loriot import ENCODINGS
+from longwire.web.fields import Query, words
+from longwire.web.routing import DeclaredResponse, RawBody
 
 _DEVICE_AND_TIME: Mapping[str, Any] = {"device": "1FD48BE", "time": 1_794_731_400}
-VENDOR_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+_VENDOR_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "data": {**_DEVICE_AND_TIME, "data": "0a1b2c3d", "seqNumber": 16, "ack": False},
     "dataAdvanced": {
         **_DEVICE_AND_TIME,
@@ -26,7 +30,7 @@ VENDOR_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
         "info": "No message received since yesterday",
     },
 }
-CHIRPSTACK_EXAMPLE: Mapping[str, Any] = {
+_CHIRPSTACK_EXAMPLE: Mapping[str, Any] = {
     "deviceInfo": {"devEui": "0101010101010101"},
     "time": "2026-11-15T08:30:00.123456789+00:00",
     "fCnt": 16,
@@ -34,12 +38,12 @@ CHIRPSTACK_EXAMPLE: Mapping[str, Any] = {
     "data": "ChssPQ==",
     "rxInfo": [{"gatewayId": "0016c001f153a14c", "rssi": -57, "snr": 10.5}],
 }
-TTN_EXAMPLE: Mapping[str, Any] = {
+_TTN_EXAMPLE: Mapping[str, Any] = {
     "end_device_ids": {"device_id": "crane", "dev_eui": "0202020202020202"},
     "received_at": "2026-11-15T08:30:00.123456789Z",
     "uplink_message": {"f_port": 2, "f_cnt": 16, "frm_payload": "ChssPQ=="},
 }
-LORIOT_EXAMPLE: Mapping[str, Any] = {
+_LORIOT_EXAMPLE: Mapping[str, Any] = {
     "cmd": "gw",
     "EUI": "0303030303030303",
     "ts": 1_794_731_400_123,
@@ -52,7 +56,7 @@ LORIOT_EXAMPLE: Mapping[str, Any] = {
     "data": "0a1b2c3d",
     "gws": [{"gweui": "7076FFFFFF010B88", "rssi": -91, "snr": 8}],
 }
-THINGPARK_EXAMPLE: Mapping[str, Any] = {
+_THINGPARK_EXAMPLE: Mapping[str, Any] = {
     "DevEUI_uplink": {
         "Time": "2026-11-15T09:30:00.123+01:00",
         "DevEUI": "0404040404040404",
@@ -63,18 +67,6 @@ THINGPARK_EXAMPLE: Mapping[str, Any] = {
         "Lrrs": {"Lrr": [{"Lrrid": "08040059", "LrrRSSI": "-60.0", "LrrSNR": "9.75"}]},
     }
 }
-CHIRPSTACK_PARAMETERS: Sequence[Json] = [
-    {
-        "name": "event",
-        "in": "query",
-        "required": True,
-        "description": "The type of the event; ChirpStack adds it.",
-        "schema": {"title": "ChirpstackEvent", "type": "string", "enum": list(EVENTS)},
-        "example": "up",
-    }
-]
-
-
 _MEANINGS = {
     "device": "The id of the device in the network, in hex.",
     "time": "When the message was received; seconds or milliseconds since 1970, or RFC 3339.",
@@ -110,69 +102,115 @@ _MEANINGS = {
 }
 
 
-def callback_message(name: str, doc: str, example: Mapping[str, Any]) -> type[msgspec.Struct]:
-    """The message of a callback; templates are free, so any member may be absent."""
-    return msgspec.defstruct(
-        name,
-        [
+_TEXT = """The device is looked up by the network's own id, in the group of the token or below it.
+The response is sent once the records are committed; the same message sent again is stored once.
+Without a body, the message is read from the query."""
+
+STORED_OR_DOWNLINK: Mapping[int, DeclaredResponse] = {
+    200: DeclaredResponse(
+        "Stored: `message` says so. Or the downlink for the device, by its id.",
+        Annotated[dict[str, Any], Meta(extra_json_schema={"additionalProperties": True})],
+    )
+}
+
+
+@dataclass(frozen=True)
+class CallbackDoc:
+    """A callback: any message that the network sends, with the token of a group."""
+
+    name: str  # of its messages
+    summary: str
+    example: Mapping[str, Any]
+    query: type[Query] | None = None
+    message_text: str = ""  # else the summary
+
+    @property
+    def text(self) -> str:
+        return f"{self.summary}.\n\n{_TEXT}"
+
+    @cached_property
+    def body(self) -> RawBody:
+        """Templates are free, so any member may be absent."""
+        fields = [
             (
                 f"field_{number}",
                 Annotated[Any, Meta(description=_MEANINGS[member], examples=[value])] | UnsetType,
                 msgspec.field(default=UNSET, name=member),
             )
-            for number, (member, value) in enumerate(example.items())
-        ],
-        namespace={"__doc__": doc},
-    )
+            for number, (member, value) in enumerate(self.example.items())
+        ]
+        doc = {"__doc__": self.message_text or f"{self.summary}."}
+        return RawBody(
+            ("application/json", "application/x-www-form-urlencoded"),
+            self.example,
+            msgspec.defstruct(f"{self.name}Callback", fields, namespace=doc),
+            is_required=False,
+        )
+
+    def build_query(self) -> type[Query]:
+        """The members of the message as parameters, as a template writes them."""
+        fields = [
+            (
+                f"field_{number}",
+                Annotated[str, Meta(description=_MEANINGS[name], examples=[_to_text(value)])]
+                | UnsetType,
+                msgspec.field(default=UNSET, name=name),
+            )
+            for number, (name, value) in enumerate(self.example.items())
+        ]
+        query = msgspec.defstruct(f"{self.name}Query", fields, bases=(Query,))
+        return cast(type[Query], query)
 
 
-def callback_openapi(
-    summary: str,
-    message: type[msgspec.Struct],
-    example: Mapping[str, Any],
-    parameters: Sequence[Json] = (),
-    method: str = "POST",
-) -> Json:
-    """The entry of a callback: any message that the network sends, with the token of a group."""
-    if method == "GET":
-        parameters = [*parameters, *(_query_parameter(*each) for each in example.items())]
-    return {
-        "summary": summary,
-        "description": "The device is looked up by the network's own id, in the group of the token"
-        " or below it. The response is sent once the records are committed; the same message sent"
-        " again is stored once. Without a body, the message is read from the query.",
-        "security": [{"groupToken": []}, {"groupTokenInQuery": []}],
-        **({"parameters": list(parameters)} if parameters else {}),
-        **({} if method == "GET" else {"requestBody": _request_body(message, example)}),
-        "responses": {
-            "200": json_response(
-                "Stored: `message` says so. Or the downlink for the device, by its id.",
-                {"type": "object", "additionalProperties": True},
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.encode(value).decode()
+
+
+class ChirpstackQuery(Query):
+    """What ChirpStack adds to the URL."""
+
+    event: Annotated[
+        str,
+        words("ChirpstackEvent", EVENTS),
+        Meta(description="The type of the event; ChirpStack adds it.", examples=["up"]),
+    ]
+
+
+class LoriotQuery(Query):
+    """What the URL of the output says of payloads."""
+
+    encoding: (
+        Annotated[
+            str,
+            words("PayloadEncoding", ENCODINGS),
+            Meta(
+                description="How payloads are written. Without it they must be hex in lower case.",
+                examples=["base64"],
             ),
-            **problem_responses(400, 401, 404, 408, 413, 429, 431, 503),
-        },
-    }
+        ]
+        | None
+    ) = None
 
 
-def _query_parameter(name: str, value: Any) -> Json:
-    """A value of the message in the query, as the template writes it."""
-    text = value if isinstance(value, str) else json.encode(value).decode()
-    return {
-        "name": name,
-        "in": "query",
-        "required": False,
-        "description": _MEANINGS[name],
-        "schema": {"type": "string"},
-        "example": text,
-    }
-
-
-def _request_body(message: type[msgspec.Struct], example: Mapping[str, Any]) -> Json:
-    any_object: Json = {"schema": schema_ref(message), "example": example}
-    return {
-        "required": False,
-        "content": {
-            "application/json": any_object,
-            "application/x-www-form-urlencoded": any_object,
-        },
-    }
+VENDOR_DOCS: Mapping[str, CallbackDoc] = {
+    kind: CallbackDoc(
+        f"Vendor{kind[0].upper()}{kind[1:]}",
+        f"Take a message of the vendor's network: {kind}",
+        example,
+        message_text=f"A message of the vendor's network: {kind}.",
+    )
+    for kind, example in _VENDOR_EXAMPLES.items()
+}
+CHIRPSTACK_DOC = CallbackDoc(
+    "Chirpstack",
+    "Take an event of ChirpStack's HTTP integration",
+    _CHIRPSTACK_EXAMPLE,
+    ChirpstackQuery,
+)
+TTN_DOC = CallbackDoc("Ttn", "Take a message of a webhook of The Things Stack", _TTN_EXAMPLE)
+LORIOT_DOC = CallbackDoc(
+    "Loriot", "Take a message of an HTTP output of LORIOT", _LORIOT_EXAMPLE, LoriotQuery
+)
+THINGPARK_DOC = CallbackDoc(
+    "Thingpark", "Take a report of ThingPark's network server", _THINGPARK_EXAMPLE
+)

@@ -15,16 +15,15 @@ from msgspec.structs import replace
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import FieldError, LongwireError, NotAuthenticated, NotFound
-from longwire.identity.rate_limiter import RateLimiter
+from longwire.identity.caller_rates import CallerRateLimiter
 from longwire.inbound.callback_docs import (
-    CHIRPSTACK_EXAMPLE,
-    CHIRPSTACK_PARAMETERS,
-    LORIOT_EXAMPLE,
-    THINGPARK_EXAMPLE,
-    TTN_EXAMPLE,
-    VENDOR_EXAMPLES,
-    callback_message,
-    callback_openapi,
+    CHIRPSTACK_DOC,
+    LORIOT_DOC,
+    STORED_OR_DOWNLINK,
+    THINGPARK_DOC,
+    TTN_DOC,
+    VENDOR_DOCS,
+    CallbackDoc,
 )
 from longwire.inbound.downlinks import PUSH_URL_HEADER, DownlinkService
 from longwire.inbound.ingest_requests import KeptContent, ReceivedUplink, encode_kept
@@ -44,12 +43,12 @@ from longwire.networks.base import (
 )
 from longwire.networks.bodies import describe_body, parse_body
 from longwire.networks.identities import can_be_original_id, original_key
+from longwire.prometheus import PrometheusMetrics
 from longwire.store.database import Database
 from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.store.fleet.unknown_devices import UnknownReason
 from longwire.store.records.receptions import Reception
-from longwire.web.prometheus import PrometheusMetrics
-from longwire.web.routing import FastPath, PlainRoute, Request, Response, bearer_token
+from longwire.web.routing import FastPath, Request, Response, Route, bearer_token
 from longwire.work.turns import current_caller
 
 GROUP_TOKEN = "the token of a group"
@@ -71,8 +70,6 @@ LINES_NOTED_MAX = 50
 # What is kept of a reception besides the body.
 MEDIA_TYPE_CHARACTERS_MAX = 128
 QUERY_CHARACTERS_MAX = 2_048
-
-_RULE = "for devices of the group and below"
 
 Parse = Callable[[Request, bytes], list[ParsedUplink]]
 
@@ -110,7 +107,7 @@ class NetworkCallbacks:
         uplinks: UplinkStore,
         metrics: PrometheusMetrics,
         downlink_service: DownlinkService,
-        rate_limiter: RateLimiter | None = None,
+        rate_limiter: CallerRateLimiter,
         reception_bytes_max: int | None = None,
     ) -> None:
         """`reception_bytes_max` of a body are kept for a trace; None for nothing at all."""
@@ -130,8 +127,7 @@ class NetworkCallbacks:
 
     async def handle(self, network: str, parse: Parse, request: Request, body: bytes) -> Response:
         actor = await self.authenticate(request)
-        if self._rate_limiter is not None:
-            self._rate_limiter.acquire(actor.id)
+        self._rate_limiter.acquire(actor)
         try:
             uplinks = parse(request, body)
         except InvalidMessage as error:
@@ -156,6 +152,8 @@ class NetworkCallbacks:
         """The records of one message that neither reports on a downlink nor asks for one."""
         actor = self._uplinks.cached_actor(_group_token(request))
         if actor is None or PUSH_URL_HEADER in request.headers:
+            return None
+        if self._rate_limiter.is_limited(actor):
             return None
         uplinks = parse(request, body)
         if len(uplinks) != 1:
@@ -290,58 +288,34 @@ class NetworkCallbacks:
 
     # --- routes ---
 
-    def routes(self) -> list[PlainRoute]:
-        vendor_messages = {
-            kind: callback_message(
-                f"Vendor{kind[0].upper()}{kind[1:]}Callback",
-                f"A message of the vendor's network: {kind}.",
-                example,
-            )
-            for kind, example in VENDOR_EXAMPLES.items()
-        }
+    def routes(self) -> list[Route]:
         vendor_routes = [
             self._route(
-                f"/network/vendor/{kind}",
-                VENDOR,
-                partial(_parse_vendor, kind),
-                vendor_messages[kind],
-                callback_openapi(
-                    f"Take a message of the vendor's network: {kind}",
-                    vendor_messages[kind],
-                    example,
-                    method=method,
-                ),
-                method,
+                f"/network/vendor/{kind}", VENDOR, partial(_parse_vendor, kind), doc, method
             )
-            for kind, example in VENDOR_EXAMPLES.items()
+            for kind, doc in VENDOR_DOCS.items()
             for method in VENDOR_METHODS
         ]
-        others = [
-            self._route(
-                f"/network/{network}",
-                network,
-                parse,
-                message,
-                callback_openapi(summary, message, example, parameters),
-            )
-            for network, parse, summary, name, example, parameters in _OTHERS
-            for message in [callback_message(name, f"{summary}.", example)]
-        ]
+        others = [self._route(f"/network/{each[0]}", *each) for each in _OTHERS]
         return [*vendor_routes, *others]
 
     def _route(
-        self,
-        path: str,
-        network: str,
-        parse: Parse,
-        message: type[msgspec.Struct],
-        openapi: dict[str, Any],
-        method: str = "POST",
-    ) -> PlainRoute:
-        return PlainRoute(
-            method=method,
-            path=path,
-            handler=partial(self.handle, network, parse),
+        self, path: str, network: str, parse: Parse, doc: CallbackDoc, method: str = "POST"
+    ) -> Route:
+        is_get = method == "GET"
+        return Route(
+            method,
+            path,
+            partial(self.handle, network, parse),
+            GROUP_TOKEN,
+            object_rule="for devices of the group and below",
+            tag="Networks",
+            doc=doc.text,
+            schemes=("groupToken", "groupTokenInQuery"),
+            query=doc.build_query() if is_get else doc.query,
+            raw_body=None if is_get else doc.body,
+            responses=STORED_OR_DOWNLINK,
+            statuses=(400, 401, 404, 408, 413, 429, 431, 503),
             authenticate=self.authenticate,
             fast_path=FastPath(
                 partial(self.build_ingest_request, network, parse),
@@ -349,11 +323,8 @@ class NetworkCallbacks:
                 FAST_MESSAGE_BYTES_MAX,
                 retried=(NotFound, StaleDevice),
             ),
-            permission=GROUP_TOKEN,
-            object_rule=_RULE,
-            tag="Networks",
-            openapi=openapi,
-            schemas=(message,),
+            compresses_itself=True,
+            takes_cors=False,
         )
 
 
@@ -410,6 +381,10 @@ def _parse_chirpstack(request: Request, body: bytes) -> list[ParsedUplink]:
     return [chirpstack.parse(event, _parse_values(request, body))]
 
 
+def _parse_loriot(request: Request, body: bytes) -> list[ParsedUplink]:
+    return [loriot.parse(_parse_values(request, body), _query_value(request, "encoding"))]
+
+
 def _parse_message(
     parse: Callable[[Mapping[str, Any]], ParsedUplink], request: Request, body: bytes
 ) -> list[ParsedUplink]:
@@ -451,38 +426,9 @@ def _errors_of_line(index: int, error: LongwireError) -> list[FieldError]:
     ]
 
 
-# Network, parser, summary, name and example of the message, parameters.
-_OTHERS: Sequence[tuple[str, Parse, str, str, Mapping[str, Any], Sequence[Any]]] = (
-    (
-        CHIRPSTACK,
-        _parse_chirpstack,
-        "Take an event of ChirpStack's HTTP integration",
-        "ChirpstackCallback",
-        CHIRPSTACK_EXAMPLE,
-        CHIRPSTACK_PARAMETERS,
-    ),
-    (
-        TTN,
-        partial(_parse_message, ttn.parse),
-        "Take a message of a webhook of The Things Stack",
-        "TtnCallback",
-        TTN_EXAMPLE,
-        (),
-    ),
-    (
-        LORIOT,
-        partial(_parse_message, loriot.parse),
-        "Take a message of an HTTP output of LORIOT",
-        "LoriotCallback",
-        LORIOT_EXAMPLE,
-        (),
-    ),
-    (
-        THINGPARK,
-        partial(_parse_message, thingpark.parse),
-        "Take a report of ThingPark's network server",
-        "ThingparkCallback",
-        THINGPARK_EXAMPLE,
-        (),
-    ),
+_OTHERS: Sequence[tuple[str, Parse, CallbackDoc]] = (
+    (CHIRPSTACK, _parse_chirpstack, CHIRPSTACK_DOC),
+    (TTN, partial(_parse_message, ttn.parse), TTN_DOC),
+    (LORIOT, _parse_loriot, LORIOT_DOC),
+    (THINGPARK, partial(_parse_message, thingpark.parse), THINGPARK_DOC),
 )

@@ -8,11 +8,11 @@ the lease ends.
 
 import asyncio
 import contextlib
-import random
 import secrets
 import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
+from random import SystemRandom
 from typing import Any
 
 import structlog
@@ -36,6 +36,7 @@ from longwire.inbound.mqtt_session import (
     InFlightMessage,
     MqttArrivalTimes,
     MqttSession,
+    SubscriptionCut,
 )
 from longwire.store import leases
 from longwire.store.database import Database
@@ -65,6 +66,7 @@ OUTCOMES: dict[type[LongwireError], str] = {
 }
 ALL_OUTCOMES = (STORED, RETAINED, FAILED, *OUTCOMES.values())
 HandleMessage = Callable[[MqttMessage], Awaitable[None]]
+_RANDOM = SystemRandom()
 log = structlog.get_logger()
 
 
@@ -106,6 +108,7 @@ class MqttListener:
         self._arrivals = MqttArrivalTimes(max(ARRIVALS_MIN, 2 * broker.options.in_flight_max))
         self._warnings = ThrottledLog()
         self._was_connected = False
+        self._was_cut = self._is_cut = False  # by a broker that denies topics besides the first
         self.session: MqttSession | None = None
         self._state = ListenerState.CONNECTING
         self._detail = ""
@@ -153,19 +156,22 @@ class MqttListener:
 
     async def _listen(self) -> str:
         """Listen on one connection until it is closed; returns the reason."""
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            session = await MqttSession.open(self._broker, self._on_arrival, self._arrivals)
+        session = await self._open_session()
         self.session = session
         try:
             if self._was_connected and not session.is_resumed:
                 log.warning("mqtt session lost, messages published meanwhile may be missing")
             self._was_connected = True
             self._set_state(ListenerState.LISTENING)
-            log.info("mqtt listening", broker=str(self._broker.address), topics=self._broker.topics)
+            log.info("mqtt listening", broker=str(self._broker.address), topics=session.topics)
+            if session.denied:
+                log.warning("mqtt subscription denied", topics=session.denied)
             async with asyncio.TaskGroup() as group:
                 renewal = group.create_task(self._renew_lease(session))
+                began = time.monotonic()
                 await session.closed.wait()
                 renewal.cancel()
+            self._is_cut = bool(session.denied) and time.monotonic() - began < STABLE_S
             return session.close_reason
         except asyncio.CancelledError:
             await session.shut_down(STOP_TIMEOUT_S)
@@ -173,6 +179,21 @@ class MqttListener:
         finally:
             session.abort()
             self._arrivals.connection_ended()
+
+    async def _open_session(self) -> MqttSession:
+        topics = self._broker.topics[:1] if self._is_cut else self._broker.topics
+        self._is_cut = False  # the next time all are asked for again: rights change
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                return await MqttSession.open(
+                    self._broker, topics, self._on_arrival, self._arrivals
+                )
+        except SubscriptionCut:
+            self._is_cut = True
+            if not self._was_cut:
+                self._was_cut = True
+                log.warning("mqtt subscription ends the connection", topics=topics[1:])
+            raise
 
     # --- messages ---
 
@@ -272,7 +293,7 @@ class ThrottledLog:
 
 def _backoff_s(attempts: int, min_s: float, max_s: float) -> float:
     """Exponential backoff with jitter."""
-    return min(max_s, min_s * float(2 ** min(attempts - 1, 16))) * random.uniform(0.5, 1)
+    return min(max_s, min_s * float(2 ** min(attempts - 1, 16))) * _RANDOM.uniform(0.5, 1)
 
 
 def _printable(text: str) -> str:

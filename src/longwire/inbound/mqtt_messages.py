@@ -1,6 +1,7 @@
 """Messages that devices publish by MQTT: a topic and some bytes become a record, as a POST would.
 
 The topic has the token of a group, and the message may be about a device of that group or below.
+ChirpStack publishes its events like that, too: they are what its HTTP integration sends.
 The connection to the broker is the work of `mqtt_listener`.
 """
 
@@ -8,6 +9,7 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.errors import LongwireError, Unavailable, invalid_field
+from longwire.inbound.downlinks import DownlinkService
 from longwire.inbound.ingest_requests import (
     KEPT_BYTES_MAX,
     KeptContent,
@@ -19,8 +21,9 @@ from longwire.inbound.ingest_requests import (
 from longwire.inbound.unknown_devices import PAYLOAD_CHARACTERS_MAX
 from longwire.inbound.uplinks import UplinkStore
 from longwire.model import Actor
-from longwire.networks.base import MQTT, ParsedUplink, Reading
-from longwire.networks.bodies import describe_body
+from longwire.networks import chirpstack
+from longwire.networks.base import CHIRPSTACK, MQTT, ParsedUplink, Reading
+from longwire.networks.bodies import describe_body, parse_body
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
 from longwire.records import KIND_NAMES
 from longwire.spans import Tracer, current_span
@@ -32,7 +35,12 @@ from longwire.work.turns import current_caller
 RAW = "raw"
 
 _TOPIC_KINDS = (*KIND_NAMES, RAW)
-_TOPIC_RULE = f"must end in a token, a device, and one of {', '.join(_TOPIC_KINDS)}"
+# The last two levels of ChirpStack's own topics.
+_CHIRPSTACK_EVENT = "event/"
+_TOPIC_RULE = (
+    f"must end in a token, a device, and one of {', '.join(_TOPIC_KINDS)}, or an event of "
+    f"ChirpStack like {_CHIRPSTACK_EVENT}up"
+)
 
 
 class MqttMessage(msgspec.Struct, frozen=True):
@@ -52,10 +60,12 @@ class MqttMessageHandler:
         uplinks: UplinkStore,
         limits: InputLimits,
         parse_record: ParseRecord,
+        downlink_service: DownlinkService,
         tracer: Tracer | None = None,
     ) -> None:
         self._tracer = tracer
         self._uplinks = uplinks
+        self._downlinks = downlink_service
         self._limits = limits
         self._parse_record = parse_record
 
@@ -79,6 +89,9 @@ class MqttMessageHandler:
         token, original_id, kind = _split_topic(message.topic)
         actor = await self._uplinks.authenticate(token)
         current_caller.set(actor.caller)
+        if kind.startswith(_CHIRPSTACK_EVENT):
+            await self._handle_event(actor, message, original_id, kind)
+            return
         try:
             _check_kind(kind)
             check_size(message.size, self._limits.body_bytes_max)
@@ -93,6 +106,36 @@ class MqttMessageHandler:
                 content=_encode_kept(message, original_id, kind),
             )
             raise
+
+    async def _handle_event(
+        self, actor: Actor, message: MqttMessage, original_id: str, kind: str
+    ) -> None:
+        """Store an event of ChirpStack, and what it says of a downlink."""
+        uplink: ParsedUplink | None = None
+
+        async def store(device: NetworkDevice) -> None:
+            assert uplink is not None
+            await self._uplinks.store(ReceivedUplink(actor, device, uplink, message.arrived))
+
+        try:
+            check_size(message.size, self._limits.body_bytes_max)
+            values = parse_body("application/json", message.payload, b"")
+            uplink = chirpstack.parse(kind.removeprefix(_CHIRPSTACK_EVENT), values)
+            device = await self._uplinks.with_current_device(
+                actor, CHIRPSTACK, uplink.original_id, store
+            )
+        except LongwireError as error:
+            self._uplinks.unknown_devices.note_error(
+                actor,
+                CHIRPSTACK,
+                original_id if uplink is None else uplink.original_id,
+                error,
+                payload=describe_body(message.payload, PAYLOAD_CHARACTERS_MAX),
+                content=None if uplink is None else encode_kept(KeptContent(uplink)),
+            )
+            raise
+        sent_at = message.arrived if uplink.sent_at is None else uplink.sent_at
+        await self._downlinks.apply_update(CHIRPSTACK, uplink, device.id, sent_at)
 
     async def _store(self, actor: Actor, message: MqttMessage, original_id: str, kind: str) -> None:
         async def store(device: NetworkDevice) -> None:
@@ -111,7 +154,8 @@ class MqttMessageHandler:
 
 
 def _split_topic(topic: str) -> list[str]:
-    levels = topic.split("/")
+    # At most three: ChirpStack's are `event` and its name.
+    levels = topic.split("/", 2)
     if len(levels) != 3 or not all(levels) or "\0" in topic:
         raise invalid_field("topic", _TOPIC_RULE)
     return levels

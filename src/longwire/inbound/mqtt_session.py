@@ -7,7 +7,7 @@ import itertools
 import socket
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -53,8 +53,9 @@ class BrokerConfig:
     options: SubscriberOptions
 
     @property
-    def topics(self) -> str:
-        return f"{self.prefix}/+/+/+"
+    def topics(self) -> tuple[str, str]:
+        """Those of devices, and those of ChirpStack, which not every login may read."""
+        return f"{self.prefix}/+/+/+", f"{self.prefix}/+/+/event/+"
 
 
 def parse_broker_url(
@@ -102,6 +103,10 @@ class InFlightMessage:
         digest = hashlib.blake2b(self.topic.encode(), digest_size=16)
         digest.update(b"\0" + self.payload)
         return digest.digest()
+
+
+class SubscriptionCut(ConnectionResetError):
+    """The connection has ended where the topics besides the first were asked for."""
 
 
 OnMessage = Callable[[InFlightMessage], Awaitable[None]]
@@ -171,17 +176,23 @@ class MqttSession(MqttConnection):
         self._is_finishing = False
         self._is_flushed = asyncio.Event()
         self.is_resumed = False
+        self.topics: list[str] = []
+        self.denied: list[str] = []  # topics that the login may not read, besides the first
         self.close_reason = "the connection was lost"
         self.closed = asyncio.Event()
 
     @classmethod
     async def open(
-        cls, broker: BrokerConfig, on_message: OnMessage, arrivals: MqttArrivalTimes
+        cls,
+        broker: BrokerConfig,
+        topics: Sequence[str],
+        on_message: OnMessage,
+        arrivals: MqttArrivalTimes,
     ) -> "MqttSession":
         session = cls(broker, await open_socket(UNRESTRICTED, broker.address), on_message, arrivals)
         try:
             session.is_resumed = (await session.connect()).has_session
-            await session._subscribe(broker.topics)
+            await session._subscribe_to_all(topics)
         except BaseException:
             session.abort()
             raise
@@ -225,19 +236,29 @@ class MqttSession(MqttConnection):
         self._is_flushed.set()  # nobody is going to respond
         self.closed.set()
 
-    async def _subscribe(self, topics: str) -> None:
-        # No retained messages; MQTT 3.1.1 has no option for that.
-        options = SubscribeOptions(qos=AT_LEAST_ONCE, retainHandling=2)
-        error_code, _ = (
-            self._protocol.subscribe(topics, options=options)
-            if self._protocol.is_5
-            else self._protocol.subscribe(topics, AT_LEAST_ONCE)
-        )
-        granted = await self._granted if error_code == MQTTErrorCode.MQTT_ERR_SUCCESS else None
+    async def _subscribe_to_all(self, topics: Sequence[str]) -> None:
+        """One after the other: some brokers end the connection at a topic that is not allowed."""
+        first, *others = topics
+        granted = await self._subscribe(first)
         if granted is None:
             raise ConnectionResetError
         if granted != AT_LEAST_ONCE:
             raise ConnectionFailed(Refused("the broker does not let this login subscribe"))
+        self.topics.append(first)
+        for topic in others:
+            granted = await self._subscribe(topic)
+            if granted is None:
+                raise SubscriptionCut
+            (self.topics if granted == AT_LEAST_ONCE else self.denied).append(topic)
+
+    async def _subscribe(self, topic: str) -> int | None:
+        """The response to it; None if the connection has ended."""
+        # No retained messages; MQTT 3.1.1 has no option for that.
+        options = SubscribeOptions(qos=AT_LEAST_ONCE, retainHandling=2)
+        how: Any = options if self._protocol.is_5 else AT_LEAST_ONCE
+        self._granted = self._loop.create_future()
+        error_code, _ = self._protocol.subscribe([(topic, how)])
+        return await self._granted if error_code == MQTTErrorCode.MQTT_ERR_SUCCESS else None
 
     def _on_task_done(self, message: InFlightMessage, task: "asyncio.Future[None]") -> None:
         self._tasks.discard(task)
@@ -272,7 +293,7 @@ class MqttSession(MqttConnection):
         self, client: Any, data: Any, mid: int, reasons: list[ReasonCode], properties: Any
     ) -> None:
         if not self._granted.done():
-            self._granted.set_result(reasons[0].value)
+            self._granted.set_result(next((each.value for each in reasons), None))
 
     def _on_message(self, client: Any, data: Any, message: Any) -> None:
         if self._is_finishing:

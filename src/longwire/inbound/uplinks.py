@@ -11,7 +11,7 @@ from longwire.clock import Moment
 from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import NotFound
 from longwire.fleet import decoding, devices
-from longwire.fleet.codec_guard import CodecCaller
+from longwire.fleet.codec_guard import CodecCaller, CodecGuard
 from longwire.fleet.decoding import Codec, DecodedData, UplinkPayload
 from longwire.identity import groups
 from longwire.inbound.ingest_requests import ReceivedUplink, build_payload, build_request
@@ -20,11 +20,11 @@ from longwire.ingest.requests import IngestRequest, StaleDevice
 from longwire.ingest.service import Ingest
 from longwire.model import Actor
 from longwire.networks.base import ParsedUplink
+from longwire.prometheus import PrometheusMetrics
 from longwire.store.database import Database
 from longwire.store.fleet.reporting_devices import NetworkDevice
 from longwire.store.fleet.unknown_devices import UnknownReason
 from longwire.store.records.receptions import Reception
-from longwire.web.prometheus import PrometheusMetrics
 
 # There may be very many devices: one with a longer configuration is not cached.
 CACHED_CONFIGURATION_CHARACTERS_MAX = 1_024
@@ -42,6 +42,7 @@ class UplinkStore:
         ingest: Ingest,
         metrics: PrometheusMetrics,
         unknown_devices: UnknownDeviceBuffer,
+        guard: CodecGuard,
     ) -> None:
         self.unknown_devices = unknown_devices
         self._database = database
@@ -49,6 +50,7 @@ class UplinkStore:
         self._codecs = database.context.caches.config
         self._ingest = ingest
         self._metrics = metrics
+        self._guard = guard
         self._sandboxes = LoopSandboxPool()
 
     def close(self) -> None:
@@ -162,8 +164,9 @@ class UplinkStore:
             return None
         if codec.is_blocking:
             device = received.device
+            caller = CodecCaller(str(device.group_number), device.id)
             decoded = await decoding.decode_payload_on_loop(
-                codec, payload, self._sandboxes, CodecCaller(str(device.group_number), device.id)
+                codec, payload, self._sandboxes, caller, self._guard
             )
         else:
             decoded = decoding.decode_payload(codec, payload)

@@ -99,6 +99,7 @@ class ApiRequest(Struct, frozen=True, kw_only=True):
     path: str
     headers: dict[str, str]
     body: dict[str, Any] | None = None
+    raw_body: bytes | None = None  # in place of JSON
 
 
 class ApiReply(Struct, frozen=True, kw_only=True):

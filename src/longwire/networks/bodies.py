@@ -51,6 +51,11 @@ def _parse_content(media_type: str, body: bytes) -> dict[str, Any]:
         value = _parse_template_json(body)
         if isinstance(value, dict):
             return value
+    if media_type in _BINARY_TYPES:
+        raise InvalidMessage(
+            "The body is Protobuf. Set the payload encoding of the integration at ChirpStack, or "
+            "the format of the webhook at The Things Stack, to JSON."
+        )
     if media_type == "application/json" or media_type.endswith("+json"):
         raise InvalidMessage("The body is not a JSON object.")
     if media_type not in _FORM_TYPES or b"=" not in body:
@@ -58,6 +63,8 @@ def _parse_content(media_type: str, body: bytes) -> dict[str, Any]:
     return _parse_form(body)
 
 
+# As ChirpStack and The Things Stack send Protobuf.
+_BINARY_TYPES = {"application/octet-stream", "application/x-protobuf", "application/protobuf"}
 _FORM_TYPES = {"", "text/plain", "application/x-www-form-urlencoded"}
 
 

@@ -135,8 +135,26 @@ def _received_at(receptions: list[dict[str, Any]]) -> Moment | None:
 def _radio(sent: Mapping[str, Any]) -> lorawan.RadioSettings:
     modulation = parse_mapping(sent.get("modulation")) or {}
     lora = parse_mapping(modulation.get("lora")) or {}
+    fsk = parse_mapping(modulation.get("fsk"))
+    hopping = parse_mapping(modulation.get("lrFhss"))
+    frequency = parse_integer(sent.get("frequency"))
+    if fsk is not None:
+        return lorawan.RadioSettings(
+            frequency=frequency,
+            modulation="FSK",
+            bit_rate=parse_integer(fsk.get("datarate")),
+            frequency_deviation=parse_integer(fsk.get("frequencyDeviation")),
+        )
+    if hopping is not None:
+        return lorawan.RadioSettings(
+            frequency=frequency,
+            modulation="LR-FHSS",
+            code_rate=parse_text(hopping.get("codeRate"), readings.WORD_CHARACTERS_MAX),
+            channel_width=parse_integer(hopping.get("operatingChannelWidth")),
+            grid_steps=parse_integer(hopping.get("gridSteps")),
+        )
     return lorawan.RadioSettings(
-        frequency=parse_integer(sent.get("frequency")),
+        frequency=frequency,
         bandwidth=parse_integer(lora.get("bandwidth")),
         spreading_factor=parse_integer(lora.get("spreadingFactor")),
         code_rate=parse_text(lora.get("codeRate"), readings.WORD_CHARACTERS_MAX),

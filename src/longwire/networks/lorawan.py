@@ -5,7 +5,7 @@ Their messages omit zero, false and empty values, so a missing number often is a
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -24,6 +24,11 @@ PORT_MAX = 255
 # Battery levels of a device status, DevStatusAns; 0 is external power, and 255 unknown.
 BATTERY_LEVEL_MIN, BATTERY_LEVEL_MAX = 1, 254
 _EUI = re.compile(r"[0-9a-fA-F]{16}")
+# Like 4/5, CR_4_5 or CR_LI_4_6.
+_CODE_RATE = re.compile(r"([1-9])[/_]([1-9])", re.ASCII)
+_USUAL_CODE_RATE = "4/5"
+# Of each hop, before coding.
+_LR_FHSS_BITS_PER_S = 488.28125
 
 
 def is_eui(text: str) -> bool:
@@ -46,6 +51,28 @@ class RadioSettings(Struct, frozen=True):
     bandwidth: int | None = None
     spreading_factor: int | None = None
     code_rate: str | None = None
+    modulation: Literal["FSK", "LR-FHSS"] | None = None  # of another modulation than LoRa
+    bit_rate: int | None = None  # FSK
+    frequency_deviation: int | None = None  # FSK
+    channel_width: int | None = None  # LR-FHSS
+    grid_steps: int | None = None  # LR-FHSS
+
+    @property
+    def data_rate(self) -> float | None:
+        """In kbit/s, as far as the network says what it follows from."""
+        bits_per_s = self._bits_per_s()
+        return None if bits_per_s is None else round(bits_per_s / 1_000, 3)
+
+    def _bits_per_s(self) -> float | None:
+        factor, bandwidth = self.spreading_factor, self.bandwidth
+        code = _CODE_RATE.search(self.code_rate or "")
+        if self.modulation == "LR-FHSS":
+            return None if code is None else _LR_FHSS_BITS_PER_S * int(code[1]) / int(code[2])
+        if factor is None or factor not in _SNR_MIN_DB or bandwidth is None:
+            return self.bit_rate
+        code = code or _CODE_RATE.search(_USUAL_CODE_RATE)
+        assert code is not None
+        return float(factor * bandwidth * int(code[1]) / (int(code[2]) * 2**factor))
 
 
 def list_receptions(value: Any) -> list[dict[str, Any]]:
@@ -161,7 +188,12 @@ def _reception_data(
         "frequency": radio.frequency,
         "bandwidth": radio.bandwidth,
         "spreadingFactor": radio.spreading_factor,
+        "dataRate": radio.data_rate,
         "codeRate": radio.code_rate,
+        "modulation": radio.modulation,
+        "frequencyDeviation": radio.frequency_deviation,
+        "operatingChannelWidth": radio.channel_width,
+        "gridSteps": radio.grid_steps,
     }
     return readings.drop_none(data)
 

@@ -3,6 +3,9 @@
 A frame is sent twice if the output has both types of uplinks enabled: at once as `rx`, and with all
 gateways as `gw`. What both say of the frame makes the same data record, which is stored once; what
 they say of its reception becomes telemetry.
+
+Payloads are hex in lower case, as LORIOT writes them. Text with any other character may be base64,
+in which `AABB` are three bytes and in hex two, so it is rejected unless the URL says what it is.
 """
 
 import re
@@ -24,6 +27,7 @@ from longwire.networks.base import (
 from longwire.networks.json_text import parse_json
 from longwire.networks.values import (
     RequiredFields,
+    parse_base64,
     parse_hex,
     parse_integer,
     parse_mapping,
@@ -31,13 +35,43 @@ from longwire.networks.values import (
 )
 
 Message = Mapping[str, Any]
+ParsePayload = Callable[[Any], bytes]
+
+_LOWER_HEX = re.compile(r"[0-9a-f]*")
 
 
-def parse(values: Message) -> ParsedUplink:
-    command = parse_text(values.get("cmd"), readings.WORD_CHARACTERS_MAX)
+def _parse_lower_hex(value: Any) -> bytes:
+    if isinstance(value, str) and not _LOWER_HEX.fullmatch(value.strip()):
+        raise ValueError(
+            "must be hex digits in lower case; if the output sends others, add encoding=hex or "
+            "encoding=base64 to the query of its URL"
+        )
+    return parse_hex(value)
+
+
+# By the `encoding` in the URL of the output.
+_PAYLOAD_PARSERS: Mapping[str, ParsePayload] = {"hex": parse_hex, "base64": parse_base64}
+ENCODINGS = tuple(_PAYLOAD_PARSERS)
+
+
+def parse(values: Message, encoding: str | None = None) -> ParsedUplink:
+    if encoding is not None and encoding not in _PAYLOAD_PARSERS:
+        known = ", ".join(ENCODINGS)
+        raise InvalidMessage(field_errors=[FieldError("encoding", f"must be one of {known}")])
+    message = _open_envelope(values)
+    command = parse_text(message.get("cmd"), readings.WORD_CHARACTERS_MAX)
     if command is None:
         raise InvalidMessage(field_errors=[FieldError("cmd", "is required")])
-    return _PARSERS.get(command, _other)(command, values)
+    if command in _UPLINKS:
+        parse_payload = _parse_lower_hex if encoding is None else _PAYLOAD_PARSERS[encoding]
+        return _uplink(message, parse_payload)
+    return _PARSERS.get(command, _other)(command, message)
+
+
+def _open_envelope(values: Message) -> Message:
+    """The message in `{"type": "D", "data": "{…}", "tech": "L"}`, as some operators forward it."""
+    inner = parse_mapping(values.get("data")) if "cmd" not in values else None
+    return values if inner is None else inner
 
 
 def _device_and_moment(required: RequiredFields, values: Message) -> tuple[str, Moment | None]:
@@ -49,6 +83,7 @@ def _device_and_moment(required: RequiredFields, values: Message) -> tuple[str, 
 
 # --- uplinks ---
 
+_UPLINKS = ("rx", "gw")
 _ENVELOPE = ("cmd", "EUI", "ts")
 _UPLINK = ("fcnt", "port", "data", "decoded")
 # Session keys, if a join has them: whoever may read one record could decrypt all payloads.
@@ -60,11 +95,13 @@ _RECEPTION = (
 )
 
 
-def _uplink(command: str, values: Message) -> ParsedUplink:
+def _uplink(values: Message, parse_payload: ParsePayload) -> ParsedUplink:
     required = RequiredFields()
     device, ts = _device_and_moment(required, values)
     # Without the session key at LORIOT the payload is encrypted, in `encdata`, and is kept there.
-    payload = required.payload("data", values.get("data"), parse_hex, readings.PAYLOAD_BYTES_MAX)
+    payload = required.payload(
+        "data", values.get("data"), parse_payload, readings.PAYLOAD_BYTES_MAX
+    )
     required.raise_errors()
     sequence = parse_integer(values.get("fcnt"), minimum=0)
     port = lorawan.parse_port(values.get("port"))
@@ -110,12 +147,40 @@ def _telemetry(ts: Moment | None, values: Message, sequence: int | None) -> tupl
     receptions = lorawan.list_receptions(values.get("gws"))
     radio = _radio(values)
     gateways = lorawan.parse_gateways(receptions, ("gweui", "rssi", "snr"), radio)
-    about = readings.drop_none(
-        {SEQUENCE: sequence, **{name: values.get(name) for name in ("seqno", "toa", "offline")}}
-    )
+    # A data rate that is not of LoRa is kept as it was sent.
+    kept = ("seqno", "toa", "offline", *(() if radio.spreading_factor else ("dr",)))
+    about = readings.drop_none({SEQUENCE: sequence, **{name: values.get(name) for name in kept}})
     if gateways:
         return lorawan.telemetry(ts, gateways, receptions, radio, about)
     return lorawan.unattributed_telemetry(ts, values.get("rssi"), values.get("snr"), radio, about)
+
+
+# --- positions ---
+
+# The vendor's number for a position that the network has computed.
+_SOURCES = {"TDOA": 2, "RSSI": 2}
+
+
+def _geo(command: str, values: Message) -> ParsedUplink:
+    required = RequiredFields()
+    device, ts = _device_and_moment(required, values)
+    method = parse_text(values.get("method"), readings.WORD_CHARACTERS_MAX) or ""
+    position = readings.geoloc(
+        ts,
+        values.get("lat"),
+        values.get("lon"),
+        readings.remaining_fields(values, used=(*_ENVELOPE, "lat", "lon", "accuracy")),
+        radius=values.get("accuracy"),
+        source=_SOURCES.get(method.upper()),
+    )
+    required.check(position is not None, "lat", "and lon must be a place")
+    required.raise_errors()
+    sequence = parse_integer(values.get("fcnt"), minimum=0)
+    return ParsedUplink(
+        original_id=device,
+        readings=(position,) if position else (),
+        dedup_key=f"geo {sequence}" if ts is None and sequence is not None else None,
+    )
 
 
 # --- events ---
@@ -140,8 +205,7 @@ def _other(command: str, values: Message) -> ParsedUplink:
 
 # `txd`: the network has transmitted a downlink. It names none, so the downlink stays `sent`.
 _PARSERS: Mapping[str, Callable[[str, Message], ParsedUplink]] = {
-    "rx": _uplink,
-    "gw": _uplink,
+    "geo": _geo,
     "txd": _event,
     "join": _event,
 }

@@ -90,16 +90,24 @@ def _uplink(key: str, report: Message) -> ParsedUplink:
     port = lorawan.parse_port(report.get("FPort"))
     hidden = ("payload_hex",) if is_plain else ()  # an encrypted payload is kept as it was sent
     customer = parse_mapping(report.get("CustomerData")) or {}
+    # Without its time it would be a new one with each uplink.
+    located_at = first_moment(report.get("DevLocTime"))
+    details = {name: report.get(name) for name in _POSITION_DETAILS}
+    located = _position(located_at, report, details) if located_at is not None else None
     facts = {SEQUENCE: sequence, PORT: port, TAGS: customer.get("tags")}
     facts |= readings.remaining_fields(
         report,
-        used=(*_ENVELOPE, *_UPLINK, *_IDENTIFIERS, *_RECEPTION, *_SECRET, *hidden, *facts),
+        used=(
+            *(*_ENVELOPE, *_UPLINK, *_IDENTIFIERS, *_RECEPTION, *_SECRET, *hidden, *facts),
+            *((*_POSITION, *_POSITION_DETAILS) if located else ()),
+        ),
     )
     return ParsedUplink(
         original_id=device,
         readings=(
             readings.data(ts, payload, report.get("payload"), facts),
             *_telemetry(ts, report, sequence),
+            *((located,) if located else ()),
         ),
         sequence=sequence,
         payload=payload,
@@ -136,18 +144,29 @@ def _telemetry(ts: Moment | None, report: Message, sequence: int | None) -> tupl
 
 # --- positions ---
 
+_POSITION = ("DevLAT", "DevLON", "DevLocTime", "DevLocRadius")
+# Of a position in an uplink. It is the same in each uplink until there is another one, so its
+# record has nothing of the uplink: the repeated one is a duplicate.
+_POSITION_DETAILS = ("DevAlt", "DevAcc", "DevAltRadius")
+
+
+def _position(ts: Moment | None, report: Message, details: Message) -> Reading | None:
+    return readings.geoloc(
+        ts,
+        report.get("DevLAT"),
+        report.get("DevLON"),
+        readings.drop_none(details),
+        radius=report.get("DevLocRadius"),
+        source=_NETWORK_POSITION,
+    )
+
 
 def _location(key: str, report: Message) -> ParsedUplink:
     required = RequiredFields()
     device = required.device(f"{key}.DevEUI", report.get("DevEUI"))
-    position = readings.geoloc(
-        first_moment(report.get("DevLocTime"), report.get("Time")),
-        report.get("DevLAT"),
-        report.get("DevLON"),
-        readings.remaining_fields(report, used=(*_ENVELOPE, "DevLAT", "DevLON", "DevLocRadius")),
-        radius=report.get("DevLocRadius"),
-        source=_NETWORK_POSITION,
-    )
+    kept = readings.remaining_fields(report, used=(*_ENVELOPE, "DevLAT", "DevLON", "DevLocRadius"))
+    ts = first_moment(report.get("DevLocTime"), report.get("Time"))
+    position = _position(ts, report, kept)
     required.check(position is not None, f"{key}.DevLAT", "and DevLON must be a place")
     required.raise_errors()
     return ParsedUplink(original_id=device, readings=(position,) if position else ())

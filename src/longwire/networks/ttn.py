@@ -67,8 +67,9 @@ def _device_and_moment(
         (each for each in moments.items() if not is_empty(each[1]) and not is_zero_time(each[1])),
         ("received_at", None),
     )
+    sent_id = first_value(device, "dev_eui", "device_id")
     return (
-        required.device("end_device_ids.dev_eui", first_value(device, "dev_eui", "device_id")),
+        required.device("end_device_ids.dev_eui", sent_id, "or device_id is required"),
         required.moment_if_given(field, received_at),
     )
 
@@ -179,9 +180,23 @@ def _gateway_id(reception: Message) -> str | None:
 def _radio(settings: Message) -> lorawan.RadioSettings:
     data_rate = parse_mapping(settings.get("data_rate")) or {}
     lora = parse_mapping(data_rate.get("lora")) or {}
+    fsk = parse_mapping(data_rate.get("fsk"))
+    hopping = parse_mapping(data_rate.get("lrfhss"))
+    frequency = parse_integer(settings.get("frequency"))
+    if fsk is not None:
+        return lorawan.RadioSettings(
+            frequency=frequency, modulation="FSK", bit_rate=parse_integer(fsk.get("bit_rate"))
+        )
+    if hopping is not None:
+        return lorawan.RadioSettings(
+            frequency=frequency,
+            modulation="LR-FHSS",
+            code_rate=parse_text(hopping.get("coding_rate"), readings.WORD_CHARACTERS_MAX),
+            channel_width=parse_integer(hopping.get("operating_channel_width")),
+        )
     code_rate = first_value(lora, "coding_rate") or first_value(settings, "coding_rate")
     return lorawan.RadioSettings(
-        frequency=parse_integer(settings.get("frequency")),
+        frequency=frequency,
         bandwidth=parse_integer(lora.get("bandwidth")),
         spreading_factor=parse_integer(lora.get("spreading_factor")),
         code_rate=parse_text(code_rate, readings.WORD_CHARACTERS_MAX),
@@ -233,7 +248,8 @@ def _location_solved(key: str, values: Message, message: Message) -> ParsedUplin
     required = RequiredFields()
     device, ts = _device_and_moment(required, values, message)
     location = parse_mapping(message.get("location")) or {}
-    data = readings.remaining_fields(message, used=("location", "received_at")) | _simulated(values)
+    kept = readings.remaining_fields(message, used=("location", "received_at"))
+    data = kept | _identifiers(values) | _simulated(values)
     position = lorawan.geoloc(ts, location, _SOURCES, data)
     required.check(
         position is not None, f"{key}.location", "must be a place, with latitude and longitude"

@@ -217,11 +217,11 @@ class RequiredFields:
         self._sent_id = ""
         self._has_device = False
 
-    def device(self, field: str, value: Any) -> str:
+    def device(self, field: str, value: Any, if_missing: str = "is required") -> str:
         """The id of the device, as it was sent."""
         self._sent_id = "" if is_empty(value) else str(value)[:DEVICE_ID_CHARACTERS_MAX]
         if is_empty(value):
-            return self._add_error(field, "is required", "")
+            return self._add_error(field, if_missing, "")
         # 1E5 without quotes has become a float, and its digits are lost.
         found = (
             None if isinstance(value, float) else parse_text(value, DEVICE_ID_CHARACTERS_MAX + 1)

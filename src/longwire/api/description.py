@@ -42,6 +42,7 @@ _TAGS = {
     "Records": "What devices report: data, events, geolocations and telemetry.",
     "Connectors": "Where records are forwarded to, and the status of each delivery.",
     "Notifications": "Who is notified of what, when, and how.",
+    "Reports": "Files that are made and sent on a schedule.",
     "Metrics": "Counters of a group.",
     "Jobs": "Work with many devices at once: progress, cancel, result of each device, undo.",
     "Audit log": "Who changed what in a group.",
@@ -113,5 +114,4 @@ def api_info(version: str, server: str = "/", token_url: str = "/oauth2/token") 
         fields={name: FieldText(*each) for name, each in texts["fields"].items()},
         left_out_of_examples=texts["left_out_of_examples"],
         webhooks=webhooks.WEBHOOKS,
-        webhook_schemas=webhooks.SCHEMAS,
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from longwire.api.delivery.alarms import STATES, AlarmId, SeverityName
 from longwire.api.records.arrivals import (
     Arrival,
     FilterText,
@@ -15,6 +16,8 @@ from longwire.api.records.arrivals import (
     RecordId,
     encode_arrival,
 )
+from longwire.api.records.record_fields import FieldSelection, RecordFields, parse_fields
+from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId
 from longwire.dates import format_date
@@ -27,8 +30,9 @@ from longwire.live.cursors import LiveCursor, parse_cursor
 from longwire.live.hub import Listener, LiveHub, LiveRecord, LostRecords
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
+from longwire.store.notifications.alarms import Alarm, get_state
 from longwire.web.errors import get_code
-from longwire.web.fields import Count, DateText, Query, Reply
+from longwire.web.fields import Count, DateText, Query, Reply, words
 from longwire.web.routing import Route, Stream, StreamResponse
 
 MEDIA_TYPE = "text/event-stream"
@@ -67,6 +71,7 @@ class LiveQuery(Query):
     device_id: DeviceId | None = None
     kinds: Kinds | None = None
     filter: FilterText | None = None
+    fields: RecordFields | None = None
 
 
 class LiveHello(Reply, kw_only=True):
@@ -106,6 +111,23 @@ class LiveDeliveries(Reply, kw_only=True):
     failed: Annotated[int, Meta(description="Messages that were given up.", examples=[0])]
     waiting: Annotated[
         int, Meta(description="Messages that are queued or in flight, up to 10,000.", examples=[3])
+    ]
+
+
+class LiveAlarm(Shown[Alarm], kw_only=True):
+    """An item of `alarms`: an alarm that was raised, acknowledged or resolved; up to 1,000."""
+
+    alarm_id: AlarmId
+    group_id: Annotated[str, Meta(description="The group of the device or the connector.")]
+    notification_id: Annotated[str, Meta(description="Whose alarm it is.")]
+    reason: Annotated[str, Meta(description="Of the notification.", examples=["measurement"])]
+    device_id: Annotated[str | None, Meta(description="What it is about.")] = None
+    connector_id: Annotated[str | None, Meta(description="What it is about.")] = None
+    severity: SeverityName
+    state: Annotated[
+        str,
+        words("AlarmState", STATES),
+        Meta(description="What it is since then.", examples=["raised"]),
     ]
 
 
@@ -150,7 +172,14 @@ class LiveEndpoint:
                 object_rule="in each of the groups",
                 tag="Records",
                 is_addition=True,
-                stream=Stream(LISTENERS_PER_CALLER_MAX, self._listeners_max, _CONTENT, _EVENTS),
+                stream=Stream(
+                    LISTENERS_PER_CALLER_MAX,
+                    self._listeners_max,
+                    (MEDIA_TYPE,),
+                    events=_EVENTS,
+                    heartbeat_s=HEARTBEAT_S,
+                    example=_EXAMPLE,
+                ),
             )
         ]
 
@@ -174,7 +203,8 @@ class LiveEndpoint:
         cursor = parse_cursor(last_id) if last_id else None
         if last_id and cursor is None:
             raise BadInput("The header Last-Event-ID is not the id of an event of this stream.")
-        stream = _LiveStream(self._hub, context, selection)
+        fields = parse_fields(query.fields, query.kinds or KIND_NAMES)
+        stream = _LiveStream(self._hub, context, selection, fields)
         self._hub.require_room(await stream.authorize(context.actor))
         return StreamResponse(stream.chunks(cursor), MEDIA_TYPE, _HEADERS)
 
@@ -182,7 +212,14 @@ class LiveEndpoint:
 class _LiveStream:
     """One response."""
 
-    def __init__(self, hub: LiveHub, context: AsyncContext, selection: ArrivalSelection) -> None:
+    def __init__(
+        self,
+        hub: LiveHub,
+        context: AsyncContext,
+        selection: ArrivalSelection,
+        fields: Mapping[str, FieldSelection],
+    ) -> None:
+        self._fields = fields
         self._hub = hub
         self._context = context
         self._selection = selection
@@ -197,9 +234,7 @@ class _LiveStream:
         """What the caller may see now."""
         self._generation = self._auth_cache.generation
         self._scope = await self._context.database.read(
-            lambda tx: arrivals.open_scope(
-                tx, actor, self._selection, self._context.services.retention_days
-            )
+            lambda tx: arrivals.open_scope(tx, actor, self._selection)
         )
         return self._scope
 
@@ -288,18 +323,25 @@ class _LiveStream:
         cursor = listener.advance([each.seq for each in records], settled)
         if not records:
             return ()
-        for each in records:
-            if each.encoded is None:
-                each.encoded = _encode(encode_arrival(each.arrived))
-        items = b",".join([each.encoded or b"" for each in records])
+        items = b",".join([self._encode_record(each) for each in records])
         frame = b"event: records\nid: %s\ndata: [%s]\n\n" % (cursor.encode(), items)
         return [frame[at : at + CHUNK_BYTES] for at in range(0, len(frame), CHUNK_BYTES)]
+
+    def _encode_record(self, record: LiveRecord) -> bytes:
+        """All of it once for all listeners."""
+        if self._fields:
+            return _encode(encode_arrival(record.arrived, self._fields))
+        if record.encoded is None:
+            record.encoded = _encode(encode_arrival(record.arrived))
+        return record.encoded
 
 
 def _activity_events(activity: Activity) -> Iterator[bytes]:
     if activity.changed:
         ids = {f"{kind}s": sorted(each) for kind, each in activity.changed.items()}
         yield _event("changed", LiveChanged(**ids))
+    if activity.alarms:
+        yield _event("alarms", [_show_alarm(each) for each in activity.alarms])
     if activity.deliveries:
         items = [
             LiveDeliveries(
@@ -311,6 +353,10 @@ def _activity_events(activity: Activity) -> Iterator[bytes]:
             for connector_id, each in sorted(activity.deliveries.items())
         ]
         yield _event("deliveries", items)
+
+
+def _show_alarm(alarm: Alarm) -> LiveAlarm:
+    return LiveAlarm.show(alarm, alarm_id=alarm.id, state=get_state(alarm))
 
 
 def _event(name: str, data: Reply | Sequence[Reply], cursor: str | None = None) -> bytes:
@@ -341,15 +387,12 @@ data: [{"id":"rec_65b9a1d5e301401","arrivedAt":"2026-11-15T08:30:00.412Z","kind"
 "deviceName":"Cold room","source":"chirpstack","record":{"deviceId":"dev_vzpeqxr5mxjrq2uy6ct3ml"}}]
 
 """
-_EVENTS = (LiveHello, Arrival, LiveChanged, LiveDeliveries, LiveLost, LiveExpired)
-_CONTENT: Mapping[str, Any] = {
-    MEDIA_TYPE: {
-        # Without a type: the events are objects for some tools, and the whole a text for others.
-        "schema": {
-            "description": "Events `hello` (LiveHello), `records` (a list of Arrival), `changed`"
-            " (LiveChanged), `deliveries` (a list of LiveDeliveries), `lost` (LiveLost) and"
-            " `expired` (LiveExpired), each with JSON in `data`; a comment every 15 seconds.",
-        },
-        "example": _EXAMPLE,
-    }
+_EVENTS: Mapping[str, Any] = {
+    "hello": LiveHello,
+    "records": list[Arrival],
+    "changed": LiveChanged,
+    "deliveries": list[LiveDeliveries],
+    "alarms": list[LiveAlarm],
+    "lost": LiveLost,
+    "expired": LiveExpired,
 }

@@ -83,7 +83,7 @@ def get_metrics(context: Context, query: MetricsQuery) -> GroupMetrics:
         end,
         query.time_span or metrics.SPAN_DEFAULT_S,
         subgroups=query.subgroups is True,
-        retention_days=context.services.retention_days.get("metrics", 0),
+        retention_days=context.tx.context.limits.retention_days.get("metrics", 0),
     )
     return GroupMetrics(
         group_id=report.group_id,

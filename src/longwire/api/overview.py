@@ -82,6 +82,18 @@ class ConnectorCounts(Shown[overview.ConnectorCounts]):
     ]
 
 
+class AlarmCounts(Shown[overview.AlarmCounts]):
+    """How many alarms are open."""
+
+    total: Annotated[Count, Meta(description="All that are not resolved.", examples=[3])]
+    acknowledged: Annotated[
+        Count, Meta(description="Those of them that are acknowledged.", examples=[1])
+    ]
+    critical: Annotated[Count, Meta(description="By severity.", examples=[1])]
+    warning: Count
+    info: Count
+
+
 class Attention(Shown[AttentionItem]):
     """Something that needs attention."""
 
@@ -141,6 +153,10 @@ class GroupOverview(Shown[OverviewValue], kw_only=True):
     connectors: (
         Annotated[ConnectorCounts, Meta(description="For callers with `connector.read`.")] | None
     ) = None
+    alarms: (
+        Annotated[AlarmCounts, Meta(description="Open ones, for callers with `notification.read`.")]
+        | None
+    ) = None
     attention: Annotated[
         list[Attention], Meta(description="At most 50 of each sort, the worst first.")
     ]
@@ -175,7 +191,8 @@ ROUTES = [
         "metrics.read",
         tag="Metrics",
         may_lag=True,
-        object_rule="in the group; device.read and connector.read for these parts",
+        object_rule="in the group; device.read, connector.read and notification.read for these"
+        " parts",
         is_addition=True,
     )
 ]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import structlog
@@ -21,25 +21,32 @@ from longwire.delivery.engine.engine import Engine
 from longwire.errors import LongwireError, NotAuthenticated
 from longwire.identity.sign_in_links import PAGE_PATH
 from longwire.ingest.service import Ingest
+from longwire.prometheus import (
+    MEDIA_TYPE,
+    CollectedMetrics,
+    DatabaseStats,
+    PrometheusMetrics,
+)
 from longwire.store import instance
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import backlogs as store_backlogs
 from longwire.store.engines.shared_read import SharedRead
 from longwire.store.fleet import unknown_devices
+from longwire.store.notifications import alarms
 from longwire.web import docs_page
 from longwire.web.console_page import ConsolePage
 from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset, build_page_headers
 from longwire.web.fields import Reply, words
 from longwire.web.guide_page import GuidePage
-from longwire.web.openapi import Json, problem_responses, schema_ref
-from longwire.web.prometheus import (
-    MEDIA_TYPE,
-    CollectedMetrics,
-    DatabaseStats,
-    PrometheusMetrics,
+from longwire.web.routing import (
+    NO_TOKEN,
+    DeclaredResponse,
+    Request,
+    Response,
+    Route,
+    bearer_token,
 )
-from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, bearer_token
 
 READY_TIMEOUT_S = 2.0
 # Rendering the metrics takes some milliseconds, and anybody may ask for them: those who ask more
@@ -64,7 +71,6 @@ _PATHS = {
 }
 
 _ASSET_HEADERS = build_page_headers(CONTENT_SECURITY_POLICY)
-_ANYONE = "reveals nothing about any group"
 
 Handler = Callable[[Request, bytes], Awaitable[Response]]
 
@@ -208,9 +214,11 @@ class ServiceEndpoints:
         return Response(302, b"", "text/plain", headers)
 
     async def get_live(self, request: Request, body: bytes) -> Response:
+        """Liveness: is the process running?"""
         return Response(200, b'{"status":"ok"}')
 
     async def get_ready(self, request: Request, body: bytes) -> Response:
+        """Readiness: can the service handle requests?"""
         reason = await self._unready_reason()
         # A lost broker connection does not make the service unready: everything else works.
         parts = {"mqtt": self._mqtt_status()} if self._mqtt_status is not None else {}
@@ -231,6 +239,7 @@ class ServiceEndpoints:
         return Response(503, msgspec.json.encode(unavailable))
 
     async def get_metrics(self, request: Request, body: bytes) -> Response:
+        """Metrics for Prometheus."""
         token = self._metrics_token
         if token and not hmac.compare_digest(bearer_token(request), token):
             raise NotAuthenticated("Send the metrics_token of the service as a bearer token.")
@@ -295,22 +304,19 @@ class ServiceEndpoints:
         except (TimeoutError, LongwireError):
             return None
 
-    def status_routes(self) -> list[PlainRoute]:
+    def status_routes(self) -> list[Route]:
         """Health and metrics only, for a process without the API."""
         return [route for route in self.routes() if route.path in STATUS_PATHS]
 
-    def routes(self) -> list[PlainRoute]:
+    def routes(self) -> list[Route]:
         return [
-            _route("/", self.get_root),
-            _route("/health/live", self.get_live, _LIVE_OPENAPI),
-            _route("/health/ready", self.get_ready, _READY_OPENAPI),
-            _route("/metrics", self.get_metrics, _METRICS_OPENAPI, is_compressed=True),
-            _route("/openapi.json", self.get_openapi, is_compressed=True, takes_cors=True),
-            _route("/sign-in", self.get_sign_in),
-            *(
-                _route(path, _serve_asset(asset), is_compressed=True)
-                for path, asset in docs_page.ASSETS.items()
-            ),
+            _page("/", self.get_root),
+            _route("/health/live", self.get_live, {200: DeclaredResponse("It is.", Health)}),
+            _route("/health/ready", self.get_ready, _READINESS),
+            _route("/metrics", self.get_metrics, _METRICS),
+            _page("/openapi.json", self.get_openapi, takes_cors=True),
+            _page("/sign-in", self.get_sign_in),
+            *(_page(path, _serve_asset(asset)) for path, asset in docs_page.ASSETS.items()),
             *(self._console.routes() if self._console is not None else ()),
             *(self._guide.routes() if self._guide is not None else ()),
         ]
@@ -325,6 +331,7 @@ def _read_stats(data_folder: Path | None, connectors_max: int, tx: Tx) -> Databa
         instance.get_database_bytes(tx),
         shutil.disk_usage(data_folder).free if data_folder is not None else None,
         unknown_devices.count_by_reason(tx, UNKNOWN_DEVICES_COUNTED_MAX),
+        alarms.count_all_open(tx),
     )
 
 
@@ -338,25 +345,36 @@ def list_lagging_slots(stats: DatabaseStats | None, clock: Clock) -> list[int]:
     ]
 
 
+_READINESS = {
+    200: DeclaredResponse("It can.", Health),
+    503: DeclaredResponse("It cannot; `reason` says why.", Health),
+}
+_METRICS = {
+    200: DeclaredResponse("The metrics.", str, "text/plain"),
+    401: DeclaredResponse(
+        "The operator has set a token for them, which is missing.", str, "text/plain"
+    ),
+}
+
+
 def _route(
-    path: str,
-    handler: Handler,
-    openapi: Json | None = None,
-    *,
-    is_compressed: bool = False,
-    takes_cors: bool = False,
-) -> PlainRoute:
-    return PlainRoute(
-        method="GET",
-        path=path,
-        handler=handler,
-        permission=NO_TOKEN,
-        object_rule=_ANYONE,
-        openapi=openapi,
-        is_compressed=is_compressed,
-        takes_cors=takes_cors,
-        schemas=(Health,),
+    path: str, handler: Handler, responses: Mapping[int, DeclaredResponse], **declared: Any
+) -> Route:
+    return Route(
+        "GET",
+        path,
+        handler,
+        NO_TOKEN,
+        object_rule="reveals nothing about any group",
+        tag="Service",
+        responses=responses,
+        statuses=(408, 431),
+        **{"takes_cors": False, **declared},
     )
+
+
+def _page(path: str, handler: Handler, **declared: Any) -> Route:
+    return _route(path, handler, {}, is_documented=False, **declared)
 
 
 def _serve_asset(asset: Asset) -> Handler:
@@ -366,32 +384,3 @@ def _serve_asset(asset: Asset) -> Handler:
         return response
 
     return get_asset
-
-
-def _openapi(summary: str, media_type: str, schema: Json, statuses: Mapping[int, str]) -> Json:
-    content = {media_type: {"schema": schema}}
-    responses = {
-        str(status): {"description": text, "content": content} for status, text in statuses.items()
-    }
-    return {
-        "summary": summary,
-        "security": [],
-        "responses": responses | problem_responses(408, 431),
-    }
-
-
-_LIVE_OPENAPI = _openapi(
-    "Liveness: is the process running?", "application/json", schema_ref(Health), {200: "It is."}
-)
-_READY_OPENAPI = _openapi(
-    "Readiness: can the service handle requests?",
-    "application/json",
-    schema_ref(Health),
-    {200: "It can.", 503: "It cannot; `reason` says why."},
-)
-_METRICS_OPENAPI = _openapi(
-    "Metrics for Prometheus",
-    "text/plain",
-    {"type": "string"},
-    {200: "The metrics.", 401: "The operator has set a token for them, which is missing."},
-)

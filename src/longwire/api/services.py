@@ -1,26 +1,27 @@
 """What the operations use of the application, as one value; `web` does not look into it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.sign_in_mail import SignInMailer
-from longwire.identity.external_identities import IdentityProvider, SignInPolicy
-from longwire.identity.passkeys import RelyingParty
-from longwire.identity.passwords import PasswordHashing
-from longwire.identity.rate_limiter import (
+from longwire.fleet.computing import Computing
+from longwire.identity.attempt_limits import (
     AddressLimiter,
     AttemptLimiter,
     FailureThrottle,
-    RateLimiter,
 )
+from longwire.identity.external_identities import IdentityProvider, SignInPolicy
+from longwire.identity.passkeys import RelyingParty
+from longwire.identity.passwords import PasswordHashing
 from longwire.identity.sessions import SessionRules
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.service import Ingest
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.web import routing
+from longwire.work.rate_limits import RateLimiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,6 @@ class SignInServices:
 class Services:
     """The parts of the application, and what of its settings the operations depend on."""
 
-    retention_days: Mapping[str, int]  # by record kind, and for metrics; 0 for ever
     egress: Egress
     writer: int  # the id of this process among those that write the database
     dispatch: DispatchContext
@@ -67,6 +67,7 @@ class Services:
     group_deletion_grace_hours: int
     sequencer: Sequencer
     ingest: Ingest
+    computing: Computing
     sign_in: SignInServices
 
 

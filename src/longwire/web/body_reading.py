@@ -3,7 +3,7 @@
 from longwire.web.asgi import Receive
 from longwire.web.body_budget import BodyBudget
 from longwire.web.fields import InputLimits
-from longwire.web.routing import PlainRoute, Request, Route
+from longwire.web.routing import Request, Route
 from longwire.web.validation import check_size
 from longwire.work.turns import current_caller
 
@@ -19,13 +19,13 @@ class BodyReader:
         self._limits = limits
         self._budget = budget
 
-    def size_max(self, route: Route | PlainRoute) -> int:
-        if isinstance(route, Route) and route.is_bulk:
+    def size_max(self, route: Route) -> int:
+        if route.is_bulk:
             return self._limits.bulk_body_bytes_max
         everybodys = self._limits.body_bytes_max
         return min(route.body_bytes_max or everybodys, everybodys)
 
-    async def read(self, request: Request, route: Route | PlainRoute, receive: Receive) -> bytes:
+    async def read(self, request: Request, route: Route, receive: Receive) -> bytes:
         """The whole body; `release` must be called when the request is done."""
         size_max = self.size_max(route)
         declared = request.headers.get(b"content-length")
@@ -36,7 +36,7 @@ class BodyReader:
             body: bytes = message.get("body", b"")
             check_size(len(body), size_max)
             return body
-        if isinstance(route, PlainRoute) and route.authenticate is not None:
+        if route.authenticate is not None:
             await route.authenticate(request)
         chunks: list[bytes] = []
         size = 0

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from isal import isal_zlib
 
-from longwire.web.routing import PlainRoute, Request, Response, Route
+from longwire.web.routing import Request, Response, Route
 
 # Less than this fits into one packet anyway.
 BYTES_MIN = 1_400
@@ -64,9 +64,7 @@ class Compression:
         self._threads = ThreadPoolExecutor(THREADS, "compression")
         self._busy = 0
 
-    async def apply(
-        self, request: Request, route: Route | PlainRoute | None, response: Response
-    ) -> Response:
+    async def apply(self, request: Request, route: Route | None, response: Response) -> Response:
         """The response, of at least `BYTES_MIN`, compressed if that is accepted and allowed."""
         ready = self.apply_at_once(request, route, response)
         if ready is not None:
@@ -79,10 +77,12 @@ class Compression:
         return _with_gzipped(response, body)
 
     def apply_at_once(
-        self, request: Request, route: Route | PlainRoute | None, response: Response
+        self, request: Request, route: Route | None, response: Response
     ) -> Response | None:
         """The same, unless there is something to compress first."""
-        if not accepts_gzip(request) or response.status != 200 or not may_compress(route):
+        if route is None or not route.may_be_compressed:
+            return response
+        if response.status != 200 or not accepts_gzip(request):
             return response
         body = response.cached.gzipped if response.cached is not None else None
         return _with_gzipped(response, body) if body is not None else None
@@ -105,12 +105,3 @@ class Compression:
 
 def _with_gzipped(response: Response, body: bytes) -> Response:
     return replace(response, body=body, headers=(*response.headers, *_HEADERS))
-
-
-def may_compress(route: Route | PlainRoute | None) -> bool:
-    """Whether responses of a route have no secret in them, and do not compress themselves."""
-    if isinstance(route, PlainRoute):
-        return route.is_compressed
-    if route is None or route.stream is not None:
-        return False
-    return not route.writes and not route.has_secrets

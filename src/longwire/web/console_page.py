@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from longwire.errors import NotFound
 from longwire.web.docs_page import build_page_headers
-from longwire.web.routing import PlainRoute, Request, Response
+from longwire.web.routing import Request, Response, Route
 from longwire.web.static_files import (
     IMMUTABLE,
     StaticFile,
@@ -134,7 +134,7 @@ class ConsolePage:
         """Add the slash at the end, relative in case that a proxy serves this below a path."""
         return Response(302, b"", "text/plain", ((b"location", b"console/"),))
 
-    def routes(self) -> list[PlainRoute]:
+    def routes(self) -> list[Route]:
         return [
             build_route(PATH.removesuffix("/"), self.redirect),
             build_route(PATH, self.get, takes_below=True),

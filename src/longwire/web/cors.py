@@ -1,7 +1,7 @@
 """Lets pages of other origins use the API with a token (CORS), if the operator names them.
 
 Never with cookies: there is no `Access-Control-Allow-Credentials`, and requests that have the
-cookie of a session are refused when another origin caused them (`session_cookies`). Only operations
+cookie of a session are refused when another origin caused them (`cookies`). Only operations
 and the token endpoints take part: a page that somebody on the operator's network looks at must not
 read what is there for that network alone, like health and metrics.
 """
@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from longwire.web.origins import ANY
-from longwire.web.routing import PlainRoute, Request, Response, Route
+from longwire.web.routing import Request, Response, Route
 
 PREFLIGHT_AGE_S = 600
 
@@ -23,9 +23,7 @@ class Cors:
         self._allows_any = ANY in origins
         self._origins = frozenset(each.encode() for each in origins)
 
-    def build_preflight(
-        self, request: Request, methods: Mapping[str, Route | PlainRoute]
-    ) -> Response | None:
+    def build_preflight(self, request: Request, methods: Mapping[str, Route]) -> Response | None:
         """The response to what a browser asks before a request; None if it is not allowed."""
         wanted = request.headers.get(b"access-control-request-method", b"").decode("latin-1")
         route = methods.get(wanted)
@@ -39,9 +37,7 @@ class Cors:
         )
         return Response(204, b"", headers=headers)
 
-    def with_headers(
-        self, request: Request, route: Route | PlainRoute | None, response: Response
-    ) -> Response:
+    def with_headers(self, request: Request, route: Route | None, response: Response) -> Response:
         """The response with what lets a page of an allowed origin read it."""
         if not _takes_part(route):
             return response
@@ -69,5 +65,5 @@ def _origin_of(request: Request) -> bytes:
     return request.headers[b"origin"]
 
 
-def _takes_part(route: Route | PlainRoute | None) -> bool:
+def _takes_part(route: Route | None) -> bool:
     return route is not None and route.takes_cors

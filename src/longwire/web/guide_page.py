@@ -14,7 +14,7 @@ from pathlib import Path
 
 from longwire.errors import NotFound
 from longwire.web.docs_page import build_page_headers
-from longwire.web.routing import PlainRoute, Request, Response
+from longwire.web.routing import Request, Response, Route
 from longwire.web.static_files import (
     Headers,
     StaticFile,
@@ -118,7 +118,7 @@ class GuidePage:
     async def redirect(self, request: Request, body: bytes) -> Response:
         return _redirect(PATH.strip("/"))
 
-    def routes(self) -> list[PlainRoute]:
+    def routes(self) -> list[Route]:
         return [
             build_route(PATH.removesuffix("/"), self.redirect),
             build_route(PATH, self.get, takes_below=True),

@@ -1,13 +1,12 @@
 """The OpenAPI document, generated from the same tables that serve the requests.
 
 Knows routes and schemas, and no noun of the service: what is to be said about the whole API comes
-as an `ApiInfo`, and a plain route carries its own entry, built with the helpers below.
+as an `ApiInfo`.
 """
 
-import copy
 import types
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,17 +25,19 @@ from longwire.web.routing import (
     ANY_TOKEN,
     NO_TOKEN,
     OWN,
-    PlainRoute,
+    DeclaredResponse,
+    RawBody,
     Redirect,
     Route,
+    Stream,
     Text,
-    TextBody,
+    Webhook,
 )
 from longwire.web.type_info import field_bounds, nested_structs
 
 Json = dict[str, Any]
 
-# A header that other sites cannot send; see `session_cookies`.
+# A header that other sites cannot send; see `cookies`.
 OWN_SITE_PARAMETER: Json = {
     "name": "X-Longwire-Console",
     "in": "header",
@@ -78,29 +79,26 @@ class ApiInfo:
     operation_ids: Mapping[str, str]  # by method and path
     fields: Mapping[str, FieldText]  # by the name of a field, or of a schema and a field
     left_out_of_examples: Mapping[str, Collection[str]]  # fields by schema
-    webhooks: Mapping[str, Json]  # what the service sends, by name
-    webhook_schemas: Sequence[type[msgspec.Struct]]  # that these refer to
+    webhooks: Mapping[str, Webhook]  # what the service sends, by name
 
 
-def build_document(
-    routes: Sequence[Route | PlainRoute], limits: InputLimits, info: ApiInfo
-) -> Json:
+def build_document(served: Sequence[Route], limits: InputLimits, info: ApiInfo) -> Json:
     """The whole document as plain JSON values."""
-    schemas = _schemas(routes, limits, info.webhook_schemas)
+    routes = [route for route in served if route.is_documented]
+    schemas = _schemas(routes, limits, info.webhooks.values())
     simplify_components(schemas)
     _describe(schemas, info.fields)
     _build_examples(schemas, info.left_out_of_examples)
     paths: dict[str, Json] = {}
     for route in routes:
-        entry = _operation(route, schemas) if isinstance(route, Route) else _plain_operation(route)
-        if entry is not None:
-            name = f"{route.method} {route.path}"
-            entry = {"operationId": info.operation_ids.get(name, route.operation_id), **entry}
-            paths.setdefault(route.path, {})[route.method.lower()] = entry
-    webhooks = copy.deepcopy(dict(info.webhooks))
+        operation_id = info.operation_ids.get(f"{route.method} {route.path}", route.operation_id)
+        entry = {"operationId": operation_id, **_operation(route, schemas)}
+        paths.setdefault(route.path, {})[route.method.lower()] = entry
+    webhooks = {name: _webhook(each, schemas) for name, each in info.webhooks.items()}
     simplify_parts(paths, schemas)
     simplify_parts(webhooks, schemas)
-    queries = {route.query.__name__ for route in routes if isinstance(route, Route) and route.query}
+    parameters = {route.query.__name__ for route in routes if route.query}
+    parameters |= {each.headers.__name__ for each in info.webhooks.values()}
     entries = [*paths.values(), *webhooks.values()]
     used_tags = {entry["tags"][0] for methods in entries for entry in methods.values()}
     return {
@@ -121,39 +119,18 @@ def build_document(
         "paths": paths,
         "webhooks": webhooks,
         "components": {
-            # Queries are spelled out as parameters, so nothing refers to their schemas.
-            "schemas": {name: each for name, each in schemas.items() if name not in queries},
+            # These are spelled out as parameters, so nothing refers to their schemas.
+            "schemas": {name: each for name, each in schemas.items() if name not in parameters},
             "securitySchemes": info.security_schemes,
         },
     }
-
-
-# --- for the entries of plain routes ---
 
 
 def schema_ref(struct: type[msgspec.Struct]) -> Json:
     return {"$ref": REF.format(name=struct.__name__)}
 
 
-def json_response(description: str, schema: Json) -> Json:
-    return {"description": description, "content": {"application/json": {"schema": schema}}}
-
-
-def problem_responses(*statuses: int) -> dict[str, Json]:
-    return {str(status): _problem(_MEANINGS[status]) for status in statuses}
-
-
 # --- operations ---
-
-
-def _plain_operation(route: PlainRoute) -> Json | None:
-    if route.openapi is None:
-        return None
-    return {
-        "tags": [route.tag],
-        **copy.deepcopy(dict(route.openapi)),
-        **_access(route.permission, route.object_rule),
-    }
 
 
 def _operation(route: Route, schemas: Mapping[str, Json]) -> Json:
@@ -161,11 +138,12 @@ def _operation(route: Route, schemas: Mapping[str, Json]) -> Json:
         "tags": [route.tag],
         "summary": route.summary,
         **({"description": route.description} if route.description else {}),
-        **_access(route.permission, route.object_rule),
+        "x-permission": route.permission,
+        "x-object-rule": route.object_rule,
         "responses": _responses(route),
     }
-    if route.permission == NO_TOKEN:
-        entry["security"] = []
+    if route.permission == NO_TOKEN or route.schemes:
+        entry["security"] = [{name: []} for name in route.schemes]
     if route.query is not None or route.own_site:
         entry["parameters"] = [
             *([OWN_SITE_PARAMETER] if route.own_site else ()),
@@ -182,21 +160,45 @@ def _operation(route: Route, schemas: Mapping[str, Json]) -> Json:
                 }
             },
         }
-    if route.text_body is not None:
-        entry["requestBody"] = {"required": True, "content": _text_content(route.text_body)}
+    if route.raw_body is not None:
+        entry["requestBody"] = _raw_body(route.raw_body)
     return entry
 
 
-def _text_content(body: TextBody) -> Json:
-    schema = {"type": "string", "description": body.description}
-    return {body.media_type: {"schema": schema, "example": body.example}}
+def _webhook(webhook: Webhook, schemas: Mapping[str, Json]) -> Json:
+    bodies = {each: {"schema": _schema_of(kind)} for each, kind in webhook.bodies.items()}
+    entry = {
+        "operationId": webhook.operation_id,
+        # A tag of their own: generators write one file for each tag, of paths or of webhooks.
+        "tags": ["Webhooks"],
+        "summary": webhook.summary,
+        "description": webhook.description,
+        "security": [],
+        "parameters": _parameters(schemas[webhook.headers.__name__], "header"),
+        "requestBody": {"required": True, "content": bodies},
+        "responses": {key: {"description": each} for key, each in webhook.meanings.items()},
+    }
+    return {"post": entry}
 
 
-def _access(permission: str, object_rule: str) -> Json:
-    return {"x-permission": permission, "x-object-rule": object_rule}
+def _raw_body(body: RawBody) -> Json:
+    schema: Json = {"type": "string", "description": body.description}
+    if body.content is not None:
+        schema = schema_ref(body.content)
+    content = {"schema": schema, "example": body.example}
+    return {"required": body.is_required, "content": dict.fromkeys(body.media_types, content)}
 
 
 def _responses(route: Route) -> Json:
+    statuses = route.statuses or _usual_statuses(route)
+    problems = {str(status): _problem(_MEANINGS[status]) for status in statuses}
+    if route.conflicts:
+        problems["409"] = _problem(route.conflicts)
+    declared = {str(status): _declared(each) for status, each in route.responses.items()}
+    return {**(declared or _success(route)), **dict(sorted(problems.items()))}
+
+
+def _usual_statuses(route: Route) -> list[int]:
     statuses = [400, 401, 408, 429, 431, 503]
     if route.permission != ANY_TOKEN:
         statuses.append(403)
@@ -204,12 +206,9 @@ def _responses(route: Route) -> Json:
         route.permission not in (ANY_TOKEN, OWN) or route.query or _names_object(route)
     ):
         statuses.append(404)
-    if route.body is not None or route.text_body is not None:
+    if route.body is not None or route.raw_body is not None:
         statuses += [413, 415]
-    problems = problem_responses(*(route.statuses or statuses))
-    if route.conflicts:
-        problems["409"] = _problem(route.conflicts)
-    return {**_success(route), **dict(sorted(problems.items()))}
+    return statuses
 
 
 def _names_object(route: Route) -> bool:
@@ -222,47 +221,85 @@ def _success(route: Route) -> Json:
         location = {"description": "Where to.", "schema": {"type": "string"}}
         return {"302": {"description": route.result, "headers": {"Location": location}}}
     if route.stream is not None:
-        content = copy.deepcopy(dict(route.stream.content))
-        return {"200": {"description": "A stream.", "content": content}}
-    options = [
-        msgspec.json.schema_components([each], ref_template=REF)[0][0]
-        for each in _reply_options(route)
-    ]
-    schema = options[0] if len(options) == 1 else {"anyOf": options}
-    response = json_response(route.result, schema)
+        return {"200": {"description": "A stream.", "content": _streamed(route.stream)}}
+    response = _response(route.result, "application/json", _schema_of(route.reply))
     for media_type in route.formats:
         response["content"][media_type] = {"schema": {"type": "string"}}
     return {"200": response}
 
 
-def _reply_options(route: Route) -> Sequence[Any]:
-    """The types a route may respond with; mostly one."""
+def _streamed(stream: Stream) -> Json:
+    if not stream.events:
+        return {each: {"schema": {"type": "string"}} for each in stream.media_types}
+    *names, last = [f"`{name}` ({_kind_name(kind)})" for name, kind in stream.events.items()]
+    # Without a type: the events are objects for some tools, and the whole a text for others.
+    schema = {
+        "description": f"Events {', '.join(names)} and {last}, each with JSON in `data`;"
+        f" a comment every {stream.heartbeat_s:.0f} seconds.",
+    }
+    return {each: {"schema": schema, "example": stream.example} for each in stream.media_types}
+
+
+def _kind_name(kind: Any) -> str:
+    items = typing.get_args(kind)
+    return f"a list of {items[0].__name__}" if items else str(kind.__name__)
+
+
+def _replies(route: Route) -> Iterable[Any]:
+    """The types of what a route responds with, but errors."""
     if route.stream is not None:
-        return route.stream.schemas
-    if route.reply is Redirect:
-        return ()
-    is_union = isinstance(route.reply, types.UnionType)
-    options = typing.get_args(route.reply) if is_union else [route.reply]
-    return [each for each in options if each is not Text]
+        return route.stream.events.values()
+    if route.responses:
+        return [each.content for each in route.responses.values()]
+    return () if route.reply is Redirect else [route.reply]
+
+
+def _declared(response: DeclaredResponse) -> Json:
+    return _response(response.meaning, response.media_type, _schema_of(response.content))
 
 
 def _problem(meaning: str) -> Json:
-    return {"description": meaning, "content": {errors.MEDIA_TYPE: {"schema": _PROBLEM}}}
+    return _response(meaning, errors.MEDIA_TYPE, _PROBLEM)
 
 
-def _parameters(schema: Json) -> list[Json]:
+def _response(meaning: str, media_type: str, schema: Json) -> Json:
+    return {"description": meaning, "content": {media_type: {"schema": schema}}}
+
+
+def _schema_of(kind: Any) -> Json:
+    if typing.get_origin(kind) is list:
+        return {"type": "array", "items": _schema_of(*typing.get_args(kind))}
+    if isinstance(kind, types.UnionType):
+        options = [_schema_of(each) for each in _inner(kind)]
+        return options[0] if len(options) == 1 else {"anyOf": options}
+    schema: Json = msgspec.json.schema_components([kind], ref_template=REF)[0][0]
+    return schema
+
+
+def _parts(kind: Any) -> list[Any]:
+    """The types that a union or a list is of; msgspec describes no union of untagged structs."""
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is list:
+        return [part for each in _inner(kind) for part in _parts(each)]
+    return [kind]
+
+
+def _inner(kind: Any) -> list[Any]:
+    return [each for each in typing.get_args(kind) if each is not Text]
+
+
+def _parameters(schema: Json, place: str = "query") -> list[Json]:
     required = set(schema.get("required", ()))
     return [
-        _parameter(name, each, is_required=name in required)
+        _parameter(name, place, each, is_required=name in required)
         for name, each in schema["properties"].items()
     ]
 
 
-def _parameter(name: str, schema: Json, *, is_required: bool) -> Json:
+def _parameter(name: str, place: str, schema: Json, *, is_required: bool) -> Json:
     plain = {key: each for key, each in schema.items() if key != "default"}
     described = {
         "name": name,
-        "in": "query",
+        "in": place,
         "required": is_required,
         "description": plain.pop("description", ""),
         "schema": plain,
@@ -272,15 +309,15 @@ def _parameter(name: str, schema: Json, *, is_required: bool) -> Json:
 
 
 def _schemas(
-    routes: Sequence[Route | PlainRoute],
-    limits: InputLimits,
-    others: Sequence[type[msgspec.Struct]],
+    routes: Sequence[Route], limits: InputLimits, webhooks: Collection[Webhook]
 ) -> dict[str, Json]:
-    operations = [route for route in routes if isinstance(route, Route)]
-    inputs = [kind for route in operations for kind in (route.query, route.body) if kind]
-    kinds = [*inputs, *(kind for route in operations for kind in _reply_options(route))]
-    kinds += [each for route in routes if isinstance(route, PlainRoute) for each in route.schemas]
-    kinds += [*others, errors.Problem]
+    inputs = [kind for route in routes for kind in (route.query, route.body) if kind]
+    outputs = [kind for route in routes for kind in _replies(route)]
+    outputs += [kind for each in webhooks for kind in each.bodies.values()]
+    kinds = [*inputs, *(part for kind in outputs for part in _parts(kind))]
+    bodies = [route.raw_body for route in routes if route.raw_body is not None]
+    kinds += [each.content for each in bodies if each.content is not None]
+    kinds += [*(each.headers for each in webhooks), errors.Problem]
     _, schemas = msgspec.json.schema_components(kinds, ref_template=REF)
     for kind in {each for given in inputs for each in nested_structs(given)}:
         for bound in field_bounds(kind):

@@ -14,7 +14,8 @@ from longwire.errors import invalid_field
 from longwire.model import Actor, Page, PageRequest
 from longwire.seal import Keyring, UnsealError
 
-_UNBOUND_FIELDS = {"limit", "next_token"}
+# A list is the same whatever is shown of its items.
+_UNBOUND_FIELDS = {"limit", "next_token", "fields"}
 
 
 class PagedInput(Protocol):

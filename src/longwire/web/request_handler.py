@@ -8,17 +8,15 @@ of the domain.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 from weakref import WeakValueDictionary
 
 import structlog
 
 from longwire.errors import LongwireError, NotFound
-from longwire.identity import groups
-from longwire.identity.rate_limiter import OperationRateLimiter, RateLimiter, get_site
 from longwire.model import Actor, Origin
 from longwire.spans import Tracer, current_span
 from longwire.store.archive.archive_reads import convert_result, read_with_archive
@@ -29,10 +27,10 @@ from longwire.web.authentication import Authenticator, get_token
 from longwire.web.body_budget import BodyBudget
 from longwire.web.body_reading import BodyReader, ClientDisconnected
 from longwire.web.compression import BYTES_MIN, Compression
+from longwire.web.cookies import require_own_site
 from longwire.web.cors import Cors
 from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
-from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.request_cycle import SendResponse
 from longwire.web.request_parsing import ProxyNetwork, RequestParser
 from longwire.web.request_spans import attach_span, end_span, start_span
@@ -46,7 +44,6 @@ from longwire.web.routing import (
     Caller,
     Context,
     FastPath,
-    PlainRoute,
     Request,
     Response,
     Route,
@@ -57,9 +54,9 @@ from longwire.web.routing import (
     require_media_type,
     routes_by_path,
 )
-from longwire.web.session_cookies import require_own_site
 from longwire.web.streaming import OpenStreams, send_stream
 from longwire.web.validation import check_size, decode_query
+from longwire.work.rate_limits import OperationRateLimiter, get_site
 from longwire.work.turns import CallerKey, current_caller
 
 SLOW_S = 1.0
@@ -79,11 +76,20 @@ class RequestHandlerSettings:
     trusted_proxies: Sequence[ProxyNetwork] = ()
     has_tls: bool = False
     logs_requests: bool = False
-    caller_rate_limiter: RateLimiter | None = None
     request_bytes_max: int = 128 * 1024 * 1024
     base_path: str = ""  # of the public URL
     cors_origins: frozenset[str] = frozenset()
     compresses: bool = True
+
+
+class Invitations(Protocol):
+    """Whoever changes something in a group accepts the invitation to it."""
+
+    def is_invited(self, tx: Tx, actor: Actor, group_ids: Collection[str], /) -> bool:
+        """Whether they are invited to one of the groups."""
+
+    def accept_invitations(self, tx: Tx, actor: Actor, group_ids: Collection[str], /) -> None:
+        """Accept the invitations to those of the groups that have one."""
 
 
 class RequestHandler(Generic[V]):
@@ -93,11 +99,12 @@ class RequestHandler(Generic[V]):
         self,
         database: Database,
         enqueue: Callable[[Any, Callable[[Any], None]], bool],
-        routes: Sequence[Route | PlainRoute],
+        routes: Sequence[Route],
         services: V,
         settings: RequestHandlerSettings,
-        metrics: PrometheusMetrics,
+        observe_response: Callable[[str, str, int, float], None],
         authenticator: Authenticator,
+        invitations: Invitations,
         tracer: Tracer | None = None,
     ) -> None:
         self._tracer = tracer
@@ -109,9 +116,7 @@ class RequestHandler(Generic[V]):
         self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
         self._compression = Compression() if settings.compresses else None
         self._parser = RequestParser(self._routes, settings.base_path, settings.trusted_proxies)
-        self._paths_with_more_below = [
-            route.path for route in routes if isinstance(route, PlainRoute) and route.takes_below
-        ]
+        self._paths_with_more_below = [route.path for route in routes if route.takes_below]
         self._fast_path_routes = {
             (route.method, base_path + route.path): route
             for base_path in {"", settings.base_path}
@@ -122,7 +127,7 @@ class RequestHandler(Generic[V]):
         self._rate_limiters = {
             route.operation_id: OperationRateLimiter(database.context.clock, route.per_minute_max)
             for route in routes
-            if isinstance(route, Route) and route.per_minute_max
+            if route.per_minute_max
         }
         self._services = services
         self._settings = settings
@@ -131,7 +136,8 @@ class RequestHandler(Generic[V]):
             WeakValueDictionary()
         )
         self._bodies = BodyReader(settings.limits, BodyBudget(settings.request_bytes_max))
-        self._metrics = metrics
+        self._observe_response = observe_response
+        self._invitations = invitations
         self._open_streams = OpenStreams()
         self._stopping = asyncio.Event()
         self._headers = ResponseHeaders(has_tls=settings.has_tls)
@@ -145,7 +151,7 @@ class RequestHandler(Generic[V]):
         if self._tracer is not None:
             current_span.set(start_span(self._tracer, request, route))
         try:
-            if isinstance(route, Route) and route.stream is not None:
+            if route is not None and route.stream is not None:
                 await self._serve_stream(request, route, route.stream, receive, send)
                 return
             response = await self._dispatch(request, methods, route, receive)
@@ -185,7 +191,7 @@ class RequestHandler(Generic[V]):
         """
         started = time.perf_counter()
         route = self._fast_path_routes.get((scope["method"], scope["path"]))
-        if route is None or self._settings.caller_rate_limiter is not None:
+        if route is None:
             return False
 
         try:
@@ -193,14 +199,14 @@ class RequestHandler(Generic[V]):
             if self._cors is not None and b"origin" in request.headers:
                 return False
             respond = partial(self._respond, request, route, started, send)
-            if isinstance(route, Route) and route.is_cached:
+            if route.is_cached:
                 return self._send_cached(request, route, respond)
             path = route.fast_path
             assert path is not None
             if path.body_bytes_max is not None and len(body) > path.body_bytes_max:
                 return False
             check_size(len(body), self._bodies.size_max(route))
-            if isinstance(route, PlainRoute):
+            if route.takes_request:
                 return self._enqueue_message(request, route, path, bytes(body), respond)
             return self._enqueue_record(request, route, path, bytes(body), respond)
         except LongwireError:
@@ -209,7 +215,7 @@ class RequestHandler(Generic[V]):
     def _respond(
         self,
         request: Request,
-        route: Route | PlainRoute,
+        route: Route,
         started: float,
         send: SendResponse,
         result: Any,
@@ -229,7 +235,7 @@ class RequestHandler(Generic[V]):
     def _send_cached(
         self, request: Request, route: Route, respond: Callable[[Response], None]
     ) -> bool:
-        actor = self._authenticator.get_cached_actor(get_token(request))
+        actor = self._authenticator.get_unlimited_actor(get_token(request))
         if actor is None or self._tracer is not None:
             return False
         response = self._get_cached(actor, route, request)
@@ -256,7 +262,7 @@ class RequestHandler(Generic[V]):
         on_result: Callable[[Any], None],
     ) -> bool:
         require_json(request)
-        actor = self._authenticator.get_cached_actor(get_token(request))
+        actor = self._authenticator.get_unlimited_actor(get_token(request))
         if actor is None:
             return False
         if request.query_string:
@@ -274,7 +280,7 @@ class RequestHandler(Generic[V]):
     def _enqueue_message(
         self,
         request: Request,
-        route: PlainRoute,
+        route: Route,
         path: FastPath,
         body: bytes,
         respond: Callable[[Any], None],
@@ -296,7 +302,7 @@ class RequestHandler(Generic[V]):
         return self._enqueue(queued, on_result)
 
     async def _handle_message(
-        self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
+        self, request: Request, route: Route, body: bytes, respond: Callable[[Response], None]
     ) -> None:
         current_span.set(request.span)
         try:
@@ -306,10 +312,10 @@ class RequestHandler(Generic[V]):
         respond(response)
 
     def _observe(
-        self, request: Request, route: Route | PlainRoute | None, response: Response, started: float
+        self, request: Request, route: Route | None, response: Response, started: float
     ) -> None:
         seconds = time.perf_counter() - started
-        self._metrics.observe_response(
+        self._observe_response(
             route.path if route else "-", request.method if route else "-", response.status, seconds
         )
         if response.status >= 500 or seconds > SLOW_S or self._settings.logs_requests:
@@ -322,8 +328,8 @@ class RequestHandler(Generic[V]):
     async def _dispatch(
         self,
         request: Request,
-        methods: Mapping[str, Route | PlainRoute] | None,
-        route: Route | PlainRoute | None,
+        methods: Mapping[str, Route] | None,
+        route: Route | None,
         receive: Receive,
     ) -> Response:
         if methods is None:
@@ -337,14 +343,15 @@ class RequestHandler(Generic[V]):
                 f"{request.path} takes {', '.join(sorted(methods))}, not {request.method}.",
                 allowed=methods,
             )
-        if isinstance(route, PlainRoute):
+        if route.takes_request:
             body = (
                 b"" if route.method == "GET" else await self._bodies.read(request, route, receive)
             )
-            return await route.handler(request, body)
+            plain: Response = await route.handler(request, body)
+            return plain
         return await self._run_operation(request, route, receive)
 
-    def _find_methods_above(self, path: str) -> Mapping[str, Route | PlainRoute] | None:
+    def _find_methods_above(self, path: str) -> Mapping[str, Route] | None:
         for above in self._paths_with_more_below:
             if path.startswith(above):
                 return self._routes[above]
@@ -414,9 +421,13 @@ class RequestHandler(Generic[V]):
         self, request: Request, route: Route, stream: Stream, receive: Receive, send: Send
     ) -> None:
         started = time.perf_counter()
-        caller = await self._authenticator.authenticate(request)
+        caller: Caller | None = None
+        whose = CallerKey(request.address, request.address)
+        if route.permission != NO_TOKEN:
+            caller = await self._authenticator.authenticate(request)
+            whose = caller.actor.caller
         inputs = await self._read_inputs(request, route, receive)
-        slot = self._open_streams.slot(route.path, stream, caller.actor.caller)
+        slot = self._open_streams.slot(route.path, stream, whose)
         with slot, _Lagging(route.may_lag):
             opened = await route.handler(self._build_context(request, route, caller), *inputs)
             response = Response(200, b"", opened.media_type, opened.headers)
@@ -454,10 +465,10 @@ class RequestHandler(Generic[V]):
 
         def accept(tx: Tx) -> None:
             tx.origin = Origin(request.address, request.request_id)
-            groups.accept_invitations(tx, actor, named)
+            self._invitations.accept_invitations(tx, actor, named)
 
         def is_invited(tx: Tx) -> bool:
-            return groups.is_invited(tx, actor, named)
+            return self._invitations.is_invited(tx, actor, named)
 
         if not named:
             return
@@ -476,8 +487,8 @@ class RequestHandler(Generic[V]):
             require_json(request)
             raw = await self._bodies.read(request, route, receive)
             inputs.append(ignored.decode_body(request, route, raw, self._limits))
-        elif route.text_body is not None:
-            require_media_type(request, route.text_body.media_type)
+        elif route.raw_body is not None:
+            require_media_type(request, route.raw_body.media_types)
             inputs.append(await self._bodies.read(request, route, receive))
         return inputs
 
@@ -541,10 +552,8 @@ class _Lagging:
         may_lag.reset(self._token)
 
 
-def _may_be_fast(route: Route | PlainRoute) -> bool:
-    if isinstance(route, PlainRoute):
-        return route.method == "POST" and route.fast_path is not None
-    return route.fast_path is not None or route.is_cached
+def _may_be_fast(route: Route) -> bool:
+    return route.is_cached or (route.method == "POST" and route.fast_path is not None)
 
 
 def _list_named_groups(inputs: Sequence[Any]) -> set[str]:

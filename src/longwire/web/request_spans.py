@@ -9,14 +9,14 @@ from typing import TypeVar
 import msgspec
 
 from longwire.spans import Span, Tracer, parse_traceparent
-from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, Route
+from longwire.web.routing import NO_TOKEN, Request, Response, Route
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 _TRACEPARENT = b"traceparent"
 
 
-def start_span(tracer: Tracer, request: Request, route: Route | PlainRoute | None) -> Span | None:
+def start_span(tracer: Tracer, request: Request, route: Route | None) -> Span | None:
     """Start the span of a request, which ends with the response; pages and health have none."""
     if route is not None and route.method == "GET" and route.permission == NO_TOKEN:
         return None
@@ -29,7 +29,7 @@ def start_span(tracer: Tracer, request: Request, route: Route | PlainRoute | Non
     return request.span
 
 
-def attach_span(tracer: Tracer, request: Request, route: Route | PlainRoute, queued: S) -> S:
+def attach_span(tracer: Tracer, request: Request, route: Route, queued: S) -> S:
     """Start the span of a request that is queued, and have its queue know it."""
     return msgspec.structs.replace(queued, span=start_span(tracer, request, route))
 

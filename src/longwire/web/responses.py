@@ -7,8 +7,8 @@ import structlog
 
 from longwire.errors import LongwireError
 from longwire.web import errors
+from longwire.web.cookies import with_cookies
 from longwire.web.routing import (
-    PlainRoute,
     Redirect,
     Request,
     Response,
@@ -16,7 +16,6 @@ from longwire.web.routing import (
     Text,
     WithCookies,
 )
-from longwire.web.session_cookies import with_cookies
 
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
 
@@ -39,20 +38,17 @@ def build_response(request: Request, result: Any) -> Response:
             return Response(200, msgspec.json.encode(result))
 
 
-def build_error_response(
-    error: Exception, request: Request, route: Route | PlainRoute | None
-) -> Response:
+def build_error_response(error: Exception, request: Request, route: Route | None) -> Response:
     if not isinstance(error, LongwireError):
         log.error(
             "unexpected error", request_id=request.request_id, path=request.path, exc_info=error
         )
         error = errors.Internal()
-    operation = route if isinstance(route, Route) else None
     built = errors.build_error_response(
         error,
         request.request_id,
         route.field_locations if route is not None else None,
-        not_found_is_bad_request=operation is not None and operation.not_found_is_bad_request,
+        not_found_is_bad_request=route is not None and route.not_found_is_bad_request,
     )
     return Response(built.status, built.body, errors.MEDIA_TYPE, built.headers)
 

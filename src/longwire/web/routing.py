@@ -10,7 +10,7 @@ import re
 import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -86,12 +86,13 @@ def require_json(request: Request) -> None:
         )
 
 
-def require_media_type(request: Request, wanted: str) -> None:
+def require_media_type(request: Request, wanted: Sequence[str]) -> None:
     """Reject a body of another media type, or in another encoding than UTF-8."""
     given = request.headers.get(b"content-type", b"").decode("latin-1").strip()
     media_type, _, charset = (part.strip().lower() for part in given.partition(";"))
-    if media_type != wanted or charset.replace('"', "") not in _UTF_8:
-        raise WrongMediaType(f"The body was sent as {given or 'nothing'}; send it as {wanted}.")
+    if media_type not in wanted or charset.replace('"', "") not in _UTF_8:
+        choice = " or ".join(wanted)
+        raise WrongMediaType(f"The body was sent as {given or 'nothing'}; send it as {choice}.")
 
 
 def bearer_token(request: Request) -> bytes:
@@ -229,8 +230,22 @@ class Stream:
 
     open_per_caller_max: int
     open_max: int  # in a process
-    content: Mapping[str, Any]  # of the response in the OpenAPI document, by media type
-    schemas: tuple[type[msgspec.Struct], ...] = ()  # that it refers to
+    media_types: tuple[str, ...]
+    events: Mapping[str, Any] = field(default_factory=dict)  # of Server-Sent Events, by name
+    heartbeat_s: float = 0.0  # of events, how often a comment shows that it is still open
+    example: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A POST that the service sends, as the OpenAPI document describes it."""
+
+    operation_id: str
+    summary: str
+    description: str
+    bodies: Mapping[str, Any]  # their types, by media type
+    headers: type[msgspec.Struct]
+    meanings: Mapping[str, str]  # of its receiver's responses, by status
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,17 +295,33 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class TextBody:
-    """A request body that is no JSON; the handler gets its bytes."""
+class RawBody:
+    """A request body whose bytes the handler gets."""
 
-    media_type: str
-    description: str
-    example: str
+    media_types: tuple[str, ...]
+    example: Any
+    content: type[msgspec.Struct] | None = None  # None for a text
+    description: str = ""
+    is_required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredResponse:
+    """A response besides those that follow from the types of a handler."""
+
+    meaning: str
+    content: Any  # its type
+    media_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One operation of the interface."""
+    """What is served at a method and a path.
+
+    The first parameter of its handler says how: a `Context` has an open transaction, an
+    `AsyncContext` the database, and a `Request` is all that there is for those who read it
+    themselves, with its body as bytes, and build the `Response`: networks, pages, health.
+    """
 
     method: str
     path: str
@@ -306,23 +337,28 @@ class Route:
     only_reads: bool = False  # although it is no GET
     is_addition: bool = False  # not part of the original interface
     has_secrets: bool = False  # in its responses, which are therefore not compressed
+    compresses_itself: bool = False  # or has nothing that would get smaller
     is_cached: bool = False  # its handler puts its responses into the response cache
     may_lag: bool = False  # it may be served by a standby of the database
     body_bytes_max: int | None = None  # if less than what every request may have
     # Whether it must come from a page of ours, perhaps by its inputs: it sets a cookie, say.
     own_site: bool | Callable[..., bool] = False
+    takes_below: bool = False  # every path that begins with its own, unless that has a route
     takes_cors: bool = True  # pages of other origins may use it, if the operator names them
     takes_handed_over: bool = False  # also with a session whose link somebody else was shown
     doc: str = ""  # summary and description, when they are not the handler's docstring
     result: str = "Done."  # what its response means
     example: Any = None  # a body; else one of the examples of its members
     statuses: tuple[int, ...] = ()  # of its errors, where they are not those of every operation
+    is_documented: bool = True  # whether the OpenAPI document has it
+    schemes: tuple[str, ...] = ()  # how it is authenticated, if not as every operation is
+    responses: Mapping[int, DeclaredResponse] = field(default_factory=dict)
     # From the signature of the handler, unless given.
     query: type[Query] | None = None
     body: type[Body] | None = None
     reply: Any = None
     formats: tuple[str, ...] = ()  # media types of its replies that are a `Text`
-    text_body: TextBody | None = None  # instead of `body`
+    raw_body: RawBody | None = None  # instead of `body`
     # Few of them at once for a caller and an owner, perhaps by their inputs: what they hold may be
     # megabytes.
     in_turns: bool | Callable[..., bool] = False
@@ -331,25 +367,37 @@ class Route:
     misplaced: Mapping[str, str] = field(default_factory=dict)
     fast_path: FastPath | None = None
     stream: Stream | None = None  # if its response is one
-    # Whether the operation gets a `Context` with a transaction, or else a `AsyncContext`.
-    in_transaction: bool = field(init=False)
-    field_locations: FieldLocations = field(init=False)
+    # Of a handler that gets the request: runs before a body that does not arrive at once is kept,
+    # and sets whose budget it is in.
+    authenticate: Callable[[Request], Awaitable[Any]] | None = None
+    in_transaction: bool = field(init=False)  # whether the handler gets a `Context`
+    takes_request: bool = field(init=False)  # whether the handler gets the request
+    # Where its parameters are; None if errors name them as they are.
+    field_locations: FieldLocations | None = field(init=False)
 
     def __post_init__(self) -> None:
-        function = self.handler.func if isinstance(self.handler, partial) else self.handler
-        hints = typing.get_type_hints(function, include_extras=True)
-        kinds = [hints[name] for name in inspect.signature(self.handler).parameters]
+        kinds, returned = _read_signature(self.handler)
         context = typing.get_origin(kinds[0]) or kinds[0]
         object.__setattr__(self, "in_transaction", context is Context)
+        object.__setattr__(self, "takes_request", context is Request)
+        if self.takes_request:
+            object.__setattr__(self, "field_locations", None)
+            return
         if self.reply is None:
             object.__setattr__(self, "query", _first_subclass(Query, kinds))
             object.__setattr__(self, "body", _first_subclass(Body, kinds))
-            object.__setattr__(self, "reply", _without_cookies(hints["return"]))
+            object.__setattr__(self, "reply", _without_cookies(returned))
         object.__setattr__(self, "field_locations", build_field_locations(self.query, self.body))
 
     @property
     def writes(self) -> bool:
         return self.method != "GET" and not self.only_reads
+
+    @property
+    def may_be_compressed(self) -> bool:
+        """Whether its responses have no secret in them, and are worth it."""
+        is_plain = self.stream is None and not self.compresses_itself
+        return is_plain and not self.writes and not self.has_secrets
 
     @property
     def _docstring(self) -> str:
@@ -367,7 +415,26 @@ class Route:
 
     @property
     def operation_id(self) -> str:
-        return _operation_id(self.method, self.path)
+        words = self.path.replace("/", " ").replace(".", " ").split()
+        return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
+
+
+def _read_signature(handler: Callable[..., Any]) -> tuple[Sequence[Any], Any]:
+    """The types of what a handler gets that is not bound to it, and of what it returns."""
+    bound = 0
+    if isinstance(handler, partial):
+        bound, handler = len(handler.args), handler.func
+    if inspect.ismethod(handler):
+        bound, handler = bound + 1, handler.__func__
+    names, hints = _read_annotations(handler)
+    return [hints[name] for name in names[bound:]], hints.get("return")
+
+
+@lru_cache(maxsize=1_000)
+def _read_annotations(function: Callable[..., Any]) -> tuple[Sequence[str], Mapping[str, Any]]:
+    """Reading them takes most of what a route costs, and one function has many routes."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    return tuple(inspect.signature(function).parameters), hints
 
 
 def _without_cookies(returned: Any) -> Any:
@@ -410,41 +477,6 @@ def routes_in(*modules: ModuleType) -> list[Route]:
     ]
 
 
-Handler = Callable[[Request, bytes], Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainRoute:
-    """An endpoint that is not an operation: it reads the raw request and builds the response."""
-
-    method: str
-    path: str
-    handler: Handler
-    permission: str
-    object_rule: str
-    tag: str = "Service"
-    takes_cors: bool = False  # pages of other origins may use it, if the operator names them
-    is_compressed: bool = False  # for clients that accept it; its responses have no secret
-    takes_below: bool = False  # every path that begins with its own, unless that has a route
-    body_bytes_max: int | None = None  # if less than what every request may have
-    # Runs before a body that does not arrive at once is kept; sets whose budget it is in.
-    authenticate: Callable[[Request], Awaitable[Any]] | None = None
-    fast_path: FastPath | None = None  # whose `build` gets the request and its body
-    openapi: Mapping[str, Any] | None = None  # its entry in the OpenAPI document, if it has one
-    schemas: tuple[type[msgspec.Struct], ...] = ()  # that this entry refers to
-    # Where its parameters are, if it has any of our own; else errors name them as they are.
-    field_locations: FieldLocations | None = None
-
-    @property
-    def operation_id(self) -> str:
-        return _operation_id(self.method, self.path)
-
-
-def _operation_id(method: str, path: str) -> str:
-    words = path.replace("/", " ").replace(".", " ").split()
-    return method.lower() + "".join(word[0].upper() + word[1:] for word in words)
-
-
 def build_field_locations(query: type[Query] | None, body: type[Body] | None) -> FieldLocations:
     """Where each parameter is, by its attribute name and by its wire name."""
     field_locations: dict[str, tuple[str, str]] = {}
@@ -456,11 +488,9 @@ def build_field_locations(query: type[Query] | None, body: type[Body] | None) ->
     return field_locations
 
 
-def routes_by_path(
-    routes: Sequence[Route | PlainRoute],
-) -> dict[str, dict[str, Route | PlainRoute]]:
+def routes_by_path(routes: Sequence[Route]) -> dict[str, dict[str, Route]]:
     """Index the routes by path and method; no path has parameters."""
-    table: dict[str, dict[str, Route | PlainRoute]] = {}
+    table: dict[str, dict[str, Route]] = {}
     for route in routes:
         methods = table.setdefault(route.path, {})
         if route.method in methods:
@@ -468,7 +498,7 @@ def routes_by_path(
         methods[route.method] = route
     for methods in table.values():
         get = methods.get("GET")
-        if get is not None and not (isinstance(get, PlainRoute) and get.fast_path):
+        if get is not None and get.fast_path is None:
             # HEAD is GET without the body; the server drops it (RFC 9110 requires both).
             methods["HEAD"] = get
     return table

@@ -5,11 +5,12 @@ For the console and the guide. Which path is which file is theirs to say.
 
 import gzip
 import hashlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from longwire.web.compression import accepts_gzip
-from longwire.web.routing import NO_TOKEN, Handler, PlainRoute, Request, Response
+from longwire.web.routing import NO_TOKEN, Request, Response, Route
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -79,12 +80,21 @@ def serve_current(request: Request, file: StaticFile, headers: Headers) -> Respo
     return response
 
 
-def build_route(path: str, handler: Handler, *, takes_below: bool = False) -> PlainRoute:
-    return PlainRoute(
-        method="GET",
-        path=path,
-        handler=handler,
-        permission=NO_TOKEN,
+def build_route(
+    path: str,
+    handler: Callable[[Request, bytes], Awaitable[Response]],
+    *,
+    takes_below: bool = False,
+) -> Route:
+    return Route(
+        "GET",
+        path,
+        handler,
+        NO_TOKEN,
         object_rule="reveals nothing about any group",
+        tag="Service",
         takes_below=takes_below,
+        takes_cors=False,
+        compresses_itself=True,
+        is_documented=False,
     )

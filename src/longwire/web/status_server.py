@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 
 from longwire.web.errors import MEDIA_TYPE, TITLES, encode_problem
-from longwire.web.routing import PlainRoute, Request, Response
+from longwire.web.routing import Request, Response, Route
 
 HEAD_BYTES_MAX = 16 * 1024
 TIMEOUT_S = 10.0
@@ -18,7 +18,7 @@ CONNECTIONS_MAX = 16
 class StatusServer:
     """Serves a few read-only routes without authentication."""
 
-    def __init__(self, routes: Sequence[PlainRoute]) -> None:
+    def __init__(self, routes: Sequence[Route]) -> None:
         self._handlers = {route.path: route.handler for route in routes}
         self._connections = 0
 

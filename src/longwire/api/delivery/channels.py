@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, field
 
 from longwire.api.replies import Shown
-from longwire.api.services import Context
+from longwire.api.services import AsyncContext, Context
 from longwire.api.types import parse_version
 from longwire.dates import format_optional_date
 from longwire.delivery.channel_owners import OwnerKind
@@ -96,7 +96,7 @@ def describe_params(kind: OwnerKind[Any, Any], type_name: str) -> str:
     return parameters.schema_text(kind.get_params_type(type_name))
 
 
-def params_parser(context: Context) -> Callable[[type[S], str], S]:
+def params_parser(context: Context | AsyncContext) -> Callable[[type[S], str], S]:
     """How to decode the `params` of a channel, with errors that name its members."""
 
     def parse(expected: type[S], text: str) -> S:

@@ -148,7 +148,7 @@ class ConnectorConnection(Reply):
     next_token: str | None = None
 
 
-class ConnectorHealth(Shown[connectors.ConnectorHealth], kw_only=True, omit_defaults=False):
+class ConnectorHealth(Shown[connectors.ConnectorHealth], kw_only=True):
     """How a connector is at the moment."""
 
     failures: Annotated[
@@ -159,6 +159,24 @@ class ConnectorHealth(Shown[connectors.ConnectorHealth], kw_only=True, omit_defa
     dead_letters: Annotated[
         Count, Meta(description="Messages kept for a resend, up to 10,000.", examples=[64])
     ]
+    failing_since: (
+        Annotated[
+            DateText,
+            Meta(description="The first of these attempts; absent if the last one succeeded."),
+        ]
+        | None
+    ) = None
+    next_attempt_at: (
+        Annotated[
+            DateText,
+            Meta(
+                description="When the receiver gets a message again, at the earliest: the next one"
+                " is due, and the time that the receiver has asked for is over. Absent if it does"
+                " not fail, or nothing waits."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ConnectorType(Reply):

@@ -37,6 +37,7 @@ from longwire.web.fields import (
     Count,
     DateText,
     Id,
+    InputLimits,
     Name,
     Paged,
     Query,
@@ -232,25 +233,25 @@ def type_wire(name: str, config: SendingConfig) -> NotificationType:
     )
 
 
-def _draft(
-    context: Context, body: NotificationInput | UpdateNotificationInput
+def parse_draft(
+    body: NotificationInput | UpdateNotificationInput, limits: InputLimits
 ) -> notifications.NotificationDraft:
     return notifications.NotificationDraft(
         **draft_fields(body),
         device_id=parse_clearable(body.device_id),
         reason=parse_clearable(body.reason),
-        schedule=_schedule_text(context, body.schedule),
+        schedule=_schedule_text(body.schedule, limits),
     )
 
 
-def _schedule_text(context: Context, given: Clearable[Schedule | str]) -> str | None:
+def _schedule_text(given: Clearable[Schedule | str], limits: InputLimits) -> str | None:
     """The stored form; empty to remove it."""
     if given is UNSET:
         return None
     if not given:
         return ""
     if isinstance(given, str):
-        given = decode_text("schedule", given, Schedule, context.limits)
+        given = decode_text("schedule", given, Schedule, limits)
     return schedules.encode_schedule(given)
 
 
@@ -281,7 +282,7 @@ def create_notification(context: Context, body: NotificationInput) -> Notificati
             context.tx,
             context.actor,
             body.group_id,
-            _draft(context, body),
+            parse_draft(body, context.limits),
             params_parser(context),
             context.services.egress,
             context.services.sending_config,
@@ -303,7 +304,7 @@ def update_notification(context: Context, body: UpdateNotificationInput) -> Noti
             context.actor,
             body.group_id,
             body.notification_id,
-            _draft(context, body),
+            parse_draft(body, context.limits),
             params_parser(context),
             context.services.egress,
             context.services.sending_config,
@@ -376,6 +377,9 @@ _MISPLACED = {
     **dict.fromkeys(("to", "when", "subject", "body"), "send it in params"),
     **dict.fromkeys(("timezone", "throttle", "geofence"), "send it in params"),
     **dict.fromkeys(("batteryBelow", "silentAfter", "failingAfter"), "send it in params"),
+    **dict.fromkeys(("measurement", "above", "below", "condition"), "send it in params"),
+    **dict.fromkeys(("hysteresis", "for", "resolveFor", "staleAfter"), "send it in params"),
+    **dict.fromkeys(("subgroups", "severity", "repeatEvery"), "send it in params"),
     **dict.fromkeys(("filter", "messageFilter"), "send it in params, as when"),
     "deviceIds": "send one as deviceId",
 }

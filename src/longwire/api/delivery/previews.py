@@ -26,7 +26,6 @@ from longwire.delivery.connectors.previews import (
 from longwire.delivery.destinations.base import RequestPreview
 from longwire.delivery.matching.matching import Mismatch
 from longwire.errors import invalid_field
-from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.web.fields import CONVERTER, Body, DateIn, DateText, Id, Reply, words
 from longwire.web.routing import Route
 from longwire.web.validation import decode_text
@@ -170,7 +169,10 @@ async def preview_connector(context: AsyncContext, body: PreviewInput) -> Previe
     """
     inputs = await _load_inputs(context, body)
     # With no transaction open.
-    found = await CODEC_THREADS.run(inputs.group_id, previews.build_preview, inputs)
+    computing = context.services.computing
+    found = await computing.threads.run(
+        inputs.group_id, previews.build_preview, inputs, computing.previews
+    )
     return Preview(items=[_show(each) for each in found])
 
 

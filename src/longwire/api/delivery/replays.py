@@ -12,7 +12,6 @@ from longwire.clock import Moment
 from longwire.dates import LATEST, format_date
 from longwire.delivery.connectors import replays
 from longwire.delivery.connectors.replay_estimates import ReplayEstimate, ReplayEstimator
-from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.model import Replay as ReplayValue
 from longwire.web.fields import Body, Count, DateIn, DateText, Id, Query, Reply, words
 from longwire.web.routing import Route
@@ -142,7 +141,8 @@ async def preview_replay(context: AsyncContext, body: ReplayInput) -> ReplayPrev
     beyond, `estimatedMatches` is an estimate.
     """
     # Reads the records in steps, and evaluates the filter with no transaction open.
-    estimator = ReplayEstimator(context.database, CODEC_THREADS.run)
+    computing = context.services.computing
+    estimator = ReplayEstimator(context.database, computing.threads.run, computing.previews)
     estimate = await estimator.estimate(
         context.actor, body.group_id, body.connector_id, *_parse_range(body)
     )

@@ -17,7 +17,7 @@ from longwire.api.records.record_shapes import (
 from longwire.api.types import RecordKindName
 from longwire.notifications.types.base import NotificationMessage
 from longwire.web.fields import Reply, words
-from longwire.web.openapi import Json, schema_ref
+from longwire.web.routing import Webhook
 
 MessageId = Annotated[
     str,
@@ -128,102 +128,77 @@ class CloudEventMessage(Reply, kw_only=True):
     ]
 
 
-SCHEMAS: tuple[type[msgspec.Struct], ...] = (
-    *(DataMessage, EventMessage, GeolocMessage, TelemetryMessage),
-    *(CloudEventMessage, NotificationMessage),
-)
+class WebhookHeaders(Reply, kw_only=True):
+    """What every message is sent with."""
+
+    webhook_id: Annotated[
+        str,
+        Meta(
+            description="The id of the message, the same for every attempt; of a batch, the id of"
+            " the request.",
+            examples=["msg_2a_19805e2c41a0003"],
+        ),
+    ] = msgspec.field(name="webhook-id")
+    webhook_timestamp: Annotated[
+        str,
+        Meta(
+            description="When this attempt was made, in seconds since 1970. Refuse those of five"
+            " minutes ago.",
+            examples=["1794731400"],
+        ),
+    ] = msgspec.field(name="webhook-timestamp")
+    webhook_signature: (
+        Annotated[
+            str,
+            Meta(
+                description="If the destination has a `secret`: `v1,` and the HMAC-SHA256 in base64"
+                " over `webhook-id`, a dot, `webhook-timestamp`, a dot and the body; several are"
+                " separated by spaces.",
+                examples=["v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="],
+            ),
+        ]
+        | None
+    ) = msgspec.field(name="webhook-signature", default=None)
+    idempotency_key: Annotated[
+        str, Meta(description="The same as `webhook-id`.", examples=["msg_2a_19805e2c41a0003"])
+    ] = msgspec.field(name="Idempotency-Key")
 
 
-def _header(name: str, description: str, example: str, *, is_required: bool = True) -> Json:
+def _meanings(gone: str) -> dict[str, str]:
     return {
-        "name": name,
-        "in": "header",
-        "required": is_required,
-        "description": description,
-        "schema": {"type": "string"},
-        "example": example,
+        "2XX": "Delivered. It is not sent again.",
+        "410": gone,
+        "default": "Not delivered; it is retried. With 429 and 503, `Retry-After` counts.",
     }
 
 
-_HEADERS = [
-    _header(
-        "webhook-id",
-        "The id of the message, the same for every attempt; of a batch, the id of the request.",
-        "msg_2a_19805e2c41a0003",
-    ),
-    _header(
-        "webhook-timestamp",
-        "When this attempt was made, in seconds since 1970. Refuse those of five minutes ago.",
-        "1794731400",
-    ),
-    _header(
-        "webhook-signature",
-        "If the destination has a `secret`: `v1,` and the HMAC-SHA256 in base64 over `webhook-id`,"
-        " a dot, `webhook-timestamp`, a dot and the body; several are separated by spaces.",
-        "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
-        is_required=False,
-    ),
-    _header("Idempotency-Key", "The same as `webhook-id`.", "msg_2a_19805e2c41a0003"),
-]
+_DISABLED = _meanings("The connector is disabled.")
+_Message = DataMessage | EventMessage | GeolocMessage | TelemetryMessage
 
-
-def _responses(gone: str) -> Json:
-    return {
-        "2XX": {"description": "Delivered. It is not sent again."},
-        "410": {"description": gone},
-        "default": {
-            "description": "Not delivered; it is retried. With 429 and 503, `Retry-After` counts."
-        },
-    }
-
-
-_MESSAGES = [
-    schema_ref(each) for each in (DataMessage, EventMessage, GeolocMessage, TelemetryMessage)
-]
-
-
-def _webhook(operation_id: str, summary: str, description: str, content: Json, gone: str) -> Json:
-    return {
-        "post": {
-            "operationId": operation_id,
-            # A tag of their own: generators write one file for each tag, of paths or of webhooks.
-            "tags": ["Webhooks"],
-            "summary": summary,
-            "description": description,
-            "security": [],
-            "parameters": _HEADERS,
-            "requestBody": {"required": True, "content": content},
-            "responses": _responses(gone),
-        }
-    }
-
-
-_DISABLED = "The connector is disabled."
-
-WEBHOOKS: Json = {
-    "connectorMessage": _webhook(
+WEBHOOKS = {
+    "connectorMessage": Webhook(
         "receiveConnectorMessage",
         "A connector of the type `http` forwards a record",
         "Signed by Standard Webhooks 1.0, at least once, in no particular order. The formats `raw`"
         " and `custom` have bodies of their own.",
-        {
-            "application/json": {"schema": {"anyOf": _MESSAGES}},
-            "application/cloudevents+json": {"schema": schema_ref(CloudEventMessage)},
-        },
+        {"application/json": _Message, "application/cloudevents+json": CloudEventMessage},
+        WebhookHeaders,
         _DISABLED,
     ),
-    "connectorBatch": _webhook(
+    "connectorBatch": Webhook(
         "receiveConnectorBatch",
         "A connector with `batch` in its `params` forwards several records",
         "Delivered as a whole, or not at all. Deduplicate by the `id` of each message.",
-        {"application/json": {"schema": {"type": "array", "items": {"anyOf": _MESSAGES}}}},
+        {"application/json": list[_Message]},
+        WebhookHeaders,
         _DISABLED,
     ),
-    "notification": _webhook(
+    "notification": Webhook(
         "receiveNotification",
         "A notification of the type `webhook` fires",
         "Signed and retried like the messages of a connector.",
-        {"application/json": {"schema": schema_ref(NotificationMessage)}},
-        "The end of this message; the notification stays enabled.",
+        {"application/json": NotificationMessage},
+        WebhookHeaders,
+        _meanings("The end of this message; the notification stays enabled."),
     ),
 }

@@ -202,7 +202,7 @@ def set_group_policy(context: Context, body: GroupPolicyChange) -> Configuration
 
 def get_type_policy(context: Context, query: TypeQuery) -> ConfigurationPolicy:
     """Get the configuration policy of a device type."""
-    return policy_wire(configurations.get_type_policy(context.tx, query.type))
+    return policy_wire(configurations.get_type_policy(context.tx, context.actor, query.type))
 
 
 def set_type_policy(context: Context, body: TypePolicyChange) -> ConfigurationPolicy:
@@ -310,14 +310,14 @@ ROUTES = [
         "/device/type/configuration",
         get_type_policy,
         ANY_TOKEN,
-        object_rule="the catalogue is the same for everyone",
+        object_rule="those for all, and those of one's own groups",
     ),
     _route(
         "PUT",
         "/device/type/configuration",
         set_type_policy,
-        "deviceType.write",
-        object_rule="operators only",
+        "device.update",
+        object_rule="in the group of the type; operators only for one of all",
         conflicts=CHANGED_MEANWHILE,
     ),
     _route(

@@ -1,6 +1,6 @@
 """Operations on the decoders of device types: read, try a draft, change."""
 
-import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -13,16 +13,15 @@ from longwire.dates import format_date
 from longwire.decoders.catalogue import KINDS
 from longwire.decoders.javascript import PORT_MAX, SOURCE_BYTES_MAX
 from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.fleet import decoder_previews, device_types
-from longwire.fleet.codec_guard import CODEC_THREADS
+from longwire.fleet import decoder_previews, device_types, type_definitions
 from longwire.fleet.decoder_previews import (
     PAYLOADS_MAX,
     DecoderDraft,
     PreviewedPayload,
     PreviewPayload,
 )
-from longwire.identity import access
 from longwire.measurements.decoder_outputs import OutputMeasurement
+from longwire.measurements.definitions import Measurement as MeasurementValue
 from longwire.model import DeviceType as DeviceTypeValue
 from longwire.networks.values import parse_hex
 from longwire.web.fields import Body, Count, DateText, Reply, words
@@ -182,29 +181,39 @@ class DecoderPreview(Reply):
 
 def get_decoder(context: Context, query: TypeQuery) -> TypeDecoder:
     """Get the decoder of a device type."""
-    return _decoder_wire(device_types.get_device_type(context.tx, query.type))
+    return _decoder_wire(device_types.get_device_type(context.tx, context.actor, query.type))
+
+
+async def check_draft(
+    context: AsyncContext, draft: DeviceTypeValue, measurements: Sequence[MeasurementValue]
+) -> Sequence[str]:
+    """With no transaction open: codecs are loaded in a sandbox."""
+    computing = context.services.computing
+    group_id = draft.group_id or ""
+    check = type_definitions.check_draft
+    return await computing.threads.run(group_id, check, draft, measurements, computing.drafts)
 
 
 async def set_decoder(context: AsyncContext, body: TypeDecoderChange) -> TypeDecoder:
     """Set the decoder of a device type.
 
-    For all devices of the type, in all groups, from the next payload on; stored values change when
-    they are redecoded. A decoder with an error is refused, with its line.
+    For all devices of the type, from the next payload on; stored values change when they are
+    redecoded. By an operator, or by somebody with `device.update` in the group that the type
+    belongs to. A decoder with an error is refused, with its line.
     """
     actor, source = context.actor, body.decoder_source or ""
-    access.require_operator(actor, "deviceType.write")
-    warnings: tuple[str, ...] = ()
-    if body.decoder is not None:  # loaded in a sandbox, with no transaction open
-        warnings = await asyncio.to_thread(device_types.validate_decoder, body.decoder, source)
+    present = await context.read(lambda tx: device_types.get_changeable(tx, actor, body.type))
+    fields = {
+        "decoder": body.decoder,
+        "decoder_source": source,
+        "decoded_location": body.decoded_location,
+    }
+    draft = device_types.merge_fields(present, fields)
+    warnings = await check_draft(context, draft, ())
+    quotas, version = context.services.quotas, parse_version(body.if_updated_at)
     changed = await context.write(
-        lambda tx: device_types.change_decoder(
-            tx,
-            actor,
-            body.type,
-            body.decoder,
-            source,
-            body.decoded_location,
-            if_updated_at=parse_version(body.if_updated_at),
+        lambda tx: device_types.update_device_type(
+            tx, actor, body.type, fields, quotas, if_updated_at=version
         )
     )
     return _decoder_wire(changed, warnings)
@@ -229,7 +238,10 @@ async def preview_decoder(context: AsyncContext, body: DecoderPreviewInput) -> D
         )
     )
     # With no transaction open.
-    found = await CODEC_THREADS.run(body.group_id, decoder_previews.build_preview, inputs)
+    computing = context.services.computing
+    found = await computing.threads.run(
+        body.group_id, decoder_previews.build_preview, inputs, computing.drafts
+    )
     return DecoderPreview(
         items=[_item_wire(each) for each in found.payloads],
         measurements=[_measurement_wire(each) for each in found.measurements],
@@ -252,7 +264,7 @@ def _given_payloads(body: DecoderPreviewInput, now: int) -> list[PreviewPayload]
     return contents
 
 
-def _decoder_wire(device_type: DeviceTypeValue, warnings: tuple[str, ...] = ()) -> TypeDecoder:
+def _decoder_wire(device_type: DeviceTypeValue, warnings: Sequence[str] = ()) -> TypeDecoder:
     return TypeDecoder(
         type=device_type.name,
         decoder=device_type.decoder,
@@ -287,7 +299,7 @@ def _measurement_wire(given: OutputMeasurement) -> DecoderPreviewMeasurement:
     )
 
 
-_CATALOGUE = "the catalogue is the same for everyone"
+_CATALOGUE = "those for all, and those of one's own groups"
 
 ROUTES = [
     Route(
@@ -303,9 +315,9 @@ ROUTES = [
         "PUT",
         "/device/type/decoder",
         set_decoder,
-        "deviceType.write",
+        "device.update",
         tag="Device types",
-        object_rule="operators only",
+        object_rule="in the group of the type; operators only for one of all",
         conflicts=CHANGED_MEANWHILE,
         is_addition=True,
         in_turns=True,

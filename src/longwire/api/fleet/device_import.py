@@ -24,7 +24,7 @@ from longwire.fleet.devices import DeviceDraft
 from longwire.model import Actor
 from longwire.store.database import Tx
 from longwire.web.fields import InputLimits, Name, Query, Reply, words
-from longwire.web.routing import Route, TextBody
+from longwire.web.routing import RawBody, Route
 from longwire.web.validation import check_text
 
 # Far above every limit of a column, so that too long a text is named like other errors.
@@ -337,7 +337,7 @@ ROUTES = [
         object_rule="in groupId",
         tag="Devices",
         conflicts="An original id is taken in its network.",
-        text_body=TextBody("text/csv", "A CSV file in UTF-8 with a header.", _EXAMPLE),
+        raw_body=RawBody(("text/csv",), _EXAMPLE, description="A CSV file in UTF-8 with a header."),
         in_turns=True,
         is_bulk=True,
         is_addition=True,

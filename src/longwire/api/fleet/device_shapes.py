@@ -28,6 +28,7 @@ from longwire.web.fields import (
     Count,
     DateText,
     Name,
+    Paged,
     Query,
     Reply,
     limited_by,
@@ -87,6 +88,16 @@ ValueNames = Annotated[
         max_length=2_048,
         description="Current values to show, by the names of their measurements, with commas"
         f" between them; {COLUMNS_MAX} at most. Needs `record.read`.",
+        examples=["moisture,battery"],
+    ),
+]
+RecordValueNames = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2_048,
+        description="What each record says of these measurements, by their names, with commas"
+        f" between them; {COLUMNS_MAX} at most. In CSV and Parquet each has a column.",
         examples=["moisture,battery"],
     ),
 ]
@@ -181,10 +192,24 @@ class DeviceType(Shown[DeviceTypeValue]):
     default_configuration: str | None = None
     battery: str | None = None
     firmware_version: str | None = None
+    group_id: (
+        Annotated[GroupId, Meta(description="Whose it is, with the groups below; none for all.")]
+        | None
+    ) = None
     measurements: (
         Annotated[
             list[Measurement],
             Meta(description="Those declared for all, or for `groupId`; not in lists."),
+        ]
+        | None
+    ) = None
+    measurements_updated_at: (
+        Annotated[
+            DateText,
+            Meta(
+                description="When these were declared, for `ifUpdatedAt` of the next declaration;"
+                " left out if nothing is. Not in lists."
+            ),
         ]
         | None
     ) = None
@@ -356,6 +381,15 @@ class TypeQuery(Query):
     """Which device type."""
 
     type: DeviceTypeName
+
+
+class TypePage(Paged, kw_only=True):
+    """Which device types."""
+
+    group_id: (
+        Annotated[GroupId, Meta(description="Only those that the devices of this group may have.")]
+        | None
+    ) = None
 
 
 class TypeInGroupQuery(Query):

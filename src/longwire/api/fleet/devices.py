@@ -27,14 +27,16 @@ from longwire.api.fleet.device_shapes import (
     OwnedDeviceQuery,
     Transfer,
     TypeInGroupQuery,
+    TypePage,
     VendorInput,
     build_device_filter,
     build_value_selection,
     show_device,
 )
-from longwire.api.fleet.measurement_shapes import Measurement, measurement_wire
+from longwire.api.fleet.measurement_shapes import measurement_wire
 from longwire.api.services import Context
 from longwire.api.types import CHANGED_MEANWHILE, parse_version
+from longwire.dates import format_date
 from longwire.fleet import device_types, device_values, devices, measurement_declarations
 from longwire.fleet.device_values import ValueSelection
 from longwire.fleet.registrations import VendorRegistration
@@ -42,7 +44,6 @@ from longwire.model import Device as DeviceValue
 from longwire.model import DeviceFilter, DeviceOrder
 from longwire.model import DeviceType as DeviceTypeValue
 from longwire.model import Page as PageValue
-from longwire.web.fields import Paged
 from longwire.web.routing import ANY_TOKEN, Route
 
 
@@ -297,26 +298,30 @@ def _columns_shown(
     return lambda device: show_device(device, columns.get(device.id))
 
 
-def list_types(context: Context, query: Paged) -> DeviceTypeConnection:
-    """List the device types."""
-    page = device_types.list_device_types(context.tx, context.page_tokens.page_request(query))
-    return DeviceTypeConnection.show(context, query, page, _show_type)
+def list_types(context: Context, query: TypePage) -> DeviceTypeConnection:
+    """List the device types.
+
+    Those for all, and those of groups that you belong to, and of groups above and below these. Or
+    those that the devices of a group may have.
+    """
+    request = context.page_tokens.page_request(query)
+    page = device_types.list_device_types(context.tx, context.actor, query.group_id, request)
+    return DeviceTypeConnection.show(context, query, page, _show_listed_type)
+
+
+def _show_listed_type(found: DeviceTypeValue) -> DeviceType:
+    return DeviceType.show(found, measurements=None, measurements_updated_at=None)
 
 
 def get_type(context: Context, query: TypeInGroupQuery) -> DeviceType:
     """Get a device type, with the measurements that are declared of it."""
-    found = device_types.get_device_type(context.tx, query.type)
+    found = device_types.get_device_type(context.tx, context.actor, query.type)
     declared = measurement_declarations.get_declaration(
         context.tx, context.actor, query.type, query.group_id
     )
     measurements = [measurement_wire(each) for each in declared.measurements]
-    return _show_type(found, measurements)
-
-
-def _show_type(
-    device_type: DeviceTypeValue, measurements: list[Measurement] | None = None
-) -> DeviceType:
-    return DeviceType.show(device_type, measurements=measurements)
+    updated_at = format_date(declared.updated_at) if declared.updated_at else None
+    return DeviceType.show(found, measurements=measurements, measurements_updated_at=updated_at)
 
 
 # Names that networks and labels have for what is `originalId` here.
@@ -344,7 +349,7 @@ _create_route = partial(
     _route, object_rule="in groupId", conflicts="The original id is taken in its network."
 )
 _type_route = partial(
-    Route, tag="Device types", object_rule="the catalogue is the same for everyone"
+    Route, tag="Device types", object_rule="those for all, and those of one's own groups"
 )
 
 ROUTES = [

@@ -2,7 +2,7 @@
 
 import typing
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -14,7 +14,7 @@ from longwire.clock import Moment
 from longwire.decoders.base import Encoded, EncodeError, InvalidDecoder
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import decoding, downlinks
-from longwire.fleet.codec_guard import CODEC_GUARD, CODEC_THREADS, CodecCaller, require_budget
+from longwire.fleet.codec_guard import CodecCaller, CodecGuard, require_budget
 from longwire.fleet.decoding import Codec
 from longwire.model import Downlink as DownlinkValue
 from longwire.model import DownlinkState
@@ -133,16 +133,17 @@ async def _build_payload(context: AsyncContext, body: DownlinkInput) -> Payload:
     device, codec = await context.read(
         lambda tx: downlinks.get_device_codec(tx, context.actor, body.device_id, body.group_id)
     )
-    needs_no_codec = not codec.downlink_sources or CODEC_GUARD.is_budget_used_up(device.group_id)
+    computing = context.services.computing
+    is_used_up = computing.codecs.is_budget_used_up(device.group_id)
+    needs_no_codec = not codec.downlink_sources or is_used_up
     if given is not None and needs_no_codec:
         return Payload(given, body.port, "payload")  # only its description is missing
     if not codec.exists and not codec.encoder_source:
         raise invalid_field("data", f"needs a codec, and the device type {device.type} has none")
-    require_budget(CODEC_GUARD, device.group_id)
+    require_budget(computing.codecs, device.group_id)
     caller = CodecCaller(device.group_id, device.id)
-    return await CODEC_THREADS.run(
-        device.group_id, _run_codec, codec, caller, body, given, context.now
-    )
+    call = CodecCall(codec, caller, computing.codecs)
+    return await computing.threads.run(device.group_id, _run_codec, call, body, given, context.now)
 
 
 def _bytes_of(text: str) -> bytes:
@@ -152,25 +153,33 @@ def _bytes_of(text: str) -> bytes:
         raise invalid_field("payload", "must be hex digits, two for each byte") from None
 
 
-def _run_codec(
-    codec: Codec, caller: CodecCaller, body: DownlinkInput, given: bytes | None, at: Moment
-) -> Payload:
+class CodecCall(NamedTuple):
+    """Which codec is called, for whom, and who says whether it may be."""
+
+    codec: Codec
+    caller: CodecCaller
+    guard: CodecGuard
+
+
+def _run_codec(call: CodecCall, body: DownlinkInput, given: bytes | None, at: Moment) -> Payload:
     """Encode the values, if these were given, and decode the payload for those who list it."""
     if given is None:
-        encoded = _encode(codec, caller, body)
+        encoded = _encode(call, body)
         payload = Payload(encoded.payload, encoded.port or body.port, "data")
     else:
         payload = Payload(given, body.port, "payload")
-    described = decoding.describe_downlink(codec, payload.bytes, payload.port, at, caller)
+    codec, caller, guard = call
+    described = decoding.describe_downlink(codec, payload.bytes, payload.port, at, caller, guard)
     text = None if described is None else msgspec.json.encode(described).decode()
     if text is None or len(text) > DESCRIPTION_CHARACTERS_MAX:
         return payload
     return msgspec.structs.replace(payload, data=text)
 
 
-def _encode(codec: Codec, caller: CodecCaller, body: DownlinkInput) -> Encoded:
+def _encode(call: CodecCall, body: DownlinkInput) -> Encoded:
+    codec, caller, guard = call
     try:
-        return decoding.encode_downlink(codec, body.data or {}, body.port, caller)
+        return decoding.encode_downlink(codec, body.data or {}, body.port, caller, guard)
     except EncodeError as error:
         raise invalid_field("data", error.reason) from None
     except InvalidDecoder as error:

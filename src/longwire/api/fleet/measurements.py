@@ -118,9 +118,13 @@ class TypeMeasurementsChange(Body, kw_only=True):
     """What is declared of a device type: for all, or for the devices of a group and below."""
 
     type: DeviceTypeName
-    group_id: Annotated[GroupId, Meta(description="Without it, for all; by operators.")] | None = (
-        None
-    )
+    group_id: (
+        Annotated[
+            GroupId,
+            Meta(description="Without it, for all by operators; or for the group of the type."),
+        ]
+        | None
+    ) = None
     measurements: Annotated[
         list[MeasurementInput],
         Meta(max_length=DECLARED_MAX, description="All of them; an empty list declares nothing."),
@@ -176,20 +180,7 @@ def declare(context: Context, body: TypeMeasurementsChange) -> TypeMeasurements:
         context.actor,
         body.type,
         body.group_id,
-        [
-            MeasurementValue(
-                each.name,
-                each.kind,
-                each.path,
-                cast("MeasurementClass", each.measurement_class),
-                unit=each.unit,
-                label=each.label,
-                decimals=each.decimals,
-                minimum=each.minimum,
-                maximum=each.maximum,
-            )
-            for each in body.measurements
-        ],
+        [build_measurement(each) for each in body.measurements],
         if_updated_at=parse_version(body.if_updated_at),
     )
     return TypeMeasurements(
@@ -197,6 +188,20 @@ def declare(context: Context, body: TypeMeasurementsChange) -> TypeMeasurements:
         group_id=body.group_id,
         measurements=[measurement_wire(each) for each in declared.measurements],
         updated_at=format_date(declared.updated_at) if declared.measurements else None,
+    )
+
+
+def build_measurement(given: MeasurementInput) -> MeasurementValue:
+    return MeasurementValue(
+        given.name,
+        given.kind,
+        given.path,
+        cast("MeasurementClass", given.measurement_class),
+        unit=given.unit,
+        label=given.label,
+        decimals=given.decimals,
+        minimum=given.minimum,
+        maximum=given.maximum,
     )
 
 
@@ -258,7 +263,7 @@ ROUTES = [
         declare,
         "device.update",
         tag="Measurements",
-        object_rule="in groupId; operators only without it",
+        object_rule="in groupId, else in the group of the type; operators only for all",
         conflicts=CHANGED_MEANWHILE,
         is_addition=True,
     ),

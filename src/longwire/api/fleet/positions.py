@@ -9,7 +9,6 @@ from longwire.api.services import Context
 from longwire.api.types import GroupId
 from longwire.errors import invalid_field
 from longwire.fleet import positions
-from longwire.fleet.records import oldest_kept
 from longwire.model import GeoBox, PositionFilter
 from longwire.web.fields import Count, DateQuery, Query, Reply, parse_date_field
 from longwire.web.routing import Route
@@ -91,7 +90,7 @@ def list_positions(context: Context, query: PositionQuery) -> Positions:
         context.tx,
         context.actor,
         query.group_id,
-        _filter(context, query),
+        _filter(query),
         request,
         subgroups=query.subgroups,
     )
@@ -102,13 +101,11 @@ def list_positions(context: Context, query: PositionQuery) -> Positions:
     )
 
 
-def _filter(context: Context, query: PositionQuery) -> PositionFilter:
-    # What has expired is not shown, whether it is deleted yet or not.
-    oldest = oldest_kept(context.services.retention_days["geoloc"], context.tx.now)
-    since = None if query.since is None else parse_date_field("since", query.since)
-    moments = [each for each in (oldest, since) if each is not None]
+def _filter(query: PositionQuery) -> PositionFilter:
     found = PositionFilter(box=None if query.box is None else _parse_box(query.box))
-    return PositionFilter(max(moments), found.box) if moments else found
+    if query.since is None:
+        return found
+    return replace(found, since=parse_date_field("since", query.since))
 
 
 def _parse_box(text: str) -> GeoBox:

@@ -9,7 +9,6 @@ from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId, parse_period
 from longwire.errors import BadInput, FieldError
 from longwire.fleet import redecoding
-from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.fleet.redecoding import RedecodedBatch, RedecodeSelection
 from longwire.model import PageRequest
 from longwire.web.fields import Body, DateIn, Name, Reply, limited_by
@@ -59,10 +58,11 @@ async def _redecode(
     batch = await context.read(
         lambda tx: redecoding.find_batch(tx, context.actor, selection, request)
     )
+    computing = context.services.computing
     if not batch.items:
-        return redecoding.redecode_batch(batch)
+        return redecoding.redecode_batch(batch, computing.codecs)
     group_id = batch.items[0].device.group_id
-    return await CODEC_THREADS.run(group_id, redecoding.redecode_batch, batch)
+    return await computing.threads.run(group_id, redecoding.redecode_batch, batch, computing.codecs)
 
 
 async def redecode(context: AsyncContext, body: RedecodeInput) -> RedecodeReturn:

@@ -13,7 +13,7 @@ from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturn, GroupId, GroupPage
 from longwire.errors import BadInput, LongwireError, conflicting_field
 from longwire.fleet import decoding, devices, unknown_devices
-from longwire.fleet.codec_guard import CODEC_GUARD, CODEC_THREADS, CodecCaller, require_budget
+from longwire.fleet.codec_guard import CodecCaller, require_budget
 from longwire.fleet.decoding import DecodedData
 from longwire.fleet.devices import DeviceDraft
 from longwire.fleet.unknown_devices import FirstMessage
@@ -214,9 +214,15 @@ async def _decode_first(context: AsyncContext, body: DeviceInput) -> FirstRecord
     caller = CodecCaller(group_id, original_id)
     if not message.codec.is_blocking:
         return FirstRecord(message, decoding.decode_payload(message.codec, payload))
-    require_budget(CODEC_GUARD, group_id)
-    decoded = await CODEC_THREADS.run(
-        group_id, decoding.decode_payload_in_thread, message.codec, payload, caller
+    computing = context.services.computing
+    require_budget(computing.codecs, group_id)
+    decoded = await computing.threads.run(
+        group_id,
+        decoding.decode_payload_in_thread,
+        message.codec,
+        payload,
+        caller,
+        computing.codecs,
     )
     return FirstRecord(message, decoded)
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from longwire.api.identity.groups import Group, show_group
+from longwire.api.identity.session_cookies import session_cookie
 from longwire.api.identity.sessions import create_session, serves_form
 from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext, Context
@@ -21,7 +22,6 @@ from longwire.model import SignInMethod
 from longwire.store.database import Tx
 from longwire.web.fields import Body
 from longwire.web.routing import NO_TOKEN, OWN, WithCookies, serves
-from longwire.web.session_cookies import session_cookie
 
 PATH = "/invitation"
 _TOKEN_CHARACTERS_MAX = 500

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 from msgspec import Meta
 
+from longwire.api.identity.session_cookies import session_cookie
 from longwire.api.identity.sessions import (
     BY_PROOF,
     create_session,
@@ -38,9 +39,9 @@ from longwire.model import SignInMethod
 from longwire.seal import UnsealError
 from longwire.store.database import Tx
 from longwire.store.identity import challenges
+from longwire.web.cookies import get_cookie
 from longwire.web.fields import Query
 from longwire.web.routing import NO_TOKEN, Cookie, Redirect
-from longwire.web.session_cookies import get_cookie, session_cookie
 
 PATH = "/session/oidc"
 CALLBACK_PATH = "/session/oidc/callback"

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
+from longwire.api.identity.session_cookies import session_cookie
 from longwire.api.identity.session_shapes import SessionInfo
 from longwire.api.identity.sessions import (
     BY_PROOF,
@@ -30,7 +31,6 @@ from longwire.store.identity import audit
 from longwire.store.identity.passkeys import PASSKEYS
 from longwire.web.fields import Body, DateText, Id, Query, Reply
 from longwire.web.routing import NO_TOKEN, OWN, WithCookies, serves
-from longwire.web.session_cookies import session_cookie
 
 BODY_BYTES_MAX = 16 * 1024
 # Imported on demand: its library is large, and not every service has passkeys.

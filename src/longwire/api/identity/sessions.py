@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from longwire import __version__
+from longwire.api.identity.session_cookies import NO_SESSION, session_cookie
 from longwire.api.identity.session_shapes import (
     ConsoleSettings,
     LinkInput,
@@ -43,6 +44,7 @@ from longwire.identity.sign_in_links import LinkPurpose
 from longwire.model import Actor, LinkSource, Session, SignInMethod
 from longwire.store.database import Tx
 from longwire.store.identity.users import email_key
+from longwire.web.cookies import get_user_agent
 from longwire.web.routing import (
     FORM_BYTES_MAX,
     NO_TOKEN,
@@ -50,11 +52,6 @@ from longwire.web.routing import (
     Request,
     WithCookies,
     serves,
-)
-from longwire.web.session_cookies import (
-    NO_SESSION,
-    get_user_agent,
-    session_cookie,
 )
 
 PATH = "/session"

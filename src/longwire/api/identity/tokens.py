@@ -7,21 +7,29 @@ the metadata by which they find all of it (RFC 8414).
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
-from typing import Annotated, TypeVar
+from functools import partial, wraps
+from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from longwire.clock import SECOND
 from longwire.errors import NotAuthenticated, TooManyRequests
 from longwire.identity import tokens
-from longwire.identity.rate_limiter import FailureThrottle
+from longwire.identity.attempt_limits import FailureThrottle
 from longwire.model import Origin
 from longwire.store.database import Database, Tx
-from longwire.web.fields import words
-from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
-from longwire.web.routing import FORM_BYTES_MAX, NO_TOKEN, PlainRoute, Request, Response
+from longwire.web.fields import Query, words
+from longwire.web.routing import (
+    FORM_BYTES_MAX,
+    NO_TOKEN,
+    DeclaredResponse,
+    RawBody,
+    Request,
+    Response,
+    Route,
+)
 
 PATH = "/oauth2/token"
 REVOCATION_PATH = "/oauth2/revoke"
@@ -82,6 +90,19 @@ class AuthorizationServerMetadata(msgspec.Struct):
     introspection_endpoint_auth_methods_supported: tuple[str, ...] = AUTH_METHODS
 
 
+class TokenQuery(Query):
+    """What the URL of a request for a token may have."""
+
+    grant_type: (
+        Annotated[
+            str,
+            words("GrantType", (GRANT,)),
+            Meta(description="The grant of RFC 6749; here or in the body.", examples=[GRANT]),
+        ]
+        | UnsetType
+    ) = msgspec.field(name="grant_type", default=UNSET)
+
+
 class TokenRequest(msgspec.Struct):
     """The form of a request for a token."""
 
@@ -121,6 +142,22 @@ class TokenRequestError(Exception):
         )
 
 
+H = TypeVar("H", bound=Callable[..., Awaitable[Response]])
+
+
+def responds_with_token_errors(handler: H) -> H:
+    """Have a handler respond with an invalid token request's own error."""
+
+    @wraps(handler)
+    async def handle(*args: Any) -> Response:
+        try:
+            return await handler(*args)
+        except TokenRequestError as error:
+            return error.response
+
+    return cast("H", handle)
+
+
 class TokenEndpoint:
     """Issues, revokes and introspects access tokens, with a rate limit on failed attempts."""
 
@@ -137,7 +174,13 @@ class TokenEndpoint:
         self._lifetime_s = lifetime_s
         self._throttle = throttle
 
+    @responds_with_token_errors
     async def issue(self, request: Request, body: bytes) -> Response:
+        """Get an access token.
+
+        OAuth 2.0 client credentials, as HTTP Basic or in the body. HTTPS only, except on the
+        loopback interface.
+        """
         _require_https(request)
         _require_grant(request, body)
         issued = await self._run_as_client(
@@ -149,7 +192,13 @@ class TokenEndpoint:
         )
         return _encode(TokenResponse(issued.token, TOKEN_TYPE, issued.lifetime_s))
 
+    @responds_with_token_errors
     async def revoke(self, request: Request, body: bytes) -> Response:
+        """Revoke an access token.
+
+        OAuth 2.0 token revocation (RFC 7009), for the client's own tokens. A token that is unknown,
+        expired or another client's gets the same response, and stays as it is.
+        """
         _require_https(request)
         token = _get_token(request, body)
         await self._run_as_client(
@@ -159,7 +208,13 @@ class TokenEndpoint:
         )
         return _encode(TokenRevocationResponse())
 
+    @responds_with_token_errors
     async def introspect(self, request: Request, body: bytes) -> Response:
+        """Introspect an access token.
+
+        OAuth 2.0 token introspection (RFC 7662), for the client's own tokens. A token that is
+        unknown, expired, revoked or another client's is not active.
+        """
         _require_https(request)
         token = _get_token(request, body)
         found = await self._run_as_client(
@@ -182,6 +237,10 @@ class TokenEndpoint:
         return _encode(response)
 
     async def get_metadata(self, request: Request, body: bytes) -> Response:
+        """Get the authorization server metadata.
+
+        OAuth 2.0 authorization server metadata (RFC 8414).
+        """
         metadata = AuthorizationServerMetadata(
             issuer=self._issuer,
             token_endpoint=self._issuer + PATH,
@@ -326,132 +385,66 @@ def _encode(response: msgspec.Struct) -> Response:
     return Response(200, msgspec.json.encode(response), headers=_NO_CACHE)
 
 
-def _with_token_errors(handler: Handler) -> Handler:
-    async def handle(request: Request, body: bytes) -> Response:
-        try:
-            return await handler(request, body)
-        except TokenRequestError as error:
-            return error.response
-
-    return handle
+_FORM_BODY = partial(RawBody, (_FORM.decode(),))
+_RESPONSES = {
+    400: DeclaredResponse("The request is invalid.", TokenError),
+    401: DeclaredResponse("The client is unknown or its secret is wrong.", TokenError),
+    429: DeclaredResponse("Too many failed attempts.", TokenError),
+}
 
 
-def routes(endpoint: TokenEndpoint) -> list[PlainRoute]:
-    return [
-        _route(PATH, endpoint.issue, _OPENAPI, TokenResponse),
-        _route(REVOCATION_PATH, endpoint.revoke, _REVOCATION_OPENAPI, TokenRevocationResponse),
-        _route(
-            INTROSPECTION_PATH,
-            endpoint.introspect,
-            _INTROSPECTION_OPENAPI,
-            TokenIntrospectionResponse,
-        ),
-        PlainRoute(
-            method="GET",
-            path=METADATA_PATH,
-            handler=endpoint.get_metadata,
-            permission=NO_TOKEN,
-            object_rule="reveals nothing about any group",
-            tag="Tokens",
-            takes_cors=True,
-            openapi=_METADATA_OPENAPI,
-            schemas=(AuthorizationServerMetadata,),
-        ),
-    ]
-
-
-def _route(
-    path: str, handler: Handler, openapi: Json, response: type[msgspec.Struct]
-) -> PlainRoute:
-    return PlainRoute(
-        method="POST",
-        path=path,
-        handler=_with_token_errors(handler),
-        body_bytes_max=FORM_BYTES_MAX,
-        permission=NO_TOKEN,
+def _of_client(path: str, handler: Handler, body: RawBody, response: Any, meaning: str) -> Route:
+    """A route of clients, who authenticate themselves."""
+    return Route(
+        "POST",
+        path,
+        handler,
+        NO_TOKEN,
         object_rule="whoever knows a client id and its secret",
         tag="Tokens",
-        takes_cors=True,
-        openapi=openapi,
-        schemas=(response, TokenError, TokenRequest, TokenForm),
+        schemes=("client",),
+        query=TokenQuery if path == PATH else None,
+        raw_body=body,
+        responses={200: DeclaredResponse(meaning, response), **_RESPONSES},
+        statuses=(408, 413, 431, 503),
+        body_bytes_max=FORM_BYTES_MAX,
     )
 
 
-def _responses(description: str, response: type[msgspec.Struct]) -> dict[str, Json]:
-    return {
-        "200": json_response(description, schema_ref(response)),
-        "400": json_response("The request is invalid.", schema_ref(TokenError)),
-        "401": json_response(
-            "The client is unknown or its secret is wrong.", schema_ref(TokenError)
+_TOKEN_BODY = _FORM_BODY({"token": "0b9f0d0e-5c3b-4bb2-9d0f-2f4a3b1c7e55"}, TokenForm)
+
+
+def routes(endpoint: TokenEndpoint) -> list[Route]:
+    return [
+        _of_client(
+            PATH,
+            endpoint.issue,
+            _FORM_BODY({"grant_type": GRANT}, TokenRequest, is_required=False),
+            TokenResponse,
+            "An access token.",
         ),
-        "429": json_response("Too many failed attempts.", schema_ref(TokenError)),
-        **problem_responses(408, 413, 431, 503),
-    }
-
-
-_GRANT_TYPE = {"title": "GrantType", "type": "string", "enum": [GRANT]}
-_OPENAPI: Json = {
-    "summary": "Get an access token",
-    "description": "OAuth 2.0 client credentials, as HTTP Basic or in the body. HTTPS only, except"
-    " on the loopback interface.",
-    "security": [{"client": []}],
-    "parameters": [
-        {
-            "name": "grant_type",
-            "in": "query",
-            "required": False,
-            "description": "The grant of RFC 6749; here or in the body.",
-            "schema": _GRANT_TYPE,
-            "example": GRANT,
-        }
-    ],
-    "requestBody": {
-        "required": False,
-        "content": {
-            _FORM.decode(): {"schema": schema_ref(TokenRequest), "example": {"grant_type": GRANT}}
-        },
-    },
-    "responses": _responses("An access token.", TokenResponse),
-}
-
-
-_TOKEN_EXAMPLE = "0b9f0d0e-5c3b-4bb2-9d0f-2f4a3b1c7e55"
-
-
-def _token_openapi(
-    summary: str, description: str, result: str, response: type[msgspec.Struct]
-) -> Json:
-    """The entry of an endpoint that takes a token in a form."""
-    form = {"schema": schema_ref(TokenForm), "example": {"token": _TOKEN_EXAMPLE}}
-    return {
-        "summary": summary,
-        "description": description,
-        "security": [{"client": []}],
-        "requestBody": {"required": True, "content": {_FORM.decode(): form}},
-        "responses": _responses(result, response),
-    }
-
-
-_REVOCATION_OPENAPI = _token_openapi(
-    "Revoke an access token",
-    "OAuth 2.0 token revocation (RFC 7009), for the client's own tokens. A token that is unknown,"
-    " expired or another client's gets the same response, and stays as it is.",
-    "If the token was issued to this client, it is not valid any more.",
-    TokenRevocationResponse,
-)
-_INTROSPECTION_OPENAPI = _token_openapi(
-    "Introspect an access token",
-    "OAuth 2.0 token introspection (RFC 7662), for the client's own tokens. A token that is"
-    " unknown, expired, revoked or another client's is not active.",
-    "Whether the token is a valid one of this client, and until when.",
-    TokenIntrospectionResponse,
-)
-_METADATA_OPENAPI: Json = {
-    "summary": "Get the authorization server metadata",
-    "description": "OAuth 2.0 authorization server metadata (RFC 8414).",
-    "security": [],
-    "responses": {
-        "200": json_response("The metadata.", schema_ref(AuthorizationServerMetadata)),
-        **problem_responses(408, 431),
-    },
-}
+        _of_client(
+            REVOCATION_PATH,
+            endpoint.revoke,
+            _TOKEN_BODY,
+            TokenRevocationResponse,
+            "If the token was issued to this client, it is not valid any more.",
+        ),
+        _of_client(
+            INTROSPECTION_PATH,
+            endpoint.introspect,
+            _TOKEN_BODY,
+            TokenIntrospectionResponse,
+            "Whether the token is a valid one of this client, and until when.",
+        ),
+        Route(
+            "GET",
+            METADATA_PATH,
+            endpoint.get_metadata,
+            NO_TOKEN,
+            object_rule="reveals nothing about any group",
+            tag="Tokens",
+            responses={200: DeclaredResponse("The metadata.", AuthorizationServerMetadata)},
+            statuses=(408, 431),
+        ),
+    ]

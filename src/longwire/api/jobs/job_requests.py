@@ -13,19 +13,20 @@ from longwire.api.fleet.device_shapes import (
     Configuration,
     DeviceTypeName,
     Network,
+    RecordValueNames,
     SearchText,
     SeenWithin,
     SomeDeviceIds,
     build_device_filter,
 )
+from longwire.api.records.export_streams import Format
 from longwire.api.records.exports import (
     AuditExportQuery,
     DeviceExportQuery,
     ExportQuery,
-    Format,
     MessageExportQuery,
-    RecordExportQuery,
 )
+from longwire.api.records.record_exports import RecordExportQuery
 from longwire.api.types import (
     DeviceId,
     GroupId,
@@ -179,6 +180,7 @@ class JobParameters(Body):
         ]
         | None
     ) = None
+    values: RecordValueNames | None = None
 
 
 class JobInput(Body, kw_only=True):
@@ -296,7 +298,7 @@ def _list_parameters(task: type[StartableTask]) -> tuple[Collection[str], Collec
 
 # What each sort of export takes besides its format.
 EXPORT_PARAMETERS = {
-    "records": ("record_kind", "device_id", "begin_date", "end_date", "subgroups"),
+    "records": ("record_kind", "device_id", "begin_date", "end_date", "subgroups", "values"),
     "devices": (),
     "messages": ("connector_id", "begin_date", "end_date"),
     "audit": ("object_id", "actor_id", "action", "begin_date", "end_date", "subgroups"),

@@ -23,8 +23,8 @@ from longwire.api.jobs.job_requests import (
     JobUndo,
     build_draft,
 )
+from longwire.api.records.export_streams import CHUNK_BYTES
 from longwire.api.records.exports import (
-    CHUNK_BYTES,
     STREAM,
     build_export,
     decode_export_query,
@@ -32,7 +32,6 @@ from longwire.api.records.exports import (
 )
 from longwire.api.services import AsyncContext, Context
 from longwire.errors import BadInput, FieldError, NotFound, not_found
-from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_record_id
 from longwire.jobs import jobs
 from longwire.jobs.message_estimates import MessageEstimate, estimate_messages
@@ -67,7 +66,7 @@ async def _estimate(context: AsyncContext, draft: jobs.JobDraft, body: JobInput)
         return EstimatedJob(await _count_rows(context, draft.task))
     if isinstance(draft.task, MessageTask) and body.dry_run:
         messages = await estimate_messages(
-            context.database, actor, draft.task, draft.selection, CODEC_THREADS.run
+            context.database, actor, draft.task, draft.selection, context.services.computing
         )
         return EstimatedJob(estimated, messages)
     return EstimatedJob(estimated)
@@ -87,13 +86,7 @@ async def _count_rows(context: AsyncContext, task: ExportTask) -> Estimate:
     total, cursor = 0, "null"
     deadline = time.monotonic() + COUNTING_SECONDS_MAX
     while True:
-        read = partial(
-            read_rows,
-            context.services.retention_days,
-            actor=context.actor,
-            task=task,
-            cursor=cursor,
-        )
+        read = partial(read_rows, actor=context.actor, task=task, cursor=cursor)
         try:
             rows = await read_with_archive(context.database, read)
         except (NotFound, BadInput) as error:
@@ -225,9 +218,7 @@ async def get_result(context: AsyncContext, query: JobQuery) -> StreamResponse:
     job, task = await context.read(
         lambda tx: jobs.get_result(tx, context.actor, query.group_id, query.job_id)
     )
-    export = build_export(
-        decode_export_query(task), context.services.retention_days, job.created_at
-    )
+    export = build_export(decode_export_query(task))
     return StreamResponse(
         _stream_result(context, query, job.result_bytes), export.media_type, export.headers
     )

@@ -1,10 +1,12 @@
 """The operation that lists what arrived in a group, and the shape of an arrival."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from longwire.api.records.record_fields import FieldSelection, RecordFields, parse_fields
 from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId, RecordKindName
 from longwire.dates import format_date, parse_date
@@ -12,11 +14,9 @@ from longwire.errors import invalid_field
 from longwire.fleet import arrivals
 from longwire.fleet.arrivals import (
     LOOKED_AT_MAX,
-    SCAN_BUDGETS,
     ArrivalSelection,
     LedgerScan,
 )
-from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_record_id, parse_record_id
 from longwire.records import KIND_NAMES, SOURCE_NAMES
 from longwire.store.records.arrival_numbers import (
@@ -129,17 +129,23 @@ class ArrivalsQuery(Paged, kw_only=True):
     ascending: (
         Annotated[bool, Meta(description="Oldest first; by default newest first.")] | None
     ) = None
+    fields: RecordFields | None = None
 
 
-def encode_arrival(arrived: ArrivedRecord) -> Arrival:
+def encode_arrival(
+    arrived: ArrivedRecord, selections: Mapping[str, FieldSelection] | None = None
+) -> Arrival:
+    """With some members of the record, if its kind has a selection."""
     row = arrived.row
+    kind, body = KIND_NAMES[row.kind], row.encoded.body
+    selection = (selections or {}).get(kind)
     return Arrival(
         id=format_record_id(row.seq),
         arrived_at=format_date(arrival_moment(row.seq)),
-        kind=KIND_NAMES[row.kind],
+        kind=kind,
         device_name=arrived.device.name,
         source=SOURCE_NAMES[row.source],
-        record=msgspec.Raw(row.encoded.body.encode()),
+        record=msgspec.Raw((body if selection is None else selection.select(body)).encode()),
     )
 
 
@@ -175,10 +181,7 @@ async def _find_arrivals(context: AsyncContext, query: ArrivalsQuery) -> LedgerS
     """Read and filter in short steps, so that neither a transaction nor a thread is held long."""
     selection = _selection(query)
     request = context.page_tokens.page_request(query)
-    retention_days = context.services.retention_days
-    scope = await context.read(
-        lambda tx: arrivals.open_scope(tx, context.actor, selection, retention_days)
-    )
+    scope = await context.read(lambda tx: arrivals.open_scope(tx, context.actor, selection))
     scan = LedgerScan(
         None if request.after is None else int(request.after[0]),
         request.limit,
@@ -188,8 +191,9 @@ async def _find_arrivals(context: AsyncContext, query: ArrivalsQuery) -> LedgerS
         step = await arrivals.read_step(context.database, scope, scan)
         matched, evaluated = step.records, len(step.records)
         if selection.expression is not None and step.records:
-            matched, evaluated = await CODEC_THREADS.run(
-                scope.group_id, arrivals.filter_step, scope, step.records, SCAN_BUDGETS
+            computing = context.services.computing
+            matched, evaluated = await computing.threads.run(
+                scope.group_id, arrivals.filter_step, scope, step.records, computing.scans
             )
         scan.add(step, matched, evaluated)
         if evaluated < len(step.records):
@@ -206,9 +210,10 @@ async def list_arrivals(context: AsyncContext, query: ArrivalsQuery) -> ArrivalC
     fewer items than `limit`, or none, although there are more: follow `nextToken`. Records that
     were deleted or have expired are not listed.
     """
+    selections = parse_fields(query.fields, query.kinds or KIND_NAMES)
     scan = await _find_arrivals(context, query)
     return ArrivalConnection(
-        items=[encode_arrival(each) for each in scan.found],
+        items=[encode_arrival(each, selections) for each in scan.found],
         looked_at=scan.looked_at,
         next_token=context.page_tokens.next_token(query, scan),
     )

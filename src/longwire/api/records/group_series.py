@@ -3,7 +3,7 @@
 import asyncio
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from longwire.api.records.series_spans import (
     AnsweredSeries,
     AskedSpans,
     FoundMeasured,
+    SeriesReader,
     SpanQuery,
     find_measured,
     find_settled,
@@ -30,8 +31,9 @@ from longwire.api.types import DeviceId, GroupId
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.fleet import value_series
-from longwire.fleet.value_series import MeasuredDevice, Points, WantedDevices
+from longwire.fleet import measured_devices, value_series
+from longwire.fleet.measured_devices import MeasuredDevice, WantedDevices
+from longwire.fleet.value_series import Points
 from longwire.identity import access
 from longwire.measurements.combinations import Aggregate, Combination, combine, take
 from longwire.measurements.definitions import Measurement
@@ -166,6 +168,13 @@ async def get_group_series(
     stored while it was in another group do not count. Spans and formats are those of
     `GET /device/series`.
     """
+    return await read_group_series(context, query)
+
+
+async def read_group_series(
+    context: SeriesReader, query: GroupSeriesQuery
+) -> GroupSeries | list[GroupPoint] | list[MemberRow] | Text:
+    """The same for whoever else reads one."""
     asked = _parse_group_query(query, context.now)
     wanted = WantedDevices(query.type, query.tags, query.device_id)
     find = partial(_find_in_group, context.actor, query, wanted)
@@ -183,7 +192,7 @@ async def get_group_series(
         if query.format == "json":
             return GroupSeries(items=members.items, **described)
         rows = members.list_rows()
-        return await asyncio.to_thread(write_rows, query.format, rows, MemberRow, _MEMBER_COLUMNS)
+        return await write_rows(query.format, rows, MemberRow, _MEMBER_COLUMNS)
     numbers: defaultdict[Moment, array[float]] = defaultdict(lambda: array("d"))
 
     def take_numbers(device: MeasuredDevice, points: Points) -> None:
@@ -192,18 +201,25 @@ async def get_group_series(
             numbers[begin].append(value)
 
     values = await read_values(context, query, asked.spans, found, take_numbers)
-    combined = [
+    percentile = query.percentile or 0
+    combined = await asyncio.to_thread(_combine_all, combination, numbers, percentile)
+    if query.format == "json":
+        described = {**values.describe(), **asked.describe(), **described}
+        return GroupSeries(points=combined, **described)
+    return await write_rows(query.format, combined, GroupPoint, _GROUP_COLUMNS)
+
+
+def _combine_all(
+    combination: Combination, numbers: Mapping[Moment, Sequence[float]], percentile: float
+) -> list[GroupPoint]:
+    return [
         GroupPoint(
             timestamp=format_date(begin),
-            value=combine(combination, some, query.percentile or 0),
+            value=combine(combination, some, percentile),
             devices=len(some),
         )
         for begin, some in sorted(numbers.items())
     ]
-    if query.format == "json":
-        described = {**values.describe(), **asked.describe(), **described}
-        return GroupSeries(points=combined, **described)
-    return write_rows(query.format, combined, GroupPoint, _GROUP_COLUMNS)
 
 
 class _Members:
@@ -248,7 +264,7 @@ def _find_in_group(
     scope = access.authorize_tree(
         tx, actor, "record.read", query.group_id, subgroups=query.subgroups
     )
-    found = value_series.find_in_groups(tx, sorted(scope.group_ids), wanted, query.measurement)
+    found = measured_devices.find_in_groups(tx, sorted(scope.group_ids), wanted, query.measurement)
     if found.measurement is None and found.has_any:
         raise invalid_field("measurement", "is none that a device of this group has")
     _choose(query, found.measurement)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from longwire.api.records.record_fields import RecordFields
 from longwire.api.types import DeviceId, GroupId
 from longwire.errors import invalid_field
 from longwire.records import DataRecord, EventRecord, GeolocRecord, Record, TelemetryRecord
@@ -203,6 +204,7 @@ class RecordsQuery(Paged, kw_only=True):
     begin_date: DateQuery | None = None
     end_date: DateQuery | None = None
     ascending: Annotated[bool, Meta(description="false for the newest first.")] | None = None
+    fields: RecordFields | None = None
 
 
 class RecordQuery(Query):

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from longwire.api.records.record_fields import parse_fields
 from longwire.api.records.record_shapes import (
     AllRecords,
     BatchReturn,
@@ -31,6 +32,7 @@ from longwire.api.records.record_shapes import (
 )
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturn, GenericReturnBoolean, parse_period
+from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError
 from longwire.fleet import records
@@ -82,11 +84,8 @@ def list_records(
     kind: Kind, context: Context, query: RecordsQuery
 ) -> msgspec.Raw | NeedsArchive[msgspec.Raw]:
     begin, end = parse_period(query.begin_date, query.end_date)
-    retention_days = context.services.retention_days.get(kind.name, 0)
-    oldest = records.oldest_kept(retention_days, context.tx.now)
-    if oldest is not None:
-        begin = oldest if begin is None else max(begin, oldest)
-    page = records.list_records(
+    selection = parse_fields(query.fields, [kind.name]).get(kind.name)
+    found = records.list_records(
         context.tx,
         context.actor,
         kind.name,
@@ -97,20 +96,22 @@ def list_records(
         ascending=query.ascending is not False,
     )
 
-    def build_response(page: RecordPage) -> msgspec.Raw:
+    def build_response(listed: tuple[RecordPage, Moment]) -> msgspec.Raw:
+        page, valid_until = listed
         token = context.page_tokens.next_token(query, page)
         more = f',"nextToken":"{token}"' if token else ""
-        response = f'{{"items":[{page.text}]{more}}}'.encode()
+        items = page.text if selection is None else selection.select_all(page.text)
+        response = f'{{"items":[{items}]{more}}}'.encode()
         context.response_cache.put(
             context.tx,
             context.cache_key,
             response,
             device_number=page.device_number,
-            valid_until=records.kept_until(retention_days, page.oldest),
+            valid_until=valid_until,
         )
         return msgspec.Raw(response)
 
-    return convert_result(page, build_response)
+    return convert_result(found, build_response)
 
 
 async def store_record(context: AsyncContext, body: RecordInput) -> msgspec.Raw:

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from longwire.api.fleet.measurement_shapes import MeasurementName
+from longwire.api.fleet.measurement_shapes import MeasurementName, Value, build_value
 from longwire.api.records.series_spans import (
     AnsweredSeries,
     AskedSpans,
     FoundMeasured,
+    MeasuredValues,
     SpanQuery,
     find_measured,
     find_settled,
@@ -27,9 +28,11 @@ from longwire.api.types import DeviceId, RecordKindName
 from longwire.clock import Moment
 from longwire.dates import format_date, format_optional_date
 from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.fleet import records, series, value_series
+from longwire.fleet import measured_devices, series, value_series
+from longwire.fleet.measured_devices import MeasuredDevice
 from longwire.fleet.series import Bucket, DeviceScan, SeriesSelection
-from longwire.fleet.value_series import MeasuredDevice, Points
+from longwire.fleet.state_history import StateScan, read_states
+from longwire.fleet.value_series import Points
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store.archive.archive_reads import NeedsArchive, read_with_archive
@@ -37,6 +40,12 @@ from longwire.store.database import Tx
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.web.fields import DateText, Reply
 from longwire.web.routing import Text
+
+MEASUREMENTS_MAX = 20
+
+SeveralName = Annotated[
+    str, Meta(description="If several measurements were asked for.", examples=["moisture"])
+]
 
 
 class SeriesQuery(SpanQuery, kw_only=True):
@@ -51,7 +60,14 @@ class SeriesQuery(SpanQuery, kw_only=True):
             examples=[["dev_vzpeqxr5mxjrq2uy6ct3mlgw"]],
         ),
     ]
-    measurement: MeasurementName | None = None
+    measurement: Annotated[
+        list[MeasurementName],
+        Meta(
+            max_length=MEASUREMENTS_MAX,
+            description=f"One of these devices, or several: given up to {MEASUREMENTS_MAX} times.",
+            examples=[["moisture"]],
+        ),
+    ] = msgspec.field(default_factory=list)
     path: (
         Annotated[
             str,
@@ -101,17 +117,43 @@ class SeriesPoint(Reply, kw_only=True):
     ) = None
 
 
+class SeriesState(Reply, kw_only=True):
+    """From when on a device was in a state."""
+
+    timestamp: Annotated[DateText, Meta(description="When it began, or the begin of the range.")]
+    value: Annotated[Value, Meta(description="It holds until the next one.", examples=["open"])]
+
+
 class SeriesRow(SeriesPoint, kw_only=True):
     """A point of a device."""
 
     device_id: DeviceId
+    measurement: SeveralName | None = None
 
 
-class DeviceSeries(Reply):
+class SeriesStateRow(SeriesState, kw_only=True):
+    """A state of a device."""
+
+    device_id: DeviceId
+    measurement: SeveralName | None = None
+
+
+class DeviceSeries(Reply, kw_only=True):
     """The points of one device; a span without numbers has none."""
 
     device_id: Annotated[str, Meta(examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"])]
+    measurement: SeveralName | None = None
     points: Annotated[list[SeriesPoint], Meta(description="By time.")]
+    states: (
+        Annotated[
+            list[SeriesState],
+            Meta(
+                description="Of a state: each change. What was in force at the begin is looked for"
+                " in the time before it, as long as the range and two days at most."
+            ),
+        ]
+        | None
+    ) = None
     looked_at: (
         Annotated[int, Meta(description="Of a path, how many records were read.", examples=[1_440])]
         | None
@@ -145,14 +187,19 @@ class Series(AnsweredSeries, kw_only=True):
     items: Annotated[list[DeviceSeries], Meta(description="In the order of the request.")]
 
 
-async def get_series(context: AsyncContext, query: SeriesQuery) -> Series | list[SeriesRow] | Text:
+async def get_series(
+    context: AsyncContext, query: SeriesQuery
+) -> Series | list[SeriesRow] | list[SeriesStateRow] | Text:
     """Get numbers of devices over time.
 
     For each span the minimum, maximum, mean, first, last, sum and number of the values of a
     measurement of up to 20 devices, and what a counter rose. They come from summaries, which are
     made for years, and are what a count of all records gives. Spans have `timeSpan` seconds, or are
     hours, days, weeks, months or years of a time zone. The range is the last day unless `beginDate`
-    or `endDate` is given.
+    or `endDate` is given. Of several measurements each device has a series of each.
+
+    A measurement of class `state` has `states` instead, which are read from the records: where it
+    changed, and to what.
 
     With `path` instead of `measurement`, the numbers at a place in the records, whatever is
     declared. Records without a number there are left out; true and false are 1 and 0. There are at
@@ -162,40 +209,99 @@ async def get_series(context: AsyncContext, query: SeriesQuery) -> Series | list
     answer = await (_read_path(context, query) if query.path else _read_values(context, query))
     if query.format == "json":
         return answer
-    rows = (
-        SeriesRow(device_id=each.device_id, **msgspec.structs.asdict(point))
-        for each in answer.items
-        for point in each.points
-    )
-    return write_rows(query.format, rows, SeriesRow, _SERIES_COLUMNS)
+    is_states = [each.states is not None for each in answer.items]
+    if any(is_states) and not all(is_states):
+        raise invalid_field("format", "has rows of states or of numbers; ask for one of them")
+    several = ("measurement",) if len(query.measurement) > 1 else ()
+    if any(is_states):
+        states = (
+            SeriesStateRow(**_row_of(each, state))
+            for each in answer.items
+            for state in each.states or ()
+        )
+        return await write_rows(query.format, states, SeriesStateRow, (*_STATE_COLUMNS, *several))
+    rows = (SeriesRow(**_row_of(each, point)) for each in answer.items for point in each.points)
+    return await write_rows(query.format, rows, SeriesRow, (*_SERIES_COLUMNS, *several))
+
+
+def _row_of(series_of_device: DeviceSeries, point: SeriesPoint | SeriesState) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.structs.asdict(point)
+    names = {
+        "device_id": series_of_device.device_id,
+        "measurement": series_of_device.measurement,
+    }
+    return {**fields, **names}
 
 
 async def _read_values(context: AsyncContext, query: SeriesQuery) -> Series:
-    name = query.measurement
+    names = query.measurement
     field_errors = _validate_devices(query)
-    if name is None:
+    if not names:
         field_errors.append(FieldError("measurement", "or path is required"))
+    if len(set(names)) < len(names):
+        field_errors.append(FieldError("measurement", "names one twice"))
     if query.kind is not None:
         field_errors.append(FieldError("kind", "goes with path only"))
-    device_count, most = len(query.device_id), value_series.POINTS_MAX
-    parse = partial(parse_spans, query, context.now, device_count, most)
+    count, most = len(query.device_id) * max(1, len(names)), value_series.POINTS_MAX
+    parse = partial(parse_spans, query, context.now, count, most)
     field_errors += list_errors(parse)
-    if field_errors or name is None:
+    if field_errors:
         raise BadInput(field_errors=field_errors)
     asked = parse()
-    find = partial(_find_measured, context.actor, query.device_id, name)
-    found = await find_measured(context, query, find)
+    find = partial(_find_measured, context.actor, query.device_id, names)
+    all_found = await find_measured(context, query, find)
+    items: list[DeviceSeries] = []
+    described: list[dict[str, Any]] = []
+    for name, found in zip(names, all_found, strict=True):
+        several = name if len(names) > 1 else None
+        if found.value_class == "state":
+            values, listed = await _read_states(context, asked, found, several)
+        else:
+            values, listed = await _read_numbers(context, query, asked, found, several)
+        items += listed
+        described.append(values.describe())
+    complete = min(each["complete_until"] for each in described)
+    one = described[0] if len(names) == 1 else {}
+    return Series(items=items, **{**one, "complete_until": complete}, **asked.describe())
+
+
+async def _read_numbers(
+    context: AsyncContext,
+    query: SeriesQuery,
+    asked: AskedSpans,
+    found: FoundMeasured,
+    several: str | None,
+) -> tuple[MeasuredValues, list[DeviceSeries]]:
     items: list[DeviceSeries] = []
 
     def take_points(device: MeasuredDevice, points: Points) -> None:
         wire = _points_wire(points, is_counter=found.is_counter)
-        items.append(DeviceSeries(device_id=device.id, points=wire))
+        items.append(DeviceSeries(device_id=device.id, measurement=several, points=wire))
 
-    values = await read_values(context, query, asked.spans, found, take_points)
-    return Series(
-        items=items,
-        **values.describe(),
-        **asked.describe(),
+    return await read_values(context, query, asked.spans, found, take_points), items
+
+
+async def _read_states(
+    context: AsyncContext, asked: AskedSpans, found: FoundMeasured, several: str | None
+) -> tuple[MeasuredValues, list[DeviceSeries]]:
+    begin, end = asked.spans.begin, asked.spans.end
+    scans = await read_states(context.database, found.devices, begin, end)
+    items = [_states_wire(scan, several) for scan in scans]
+    return MeasuredValues(found.measurement, None, found.settled), items
+
+
+def _states_wire(scan: StateScan, several: str | None) -> DeviceSeries:
+    states = [
+        SeriesState(timestamp=format_date(at), value=shown)
+        for at, value in scan.list_changes()
+        if (shown := build_value(value.number, value.text)) is not None
+    ]
+    return DeviceSeries(
+        device_id=scan.device.id,
+        measurement=several,
+        points=[],
+        states=states,
+        examined_until=format_optional_date(scan.examined_until),
     )
 
 
@@ -220,15 +326,23 @@ def _points_wire(points: Points, *, is_counter: bool) -> list[SeriesPoint]:
     ]
 
 
-def _find_measured(actor: Actor, device_ids: Sequence[str], name: str, tx: Tx) -> FoundMeasured:
-    devices, known = [], None
-    for device in series.find_devices(tx, actor, device_ids):
-        measured, measurement = value_series.find_device(tx, actor, device, name)
-        devices.append(measured)
-        known = known or measurement
-    if known is None:
-        raise invalid_field("measurement", "is none that these devices have")
-    return FoundMeasured(devices, known, find_settled(tx))
+def _find_measured(
+    actor: Actor, device_ids: Sequence[str], names: Sequence[str], tx: Tx
+) -> list[FoundMeasured]:
+    found = series.find_devices(tx, actor, device_ids)
+    settled = find_settled(tx)
+    answers: list[FoundMeasured] = []
+    for index, name in enumerate(names):
+        devices, known = [], None
+        for device in found:
+            measured, measurement = measured_devices.find_device(tx, actor, device, name)
+            devices.append(measured)
+            known = known or measurement
+        if known is None:
+            field = f"measurement[{index}]" if len(names) > 1 else "measurement"
+            raise invalid_field(field, "is none that these devices have")
+        answers.append(FoundMeasured(devices, known, settled))
+    return answers
 
 
 def _validate_devices(query: SeriesQuery) -> list[FieldError]:
@@ -285,13 +399,11 @@ def _bucket_wire(bucket: Bucket, begin: Moment, *, has_gap: bool) -> SeriesPoint
 
 async def _scan_devices(context: AsyncContext, selection: SeriesSelection) -> Sequence[DeviceScan]:
     """Read the records in steps, so that others have their turns between them."""
-    retention_days = context.services.retention_days.get(selection.kind, 0)
-    oldest = records.oldest_kept(retention_days, context.now)
     devices = await context.read(partial(_find_devices, context.actor, selection))
     scans: list[DeviceScan] = []
     work_left = series.WORK_MAX
     for index, device in enumerate(devices):
-        scan = DeviceScan(device, selection, oldest, work_left // (len(devices) - index))
+        scan = DeviceScan(device, selection, work_left // (len(devices) - index))
         while not scan.is_done:
             await read_with_archive(context.database, partial(_step, context.actor, scan))
         work_left -= scan.work
@@ -312,7 +424,7 @@ def _build_selection(query: SeriesQuery, now: Moment) -> tuple[AskedSpans, Serie
     device_ids = query.device_id
     parse = partial(parse_spans, query, now, len(device_ids), series.POINTS_MAX)
     field_errors = _validate_devices(query)
-    if query.measurement is not None:
+    if query.measurement:
         field_errors.append(FieldError("path", "cannot be given with measurement"))
     if query.fresh:
         field_errors.append(FieldError("fresh", "goes with measurement only"))
@@ -327,6 +439,7 @@ def _build_selection(query: SeriesQuery, now: Moment) -> tuple[AskedSpans, Serie
     return asked, SeriesSelection(device_ids, kind, path, asked.spans)
 
 
+_STATE_COLUMNS = ("timestamp", "device_id", "value")
 _SERIES_COLUMNS = (
     *("timestamp", "device_id", "min", "max", "mean", "first", "last"),
     *("count", "sum", "increase", "has_gap"),

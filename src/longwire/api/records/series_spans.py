@@ -1,25 +1,26 @@
 """What all series share: ranges in spans, how values are read, and formats of flat rows."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
 import msgspec
 from msgspec import Meta
 
 from longwire.api.fleet.measurement_shapes import ClassName, Label, MeasurementName, Unit
+from longwire.api.records import parquet
 from longwire.api.records.csv_cells import encode_csv, format_cells
-from longwire.api.services import AsyncContext
 from longwire.api.types import parse_period
-from longwire.clock import DAY, HOUR, SECOND, Moment
+from longwire.clock import DAY, SECOND, Moment
 from longwire.dates import format_date, parse_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import series, value_series
-from longwire.fleet.records import FOREVER, oldest_kept
-from longwire.fleet.value_series import MeasuredDevice, TakePoints
+from longwire.fleet.measured_devices import MeasuredDevice
+from longwire.fleet.value_series import TakePoints
 from longwire.measurements.calendar_spans import (
     LENGTHS,
     QUARTER,
@@ -29,7 +30,8 @@ from longwire.measurements.calendar_spans import (
     list_even,
 )
 from longwire.measurements.definitions import Measurement
-from longwire.store.database import Tx, may_lag
+from longwire.model import Actor
+from longwire.store.database import Database, Tx, may_lag
 from longwire.store.records import arrival_horizon
 from longwire.store.records.arrival_numbers import arrival_moment
 from longwire.web.fields import DateQuery, DateText, Query, Reply, words
@@ -43,12 +45,13 @@ CSV = "text/csv; charset=utf-8"
 NDJSON = "application/x-ndjson"
 
 FormatName = Annotated[
-    Literal["json", "csv", "ndjson", "table"],
+    Literal["json", "csv", "ndjson", "table", "parquet"],
     Meta(
         title="SeriesFormat",
         examples=["csv"],
-        description="`csv`, `ndjson` and `table`, a JSON array, have one flat row for each point, "
-        "as spreadsheets and Grafana read it.",
+        description="`csv`, `ndjson`, `table`, a JSON array, and `parquet`, which the operator may "
+        "not have installed, have one flat row for each point, as spreadsheets and Grafana read "
+        "it.",
     ),
 ]
 CalendarName = Annotated[
@@ -147,6 +150,7 @@ class AskedSpans:
 def parse_spans(query: SpanQuery, now: Moment, devices: int, most: int) -> AskedSpans:
     """Spans of so many devices, that give no more points; names every invalid field."""
     field_errors = [
+        *(list_errors(parquet.require_installed) if query.format == "parquet" else ()),
         *list_errors(partial(_parse_range, query, now)),
         *list_errors(partial(_parse_zone, query.timezone)),
     ]
@@ -230,12 +234,25 @@ def not_one_of(field: str, words: Sequence[str] | type[CalendarSpan]) -> FieldEr
 
 
 R = TypeVar("R", bound=Reply)
+T = TypeVar("T")
+F = TypeVar("F")
 
 
-def write_rows(
+async def write_rows(
     format_name: str, rows: Iterable[R], kind: type[R], columns: Sequence[str]
 ) -> list[R] | Text:
-    """Flat rows, in one of the formats that has them; the columns are names of attributes."""
+    """Flat rows, in one of the formats that has them; the columns are names of attributes.
+
+    On a thread, where the rows are made as well.
+    """
+    return await asyncio.to_thread(_write_rows, format_name, rows, kind, columns)
+
+
+def _write_rows(
+    format_name: str, rows: Iterable[R], kind: type[R], columns: Sequence[str]
+) -> list[R] | Text:
+    if format_name == "parquet":
+        return Text(parquet.encode_rows(rows, kind, columns), parquet.MEDIA_TYPE)
     if format_name == "table":
         return list(rows)
     if format_name == "ndjson":
@@ -258,8 +275,12 @@ class FoundMeasured:
     settled: Moment
 
     @property
+    def value_class(self) -> str | None:
+        return None if self.measurement is None else self.measurement.value_class
+
+    @property
     def is_counter(self) -> bool:
-        return self.measurement is not None and self.measurement.value_class == "counter"
+        return self.value_class == "counter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,29 +305,37 @@ class MeasuredValues:
         return described
 
 
+class SeriesReader(Protocol):
+    """The context of a request, as far as a series needs it."""
+
+    @property
+    def database(self) -> Database: ...
+
+    @property
+    def actor(self) -> Actor: ...
+
+    @property
+    def now(self) -> Moment: ...
+
+    async def read(self, work: Callable[[Tx], T]) -> T: ...
+
+
 async def read_values(
-    context: AsyncContext, query: SpanQuery, spans: Spans, found: FoundMeasured, take: TakePoints
+    context: SeriesReader, query: SpanQuery, spans: Spans, found: FoundMeasured, take: TakePoints
 ) -> MeasuredValues:
     """Read the points of devices, which are taken on a thread."""
-    measurement, kept_from = found.measurement, None
-    if measurement is not None:
-        retention_days = context.services.retention_days.get(measurement.kind, 0)
-        kept_from = oldest_kept(retention_days, context.now)
     incomplete_from = await value_series.read_devices(
         context.database,
         found.devices,
         spans,
         take,
         is_counter=found.is_counter,
-        kept_from=-FOREVER if kept_from is None else kept_from + HOUR,
         records_max=value_series.FRESH_RECORDS_MAX if query.fresh else None,
     )
-    return MeasuredValues(measurement, incomplete_from, found.settled)
+    return MeasuredValues(found.measurement, incomplete_from, found.settled)
 
 
-async def find_measured(
-    context: AsyncContext, query: SpanQuery, find: Callable[[Tx], FoundMeasured]
-) -> FoundMeasured:
+async def find_measured(context: SeriesReader, query: SpanQuery, find: Callable[[Tx], F]) -> F:
     if query.fresh:
         may_lag.set(False)
     return await context.read(find)
@@ -323,6 +352,6 @@ series_route = partial(
     tag="Records",
     may_lag=True,
     in_turns=True,
-    formats=(CSV, NDJSON),
+    formats=(CSV, NDJSON, parquet.MEDIA_TYPE),
     is_addition=True,
 )

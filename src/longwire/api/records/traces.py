@@ -21,7 +21,9 @@ from longwire.delivery.attempts import parse_attempts
 from longwire.fleet import traces
 from longwire.fleet.traces import NOT_TAKEN
 from longwire.ids import format_delivery_id
+from longwire.model import Notification
 from longwire.store.delivery.delivery_history import DeliveryDetail, DeliveryEvent
+from longwire.store.notifications.contact_points import ContactPoint
 from longwire.store.records.receptions import Reception as ReceptionValue
 from longwire.web.fields import Count, DateText, Query, Reply, words
 from longwire.web.routing import Route
@@ -129,6 +131,14 @@ class NotificationTrace(Reply, kw_only=True):
     deliveries: Annotated[list[NotificationDelivery], Meta(description="One for each recipient.")]
 
 
+class ContactPointTrace(Reply, kw_only=True):
+    """A contact point through which notifications were sent that the record caused."""
+
+    contact_point_id: Annotated[str, Meta(examples=["cpt_vzpeqxr5mxjrq2uy6ct3mlgw"])]
+    name: Annotated[str, Meta(examples=["Technicians"])] | None = None
+    deliveries: Annotated[list[NotificationDelivery], Meta(description="One for each recipient.")]
+
+
 class Trace(Reply, kw_only=True):
     """A record from its reception to everything that it caused."""
 
@@ -145,6 +155,10 @@ class Trace(Reply, kw_only=True):
     notifications: Annotated[
         list[NotificationTrace], Meta(description="Where you have `notification.read`.")
     ]
+    contact_points: (
+        Annotated[list[ContactPointTrace], Meta(description="Where you have `notification.read`.")]
+        | None
+    ) = None
     hidden_connectors: (
         Annotated[
             Count,
@@ -231,7 +245,6 @@ def get_trace(context: Context, query: TraceQuery) -> Trace:
         query.record_id,
         query.message_id,
         query.group_id,
-        context.services.retention_days,
     )
     decoding = found.decoding
     return Trace(
@@ -251,7 +264,18 @@ def get_trace(context: Context, query: TraceQuery) -> Trace:
                 deliveries=[_show_delivery(detail) for detail in each.deliveries],
             )
             for each in found.notifications
+            if isinstance(each.notification, Notification)
         ],
+        contact_points=[
+            ContactPointTrace(
+                contact_point_id=each.notification.id,
+                name=each.notification.name,
+                deliveries=[_show_delivery(detail) for detail in each.deliveries],
+            )
+            for each in found.notifications
+            if isinstance(each.notification, ContactPoint)
+        ]
+        or None,
         hidden_connectors=found.hidden_connectors or None,
         hidden_notifications=found.hidden_notifications or None,
     )

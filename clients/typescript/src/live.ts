@@ -8,9 +8,10 @@ export type LiveEvent =
   | { type: "records"; data: m.Arrival[] }
   | { type: "changed"; data: m.LiveChanged }
   | { type: "deliveries"; data: m.LiveDeliveries[] }
+  | { type: "alarms"; data: m.LiveAlarm[] }
   | { type: "lost"; data: m.LiveLost };
 
-const KNOWN = new Set(["hello", "records", "changed", "deliveries", "lost", "expired"]);
+const KNOWN = new Set(["hello", "records", "changed", "deliveries", "alarms", "lost", "expired"]);
 // Why the service ends a stream although the caller could open it again.
 const REOPENED = new Set(["stopping", "not_authenticated", "unavailable"]);
 // The service says something every 15 seconds.

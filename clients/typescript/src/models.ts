@@ -39,8 +39,115 @@ export interface AccessStep {
   role?: AccessRole;
 }
 
+/** Which alarm, and what is said about it. */
+export interface Acknowledgement {
+  /** The group of the alarm. */
+  groupId: string;
+  /** The id of the alarm. */
+  alarmId: string;
+  /** What is said about it. */
+  comment?: string;
+}
+
 /** ActorKind */
 export type ActorKind = "client" | "network" | "system" | "user";
+
+/** What is or was wrong with a device or a connector, as a notification says it. */
+export interface Alarm {
+  /** Its id. */
+  id: string;
+  /** The group of the device or the connector. */
+  groupId: string;
+  /** The id of the notification. */
+  notificationId: string;
+  /** The name of the notification. */
+  notificationName?: string;
+  /**
+   * Of its notification: `measurement`, `deviceSilent`, `batteryLow`, `configurationDrift`,
+   * `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+   */
+  reason: string;
+  /** The id of the device. */
+  deviceId?: string;
+  /** The name of the device, while it is in the group. */
+  deviceName?: string;
+  /** The id of the connector. */
+  connectorId?: string;
+  /** The name of the connector. */
+  connectorName?: string;
+  /** That of its notification when it was raised. */
+  severity: Severity;
+  /** `raised`, `acknowledged` or `resolved`. */
+  state: AlarmState;
+  /** When its condition had been met for long enough. */
+  raisedAt: string;
+  /** Of the condition on a value, as its notification has it now; none while that is disabled. */
+  measurement?: string;
+  /** The limit of it. */
+  above?: number;
+  /** The limit of it. */
+  below?: number;
+  /** That was in force then; only for callers with `record.read`. */
+  value?: number;
+  /** The highest or lowest since. */
+  worstValue?: number;
+  /** When somebody acknowledged it. */
+  acknowledgedAt?: string;
+  /** The id of the user or app client that acknowledged it. */
+  acknowledgedBy?: string;
+  /** What was said then. */
+  comment?: string;
+  /** When it was resolved. */
+  resolvedAt?: string;
+  /** Why, if no value or observation has resolved it. */
+  resolution?: string;
+  /** When messages about it were queued last. */
+  notifiedAt?: string;
+  /**
+   * The silence that has held messages about it back, of several the last one; perhaps of a group
+   * above.
+   */
+  silenceId?: string;
+  /** Its notification is disabled: nobody looks whether it is resolved. */
+  isNotificationDisabled?: boolean;
+}
+
+/** A page of alarms. */
+export interface AlarmConnection {
+  /** The items of this page. */
+  items: Alarm[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** How many alarms are open. */
+export interface AlarmCounts {
+  /** All that are not resolved. */
+  total: number;
+  /** Those of them that are acknowledged. */
+  acknowledged: number;
+  /** By severity. */
+  critical: number;
+  /** By severity. */
+  warning: number;
+  /** By severity. */
+  info: number;
+}
+
+/** An alarm that would have been raised. */
+export interface AlarmInterval {
+  /** When the condition had been met for long enough. */
+  raisedAt: string;
+  /** Absent if it was open at the end. */
+  resolvedAt?: string;
+  /** That was in force when it was raised. */
+  value?: number;
+  /** The highest or lowest since. */
+  worstValue?: number;
+}
+
+/** AlarmState */
+export type AlarmState = "acknowledged" | "raised" | "resolved";
 
 /** Whose records to delete. */
 export interface AllRecords {
@@ -243,6 +350,63 @@ export interface AuthorizationServerMetadata {
   introspection_endpoint_auth_methods_supported?: string[];
 }
 
+/** What was looked at for an answer. */
+export interface BacktestExamined {
+  /** That it may be about. */
+  devices: number;
+  /** That were read. */
+  records: number;
+  /** Days, and quarters of an hour, of which no record had to be read. */
+  summaries: number;
+  /** Records for which the expression had no value. */
+  failed?: number;
+}
+
+/** Which notification, stored or not, and which range of time. */
+export interface BacktestInput {
+  /** The id of the group. */
+  groupId: string;
+  /** One that is not stored, as `POST /notification` takes it; or `notificationId`. */
+  notification?: NotificationDraftInput;
+  /** A stored one of this group. */
+  notificationId?: string;
+  /** It is as if it had been created then. */
+  beginDate: When;
+  /** The end of the range, at most 366 days behind its begin. */
+  endDate: When;
+  /** How many devices are examined at most. */
+  limit?: number;
+  /** The nextToken of the answer before. */
+  nextToken?: string;
+}
+
+/** The alarms that a notification would have raised, by device. */
+export interface BacktestResult {
+  /** Devices with alarms. */
+  items: BacktestedDevice[];
+  /** How many messages would have been sent, each to every recipient. */
+  messages: number;
+  /** What was looked at for this answer. */
+  examined: BacktestExamined;
+  /** If older records of a device are not kept: from when on they are. */
+  examinedFrom?: string;
+  /**
+   * If the last device has more records than one request reads: until when it was examined.
+   * `nextToken` goes on there.
+   */
+  examinedUntil?: string;
+  /** If there is more to examine. */
+  nextToken?: string;
+}
+
+/** The alarms of a device. */
+export interface BacktestedDevice {
+  /** The id of the device. */
+  deviceId: string;
+  /** By time. */
+  alarms: AlarmInterval[];
+}
+
 /** The outcome of a batch. */
 export interface BatchReturn {
   /** What was done, in words. */
@@ -349,6 +513,25 @@ export interface CloudEventMessage {
 
 /** CloudEventsVersion */
 export type CloudEventsVersion = "1.0";
+
+/** An example of the maker, and what the codec makes of it. */
+export interface CodecExampleResult {
+  /** What its maker calls it. */
+  name: string;
+  /** Which one is called. */
+  function: CodecFunction;
+  /** Whether the codec does what is expected. */
+  isPassed: boolean;
+  /** What the codec gets. */
+  input: Record<string, unknown>;
+  /** What its maker says that it returns. */
+  expected: Record<string, unknown>;
+  /** What the codec returns; `errors` says why there is nothing. */
+  actual: Record<string, unknown>;
+}
+
+/** CodecFunction */
+export type CodecFunction = "decodeDownlink" | "decodeUplink" | "encodeDownlink";
 
 /** A value that a device reports otherwise than it should be. */
 export interface ConfigurationDifference {
@@ -518,6 +701,13 @@ export interface ConnectorHealth {
   waiting: number;
   /** Messages kept for a resend, up to 10,000. */
   deadLetters: number;
+  /** The first of these attempts; absent if the last one succeeded. */
+  failingSince?: string;
+  /**
+   * When the receiver gets a message again, at the earliest: the next one is due, and the time
+   * that the receiver has asked for is over. Absent if it does not fail, or nothing waits.
+   */
+  nextAttemptAt?: string;
 }
 
 /** A connector to create. */
@@ -643,6 +833,113 @@ export interface ConsoleSettings {
   mapTiles?: string;
   /** Whom the map names as the source of the tiles, as plain text. */
   mapAttribution?: string;
+}
+
+/** Recipients with a name; of one of a group above only what is needed to choose it. */
+export interface ContactPoint {
+  /** The group that it belongs to. */
+  groupId: string;
+  /** The id of the contact point. */
+  id: string;
+  /** Its name. */
+  name?: string;
+  /** A text about it, for people. */
+  description?: string;
+  /** The contact point type: `email`, `webhook`, `push`, `chat` or `rota`. */
+  type: string;
+  /**
+   * A JSON object in a string, as the type's `expectedParameters` describes it; secrets are masked
+   * for callers who may not change it. Absent if it is shared by a group above in which the caller
+   * has no `notification.read`.
+   */
+  params?: string;
+  /** Of a rota: who would be notified now, the fallback if nobody is on. */
+  onCall?: string[];
+  /** When it was created. */
+  createdAt?: string;
+  /** When it was changed last. */
+  updatedAt?: string;
+  /** The id of the user or app client that created it; `system` for the service itself. */
+  createdBy?: string;
+  /** The id of the user or app client that changed it last; `system` for the service itself. */
+  updatedBy?: string;
+  /** When a message was delivered last. */
+  lastSentAt?: string;
+  /** The last failure. */
+  error?: ContactPointError;
+}
+
+/** A page of contact points. */
+export interface ContactPointConnection {
+  /** The items of this page. */
+  items: ContactPoint[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** The last failure. */
+export interface ContactPointError {
+  /** When it failed. */
+  at?: string;
+  /** What failed. */
+  message?: string;
+  /**
+   * When it began to fail: the first failed attempt since the last success. Absent if the last
+   * attempt succeeded.
+   */
+  since?: string;
+}
+
+/** A contact point to create. */
+export interface ContactPointInput {
+  /** The id of the group. */
+  groupId: string;
+  /** Its name. */
+  name: string;
+  /** The contact point type: `email`, `webhook`, `push`, `chat` or `rota`. */
+  type: string;
+  /** A JSON object, as described by the type's `expectedParameters`. */
+  params: string;
+  /** A text about it, for people. */
+  description?: string;
+}
+
+/** Which contact point, of which group. */
+export interface ContactPointRef {
+  /** The id of the group. */
+  groupId: string;
+  /** The id of the contact point. */
+  contactPointId: string;
+}
+
+/** A contact point through which notifications were sent that the record caused. */
+export interface ContactPointTrace {
+  /** The id of the contact point. */
+  contactPointId: string;
+  /** Its name. */
+  name?: string;
+  /** One for each recipient. */
+  deliveries: NotificationDelivery[];
+}
+
+/** A type of contact point and its parameters. */
+export interface ContactPointType {
+  /** A JSON Schema, as text. */
+  expectedParameters: string;
+  /** The contact point type: `email`, `webhook`, `push`, `chat` or `rota`. */
+  type: string;
+  /** Its name for people. */
+  name: string;
+  /** Why it cannot be used on this service, and what the operator sets for it. Absent if it can. */
+  unavailable?: string;
+}
+
+/** A page of contact point types. */
+export interface ContactPointTypeConnection {
+  /** The items of this page. */
+  items: ContactPointType[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
 }
 
 /** Which dead letters are kept for a resend. */
@@ -1143,8 +1440,15 @@ export type DeviceOrder = "battery" | "created" | "name" | "seenAt";
 export interface DeviceSeries {
   /** The id of the device. */
   deviceId: string;
+  /** If several measurements were asked for. */
+  measurement?: string;
   /** By time. */
   points: SeriesPoint[];
+  /**
+   * Of a state: each change. What was in force at the begin is looked for in the time before it,
+   * as long as the range and two days at most.
+   */
+  states?: SeriesState[];
   /** Of a path, how many records were read. */
   lookedAt?: number;
   /** Not every record was read: there are too many for one request. */
@@ -1232,8 +1536,15 @@ export interface DeviceType {
   battery?: string;
   /** What the operator says about its firmware. */
   firmwareVersion?: string;
+  /** Whose it is, with the groups below; none for all. */
+  groupId?: string;
   /** Those declared for all, or for `groupId`; not in lists. */
   measurements?: Measurement[];
+  /**
+   * When these were declared, for `ifUpdatedAt` of the next declaration; left out if nothing is.
+   * Not in lists.
+   */
+  measurementsUpdatedAt?: string;
 }
 
 /** The new type of a device. */
@@ -1254,6 +1565,92 @@ export interface DeviceTypeConnection {
   items: DeviceType[];
   /** There is a next page: send it in the same request. Absent on the last page. */
   nextToken?: string;
+}
+
+/** A device type with its codecs and measurements. */
+export interface DeviceTypeDefinition {
+  /** Its name. */
+  name: string;
+  /** Whose it is, with the groups below; without it, for all. */
+  groupId?: string;
+  /** For people. */
+  displayName: string;
+  /** Any text. */
+  defaultConfiguration: string;
+  /** Any text. */
+  battery?: string;
+  /** Any text. */
+  firmwareVersion?: string;
+  /** `bits`, `cayenneLpp` or `javascript`. */
+  decoder?: DecoderKind;
+  /** The bit format or the codec; Cayenne LPP has none. */
+  decoderSource?: string;
+  /** Names of the decoded latitude and longitude that become a geolocation. */
+  decodedLocation?: string;
+  /** A codec for downlinks, if that of the decoder has none. */
+  encoderSource?: string;
+  /** Those that are declared. */
+  measurements: Measurement[];
+  /** Whether it cannot be deleted. */
+  isBuiltIn?: boolean;
+  /** Whether you may change it. */
+  mayChange?: boolean;
+  /** When it was changed last. */
+  updatedAt: string;
+  /** What the codecs use and does not exist here. */
+  warnings?: string[];
+}
+
+/** A device type to create. */
+export interface DeviceTypeInput {
+  /** Its id: unique in the service, whatever its case, and never changed. */
+  name: string;
+  /** Whose it is, with the groups below; without it, for all. */
+  groupId?: string;
+  /** For people. */
+  displayName?: string;
+  /** Of new devices; any text, often JSON. */
+  defaultConfiguration?: string;
+  /** Any text. */
+  battery?: string;
+  /** Any text. */
+  firmwareVersion?: string;
+  /** `bits`, `cayenneLpp` or `javascript`. */
+  decoder?: DecoderKind;
+  /** The bit format or the codec; Cayenne LPP has none. */
+  decoderSource?: string;
+  /** Names of the decoded latitude and longitude that become a geolocation. */
+  decodedLocation?: string;
+  /** A codec for downlinks, if that of the decoder has none. */
+  encoderSource?: string;
+  /** What is declared of its values; all of it. */
+  measurements?: MeasurementInput[];
+}
+
+/** Changes to a device type; what is left out stays, null removes. */
+export interface DeviceTypeUpdate {
+  /** The device type. */
+  type: string;
+  /** For people. */
+  displayName?: string;
+  /** Any text. */
+  defaultConfiguration?: string;
+  /** Any text. */
+  battery?: string;
+  /** Any text. */
+  firmwareVersion?: string;
+  /** `bits`, `cayenneLpp` or `javascript`. */
+  decoder?: DecoderKind;
+  /** The bit format or the codec; Cayenne LPP has none. */
+  decoderSource?: string;
+  /** Names of the decoded latitude and longitude that become a geolocation. */
+  decodedLocation?: string;
+  /** A codec for downlinks, if that of the decoder has none. */
+  encoderSource?: string;
+  /** What is declared of its values; all of it. */
+  measurements?: MeasurementInput[];
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
 }
 
 /** The newest value of a measurement since the device is in its group. */
@@ -1413,6 +1810,37 @@ export interface DriftingDeviceConnection {
   items: DriftingDevice[];
   /** There is a next page: send it in the same request. Absent on the last page. */
   nextToken?: string;
+}
+
+/** A limit that holds for a group. */
+export interface EffectiveLimit {
+  /** Its name. */
+  name: LimitName;
+  /** 0 for no limit. */
+  value: number;
+  /** Who says so: the `group` itself, one above it (`inherited`), or the settings of the `service`. */
+  source: LimitSource;
+  /** The group that says so, if you may see it. */
+  groupId?: string;
+  /**
+   * Of what is stored: by the group that says so and those below it; of a limit of the service, by
+   * this group alone. Left out if you may not see it.
+   */
+  used?: number;
+}
+
+/** How long a group keeps something. */
+export interface EffectiveRetention {
+  /** Its name. */
+  name: RetentionName;
+  /** 0 for ever. */
+  days: number;
+  /** The longest that it may be; 0 for ever. */
+  daysMax: number;
+  /** Who says so: the `group` itself, one above it (`inherited`), or the settings of the `service`. */
+  source: LimitSource;
+  /** The group that says so, if you may see it. */
+  groupId?: string;
 }
 
 /** An event, as a connector sends it in the format `json`. */
@@ -1659,6 +2087,36 @@ export interface GroupInput {
   tags?: string[];
 }
 
+/** What limits a group, what holds, and what it has stored. */
+export interface GroupLimits {
+  /** The id of the group. */
+  groupId: string;
+  /** Of this group's own. */
+  limits: OperatorLimits;
+  /** What this group says itself. */
+  retentionDays: RetentionDays;
+  /** The limits that hold, of which each has to be kept. */
+  effectiveLimits: EffectiveLimit[];
+  /** How long each kind of record, and summaries, are kept. */
+  effectiveRetention: EffectiveRetention[];
+  /** By this group alone. */
+  stored: StoredAmount;
+  /** With all groups below it. */
+  storedWithSubgroups: StoredAmount;
+  /** When it was changed last. */
+  updatedAt?: string;
+}
+
+/** The limits of a group, in place of those it has. */
+export interface GroupLimitsChange {
+  /** The id of the group. */
+  groupId: string;
+  /** All limits of this group's own. */
+  limits: OperatorLimits;
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
+}
+
 /** A measurement of the devices of a type in a group. */
 export interface GroupMeasurement {
   /** The name of the measurement. */
@@ -1804,6 +2262,8 @@ export interface GroupOverview {
   devices?: DeviceCounts;
   /** Counts of connectors; with `connector.read`. */
   connectors?: ConnectorCounts;
+  /** Open alarms, for callers with `notification.read`. */
+  alarms?: AlarmCounts;
   /** At most 50 of each sort, the worst first. */
   attention: Attention[];
   /**
@@ -1837,6 +2297,16 @@ export interface GroupPolicyChange {
 export interface GroupRestoration {
   /** The id of the group. */
   groupId: string;
+}
+
+/** How long a group keeps records, in place of what it says now. */
+export interface GroupRetentionChange {
+  /** The id of the group. */
+  groupId: string;
+  /** All that the group says itself. */
+  retentionDays: RetentionDays;
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
 }
 
 /** Numbers of a group's devices over time, as one series or one of each. */
@@ -2209,6 +2679,11 @@ export interface JobParameters {
   action?: string;
   /** For an export of records or of the audit log: of the groups below as well. */
   subgroups?: boolean;
+  /**
+   * What each record says of these measurements, by their names, with commas between them; 20 at
+   * most. In CSV and Parquet each has a column.
+   */
+  values?: string;
 }
 
 /** The parameters of a job; those that its kind has. */
@@ -2313,6 +2788,42 @@ export interface JobUndo {
   reason?: string;
 }
 
+/** What became of a report last. */
+export interface LastReportRun {
+  /** When it was made. */
+  at: string;
+  /** Since when it is about. */
+  beginDate: string;
+  /** Until before when. */
+  endDate: string;
+  /**
+   * `queued` until every recipient has it; `failed` if it could not be made, or not be sent to
+   * all; `stopped` if whoever created it or changed it last may not read this any more, which
+   * disables it.
+   */
+  state: ReportState;
+  /** How many rows the file has. */
+  rows: number;
+  /** How many bytes. */
+  bytes: number;
+  /** How many it goes to. */
+  recipients: number;
+  /** Recipients it could not be sent to. */
+  failed: number;
+  /** Earlier ones that were due while the service was not running, of which nothing is sent. */
+  missed: number;
+  /** Sent by hand, and not by its schedule. */
+  isTest: boolean;
+  /** Why it could not be made, or why the last attempt to send it failed. */
+  error?: string;
+}
+
+/** LimitName */
+export type LimitName = "requestsPerSecond" | "storedBytesMax" | "storedRecordsMax";
+
+/** LimitSource */
+export type LimitSource = "group" | "inherited" | "service";
+
 /** Whose link, and whether to mail it, or to show it to the caller. */
 export interface LinkInput {
   /** The address of the user. */
@@ -2330,6 +2841,9 @@ export interface LinkReturn {
   /** With `show`: the link. It works once, within 15 minutes. */
   url?: string;
 }
+
+/** ListedAlarms */
+export type ListedAlarms = "all" | "open" | "resolved";
 
 /** An app client without its secret. */
 export interface ListedAppClient {
@@ -2351,6 +2865,26 @@ export interface ListedAppClient {
   createdAt?: string;
   /** The id of the user or app client that created it; `system` for the service itself. */
   createdBy?: string;
+}
+
+/** An item of `alarms`: an alarm that was raised, acknowledged or resolved; up to 1,000. */
+export interface LiveAlarm {
+  /** The id of the alarm. */
+  alarmId: string;
+  /** The group of the device or the connector. */
+  groupId: string;
+  /** Whose alarm it is. */
+  notificationId: string;
+  /** Of the notification. */
+  reason: string;
+  /** What it is about. */
+  deviceId?: string;
+  /** What it is about. */
+  connectorId?: string;
+  /** That of a notification. */
+  severity: Severity;
+  /** What it is since then. */
+  state: AlarmState;
 }
 
 /** The data of `changed`: ids of objects that were changed; up to 1,000 of each kind. */
@@ -2697,6 +3231,35 @@ export interface NotificationDelivery {
   error?: string;
 }
 
+/** A notification that is not stored. */
+export interface NotificationDraftInput {
+  /** As in the request. */
+  groupId?: string;
+  /** A JSON object, as described by the type's `expectedParameters`. */
+  params: string;
+  /** The device type. */
+  type: string;
+  /** Its name. */
+  name?: string;
+  /** A text about it, for people. */
+  description?: string;
+  /** Only records of this device; empty for all. */
+  deviceId?: string;
+  /** Only `measurement` can be tried. */
+  reason?: string;
+  /**
+   * When it may be sent, in the time zone of `params`. An object, or a string in the form of the
+   * responses; an empty string removes it.
+   */
+  schedule?: string | Schedule;
+  /** Only devices of these types; empty for all. */
+  deviceTypes?: string[];
+  /** Free words to find it by. */
+  tags?: string[];
+  /** Whether it works; a disabled one does nothing, and is kept. */
+  enabled?: boolean;
+}
+
 /** The last failure. */
 export interface NotificationError {
   /** When it failed. */
@@ -2716,7 +3279,7 @@ export interface NotificationInput {
   groupId: string;
   /** A JSON object, as described by the type's `expectedParameters`. */
   params: string;
-  /** The notification type: `email`, `webhook`, `push` or `chat`. */
+  /** The notification type: `email`, `webhook`, `push`, `chat` or `contactPoints`. */
   type: string;
   /** The name of the notification. */
   name: string;
@@ -2802,6 +3365,18 @@ export interface NotificationTypeConnection {
   nextToken?: string;
 }
 
+/** What the operator limits of a group with all groups below it; left out, as for all. */
+export interface OperatorLimits {
+  /** Records; 0 for no limit. */
+  storedRecordsMax?: number;
+  /** Their size as JSON; 0 for no limit. */
+  storedBytesMax?: number;
+  /** Requests of all app clients and of the networks of these groups, on average; 0 for no limit. */
+  requestsPerSecond?: number;
+  /** The longest retention that these groups may have. */
+  retentionDaysMax?: RetentionDays;
+}
+
 /** All passkeys of the caller, the first one first. */
 export interface PasskeyConnection {
   /** The items of this page. */
@@ -2866,6 +3441,9 @@ export interface PasswordResetInput {
   /** The address of the user. */
   email: string;
 }
+
+/** PayloadEncoding */
+export type PayloadEncoding = "base64" | "hex";
 
 /** Something that a role can allow. */
 export interface Permission {
@@ -3174,6 +3752,173 @@ export interface ReplayStarted {
 /** ReplayState */
 export type ReplayState = "cancelled" | "done" | "running";
 
+/** A file that is sent on a schedule. */
+export interface Report {
+  /** Its id. */
+  id: string;
+  /** The id of the group. */
+  groupId: string;
+  /** What it is called, in the subject of its mails. */
+  name?: string;
+  /**
+   * What is in it: records that arrived in the period, numbers of a measurement in it, the devices
+   * as they are now, or alarms that were raised in it.
+   */
+  content: ReportContent;
+  /**
+   * What to choose, as in the query of `GET /records/export`, `GET /group/series`, `GET
+   * /devices/export` or `GET /group/alarms`; without dates, formats and pages.
+   */
+  parameters: Record<string, unknown>;
+  /**
+   * How often, and the period that it is about: the day, the week from Monday to Sunday or the
+   * month before. A weekly one is sent on Mondays, a monthly one on the first.
+   */
+  every: ReportSpan;
+  /**
+   * When, on the clock of `timezone`. Where that leaves the time out, it is sent when the clock is
+   * changed, and where it shows it twice, the first time.
+   */
+  at: string;
+  /** Whose days it is about: a name of the IANA database. */
+  timezone: string;
+  /** Of the file. */
+  format: ReportFormat;
+  /** To whom it goes. */
+  to: ReportContact;
+  /** Whether it is sent. */
+  enabled: boolean;
+  /** When it is due next. */
+  nextAt: string;
+  /** What became of it last. */
+  lastRun?: LastReportRun;
+  /** When it was created. */
+  createdAt: string;
+  /** When it was changed last. */
+  updatedAt: string;
+  /** Who created it. */
+  createdBy: string;
+  /** Who changed it last; with whose permissions it is read. */
+  updatedBy: string;
+}
+
+/** A page of reports. */
+export interface ReportConnection {
+  /** The items of this page. */
+  items: Report[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** To whom a report goes. */
+export interface ReportContact {
+  /** `email` or `webhook`. */
+  type: string;
+  /**
+   * `to`, a list of addresses, for `email`; `url`, and if wanted `headers`, `bearer`, `basic` and
+   * `secret`, for `webhook`. Secrets are masked for callers who may not change it.
+   */
+  params: Record<string, unknown>;
+}
+
+/** ReportContent */
+export type ReportContent = "alarms" | "devices" | "records" | "series";
+
+/** What the link in a mail of a report opens. */
+export interface ReportDownload {
+  /** What it is called. */
+  name?: string;
+  /**
+   * What is in it: records that arrived in the period, numbers of a measurement in it, the devices
+   * as they are now, or alarms that were raised in it.
+   */
+  content: ReportContent;
+  /** Since when it is about. */
+  beginDate: string;
+  /** Until before when. */
+  endDate: string;
+  /** Whose days it is about: a name of the IANA database. */
+  timezone: string;
+  /** What its file is called. */
+  fileName: string;
+  /** How many rows the file has. */
+  rows: number;
+  /** Of the file. */
+  bytes: number;
+  /** Until when it can be downloaded. */
+  expiresAt: string;
+}
+
+/** ReportFormat */
+export type ReportFormat = "csv" | "xlsx";
+
+/** A report to create. */
+export interface ReportInput {
+  /** The id of the group. */
+  groupId: string;
+  /** What it is called, in the subject of its mails. */
+  name: string;
+  /**
+   * What is in it: records that arrived in the period, numbers of a measurement in it, the devices
+   * as they are now, or alarms that were raised in it.
+   */
+  content: ReportContent;
+  /**
+   * What to choose, as in the query of `GET /records/export`, `GET /group/series`, `GET
+   * /devices/export` or `GET /group/alarms`; without dates, formats and pages.
+   */
+  parameters?: Record<string, unknown>;
+  /**
+   * How often, and the period that it is about: the day, the week from Monday to Sunday or the
+   * month before. A weekly one is sent on Mondays, a monthly one on the first.
+   */
+  every: ReportSpan;
+  /**
+   * When, on the clock of `timezone`. Where that leaves the time out, it is sent when the clock is
+   * changed, and where it shows it twice, the first time.
+   */
+  at: string;
+  /** Whose days it is about: a name of the IANA database. */
+  timezone?: string;
+  /** Of the file. */
+  format?: ReportFormat;
+  /** To whom it goes. */
+  to: ReportContact;
+  /** Whether it is sent; by default it is. */
+  enabled?: boolean;
+}
+
+/** Which report, of which group. */
+export interface ReportRef {
+  /** The id of the group. */
+  groupId: string;
+  /** The id of the report. */
+  reportId: string;
+}
+
+/** ReportSpan */
+export type ReportSpan = "day" | "month" | "week";
+
+/** ReportState */
+export type ReportState = "failed" | "queued" | "sent" | "stopped";
+
+/** Days that each kind of record, and summaries of values, are kept after their timestamp. */
+export interface RetentionDays {
+  /** 0 for ever. */
+  data?: number;
+  /** 0 for ever. */
+  event?: number;
+  /** 0 for ever. */
+  geoloc?: number;
+  /** 0 for ever. */
+  telemetry?: number;
+  /** Summaries of values, from which series are made. */
+  summary?: number;
+}
+
+/** RetentionName */
+export type RetentionName = "data" | "event" | "geoloc" | "summary" | "telemetry";
+
 /** Messages by their ids, or those of a connector by a filter; not both. */
 export interface RetryMessagesInput {
   /** The id of the group. */
@@ -3323,7 +4068,7 @@ export type SeriesAggregate = "count" | "first" | "increase" | "last" | "max" | 
 export type SeriesCombination = "count" | "max" | "mean" | "min" | "none" | "percentile" | "sum";
 
 /** SeriesFormat */
-export type SeriesFormat = "csv" | "json" | "ndjson" | "table";
+export type SeriesFormat = "csv" | "json" | "ndjson" | "parquet" | "table";
 
 /** The numbers of the records in one span of time. */
 export interface SeriesPoint {
@@ -3379,6 +4124,28 @@ export interface SeriesRow {
   hasGap?: boolean;
   /** The id of the device. */
   deviceId: string;
+  /** If several measurements were asked for. */
+  measurement?: string;
+}
+
+/** From when on a device was in a state. */
+export interface SeriesState {
+  /** When it began, or the begin of the range. */
+  timestamp: string;
+  /** It holds until the next one. */
+  value: number | string | boolean;
+}
+
+/** A state of a device. */
+export interface SeriesStateRow {
+  /** When it began, or the begin of the range. */
+  timestamp: string;
+  /** It holds until the next one. */
+  value: number | string | boolean;
+  /** The id of the device. */
+  deviceId: string;
+  /** If several measurements were asked for. */
+  measurement?: string;
 }
 
 /** All sessions of a user, the last used first. */
@@ -3437,6 +4204,9 @@ export interface SessionItem {
   issuedBy?: string;
 }
 
+/** Severity */
+export type Severity = "critical" | "info" | "warning";
+
 /** SignInChange */
 export type SignInChange = "passkey.create" | "passkey.delete" | "passkey.update" | "password.set" | "signInLink.create" | "totp.disable" | "totp.enable" | "user.bind" | "user.resetSignIn";
 
@@ -3485,8 +4255,98 @@ export interface SignInInput {
 /** SignInMethod */
 export type SignInMethod = "client" | "link" | "oidc" | "passkey" | "password";
 
+/** For which alarms no messages are sent, and when. */
+export interface Silence {
+  /** Its id. */
+  id: string;
+  /** Its group. */
+  groupId: string;
+  /** Whether it is for the groups below as well. */
+  subgroups: boolean;
+  /** The only devices that it is for. */
+  deviceIds?: string[];
+  /** It is for devices with all of these. */
+  tags?: string[];
+  /** It is for devices of these types. */
+  types?: string[];
+  /** It is for alarms of this severity. */
+  severity?: Severity;
+  /** When it begins. */
+  from: string;
+  /** When it ends. */
+  until: string;
+  /** When it is in force, in the form that notifications have. */
+  schedule?: string;
+  /** The zone that the schedule is meant in, by its IANA name. */
+  timezone?: string;
+  /** Why. */
+  reason: string;
+  /**
+   * `active`, `pending`, if it has not begun or its schedule keeps it from being in force, or
+   * `expired`.
+   */
+  state: SilenceState;
+  /** Of how many alarms it has held messages back; `GET /group/alarms?silenceId=` lists them. */
+  heldBack: number;
+  /** When it was created. */
+  createdAt: string;
+  /** The id of the user or app client that created it. */
+  createdBy: string;
+}
+
+/** A page of silences. */
+export interface SilenceConnection {
+  /** The items of this page. */
+  items: Silence[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** For which alarms no messages are to be sent, and until when. */
+export interface SilenceInput {
+  /**
+   * The group of the devices and connectors; its notifications, those of groups below it, and
+   * those of groups above in which the caller may change notifications, are silenced.
+   */
+  groupId: string;
+  /** Also about devices and connectors of the groups below it. */
+  subgroups?: boolean;
+  /** Only about these devices. */
+  deviceIds?: string[];
+  /** Only about devices with all of these tags. */
+  tags?: string[];
+  /** Only about devices of these types. */
+  types?: string[];
+  /** Only alarms of this severity. */
+  severity?: Severity;
+  /** From when on; now unless given. */
+  from?: When;
+  /** When it ends. */
+  until: When;
+  /**
+   * When it may be sent, in the time zone of `params`. An object, or a string in the form of the
+   * responses; an empty string removes it.
+   */
+  schedule?: string | Schedule;
+  /** The zone that the schedule is meant in, by its IANA name. */
+  timezone?: string;
+  /** Why, for whoever wonders. */
+  reason: string;
+}
+
+/** SilenceState */
+export type SilenceState = "active" | "expired" | "pending";
+
 /** StartableJobKind */
 export type StartableJobKind = "configuration" | "delete" | "export" | "redecode" | "replay" | "resend" | "tag" | "transfer" | "type";
+
+/** What is stored: records, and the size of their JSON. */
+export interface StoredAmount {
+  /** How many records there are. */
+  records: number;
+  /** In characters. */
+  bytes: number;
+}
 
 /** A telemetry record, as a connector sends it in the format `json`. */
 export interface TelemetryMessage {
@@ -3638,6 +4498,8 @@ export interface Trace {
   hasMoreConnectors?: boolean;
   /** Where you have `notification.read`. */
   notifications: NotificationTrace[];
+  /** Where you have `notification.read`. */
+  contactPoints?: ContactPointTrace[];
   /** With a message about it, but not yours to see. */
   hiddenConnectors?: number;
   /** Caused by it, but not yours to see. */
@@ -3740,6 +4602,70 @@ export interface TypeDecoderChange {
   ifUpdatedAt?: When;
 }
 
+/** TypeFormat */
+export type TypeFormat = "chirpstack" | "theThingsNetwork";
+
+/** The files of a device, and what is to become of them. */
+export interface TypeImportInput {
+  /** At most 64, by path: what the device's own file names. */
+  files: Record<string, unknown>;
+  /** Whose it is, with the groups below; without it, for all. */
+  groupId?: string;
+  /** Which one, if the files have several: the name of its file without its ending. */
+  device?: string;
+  /** Without it, the last one of its file. */
+  firmwareVersion?: string;
+  /** Without it, maker and device. */
+  name?: string;
+  /** For people. */
+  displayName?: string;
+  /** Create or update it although examples fail. */
+  acceptFailing?: boolean;
+  /**
+   * Update the type of this `name`, which is required then. Its codecs become those of the files;
+   * what these do not say stays, as do its measurements.
+   */
+  replace?: boolean;
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
+  /** Only run the examples, and say what would be created or updated. */
+  dryRun?: boolean;
+}
+
+/** The outcome of an import, or of its dry run. */
+export interface TypeImportReturn {
+  /** The outcome in words. */
+  message: string;
+  /** Nothing was created or updated. */
+  isDryRun: boolean;
+  /** Whose. */
+  format: TypeFormat;
+  /** The name of the type, which devices refer to. */
+  name: string;
+  /** Whose it is, with the groups below; without it, for all. */
+  groupId?: string;
+  /** For people. */
+  displayName: string;
+  /** Any text. */
+  battery?: string;
+  /** Any text. */
+  firmwareVersion?: string;
+  /** Whether the files have a codec for uplinks. */
+  hasDecoder: boolean;
+  /** In a codec of its own. */
+  hasEncoder: boolean;
+  /** Examples that the codec fulfils. */
+  passed: number;
+  /** The others. */
+  failed: number;
+  /** Those of the maker, in their order. */
+  examples: CodecExampleResult[];
+  /** What of the files has no place in a device type. */
+  ignored: string[];
+  /** What the codec uses and does not exist here. */
+  warnings?: string[];
+}
+
 /** What is declared of a device type, for all or for a group. */
 export interface TypeMeasurements {
   /** The device type. */
@@ -3756,7 +4682,7 @@ export interface TypeMeasurements {
 export interface TypeMeasurementsChange {
   /** The device type. */
   type: string;
-  /** Without it, for all; by operators. */
+  /** Without it, for all by operators; or for the group of the type. */
   groupId?: string;
   /** All of them; an empty list declares nothing. */
   measurements: MeasurementInput[];
@@ -3858,6 +4784,24 @@ export interface UpdateConnectorInput {
   ifUpdatedAt?: When;
 }
 
+/** Changes to a contact point. */
+export interface UpdateContactPointInput {
+  /** The id of the group. */
+  groupId: string;
+  /** The id of the contact point. */
+  contactPointId: string;
+  /** Its name. */
+  name?: string;
+  /** The contact point type: `email`, `webhook`, `push`, `chat` or `rota`. */
+  type?: string;
+  /** A JSON object, as described by the type's `expectedParameters`. */
+  params?: string;
+  /** A text about it, for people. */
+  description?: string;
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
+}
+
 /** An app client after it was renamed. */
 export interface UpdateGroupAppClient {
   /** The id of the app client: its client id at the token endpoint. */
@@ -3906,6 +4850,46 @@ export interface UpdateNotificationInput {
   deviceTypes?: string[];
   /** Free words to find it by. */
   tags?: string[];
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
+}
+
+/** Changes to a report. */
+export interface UpdateReportInput {
+  /** The id of the group. */
+  groupId: string;
+  /** The id of the report. */
+  reportId: string;
+  /** What it is called, in the subject of its mails. */
+  name?: string;
+  /**
+   * What is in it: records that arrived in the period, numbers of a measurement in it, the devices
+   * as they are now, or alarms that were raised in it.
+   */
+  content?: ReportContent;
+  /**
+   * What to choose, as in the query of `GET /records/export`, `GET /group/series`, `GET
+   * /devices/export` or `GET /group/alarms`; without dates, formats and pages.
+   */
+  parameters?: Record<string, unknown>;
+  /**
+   * How often, and the period that it is about: the day, the week from Monday to Sunday or the
+   * month before. A weekly one is sent on Mondays, a monthly one on the first.
+   */
+  every?: ReportSpan;
+  /**
+   * When, on the clock of `timezone`. Where that leaves the time out, it is sent when the clock is
+   * changed, and where it shows it twice, the first time.
+   */
+  at?: string;
+  /** Whose days it is about: a name of the IANA database. */
+  timezone?: string;
+  /** Of the file. */
+  format?: ReportFormat;
+  /** To whom it goes. */
+  to?: ReportContact;
+  /** Whether it is sent. */
+  enabled?: boolean;
   /** The `updatedAt` that the update is based on; 409 if there is another by now. */
   ifUpdatedAt?: When;
 }

@@ -265,6 +265,52 @@ export class GroupsNoun extends Noun {
   metrics(groupId: string, options: { beginDate: When; endDate: When; timeSpan?: number; subgroups?: boolean }): Promise<m.GroupMetrics> {
     return this.transport.request({ method: "GET", path: "/group/metrics", isRepeatable: true, query: { groupId, ...options } });
   }
+
+  /**
+   * Get the limits of a group.
+   *
+   * What the operator limits, how long records are kept, and what is stored: the group's own
+   * values, and what holds, which may be from a group above it or from the service's settings.
+   *
+   * `GET /group/limits`; needs `group.read`.
+   */
+  limits(groupId: string): Promise<m.GroupLimits> {
+    return this.transport.request({ method: "GET", path: "/group/limits", isRepeatable: true, query: { groupId } });
+  }
+
+  /**
+   * Set the limits of a group.
+   *
+   * For the group with all groups below it, in place of those it has; a limit that is left out is
+   * that of the service. Limits further up hold as well. By operators.
+   *
+   * - `limits`: All limits of this group's own.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /group/limits`; needs `group.limit`.
+   */
+  setLimits(groupId: string, options: { limits: m.OperatorLimits; ifUpdatedAt?: When }): Promise<m.GroupLimits> {
+    return this.transport.request({ method: "PUT", path: "/group/limits", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Set how long a group keeps records.
+   *
+   * For the group and all groups below it that do not say otherwise, in place of what it says now;
+   * what is left out is as further up, or as the service has it, and nothing is kept for longer
+   * than the operator allows. What has expired is not shown any more at once, and deleted after a
+   * day.
+   *
+   * - `retentionDays`: All that the group says itself.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /group/retention`; needs `group.update`.
+   */
+  setRetention(groupId: string, options: { retentionDays: m.RetentionDays; ifUpdatedAt?: When }): Promise<m.GroupLimits> {
+    return this.transport.request({ method: "PUT", path: "/group/retention", isRepeatable: false, body: { groupId, ...options } });
+  }
 }
 
 export class MembersNoun extends Noun {
@@ -371,8 +417,8 @@ export class MeasurementsNoun extends Noun {
    *
    * - `timezone`: Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`.
    *
-   * - `format`: `csv`, `ndjson` and `table`, a JSON array, have one flat row for each point, as
-   * spreadsheets and Grafana read it.
+   * - `format`: `csv`, `ndjson`, `table`, a JSON array, and `parquet`, which the operator may not
+   * have installed, have one flat row for each point, as spreadsheets and Grafana read it.
    *
    * - `fresh`: Wait until everything is counted that had arrived before the request, however many
    * records have to be read for it.
@@ -1075,9 +1121,12 @@ export class DevicesNoun extends Noun {
    *
    * - `ascending`: false for the newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /device/data`; needs `record.read`.
    */
-  data(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceData, m.DeviceDataConnection> {
+  data(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean; fields?: string } = {}): Pages<m.DeviceData, m.DeviceDataConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/data", isRepeatable: true, query: { deviceId, ...options } }, "items");
   }
 
@@ -1098,9 +1147,12 @@ export class DevicesNoun extends Noun {
    *
    * - `ascending`: false for the newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /device/event`; needs `record.read`.
    */
-  events(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceEvent, m.DeviceEventConnection> {
+  events(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean; fields?: string } = {}): Pages<m.DeviceEvent, m.DeviceEventConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/event", isRepeatable: true, query: { deviceId, ...options } }, "items");
   }
 
@@ -1121,9 +1173,12 @@ export class DevicesNoun extends Noun {
    *
    * - `ascending`: false for the newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /device/geoloc`; needs `record.read`.
    */
-  geolocations(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceGeoloc, m.DeviceGeolocConnection> {
+  geolocations(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean; fields?: string } = {}): Pages<m.DeviceGeoloc, m.DeviceGeolocConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/geoloc", isRepeatable: true, query: { deviceId, ...options } }, "items");
   }
 
@@ -1144,9 +1199,12 @@ export class DevicesNoun extends Noun {
    *
    * - `ascending`: false for the newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /device/telemetry`; needs `record.read`.
    */
-  telemetry(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceTelemetry, m.DeviceTelemetryConnection> {
+  telemetry(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean; fields?: string } = {}): Pages<m.DeviceTelemetry, m.DeviceTelemetryConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/telemetry", isRepeatable: true, query: { deviceId, ...options } }, "items");
   }
 }
@@ -1218,11 +1276,16 @@ export class DeviceTypesNoun extends Noun {
   /**
    * List the device types.
    *
+   * Those for all, and those of groups that you belong to, and of groups above and below these. Or
+   * those that the devices of a group may have.
+   *
    * - `limit`: The maximum number of items per page.
+   *
+   * - `groupId`: Only those that the devices of this group may have.
    *
    * `GET /device/types`.
    */
-  list(options: { limit?: number } = {}): Pages<m.DeviceType, m.DeviceTypeConnection> {
+  list(options: { limit?: number; groupId?: string } = {}): Pages<m.DeviceType, m.DeviceTypeConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/types", isRepeatable: true, query: { ...options } }, "items");
   }
 
@@ -1235,6 +1298,125 @@ export class DeviceTypesNoun extends Noun {
    */
   get(type: string, options: { groupId?: string } = {}): Promise<m.DeviceType> {
     return this.transport.request({ method: "GET", path: "/device/type", isRepeatable: true, query: { type, ...options } });
+  }
+
+  /**
+   * Get a device type with its codecs and measurements.
+   *
+   * `GET /device/type/definition`.
+   */
+  definition(type: string): Promise<m.DeviceTypeDefinition> {
+    return this.transport.request({ method: "GET", path: "/device/type/definition", isRepeatable: true, query: { type } });
+  }
+
+  /**
+   * Create a device type.
+   *
+   * For all, by an operator; or for a group and those below it, by somebody with `device.update`
+   * there: elsewhere nobody sees it or gives it to a device. Codecs are loaded once; one with an
+   * error is refused, with its line.
+   *
+   * - `groupId`: Whose it is, with the groups below; without it, for all.
+   *
+   * - `displayName`: For people.
+   *
+   * - `defaultConfiguration`: Of new devices; any text, often JSON.
+   *
+   * - `battery`: Any text.
+   *
+   * - `firmwareVersion`: Any text.
+   *
+   * - `decoder`: `bits`, `cayenneLpp` or `javascript`.
+   *
+   * - `decoderSource`: The bit format or the codec; Cayenne LPP has none.
+   *
+   * - `decodedLocation`: Names of the decoded latitude and longitude that become a geolocation.
+   *
+   * - `encoderSource`: A codec for downlinks, if that of the decoder has none.
+   *
+   * - `measurements`: What is declared of its values; all of it.
+   *
+   * `POST /device/type`; needs `device.update`.
+   */
+  create(name: string, options: { groupId?: string; displayName?: string; defaultConfiguration?: string; battery?: string; firmwareVersion?: string; decoder?: m.DecoderKind; decoderSource?: string; decodedLocation?: string; encoderSource?: string; measurements?: m.MeasurementInput[] } = {}): Promise<m.DeviceTypeDefinition> {
+    return this.transport.request({ method: "POST", path: "/device/type", isRepeatable: false, body: { name, ...options } });
+  }
+
+  /**
+   * Update a device type.
+   *
+   * Its decoder counts from the next payload on, its default configuration for new devices; what
+   * is declared counts for stored records as well. What is left out stays as it is.
+   *
+   * - `displayName`: For people.
+   *
+   * - `defaultConfiguration`: Any text.
+   *
+   * - `battery`: Any text.
+   *
+   * - `firmwareVersion`: Any text.
+   *
+   * - `decoder`: `bits`, `cayenneLpp` or `javascript`.
+   *
+   * - `decoderSource`: The bit format or the codec; Cayenne LPP has none.
+   *
+   * - `decodedLocation`: Names of the decoded latitude and longitude that become a geolocation.
+   *
+   * - `encoderSource`: A codec for downlinks, if that of the decoder has none.
+   *
+   * - `measurements`: What is declared of its values; all of it.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /device/type/definition`; needs `device.update`.
+   */
+  update(type: string, options: { displayName?: string; defaultConfiguration?: string; battery?: string; firmwareVersion?: string; decoder?: m.DecoderKind; decoderSource?: string; decodedLocation?: string; encoderSource?: string; measurements?: m.MeasurementInput[]; ifUpdatedAt?: When } = {}): Promise<m.DeviceTypeDefinition> {
+    return this.transport.request({ method: "PUT", path: "/device/type/definition", isRepeatable: false, body: { type, ...options } });
+  }
+
+  /**
+   * Delete a device type.
+   *
+   * With its configuration policy and what is declared of it. Not while devices have it.
+   *
+   * `DELETE /device/type`; needs `device.update`.
+   */
+  delete(type: string): Promise<m.GenericReturnBoolean> {
+    return this.transport.request({ method: "DELETE", path: "/device/type", isRepeatable: false, query: { type } });
+  }
+
+  /**
+   * Create or update a device type from the files of its maker.
+   *
+   * From ChirpStack's device profiles, or from one device of The Things Network's repository: its
+   * own file, that of its codec, the codec, and its examples. These are run first; if one fails,
+   * the error has what was expected and what the codec returns, and nothing is changed unless
+   * `acceptFailing` is true. With `dryRun`, nothing is changed, and the response has every
+   * example. With `replace`, a type that exists is updated.
+   *
+   * - `groupId`: Whose it is, with the groups below; without it, for all.
+   *
+   * - `device`: Which one, if the files have several: the name of its file without its ending.
+   *
+   * - `firmwareVersion`: Without it, the last one of its file.
+   *
+   * - `name`: Without it, maker and device.
+   *
+   * - `displayName`: For people.
+   *
+   * - `acceptFailing`: Create or update it although examples fail.
+   *
+   * - `replace`: Update the type of this `name`, which is required then. Its codecs become those
+   * of the files; what these do not say stays, as do its measurements.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * - `dryRun`: Only run the examples, and say what would be created or updated.
+   *
+   * `POST /device/type/import`; needs `device.update`.
+   */
+  importFiles(files: Record<string, unknown>, options: { groupId?: string; device?: string; firmwareVersion?: string; name?: string; displayName?: string; acceptFailing?: boolean; replace?: boolean; ifUpdatedAt?: When; dryRun?: boolean } = {}): Promise<m.TypeImportReturn> {
+    return this.transport.request({ method: "POST", path: "/device/type/import", isRepeatable: false, body: { files, ...options } });
   }
 
   /**
@@ -1254,7 +1436,7 @@ export class DeviceTypesNoun extends Noun {
    * for all. It holds for stored records as well: current values and series follow within a minute
    * or so, large ones later.
    *
-   * - `groupId`: Without it, for all; by operators.
+   * - `groupId`: Without it, for all by operators; or for the group of the type.
    *
    * - `measurements`: All of them; an empty list declares nothing.
    *
@@ -1269,8 +1451,9 @@ export class DeviceTypesNoun extends Noun {
   /**
    * Set the decoder of a device type.
    *
-   * For all devices of the type, in all groups, from the next payload on; stored values change
-   * when they are redecoded. A decoder with an error is refused, with its line.
+   * For all devices of the type, from the next payload on; stored values change when they are
+   * redecoded. By an operator, or by somebody with `device.update` in the group that the type
+   * belongs to. A decoder with an error is refused, with its line.
    *
    * - `decoder`: `bits`, `cayenneLpp` or `javascript`.
    *
@@ -1280,7 +1463,7 @@ export class DeviceTypesNoun extends Noun {
    *
    * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
    *
-   * `PUT /device/type/decoder`; needs `deviceType.write`.
+   * `PUT /device/type/decoder`; needs `device.update`.
    */
   setDecoder(type: string, options: { decoder?: m.DecoderKind; decoderSource?: string; decodedLocation?: string; ifUpdatedAt?: When } = {}): Promise<m.TypeDecoder> {
     return this.transport.request({ method: "PUT", path: "/device/type/decoder", isRepeatable: false, body: { type, ...options } });
@@ -1304,7 +1487,7 @@ export class DeviceTypesNoun extends Noun {
    *
    * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
    *
-   * `PUT /device/type/configuration`; needs `deviceType.write`.
+   * `PUT /device/type/configuration`; needs `device.update`.
    */
   setConfiguration(type: string, options: { policy: Record<string, unknown>; ifUpdatedAt?: When }): Promise<m.ConfigurationPolicy> {
     return this.transport.request({ method: "PUT", path: "/device/type/configuration", isRepeatable: false, body: { type, ...options } });
@@ -1410,9 +1593,12 @@ export class DataNoun extends Noun {
    *
    * - `ascending`: false for the newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /device/data`; needs `record.read`.
    */
-  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceData, m.DeviceDataConnection> {
+  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean; fields?: string } = {}): Pages<m.DeviceData, m.DeviceDataConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/data", isRepeatable: true, query: { deviceId, ...options } }, "items");
   }
 
@@ -1494,9 +1680,12 @@ export class EventsNoun extends Noun {
    *
    * - `ascending`: false for the newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /device/event`; needs `record.read`.
    */
-  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceEvent, m.DeviceEventConnection> {
+  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean; fields?: string } = {}): Pages<m.DeviceEvent, m.DeviceEventConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/event", isRepeatable: true, query: { deviceId, ...options } }, "items");
   }
 
@@ -1573,9 +1762,12 @@ export class GeolocationsNoun extends Noun {
    *
    * - `ascending`: false for the newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /device/geoloc`; needs `record.read`.
    */
-  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceGeoloc, m.DeviceGeolocConnection> {
+  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean; fields?: string } = {}): Pages<m.DeviceGeoloc, m.DeviceGeolocConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/geoloc", isRepeatable: true, query: { deviceId, ...options } }, "items");
   }
 
@@ -1659,9 +1851,12 @@ export class TelemetryNoun extends Noun {
    *
    * - `ascending`: false for the newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /device/telemetry`; needs `record.read`.
    */
-  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.DeviceTelemetry, m.DeviceTelemetryConnection> {
+  list(deviceId: string, options: { limit?: number; beginDate?: When; endDate?: When; ascending?: boolean; fields?: string } = {}): Pages<m.DeviceTelemetry, m.DeviceTelemetryConnection> {
     return new Pages(this.transport, { method: "GET", path: "/device/telemetry", isRepeatable: true, query: { deviceId, ...options } }, "items");
   }
 
@@ -1749,9 +1944,12 @@ export class RecordsNoun extends Noun {
    *
    * - `ascending`: Oldest first; by default newest first.
    *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * `GET /group/records`; needs `record.read`.
    */
-  arrivals(groupId: string, options: { limit?: number; subgroups?: boolean; deviceId?: string; kinds?: m.RecordKind[]; filter?: string; before?: string; after?: string; ascending?: boolean } = {}): Pages<m.Arrival, m.ArrivalConnection> {
+  arrivals(groupId: string, options: { limit?: number; subgroups?: boolean; deviceId?: string; kinds?: m.RecordKind[]; filter?: string; before?: string; after?: string; ascending?: boolean; fields?: string } = {}): Pages<m.Arrival, m.ArrivalConnection> {
     return new Pages(this.transport, { method: "GET", path: "/group/records", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -1780,7 +1978,10 @@ export class RecordsNoun extends Noun {
    * measurement of up to 20 devices, and what a counter rose. They come from summaries, which are
    * made for years, and are what a count of all records gives. Spans have `timeSpan` seconds, or
    * are hours, days, weeks, months or years of a time zone. The range is the last day unless
-   * `beginDate` or `endDate` is given.
+   * `beginDate` or `endDate` is given. Of several measurements each device has a series of each.
+   *
+   * A measurement of class `state` has `states` instead, which are read from the records: where it
+   * changed, and to what.
    *
    * With `path` instead of `measurement`, the numbers at a place in the records, whatever is
    * declared. Records without a number there are left out; true and false are 1 and 0. There are
@@ -1800,13 +2001,13 @@ export class RecordsNoun extends Noun {
    *
    * - `timezone`: Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`.
    *
-   * - `format`: `csv`, `ndjson` and `table`, a JSON array, have one flat row for each point, as
-   * spreadsheets and Grafana read it.
+   * - `format`: `csv`, `ndjson`, `table`, a JSON array, and `parquet`, which the operator may not
+   * have installed, have one flat row for each point, as spreadsheets and Grafana read it.
    *
    * - `fresh`: Wait until everything is counted that had arrived before the request, however many
    * records have to be read for it.
    *
-   * - `measurement`: The name of the measurement.
+   * - `measurement`: One of these devices, or several: given up to 20 times.
    *
    * - `path`: Instead of `measurement`, where the number is in a record: a JSON Pointer (RFC
    * 6901). `data` and `configuration` are read as JSON.
@@ -1815,7 +2016,7 @@ export class RecordsNoun extends Noun {
    *
    * `GET /device/series`; needs `record.read`.
    */
-  series(deviceId: string[], options: { beginDate?: When; endDate?: When; timeSpan?: number; calendarSpan?: m.CalendarSpan; timezone?: string; format?: m.SeriesFormat; fresh?: boolean; measurement?: string; path?: string; kind?: m.RecordKind } = {}): Promise<m.Series | m.SeriesRow> {
+  series(deviceId: string[], options: { beginDate?: When; endDate?: When; timeSpan?: number; calendarSpan?: m.CalendarSpan; timezone?: string; format?: m.SeriesFormat; fresh?: boolean; measurement?: string[]; path?: string; kind?: m.RecordKind } = {}): Promise<m.Series | m.SeriesRow[] | m.SeriesStateRow> {
     return this.one({ method: "GET", path: "/device/series", isRepeatable: true, query: { deviceId, ...options } });
   }
 
@@ -1849,11 +2050,17 @@ export class RecordsNoun extends Noun {
    * - `format`: CSV with a header, one JSON object per line, or a Parquet file, which the operator
    * may not have installed.
    *
+   * - `values`: What each record says of these measurements, by their names, with commas between
+   * them; 20 at most. In CSV and Parquet each has a column.
+   *
+   * - `fields`: Only these members of each record, with commas between them; by default all. In
+   * JSON those that every record of its kind has are always there.
+   *
    * - `after`: Continue after the row of this id; for an export that was interrupted.
    *
    * `GET /records/export`; needs `record.read`.
    */
-  export(options: { groupId?: string; subgroups?: boolean; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; dates?: m.ExportDates; format?: m.RecordExportFormat; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
+  export(options: { groupId?: string; subgroups?: boolean; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; dates?: m.ExportDates; format?: m.RecordExportFormat; values?: string; fields?: string; after?: string } = {}): AsyncGenerator<Uint8Array, void, void> {
     return this.transport.stream({ method: "GET", path: "/records/export", isRepeatable: true, query: { ...options } });
   }
 
@@ -2380,7 +2587,7 @@ export class NotificationsNoun extends Noun {
    *
    * - `params`: A JSON object, as described by the type's `expectedParameters`.
    *
-   * - `type`: The notification type: `email`, `webhook`, `push` or `chat`.
+   * - `type`: The notification type: `email`, `webhook`, `push`, `chat` or `contactPoints`.
    *
    * - `name`: The name of the notification.
    *
@@ -2492,6 +2699,398 @@ export class NotificationsNoun extends Noun {
    */
   test(notificationId: string, options: { groupId: string }): Promise<m.NotificationTest> {
     return this.transport.request({ method: "POST", path: "/notification/test", isRepeatable: false, body: { notificationId, ...options } });
+  }
+
+  /**
+   * Find out when a notification would have raised alarms.
+   *
+   * One with the reason `measurement`, stored or not, is tried with what its devices have sent in
+   * a range of time, as it would have been then: with its duration, its hysteresis, and what it
+   * does when values stay away. Nothing is sent and nothing is stored. What the devices are and
+   * what they are configured to is as of now; records of other groups they were in do not count.
+   *
+   * An answer has the next devices, as far as one request goes; `nextToken` goes on behind them,
+   * and its messages are to be added.
+   *
+   * - `notification`: One that is not stored, as `POST /notification` takes it; or
+   * `notificationId`.
+   *
+   * - `notificationId`: A stored one of this group.
+   *
+   * - `beginDate`: It is as if it had been created then.
+   *
+   * - `endDate`: The end of the range, at most 366 days behind its begin.
+   *
+   * - `limit`: How many devices are examined at most.
+   *
+   * - `nextToken`: The nextToken of the answer before.
+   *
+   * `POST /notification/backtest`; needs `notification.read`.
+   */
+  backtest(groupId: string, options: { notification?: m.NotificationDraftInput; notificationId?: string; beginDate: When; endDate: When; limit?: number; nextToken?: string }): Promise<m.BacktestResult> {
+    return this.transport.request({ method: "POST", path: "/notification/backtest", isRepeatable: true, body: { groupId, ...options } });
+  }
+}
+
+export class ContactPointsNoun extends Noun {
+  /**
+   * List the contact points of a group.
+   *
+   * With `usable` also those that groups above share with it, of which only the name and the type
+   * are shown to callers who may not read notifications there.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `usable`: Also those of groups above that notifications of this group may use.
+   *
+   * `GET /group/contactPoints`; needs `notification.read`.
+   */
+  list(groupId: string, options: { limit?: number; usable?: boolean } = {}): Pages<m.ContactPoint, m.ContactPointConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/contactPoints", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Get a contact point.
+   *
+   * Secrets in `params` are masked unless the caller may update it.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `GET /contactPoint`; needs `notification.read`.
+   */
+  get(contactPointId: string, options: { groupId?: string } = {}): Promise<m.ContactPoint> {
+    return this.transport.request({ method: "GET", path: "/contactPoint", isRepeatable: true, query: { contactPointId, ...options } });
+  }
+
+  /**
+   * Create a contact point.
+   *
+   * Notifications of the group name it by its id in `contactPoints` or `escalateTo` of their
+   * `params`; with `subgroups` in its own, those of the groups below as well.
+   *
+   * - `name`: Its name.
+   *
+   * - `type`: The contact point type: `email`, `webhook`, `push`, `chat` or `rota`.
+   *
+   * - `params`: A JSON object, as described by the type's `expectedParameters`.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * `POST /contactPoint`; needs `notification.write`.
+   */
+  create(groupId: string, options: { name: string; type: string; params: string; description?: string }): Promise<m.ContactPoint> {
+    return this.transport.request({ method: "POST", path: "/contactPoint", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Update a contact point.
+   *
+   * Members left out are unchanged; null removes `name` and `description`. A mask in `params`
+   * keeps the secret. Messages that wait go to the new recipients only if these were meant before.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `name`: Its name.
+   *
+   * - `type`: The contact point type: `email`, `webhook`, `push`, `chat` or `rota`.
+   *
+   * - `params`: A JSON object, as described by the type's `expectedParameters`.
+   *
+   * - `description`: A text about it, for people.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /contactPoint`; needs `notification.write`.
+   */
+  update(contactPointId: string, options: { groupId: string; name?: string; type?: string; params?: string; description?: string; ifUpdatedAt?: When }): Promise<m.ContactPoint> {
+    return this.transport.request({ method: "PUT", path: "/contactPoint", isRepeatable: false, body: { contactPointId, ...options } });
+  }
+
+  /**
+   * Delete a contact point.
+   *
+   * Its queued messages are deleted as well.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /contactPoint`; needs `notification.write`.
+   */
+  delete(contactPointId: string, options: { groupId: string }): Promise<m.ContactPoint> {
+    return this.transport.request({ method: "DELETE", path: "/contactPoint", isRepeatable: false, query: { contactPointId, ...options } });
+  }
+
+  /**
+   * List the contact point types.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /contactPoint/contactPointTypes`.
+   */
+  types(options: { limit?: number } = {}): Pages<m.ContactPointType, m.ContactPointTypeConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/contactPoint/contactPointTypes", isRepeatable: true, query: { ...options } }, "items");
+  }
+
+  /**
+   * Send a test to a contact point.
+   *
+   * To all who would be notified now. The outcome is visible in `lastSentAt` and `error`. Limited
+   * to a few requests per minute and caller.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `POST /contactPoint/test`; needs `notification.write`.
+   */
+  test(contactPointId: string, options: { groupId: string }): Promise<m.NotificationTest> {
+    return this.transport.request({ method: "POST", path: "/contactPoint/test", isRepeatable: false, body: { contactPointId, ...options } });
+  }
+}
+
+export class ReportsNoun extends Noun {
+  /**
+   * List the reports of a group.
+   *
+   * With what became of each last.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /group/reports`; needs `notification.read`.
+   */
+  list(groupId: string, options: { limit?: number } = {}): Pages<m.Report, m.ReportConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/reports", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Create a report.
+   *
+   * A file that is made and sent every day, week or month, by mail to members who have accepted,
+   * or to addresses in domains that the operator allows, or to a webhook. It is read with the
+   * permissions that its creator has at that time. If the service was not running when it was due,
+   * it is sent as soon as that is, once. A file that is too large for a mail is kept for a week,
+   * and the mail has a link to it.
+   *
+   * - `name`: What it is called, in the subject of its mails.
+   *
+   * - `content`: What is in it: records that arrived in the period, numbers of a measurement in
+   * it, the devices as they are now, or alarms that were raised in it.
+   *
+   * - `parameters`: What to choose, as in the query of `GET /records/export`, `GET /group/series`,
+   * `GET /devices/export` or `GET /group/alarms`; without dates, formats and pages.
+   *
+   * - `every`: How often, and the period that it is about: the day, the week from Monday to Sunday
+   * or the month before. A weekly one is sent on Mondays, a monthly one on the first.
+   *
+   * - `at`: When, on the clock of `timezone`. Where that leaves the time out, it is sent when the
+   * clock is changed, and where it shows it twice, the first time.
+   *
+   * - `timezone`: Whose days it is about: a name of the IANA database.
+   *
+   * - `format`: Of the file.
+   *
+   * - `to`: To whom it goes.
+   *
+   * - `enabled`: Whether it is sent; by default it is.
+   *
+   * `POST /report`; needs `notification.write`.
+   */
+  create(groupId: string, options: { name: string; content: m.ReportContent; parameters?: Record<string, unknown>; every: m.ReportSpan; at: string; timezone?: string; format?: m.ReportFormat; to: m.ReportContact; enabled?: boolean }): Promise<m.Report> {
+    return this.transport.request({ method: "POST", path: "/report", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Update a report.
+   *
+   * Members left out are unchanged. From now on it is read with the permissions of the caller.
+   *
+   * - `reportId`: The id of the report.
+   *
+   * - `name`: What it is called, in the subject of its mails.
+   *
+   * - `content`: What is in it: records that arrived in the period, numbers of a measurement in
+   * it, the devices as they are now, or alarms that were raised in it.
+   *
+   * - `parameters`: What to choose, as in the query of `GET /records/export`, `GET /group/series`,
+   * `GET /devices/export` or `GET /group/alarms`; without dates, formats and pages.
+   *
+   * - `every`: How often, and the period that it is about: the day, the week from Monday to Sunday
+   * or the month before. A weekly one is sent on Mondays, a monthly one on the first.
+   *
+   * - `at`: When, on the clock of `timezone`. Where that leaves the time out, it is sent when the
+   * clock is changed, and where it shows it twice, the first time.
+   *
+   * - `timezone`: Whose days it is about: a name of the IANA database.
+   *
+   * - `format`: Of the file.
+   *
+   * - `to`: To whom it goes.
+   *
+   * - `enabled`: Whether it is sent.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `PUT /report`; needs `notification.write`.
+   */
+  update(groupId: string, options: { reportId: string; name?: string; content?: m.ReportContent; parameters?: Record<string, unknown>; every?: m.ReportSpan; at?: string; timezone?: string; format?: m.ReportFormat; to?: m.ReportContact; enabled?: boolean; ifUpdatedAt?: When }): Promise<m.Report> {
+    return this.transport.request({ method: "PUT", path: "/report", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Delete a report.
+   *
+   * What was not sent yet is not sent any more, and links to its files lead nowhere.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /report`; needs `notification.write`.
+   */
+  delete(reportId: string, options: { groupId: string }): Promise<m.Report> {
+    return this.transport.request({ method: "DELETE", path: "/report", isRepeatable: false, query: { reportId, ...options } });
+  }
+
+  /**
+   * Send a report now.
+   *
+   * About the last whole day, week or month, to its recipients; its schedule stays as it is.
+   * `lastRun` says what became of it. Limited to a few requests per minute and caller.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `POST /report/send`; needs `notification.write`.
+   */
+  send(reportId: string, options: { groupId: string }): Promise<m.Report> {
+    return this.transport.request({ method: "POST", path: "/report/send", isRepeatable: false, body: { reportId, ...options } });
+  }
+
+  /**
+   * Get what the link of a report opens.
+   *
+   * With the secret of the link as the access token, as for its file.
+   *
+   * `GET /report/link`.
+   */
+  link(): Promise<m.ReportDownload> {
+    return this.transport.request({ method: "GET", path: "/report/link", isRepeatable: true });
+  }
+
+  /**
+   * Download the file of a report.
+   *
+   * With the secret of the link in its mail as the access token, which opens nothing else, for a
+   * week; not if the report was deleted meanwhile, or its creator may not read this any more.
+   *
+   * `GET /report/file`.
+   */
+  download(): AsyncGenerator<Uint8Array, void, void> {
+    return this.transport.stream({ method: "GET", path: "/report/file", isRepeatable: true });
+  }
+}
+
+export class AlarmsNoun extends Noun {
+  /**
+   * List the alarms of a group.
+   *
+   * What is wrong now with its devices and connectors, or was, as its notifications and those of
+   * groups above say it; those that were raised last first.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With those of all groups below it.
+   *
+   * - `state`: `open`, whether acknowledged or not, `resolved` or `all`.
+   *
+   * - `deviceId`: The id of the device.
+   *
+   * - `severity`: That of a notification.
+   *
+   * - `reason`: Of its notification: `measurement`, `deviceSilent`, `batteryLow`,
+   * `configurationDrift`, `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+   *
+   * - `silenceId`: Those of which this silence has held messages back, ended or not.
+   *
+   * - `beginDate`: Raised at or after this.
+   *
+   * - `endDate`: Raised before this.
+   *
+   * `GET /group/alarms`; needs `notification.read`.
+   */
+  list(groupId: string, options: { limit?: number; subgroups?: boolean; state?: m.ListedAlarms; deviceId?: string; severity?: m.Severity; reason?: string; silenceId?: string; beginDate?: When; endDate?: When } = {}): Pages<m.Alarm, m.AlarmConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/alarms", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Acknowledge an alarm.
+   *
+   * Says that somebody cares about it. One that is acknowledged already stays as it is.
+   *
+   * - `groupId`: The group of the alarm.
+   *
+   * - `comment`: What is said about it.
+   *
+   * `POST /alarm/acknowledge`; needs `notification.write`.
+   */
+  acknowledge(alarmId: string, options: { groupId: string; comment?: string }): Promise<m.Alarm> {
+    return this.transport.request({ method: "POST", path: "/alarm/acknowledge", isRepeatable: false, body: { alarmId, ...options } });
+  }
+
+  /**
+   * Silence alarms.
+   *
+   * They are recorded, and nobody is notified of them until it ends; those that are still open are
+   * sent then, once.
+   *
+   * - `subgroups`: Also about devices and connectors of the groups below it.
+   *
+   * - `deviceIds`: Only about these devices.
+   *
+   * - `tags`: Only about devices with all of these tags.
+   *
+   * - `types`: Only about devices of these types.
+   *
+   * - `severity`: Only alarms of this severity.
+   *
+   * - `from`: From when on; now unless given.
+   *
+   * - `until`: When it ends.
+   *
+   * - `schedule`: When it may be sent, in the time zone of `params`. An object, or a string in the
+   * form of the responses; an empty string removes it.
+   *
+   * - `timezone`: The zone that the schedule is meant in, by its IANA name.
+   *
+   * - `reason`: Why, for whoever wonders.
+   *
+   * `POST /alarm/silence`; needs `notification.write`.
+   */
+  silence(groupId: string, options: { subgroups?: boolean; deviceIds?: string[]; tags?: string[]; types?: string[]; severity?: m.Severity; from?: When; until: When; schedule?: string | m.Schedule; timezone?: string; reason: string }): Promise<m.Silence> {
+    return this.transport.request({ method: "POST", path: "/alarm/silence", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * List the silences of a group.
+   *
+   * With of how many alarms each has held messages back; those that end last first. They are
+   * listed for 30 days after their end.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With those of all groups below it.
+   *
+   * `GET /group/silences`; needs `notification.read`.
+   */
+  silences(groupId: string, options: { limit?: number; subgroups?: boolean } = {}): Pages<m.Silence, m.SilenceConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/silences", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * End a silence.
+   *
+   * What it has held back is sent within a minute, if the alarm is still open.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /alarm/silence`; needs `notification.write`.
+   */
+  endSilence(silenceId: string, options: { groupId: string }): Promise<m.Silence> {
+    return this.transport.request({ method: "DELETE", path: "/alarm/silence", isRepeatable: false, query: { silenceId, ...options } });
   }
 }
 
@@ -2793,10 +3392,12 @@ export class NetworksNoun extends Noun {
    * response is sent once the records are committed; the same message sent again is stored once.
    * Without a body, the message is read from the query.
    *
+   * - `encoding`: How payloads are written. Without it they must be hex in lower case.
+   *
    * `POST /network/loriot`.
    */
-  loriot(body: Record<string, unknown>): Promise<Record<string, unknown>> {
-    return this.transport.request({ method: "POST", path: "/network/loriot", isRepeatable: true, body });
+  loriot(body: Record<string, unknown>, options: { encoding?: m.PayloadEncoding } = {}): Promise<Record<string, unknown>> {
+    return this.transport.request({ method: "POST", path: "/network/loriot", isRepeatable: true, body, query: { ...options } });
   }
 
   /**
@@ -2834,6 +3435,9 @@ export class Nouns {
   readonly messages: MessagesNoun;
   readonly replays: ReplaysNoun;
   readonly notifications: NotificationsNoun;
+  readonly contactPoints: ContactPointsNoun;
+  readonly reports: ReportsNoun;
+  readonly alarms: AlarmsNoun;
   readonly jobs: JobsNoun;
   readonly audit: AuditNoun;
   readonly networks: NetworksNoun;
@@ -2859,6 +3463,9 @@ export class Nouns {
     this.messages = new MessagesNoun(transport);
     this.replays = new ReplaysNoun(transport);
     this.notifications = new NotificationsNoun(transport);
+    this.contactPoints = new ContactPointsNoun(transport);
+    this.reports = new ReportsNoun(transport);
+    this.alarms = new AlarmsNoun(transport);
     this.jobs = new JobsNoun(transport);
     this.audit = new AuditNoun(transport);
     this.networks = new NetworksNoun(transport);

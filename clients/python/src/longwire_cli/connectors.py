@@ -65,7 +65,7 @@ def connector_create(
     """Create a connector."""
     return client.connectors.create(
         group_id,
-        params=_read_params(params) or "{}",
+        params=read_params(params) or "{}",
         type=type_,
         name=name,
         message_filter=message_filter,
@@ -96,7 +96,7 @@ def connector_update(
     return client.connectors.update(
         connector_id,
         group_id=group_id,
-        params=_read_params(params),
+        params=read_params(params),
         name=name,
         message_filter=message_filter,
         format=format_,
@@ -136,7 +136,7 @@ def connector_resend(client: Client, connector_id: str, group_id: str) -> Model:
     return client.connectors.resend(connector_id, group_id=group_id)
 
 
-def _read_params(given: str | None) -> str | None:
+def read_params(given: str | None) -> str | None:
     """In a file, secrets are not in the list of processes."""
     if given is None or not given.startswith("@"):
         return given

@@ -8,6 +8,9 @@ GROUP_COMMANDS = {
     "create": "longwire_cli.groups:group_create",
     "update": "longwire_cli.groups:group_update",
     "delete": "longwire_cli.groups:group_delete",
+    "limits": "longwire_cli.groups:group_limits",
+    "set-limits": "longwire_cli.groups:group_set_limits",
+    "set-retention": "longwire_cli.groups:group_set_retention",
 }
 group_group = ImportedCommands("group", help="Groups of a service.", imported=GROUP_COMMANDS)
 
@@ -35,6 +38,18 @@ device_group = ImportedCommands(
     },
 )
 
+DEVICE_TYPE_COMMANDS = {
+    "list": "longwire_cli.device_types:type_list",
+    "get": "longwire_cli.device_types:type_get",
+    "create": "longwire_cli.device_types:type_create",
+    "update": "longwire_cli.device_types:type_update",
+    "delete": "longwire_cli.device_types:type_delete",
+    "import": "longwire_cli.device_types:type_import",
+}
+device_type_group = ImportedCommands(
+    "device-type", help="Device types of a service.", imported=DEVICE_TYPE_COMMANDS
+)
+
 record_group = ImportedCommands(
     "record",
     help="Records of a service.",
@@ -57,6 +72,19 @@ connector_group = ImportedCommands(
         "delete": "longwire_cli.connectors:connector_delete",
         "messages": "longwire_cli.connectors:connector_messages",
         "resend": "longwire_cli.connectors:connector_resend",
+    },
+)
+
+contact_point_group = ImportedCommands(
+    "contact-point",
+    help="Contact points of a service.",
+    imported={
+        "list": "longwire_cli.contact_points:contact_point_list",
+        "get": "longwire_cli.contact_points:contact_point_get",
+        "create": "longwire_cli.contact_points:contact_point_create",
+        "update": "longwire_cli.contact_points:contact_point_update",
+        "delete": "longwire_cli.contact_points:contact_point_delete",
+        "test": "longwire_cli.contact_points:contact_point_test",
     },
 )
 

@@ -37,6 +37,13 @@ class Deliveries:
 
 
 @dataclass(frozen=True, slots=True)
+class Alarms:
+    """Alarms that were raised, acknowledged or resolved."""
+
+    items: Sequence[m.LiveAlarm]
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """Arrivals that were not sent; `records.arrivals(after=from_, before=to)` has them."""
 
@@ -51,12 +58,13 @@ class Expired:
     detail: str
 
 
-LiveEvent = Connected | Records | Changed | Deliveries | Lost
+LiveEvent = Connected | Records | Changed | Deliveries | Alarms | Lost
 
 _hello = msgspec.json.Decoder(m.LiveHello)
 _records = msgspec.json.Decoder(list[m.Arrival])
 _changed = msgspec.json.Decoder(m.LiveChanged)
 _deliveries = msgspec.json.Decoder(list[m.LiveDeliveries])
+_alarms = msgspec.json.Decoder(list[m.LiveAlarm])
 _lost = msgspec.json.Decoder(m.LiveLost)
 _expired = msgspec.json.Decoder(m.LiveExpired)
 
@@ -72,6 +80,8 @@ def parse_event(name: str, data: bytes) -> LiveEvent | Expired | None:
             return Changed(_changed.decode(data))
         case "deliveries":
             return Deliveries(_deliveries.decode(data))
+        case "alarms":
+            return Alarms(_alarms.decode(data))
         case "lost":
             return Lost(_lost.decode(data))
         case "expired":

@@ -26,14 +26,20 @@ ExportFormat = Literal["csv", "ndjson"]
 GrantType = Literal["client_credentials"]
 JobOutcome = Literal["changed", "failed", "skipped", "undone"]
 JobState = Literal["cancelled", "failed", "running", "succeeded", "waiting"]
+ListedAlarms = Literal["all", "open", "resolved"]
 MeasurementClass = Literal["amount", "counter", "gauge", "state"]
 MessageFormat = Literal["cloudevents", "custom", "json", "raw"]
+PayloadEncoding = Literal["base64", "hex"]
 RecordExportFormat = Literal["csv", "ndjson", "parquet"]
 RecordKind = Literal["data", "event", "geoloc", "telemetry"]
+ReportContent = Literal["alarms", "devices", "records", "series"]
+ReportFormat = Literal["csv", "xlsx"]
+ReportSpan = Literal["day", "month", "week"]
 SeenWithin = Literal["day", "hour", "longer", "never", "silent", "week"]
 SeriesAggregate = Literal["count", "first", "increase", "last", "max", "mean", "min", "sum"]
 SeriesCombination = Literal["count", "max", "mean", "min", "none", "percentile", "sum"]
-SeriesFormat = Literal["csv", "json", "ndjson", "table"]
+SeriesFormat = Literal["csv", "json", "ndjson", "parquet", "table"]
+Severity = Literal["critical", "info", "warning"]
 StartableJobKind = Literal[
     "configuration", "delete", "export", "redecode", "replay", "resend", "tag", "transfer", "type"
 ]
@@ -88,6 +94,147 @@ class AccessStep(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     role: AccessRole | None = None
     """The role of the user in this group, if there is one."""
+
+
+class Acknowledgement(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Which alarm, and what is said about it."""
+
+    group_id: str = field(name="groupId")
+    """The group of the alarm."""
+
+    alarm_id: str = field(name="alarmId")
+    """The id of the alarm."""
+
+    comment: str | None = None
+    """What is said about it."""
+
+
+class Alarm(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What is or was wrong with a device or a connector, as a notification says it."""
+
+    id: str
+    """Its id."""
+
+    group_id: str = field(name="groupId")
+    """The group of the device or the connector."""
+
+    notification_id: str = field(name="notificationId")
+    """The id of the notification."""
+
+    notification_name: str | None = field(default=None, name="notificationName")
+    """The name of the notification."""
+
+    reason: str
+    """Of its notification: `measurement`, `deviceSilent`, `batteryLow`, `configurationDrift`,
+    `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+    """
+
+    device_id: str | None = field(default=None, name="deviceId")
+    """The id of the device."""
+
+    device_name: str | None = field(default=None, name="deviceName")
+    """The name of the device, while it is in the group."""
+
+    connector_id: str | None = field(default=None, name="connectorId")
+    """The id of the connector."""
+
+    connector_name: str | None = field(default=None, name="connectorName")
+    """The name of the connector."""
+
+    severity: str
+    """That of its notification when it was raised."""
+
+    state: str
+    """`raised`, `acknowledged` or `resolved`."""
+
+    raised_at: datetime = field(name="raisedAt")
+    """When its condition had been met for long enough."""
+
+    measurement: str | None = None
+    """Of the condition on a value, as its notification has it now; none while that is disabled."""
+
+    above: float | None = None
+    """The limit of it."""
+
+    below: float | None = None
+    """The limit of it."""
+
+    value: float | None = None
+    """That was in force then; only for callers with `record.read`."""
+
+    worst_value: float | None = field(default=None, name="worstValue")
+    """The highest or lowest since."""
+
+    acknowledged_at: datetime | None = field(default=None, name="acknowledgedAt")
+    """When somebody acknowledged it."""
+
+    acknowledged_by: str | None = field(default=None, name="acknowledgedBy")
+    """The id of the user or app client that acknowledged it."""
+
+    comment: str | None = None
+    """What was said then."""
+
+    resolved_at: datetime | None = field(default=None, name="resolvedAt")
+    """When it was resolved."""
+
+    resolution: str | None = None
+    """Why, if no value or observation has resolved it."""
+
+    notified_at: datetime | None = field(default=None, name="notifiedAt")
+    """When messages about it were queued last."""
+
+    silence_id: str | None = field(default=None, name="silenceId")
+    """The silence that has held messages about it back, of several the last one; perhaps of a
+    group above.
+    """
+
+    is_notification_disabled: bool | None = field(default=None, name="isNotificationDisabled")
+    """Its notification is disabled: nobody looks whether it is resolved."""
+
+
+class AlarmConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of alarms."""
+
+    items: list[Alarm]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class AlarmCounts(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """How many alarms are open."""
+
+    total: int
+    """All that are not resolved."""
+
+    acknowledged: int
+    """Those of them that are acknowledged."""
+
+    critical: int
+    """By severity."""
+
+    warning: int
+    """By severity."""
+
+    info: int
+    """By severity."""
+
+
+class AlarmInterval(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """An alarm that would have been raised."""
+
+    raised_at: datetime = field(name="raisedAt")
+    """When the condition had been met for long enough."""
+
+    resolved_at: datetime | None = field(default=None, name="resolvedAt")
+    """Absent if it was open at the end."""
+
+    value: float | None = None
+    """That was in force when it was raised."""
+
+    worst_value: float | None = field(default=None, name="worstValue")
+    """The highest or lowest since."""
 
 
 class AllRecords(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -348,6 +495,83 @@ class AuthorizationServerMetadata(Model, frozen=True, kw_only=True, omit_default
     """How a client authenticates there."""
 
 
+class BacktestExamined(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What was looked at for an answer."""
+
+    devices: int
+    """That it may be about."""
+
+    records: int
+    """That were read."""
+
+    summaries: int
+    """Days, and quarters of an hour, of which no record had to be read."""
+
+    failed: int | None = None
+    """Records for which the expression had no value."""
+
+
+class BacktestInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Which notification, stored or not, and which range of time."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    notification: NotificationDraftInput | None = None
+    """One that is not stored, as `POST /notification` takes it; or `notificationId`."""
+
+    notification_id: str | None = field(default=None, name="notificationId")
+    """A stored one of this group."""
+
+    begin_date: When = field(name="beginDate")
+    """It is as if it had been created then."""
+
+    end_date: When = field(name="endDate")
+    """The end of the range, at most 366 days behind its begin."""
+
+    limit: int | None = None
+    """How many devices are examined at most."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """The nextToken of the answer before."""
+
+    time_fields = ("begin_date", "end_date")
+
+
+class BacktestResult(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The alarms that a notification would have raised, by device."""
+
+    items: list[BacktestedDevice]
+    """Devices with alarms."""
+
+    messages: int
+    """How many messages would have been sent, each to every recipient."""
+
+    examined: BacktestExamined
+    """What was looked at for this answer."""
+
+    examined_from: datetime | None = field(default=None, name="examinedFrom")
+    """If older records of a device are not kept: from when on they are."""
+
+    examined_until: datetime | None = field(default=None, name="examinedUntil")
+    """If the last device has more records than one request reads: until when it was examined.
+    `nextToken` goes on there.
+    """
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """If there is more to examine."""
+
+
+class BacktestedDevice(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The alarms of a device."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    alarms: list[AlarmInterval]
+    """By time."""
+
+
 class BatchReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome of a batch."""
 
@@ -483,6 +707,28 @@ class CloudEventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     data: dict[str, Any]
     """The message of the format `json`, without its `id`."""
+
+
+class CodecExampleResult(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """An example of the maker, and what the codec makes of it."""
+
+    name: str
+    """What its maker calls it."""
+
+    function: str
+    """Which one is called."""
+
+    is_passed: bool = field(name="isPassed")
+    """Whether the codec does what is expected."""
+
+    input: dict[str, Any]
+    """What the codec gets."""
+
+    expected: dict[str, Any]
+    """What its maker says that it returns."""
+
+    actual: dict[str, Any]
+    """What the codec returns; `errors` says why there is nothing."""
 
 
 class ConfigurationDifference(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -705,6 +951,14 @@ class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
     dead_letters: int = field(name="deadLetters")
     """Messages kept for a resend, up to 10,000."""
 
+    failing_since: datetime | None = field(default=None, name="failingSince")
+    """The first of these attempts; absent if the last one succeeded."""
+
+    next_attempt_at: datetime | None = field(default=None, name="nextAttemptAt")
+    """When the receiver gets a message again, at the earliest: the next one is due, and the time
+    that the receiver has asked for is over. Absent if it does not fail, or nothing waits.
+    """
+
 
 class ConnectorInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A connector to create."""
@@ -876,6 +1130,147 @@ class ConsoleSettings(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     map_attribution: str | None = field(default=None, name="mapAttribution")
     """Whom the map names as the source of the tiles, as plain text."""
+
+
+class ContactPoint(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Recipients with a name; of one of a group above only what is needed to choose it."""
+
+    group_id: str = field(name="groupId")
+    """The group that it belongs to."""
+
+    id: str
+    """The id of the contact point."""
+
+    name: str | None = None
+    """Its name."""
+
+    description: str | None = None
+    """A text about it, for people."""
+
+    type: str
+    """The contact point type: `email`, `webhook`, `push`, `chat` or `rota`."""
+
+    params: str | None = None
+    """A JSON object in a string, as the type's `expectedParameters` describes it; secrets are
+    masked for callers who may not change it. Absent if it is shared by a group above in which
+    the caller has no `notification.read`.
+    """
+
+    on_call: list[str] | None = field(default=None, name="onCall")
+    """Of a rota: who would be notified now, the fallback if nobody is on."""
+
+    created_at: datetime | None = field(default=None, name="createdAt")
+    """When it was created."""
+
+    updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
+
+    created_by: str | None = field(default=None, name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
+
+    updated_by: str | None = field(default=None, name="updatedBy")
+    """The id of the user or app client that changed it last; `system` for the service itself."""
+
+    last_sent_at: datetime | None = field(default=None, name="lastSentAt")
+    """When a message was delivered last."""
+
+    error: ContactPointError | None = None
+    """The last failure."""
+
+
+class ContactPointConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of contact points."""
+
+    items: list[ContactPoint]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class ContactPointError(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The last failure."""
+
+    at: datetime | None = None
+    """When it failed."""
+
+    message: str | None = None
+    """What failed."""
+
+    since: datetime | None = None
+    """When it began to fail: the first failed attempt since the last success. Absent if the last
+    attempt succeeded.
+    """
+
+
+class ContactPointInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A contact point to create."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str
+    """Its name."""
+
+    type: str
+    """The contact point type: `email`, `webhook`, `push`, `chat` or `rota`."""
+
+    params: JsonText
+    """A JSON object, as described by the type's `expectedParameters`."""
+
+    description: str | None = None
+    """A text about it, for people."""
+
+    json_fields = ("params",)
+
+
+class ContactPointRef(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Which contact point, of which group."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    contact_point_id: str = field(name="contactPointId")
+    """The id of the contact point."""
+
+
+class ContactPointTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A contact point through which notifications were sent that the record caused."""
+
+    contact_point_id: str = field(name="contactPointId")
+    """The id of the contact point."""
+
+    name: str | None = None
+    """Its name."""
+
+    deliveries: list[NotificationDelivery]
+    """One for each recipient."""
+
+
+class ContactPointType(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A type of contact point and its parameters."""
+
+    expected_parameters: str = field(name="expectedParameters")
+    """A JSON Schema, as text."""
+
+    type: str
+    """The contact point type: `email`, `webhook`, `push`, `chat` or `rota`."""
+
+    name: str
+    """Its name for people."""
+
+    unavailable: str | None = None
+    """Why it cannot be used on this service, and what the operator sets for it. Absent if it can."""
+
+
+class ContactPointTypeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of contact point types."""
+
+    items: list[ContactPointType]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class DataFailurePolicy(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -1541,8 +1936,16 @@ class DeviceSeries(Model, frozen=True, kw_only=True, omit_defaults=True):
     device_id: str = field(name="deviceId")
     """The id of the device."""
 
+    measurement: str | None = None
+    """If several measurements were asked for."""
+
     points: list[SeriesPoint]
     """By time."""
+
+    states: list[SeriesState] | None = None
+    """Of a state: each change. What was in force at the begin is looked for in the time before it,
+    as long as the range and two days at most.
+    """
 
     looked_at: int | None = field(default=None, name="lookedAt")
     """Of a path, how many records were read."""
@@ -1661,8 +2064,16 @@ class DeviceType(Model, frozen=True, kw_only=True, omit_defaults=True):
     firmware_version: str | None = field(default=None, name="firmwareVersion")
     """What the operator says about its firmware."""
 
+    group_id: str | None = field(default=None, name="groupId")
+    """Whose it is, with the groups below; none for all."""
+
     measurements: list[Measurement] | None = None
     """Those declared for all, or for `groupId`; not in lists."""
+
+    measurements_updated_at: datetime | None = field(default=None, name="measurementsUpdatedAt")
+    """When these were declared, for `ifUpdatedAt` of the next declaration; left out if nothing is.
+    Not in lists.
+    """
 
 
 class DeviceTypeChange(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -1691,6 +2102,131 @@ class DeviceTypeConnection(Model, frozen=True, kw_only=True, omit_defaults=True)
 
     next_token: str | None = field(default=None, name="nextToken")
     """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class DeviceTypeDefinition(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A device type with its codecs and measurements."""
+
+    name: str
+    """Its name."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """Whose it is, with the groups below; without it, for all."""
+
+    display_name: str = field(name="displayName")
+    """For people."""
+
+    default_configuration: str = field(name="defaultConfiguration")
+    """Any text."""
+
+    battery: str | None = None
+    """Any text."""
+
+    firmware_version: str | None = field(default=None, name="firmwareVersion")
+    """Any text."""
+
+    decoder: str | None = None
+    """`bits`, `cayenneLpp` or `javascript`."""
+
+    decoder_source: str | None = field(default=None, name="decoderSource")
+    """The bit format or the codec; Cayenne LPP has none."""
+
+    decoded_location: str | None = field(default=None, name="decodedLocation")
+    """Names of the decoded latitude and longitude that become a geolocation."""
+
+    encoder_source: str | None = field(default=None, name="encoderSource")
+    """A codec for downlinks, if that of the decoder has none."""
+
+    measurements: list[Measurement]
+    """Those that are declared."""
+
+    is_built_in: bool | None = field(default=None, name="isBuiltIn")
+    """Whether it cannot be deleted."""
+
+    may_change: bool | None = field(default=None, name="mayChange")
+    """Whether you may change it."""
+
+    updated_at: datetime = field(name="updatedAt")
+    """When it was changed last."""
+
+    warnings: list[str] | None = None
+    """What the codecs use and does not exist here."""
+
+
+class DeviceTypeInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A device type to create."""
+
+    name: str
+    """Its id: unique in the service, whatever its case, and never changed."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """Whose it is, with the groups below; without it, for all."""
+
+    display_name: str | None = field(default=None, name="displayName")
+    """For people."""
+
+    default_configuration: str | None = field(default=None, name="defaultConfiguration")
+    """Of new devices; any text, often JSON."""
+
+    battery: str | None = None
+    """Any text."""
+
+    firmware_version: str | None = field(default=None, name="firmwareVersion")
+    """Any text."""
+
+    decoder: Literal["bits", "cayenneLpp", "javascript"] | None = None
+    """`bits`, `cayenneLpp` or `javascript`."""
+
+    decoder_source: str | None = field(default=None, name="decoderSource")
+    """The bit format or the codec; Cayenne LPP has none."""
+
+    decoded_location: str | None = field(default=None, name="decodedLocation")
+    """Names of the decoded latitude and longitude that become a geolocation."""
+
+    encoder_source: str | None = field(default=None, name="encoderSource")
+    """A codec for downlinks, if that of the decoder has none."""
+
+    measurements: Sequence[MeasurementInput] | None = None
+    """What is declared of its values; all of it."""
+
+
+class DeviceTypeUpdate(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Changes to a device type; what is left out stays, null removes."""
+
+    type: str
+    """The device type."""
+
+    display_name: str | None = field(default=None, name="displayName")
+    """For people."""
+
+    default_configuration: str | None = field(default=None, name="defaultConfiguration")
+    """Any text."""
+
+    battery: str | None = None
+    """Any text."""
+
+    firmware_version: str | None = field(default=None, name="firmwareVersion")
+    """Any text."""
+
+    decoder: Literal["bits", "cayenneLpp", "javascript"] | None = None
+    """`bits`, `cayenneLpp` or `javascript`."""
+
+    decoder_source: str | None = field(default=None, name="decoderSource")
+    """The bit format or the codec; Cayenne LPP has none."""
+
+    decoded_location: str | None = field(default=None, name="decodedLocation")
+    """Names of the decoded latitude and longitude that become a geolocation."""
+
+    encoder_source: str | None = field(default=None, name="encoderSource")
+    """A codec for downlinks, if that of the decoder has none."""
+
+    measurements: Sequence[MeasurementInput] | None = None
+    """What is declared of its values; all of it."""
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
+
+    time_fields = ("if_updated_at",)
 
 
 class DeviceValue(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -1900,6 +2436,50 @@ class DriftingDeviceConnection(Model, frozen=True, kw_only=True, omit_defaults=T
 
     next_token: str | None = field(default=None, name="nextToken")
     """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class EffectiveLimit(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A limit that holds for a group."""
+
+    name: str
+    """Its name."""
+
+    value: float
+    """0 for no limit."""
+
+    source: str
+    """Who says so: the `group` itself, one above it (`inherited`), or the settings of the
+    `service`.
+    """
+
+    group_id: str | None = field(default=None, name="groupId")
+    """The group that says so, if you may see it."""
+
+    used: int | None = None
+    """Of what is stored: by the group that says so and those below it; of a limit of the service,
+    by this group alone. Left out if you may not see it.
+    """
+
+
+class EffectiveRetention(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """How long a group keeps something."""
+
+    name: str
+    """Its name."""
+
+    days: int
+    """0 for ever."""
+
+    days_max: int = field(name="daysMax")
+    """The longest that it may be; 0 for ever."""
+
+    source: str
+    """Who says so: the `group` itself, one above it (`inherited`), or the settings of the
+    `service`.
+    """
+
+    group_id: str | None = field(default=None, name="groupId")
+    """The group that says so, if you may see it."""
 
 
 class EventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2214,6 +2794,49 @@ class GroupInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Free words to find it by."""
 
 
+class GroupLimits(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What limits a group, what holds, and what it has stored."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    limits: OperatorLimits
+    """Of this group's own."""
+
+    retention_days: RetentionDays = field(name="retentionDays")
+    """What this group says itself."""
+
+    effective_limits: list[EffectiveLimit] = field(name="effectiveLimits")
+    """The limits that hold, of which each has to be kept."""
+
+    effective_retention: list[EffectiveRetention] = field(name="effectiveRetention")
+    """How long each kind of record, and summaries, are kept."""
+
+    stored: StoredAmount
+    """By this group alone."""
+
+    stored_with_subgroups: StoredAmount = field(name="storedWithSubgroups")
+    """With all groups below it."""
+
+    updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
+
+
+class GroupLimitsChange(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """The limits of a group, in place of those it has."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    limits: OperatorLimits
+    """All limits of this group's own."""
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
+
+    time_fields = ("if_updated_at",)
+
+
 class GroupMeasurement(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A measurement of the devices of a type in a group."""
 
@@ -2448,6 +3071,9 @@ class GroupOverview(Model, frozen=True, kw_only=True, omit_defaults=True):
     connectors: ConnectorCounts | None = None
     """Counts of connectors; with `connector.read`."""
 
+    alarms: AlarmCounts | None = None
+    """Open alarms, for callers with `notification.read`."""
+
     attention: list[Attention]
     """At most 50 of each sort, the worst first."""
 
@@ -2490,6 +3116,21 @@ class GroupRestoration(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     group_id: str = field(name="groupId")
     """The id of the group."""
+
+
+class GroupRetentionChange(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """How long a group keeps records, in place of what it says now."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    retention_days: RetentionDays = field(name="retentionDays")
+    """All that the group says itself."""
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
+
+    time_fields = ("if_updated_at",)
 
 
 class GroupSeries(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2970,6 +3611,11 @@ class JobParameters(Input, frozen=True, kw_only=True, omit_defaults=True):
     subgroups: bool | None = None
     """For an export of records or of the audit log: of the groups below as well."""
 
+    values: str | None = None
+    """What each record says of these measurements, by their names, with commas between them; 20 at
+    most. In CSV and Parquet each has a column.
+    """
+
     json_fields = ("configuration",)
 
     time_fields = ("begin_date", "end_date")
@@ -3109,6 +3755,46 @@ class JobUndo(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Why, for whoever looks at the list of jobs or at the audit log."""
 
 
+class LastReportRun(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a report last."""
+
+    at: datetime
+    """When it was made."""
+
+    begin_date: datetime = field(name="beginDate")
+    """Since when it is about."""
+
+    end_date: datetime = field(name="endDate")
+    """Until before when."""
+
+    state: str
+    """`queued` until every recipient has it; `failed` if it could not be made, or not be sent to
+    all; `stopped` if whoever created it or changed it last may not read this any more, which
+    disables it.
+    """
+
+    rows: int
+    """How many rows the file has."""
+
+    bytes: int
+    """How many bytes."""
+
+    recipients: int
+    """How many it goes to."""
+
+    failed: int
+    """Recipients it could not be sent to."""
+
+    missed: int
+    """Earlier ones that were due while the service was not running, of which nothing is sent."""
+
+    is_test: bool = field(name="isTest")
+    """Sent by hand, and not by its schedule."""
+
+    error: str | None = None
+    """Why it could not be made, or why the last attempt to send it failed."""
+
+
 class LinkInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Whose link, and whether to mail it, or to show it to the caller."""
 
@@ -3161,6 +3847,34 @@ class ListedAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     created_by: str | None = field(default=None, name="createdBy")
     """The id of the user or app client that created it; `system` for the service itself."""
+
+
+class LiveAlarm(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """An item of `alarms`: an alarm that was raised, acknowledged or resolved; up to 1,000."""
+
+    alarm_id: str = field(name="alarmId")
+    """The id of the alarm."""
+
+    group_id: str = field(name="groupId")
+    """The group of the device or the connector."""
+
+    notification_id: str = field(name="notificationId")
+    """Whose alarm it is."""
+
+    reason: str
+    """Of the notification."""
+
+    device_id: str | None = field(default=None, name="deviceId")
+    """What it is about."""
+
+    connector_id: str | None = field(default=None, name="connectorId")
+    """What it is about."""
+
+    severity: str
+    """That of a notification."""
+
+    state: str
+    """What it is since then."""
 
 
 class LiveChanged(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -3595,6 +4309,47 @@ class NotificationDelivery(Model, frozen=True, kw_only=True, omit_defaults=True)
     """The error of the last attempt."""
 
 
+class NotificationDraftInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A notification that is not stored."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """As in the request."""
+
+    params: JsonText
+    """A JSON object, as described by the type's `expectedParameters`."""
+
+    type: str
+    """The device type."""
+
+    name: str | None = None
+    """Its name."""
+
+    description: str | None = None
+    """A text about it, for people."""
+
+    device_id: str | None = field(default=None, name="deviceId")
+    """Only records of this device; empty for all."""
+
+    reason: str | None = None
+    """Only `measurement` can be tried."""
+
+    schedule: Any = None
+    """When it may be sent, in the time zone of `params`. An object, or a string in the form of the
+    responses; an empty string removes it.
+    """
+
+    device_types: Sequence[str] | None = field(default=None, name="deviceTypes")
+    """Only devices of these types; empty for all."""
+
+    tags: Sequence[str] | None = None
+    """Free words to find it by."""
+
+    enabled: bool | None = None
+    """Whether it works; a disabled one does nothing, and is kept."""
+
+    json_fields = ("params",)
+
+
 class NotificationError(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The last failure."""
 
@@ -3620,7 +4375,7 @@ class NotificationInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A JSON object, as described by the type's `expectedParameters`."""
 
     type: str
-    """The notification type: `email`, `webhook`, `push` or `chat`."""
+    """The notification type: `email`, `webhook`, `push`, `chat` or `contactPoints`."""
 
     name: str
     """The name of the notification."""
@@ -3729,6 +4484,22 @@ class NotificationTypeConnection(Model, frozen=True, kw_only=True, omit_defaults
 
     next_token: str | None = field(default=None, name="nextToken")
     """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class OperatorLimits(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What the operator limits of a group with all groups below it; left out, as for all."""
+
+    stored_records_max: int | None = field(default=None, name="storedRecordsMax")
+    """Records; 0 for no limit."""
+
+    stored_bytes_max: int | None = field(default=None, name="storedBytesMax")
+    """Their size as JSON; 0 for no limit."""
+
+    requests_per_second: float | None = field(default=None, name="requestsPerSecond")
+    """Requests of all app clients and of the networks of these groups, on average; 0 for no limit."""
+
+    retention_days_max: RetentionDays | None = field(default=None, name="retentionDaysMax")
+    """The longest retention that these groups may have."""
 
 
 class PasskeyConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4211,6 +4982,195 @@ class ReplayStarted(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the replay."""
 
 
+class Report(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A file that is sent on a schedule."""
+
+    id: str
+    """Its id."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str | None = None
+    """What it is called, in the subject of its mails."""
+
+    content: str
+    """What is in it: records that arrived in the period, numbers of a measurement in it, the
+    devices as they are now, or alarms that were raised in it.
+    """
+
+    parameters: dict[str, Any]
+    """What to choose, as in the query of `GET /records/export`, `GET /group/series`, `GET
+    /devices/export` or `GET /group/alarms`; without dates, formats and pages.
+    """
+
+    every: str
+    """How often, and the period that it is about: the day, the week from Monday to Sunday or the
+    month before. A weekly one is sent on Mondays, a monthly one on the first.
+    """
+
+    at: str
+    """When, on the clock of `timezone`. Where that leaves the time out, it is sent when the clock
+    is changed, and where it shows it twice, the first time.
+    """
+
+    timezone: str
+    """Whose days it is about: a name of the IANA database."""
+
+    format: str
+    """Of the file."""
+
+    to: ReportContact
+    """To whom it goes."""
+
+    enabled: bool
+    """Whether it is sent."""
+
+    next_at: datetime = field(name="nextAt")
+    """When it is due next."""
+
+    last_run: LastReportRun | None = field(default=None, name="lastRun")
+    """What became of it last."""
+
+    created_at: datetime = field(name="createdAt")
+    """When it was created."""
+
+    updated_at: datetime = field(name="updatedAt")
+    """When it was changed last."""
+
+    created_by: str = field(name="createdBy")
+    """Who created it."""
+
+    updated_by: str = field(name="updatedBy")
+    """Who changed it last; with whose permissions it is read."""
+
+
+class ReportConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of reports."""
+
+    items: list[Report]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class ReportContact(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """To whom a report goes."""
+
+    type: str
+    """`email` or `webhook`."""
+
+    params: dict[str, Any]
+    """`to`, a list of addresses, for `email`; `url`, and if wanted `headers`, `bearer`, `basic`
+    and `secret`, for `webhook`. Secrets are masked for callers who may not change it.
+    """
+
+
+class ReportDownload(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What the link in a mail of a report opens."""
+
+    name: str | None = None
+    """What it is called."""
+
+    content: str
+    """What is in it: records that arrived in the period, numbers of a measurement in it, the
+    devices as they are now, or alarms that were raised in it.
+    """
+
+    begin_date: datetime = field(name="beginDate")
+    """Since when it is about."""
+
+    end_date: datetime = field(name="endDate")
+    """Until before when."""
+
+    timezone: str
+    """Whose days it is about: a name of the IANA database."""
+
+    file_name: str = field(name="fileName")
+    """What its file is called."""
+
+    rows: int
+    """How many rows the file has."""
+
+    bytes: int
+    """Of the file."""
+
+    expires_at: datetime = field(name="expiresAt")
+    """Until when it can be downloaded."""
+
+
+class ReportInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A report to create."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str
+    """What it is called, in the subject of its mails."""
+
+    content: Literal["alarms", "devices", "records", "series"]
+    """What is in it: records that arrived in the period, numbers of a measurement in it, the
+    devices as they are now, or alarms that were raised in it.
+    """
+
+    parameters: Mapping[str, Any] | None = None
+    """What to choose, as in the query of `GET /records/export`, `GET /group/series`, `GET
+    /devices/export` or `GET /group/alarms`; without dates, formats and pages.
+    """
+
+    every: Literal["day", "month", "week"]
+    """How often, and the period that it is about: the day, the week from Monday to Sunday or the
+    month before. A weekly one is sent on Mondays, a monthly one on the first.
+    """
+
+    at: str
+    """When, on the clock of `timezone`. Where that leaves the time out, it is sent when the clock
+    is changed, and where it shows it twice, the first time.
+    """
+
+    timezone: str | None = None
+    """Whose days it is about: a name of the IANA database."""
+
+    format: Literal["csv", "xlsx"] | None = None
+    """Of the file."""
+
+    to: ReportContact
+    """To whom it goes."""
+
+    enabled: bool | None = None
+    """Whether it is sent; by default it is."""
+
+
+class ReportRef(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Which report, of which group."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    report_id: str = field(name="reportId")
+    """The id of the report."""
+
+
+class RetentionDays(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Days that each kind of record, and summaries of values, are kept after their timestamp."""
+
+    data: int | None = None
+    """0 for ever."""
+
+    event: int | None = None
+    """0 for ever."""
+
+    geoloc: int | None = None
+    """0 for ever."""
+
+    telemetry: int | None = None
+    """0 for ever."""
+
+    summary: int | None = None
+    """Summaries of values, from which series are made."""
+
+
 class RetryMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Messages by their ids, or those of a connector by a filter; not both."""
 
@@ -4475,6 +5435,35 @@ class SeriesRow(Model, frozen=True, kw_only=True, omit_defaults=True):
     device_id: str = field(name="deviceId")
     """The id of the device."""
 
+    measurement: str | None = None
+    """If several measurements were asked for."""
+
+
+class SeriesState(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """From when on a device was in a state."""
+
+    timestamp: datetime
+    """When it began, or the begin of the range."""
+
+    value: float | str | bool
+    """It holds until the next one."""
+
+
+class SeriesStateRow(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A state of a device."""
+
+    timestamp: datetime
+    """When it began, or the begin of the range."""
+
+    value: float | str | bool
+    """It holds until the next one."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    measurement: str | None = None
+    """If several measurements were asked for."""
+
 
 class SessionConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """All sessions of a user, the last used first."""
@@ -4599,6 +5588,123 @@ class SignInInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     client_secret: str | None = field(default=None, name="clientSecret")
     """The secret of the same credentials."""
+
+
+class Silence(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """For which alarms no messages are sent, and when."""
+
+    id: str
+    """Its id."""
+
+    group_id: str = field(name="groupId")
+    """Its group."""
+
+    subgroups: bool
+    """Whether it is for the groups below as well."""
+
+    device_ids: list[str] | None = field(default=None, name="deviceIds")
+    """The only devices that it is for."""
+
+    tags: list[str] | None = None
+    """It is for devices with all of these."""
+
+    types: list[str] | None = None
+    """It is for devices of these types."""
+
+    severity: str | None = None
+    """It is for alarms of this severity."""
+
+    from_: datetime = field(name="from")
+    """When it begins."""
+
+    until: datetime
+    """When it ends."""
+
+    schedule: str | None = None
+    """When it is in force, in the form that notifications have."""
+
+    timezone: str | None = None
+    """The zone that the schedule is meant in, by its IANA name."""
+
+    reason: str
+    """Why."""
+
+    state: str
+    """`active`, `pending`, if it has not begun or its schedule keeps it from being in force, or
+    `expired`.
+    """
+
+    held_back: int = field(name="heldBack")
+    """Of how many alarms it has held messages back; `GET /group/alarms?silenceId=` lists them."""
+
+    created_at: datetime = field(name="createdAt")
+    """When it was created."""
+
+    created_by: str = field(name="createdBy")
+    """The id of the user or app client that created it."""
+
+
+class SilenceConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of silences."""
+
+    items: list[Silence]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class SilenceInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """For which alarms no messages are to be sent, and until when."""
+
+    group_id: str = field(name="groupId")
+    """The group of the devices and connectors; its notifications, those of groups below it, and
+    those of groups above in which the caller may change notifications, are silenced.
+    """
+
+    subgroups: bool | None = None
+    """Also about devices and connectors of the groups below it."""
+
+    device_ids: Sequence[str] | None = field(default=None, name="deviceIds")
+    """Only about these devices."""
+
+    tags: Sequence[str] | None = None
+    """Only about devices with all of these tags."""
+
+    types: Sequence[str] | None = None
+    """Only about devices of these types."""
+
+    severity: Literal["critical", "info", "warning"] | None = None
+    """Only alarms of this severity."""
+
+    from_: When | None = field(default=None, name="from")
+    """From when on; now unless given."""
+
+    until: When
+    """When it ends."""
+
+    schedule: Any = None
+    """When it may be sent, in the time zone of `params`. An object, or a string in the form of the
+    responses; an empty string removes it.
+    """
+
+    timezone: str | None = None
+    """The zone that the schedule is meant in, by its IANA name."""
+
+    reason: str
+    """Why, for whoever wonders."""
+
+    time_fields = ("from_", "until")
+
+
+class StoredAmount(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What is stored: records, and the size of their JSON."""
+
+    records: int
+    """How many records there are."""
+
+    bytes: int
+    """In characters."""
 
 
 class TelemetryMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4793,6 +5899,9 @@ class Trace(Model, frozen=True, kw_only=True, omit_defaults=True):
     notifications: list[NotificationTrace]
     """Where you have `notification.read`."""
 
+    contact_points: list[ContactPointTrace] | None = field(default=None, name="contactPoints")
+    """Where you have `notification.read`."""
+
     hidden_connectors: int | None = field(default=None, name="hiddenConnectors")
     """With a message about it, but not yours to see."""
 
@@ -4936,6 +6045,93 @@ class TypeDecoderChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     time_fields = ("if_updated_at",)
 
 
+class TypeImportInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """The files of a device, and what is to become of them."""
+
+    files: Mapping[str, str]
+    """At most 64, by path: what the device's own file names."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """Whose it is, with the groups below; without it, for all."""
+
+    device: str | None = None
+    """Which one, if the files have several: the name of its file without its ending."""
+
+    firmware_version: str | None = field(default=None, name="firmwareVersion")
+    """Without it, the last one of its file."""
+
+    name: str | None = None
+    """Without it, maker and device."""
+
+    display_name: str | None = field(default=None, name="displayName")
+    """For people."""
+
+    accept_failing: bool | None = field(default=None, name="acceptFailing")
+    """Create or update it although examples fail."""
+
+    replace: bool | None = None
+    """Update the type of this `name`, which is required then. Its codecs become those of the
+    files; what these do not say stays, as do its measurements.
+    """
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
+
+    dry_run: bool | None = field(default=None, name="dryRun")
+    """Only run the examples, and say what would be created or updated."""
+
+    time_fields = ("if_updated_at",)
+
+
+class TypeImportReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The outcome of an import, or of its dry run."""
+
+    message: str
+    """The outcome in words."""
+
+    is_dry_run: bool = field(name="isDryRun")
+    """Nothing was created or updated."""
+
+    format: str
+    """Whose."""
+
+    name: str
+    """The name of the type, which devices refer to."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """Whose it is, with the groups below; without it, for all."""
+
+    display_name: str = field(name="displayName")
+    """For people."""
+
+    battery: str | None = None
+    """Any text."""
+
+    firmware_version: str | None = field(default=None, name="firmwareVersion")
+    """Any text."""
+
+    has_decoder: bool = field(name="hasDecoder")
+    """Whether the files have a codec for uplinks."""
+
+    has_encoder: bool = field(name="hasEncoder")
+    """In a codec of its own."""
+
+    passed: int
+    """Examples that the codec fulfils."""
+
+    failed: int
+    """The others."""
+
+    examples: list[CodecExampleResult]
+    """Those of the maker, in their order."""
+
+    ignored: list[str]
+    """What of the files has no place in a device type."""
+
+    warnings: list[str] | None = None
+    """What the codec uses and does not exist here."""
+
+
 class TypeMeasurements(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What is declared of a device type, for all or for a group."""
 
@@ -4959,7 +6155,7 @@ class TypeMeasurementsChange(Input, frozen=True, kw_only=True, omit_defaults=Tru
     """The device type."""
 
     group_id: str | None = field(default=None, name="groupId")
-    """Without it, for all; by operators."""
+    """Without it, for all by operators; or for the group of the type."""
 
     measurements: Sequence[MeasurementInput]
     """All of them; an empty list declares nothing."""
@@ -5095,6 +6291,35 @@ class UpdateConnectorInput(Input, frozen=True, kw_only=True, omit_defaults=True)
     time_fields = ("if_updated_at",)
 
 
+class UpdateContactPointInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Changes to a contact point."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    contact_point_id: str = field(name="contactPointId")
+    """The id of the contact point."""
+
+    name: str | None = None
+    """Its name."""
+
+    type: str | None = None
+    """The contact point type: `email`, `webhook`, `push`, `chat` or `rota`."""
+
+    params: JsonText | None = None
+    """A JSON object, as described by the type's `expectedParameters`."""
+
+    description: str | None = None
+    """A text about it, for people."""
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
+
+    json_fields = ("params",)
+
+    time_fields = ("if_updated_at",)
+
+
 class UpdateGroupAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
     """An app client after it was renamed."""
 
@@ -5164,6 +6389,56 @@ class UpdateNotificationInput(Input, frozen=True, kw_only=True, omit_defaults=Tr
     """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     json_fields = ("params",)
+
+    time_fields = ("if_updated_at",)
+
+
+class UpdateReportInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Changes to a report."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    report_id: str = field(name="reportId")
+    """The id of the report."""
+
+    name: str | None = None
+    """What it is called, in the subject of its mails."""
+
+    content: Literal["alarms", "devices", "records", "series"] | None = None
+    """What is in it: records that arrived in the period, numbers of a measurement in it, the
+    devices as they are now, or alarms that were raised in it.
+    """
+
+    parameters: Mapping[str, Any] | None = None
+    """What to choose, as in the query of `GET /records/export`, `GET /group/series`, `GET
+    /devices/export` or `GET /group/alarms`; without dates, formats and pages.
+    """
+
+    every: Literal["day", "month", "week"] | None = None
+    """How often, and the period that it is about: the day, the week from Monday to Sunday or the
+    month before. A weekly one is sent on Mondays, a monthly one on the first.
+    """
+
+    at: str | None = None
+    """When, on the clock of `timezone`. Where that leaves the time out, it is sent when the clock
+    is changed, and where it shows it twice, the first time.
+    """
+
+    timezone: str | None = None
+    """Whose days it is about: a name of the IANA database."""
+
+    format: Literal["csv", "xlsx"] | None = None
+    """Of the file."""
+
+    to: ReportContact | None = None
+    """To whom it goes."""
+
+    enabled: bool | None = None
+    """Whether it is sent."""
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 

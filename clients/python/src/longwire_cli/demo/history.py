@@ -16,7 +16,17 @@ from longwire_cli.demo import messages, receiver
 from longwire_cli.demo.client import Api, Json
 from longwire_cli.demo.clock import DAY, HOUR, MILLISECOND, MINUTE, Clock, now
 from longwire_cli.demo.fleet import Fleet, FleetDevice
-from longwire_cli.demo.plan import BUTTON, COLD_ROOM, TRACKER, VESSEL, WAGON, Condition
+from longwire_cli.demo.plan import (
+    BUTTON,
+    COLD_ROOM,
+    HISTORY_DAYS,
+    METER,
+    METER_DAYS,
+    TRACKER,
+    VESSEL,
+    WAGON,
+    Condition,
+)
 from longwire_cli.demo.traffic import Traffic
 
 HOUR_MS = HOUR // MILLISECOND
@@ -32,6 +42,7 @@ _DENSE_STEP_MS = 8 * MINUTE // MILLISECOND
 _DENSE_MS = 2 * DAY // MILLISECOND
 # A chart of the last day begins with a bucket that reaches back further: no large step is in it.
 _SMALL_STEPS_MS = (DAY + 2 * HOUR) // MILLISECOND
+_READING_STEP_MS = 3 * HOUR_MS
 _SPARSE_RECORDS_MAX = 9_000  # of data; a larger fleet has fewer of each device
 _DENSE_RECORDS_MAX = 20_000
 _SILENT_SINCE_MS = 30 * HOUR_MS
@@ -71,6 +82,11 @@ class History:
         dense = {each.id: self._dense_moments(each, len(reporting)) for each in reporting}
         begins_ms = min((moments[0] for moments in sparse.values()), default=self.ends_ms)
         self.turn_to(begins_ms)
+        if self.days >= HISTORY_DAYS:
+            await self._store("data", self._build_readings(fleet.of_type(METER), begins_ms))
+            for each in fleet.of_type(METER):
+                until = range(begins_ms, sparse[each.id][0], _READING_STEP_MS)
+                sparse[each.id] = [*until, *sparse[each.id]]
         still = (each for each in reporting if each.plan.type not in _MOVING)
         await self._store("geoloc", (each.build_position(begins_ms) for each in still))
         for begin, end in self._list_spans(begins_ms):
@@ -78,6 +94,12 @@ class History:
             await self._store_span(
                 reporting, _within(sparse, begin, end), _within(dense, begin, end)
             )
+
+    def _build_readings(self, meters: list[FleetDevice], ends_ms: int) -> Iterator[Json]:
+        """What meters kept of the weeks before: as charts of consumption want it."""
+        begins_ms = self.ends_ms - METER_DAYS * DAY // MILLISECOND
+        for moment in range(begins_ms, ends_ms, _READING_STEP_MS):
+            yield from (each.build_values(moment) for each in meters)
 
     def _list_spans(self, begins_ms: int) -> Iterator[tuple[int, int]]:
         if self.clock is None:

@@ -161,12 +161,36 @@ def _measure_vessel(plan: DevicePlan, at_s: float) -> dict[str, Any]:
 
 
 def _measure_meter(plan: DevicePlan, at_s: float) -> dict[str, Any]:
-    noise = _noise(plan, at_s)
+    base = 6 + 5 * plan.number % 20
     hours = at_s % DAY_S / 3_600
-    base = 18 + 5 * plan.number % 20
-    work = 40 * math.exp(-((hours - 13) ** 2) / 22)
-    kilowatts = base + work + noise.gauss(0, 2)
-    return {"kilowatts": round(max(0.0, kilowatts), 1), "kilowattHours": round(at_s / 3_600 * base)}
+    work = _WORK_KW[_weekday(at_s)] * math.exp(-((hours - _NOON) ** 2) / _WORK_WIDTH)
+    kilowatts = base + work + _noise(plan, at_s).gauss(0, 0.8)
+    energy = base * (at_s - _METERS_SINCE_S) / 3_600 + _work_kwh(at_s)
+    return {"kilowatts": round(max(0.0, kilowatts), 1), "kilowattHours": round(energy, 1)}
+
+
+# Most is used early in the afternoon of a working day; meters count from a Monday on.
+_METERS_SINCE_S = 1_704_067_200
+_WORK_KW = (40, 42, 41, 43, 36, 9, 4)
+_NOON, _WORK_WIDTH = 13, 22.0
+
+
+def _weekday(at_s: float) -> int:
+    return int((at_s - _METERS_SINCE_S) // DAY_S) % 7
+
+
+def _work_kwh(at_s: float) -> float:
+    """What work has used since then: the area below the curve of each day."""
+    days, hours = (at_s - _METERS_SINCE_S) // DAY_S, at_s % DAY_S / 3_600
+    weeks, weekday = divmod(int(days), 7)
+    whole = weeks * sum(_WORK_KW) + sum(_WORK_KW[:weekday])
+    return whole * _area_until(24) + _WORK_KW[weekday] * _area_until(hours)
+
+
+def _area_until(hours: float) -> float:
+    width = math.sqrt(_WORK_WIDTH)
+    both = math.erf((hours - _NOON) / width) + math.erf(_NOON / width)
+    return width * math.sqrt(math.pi) / 2 * both
 
 
 def _measure_button(plan: DevicePlan, at_s: float) -> dict[str, Any]:

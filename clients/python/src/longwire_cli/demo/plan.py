@@ -8,8 +8,9 @@ from typing import Any
 
 from longwire_cli.demo.clock import DAY
 
-# How far back records go, and the company itself.
+# How far back records go, those of meters, and the company itself.
 HISTORY_DAYS = 3
+METER_DAYS = 30
 PAST = 5 * DAY
 
 ROOT = "Harbour"
@@ -143,6 +144,35 @@ DEVICE_TYPES: tuple[dict[str, Any], ...] = (
     _type(BUTTON, "Call button", battery="1 x CR2032", configuration={"longPressSeconds": 3}),
 )
 DECODED_TYPES = tuple(each["name"] for each in DEVICE_TYPES if "decoder" in each)
+
+
+def _measurement(name: str, label: str, unit: str = "", **fields: Any) -> dict[str, Any]:
+    """As `PUT /device/type/measurements` reads it."""
+    known = {"name": name, "label": label, "path": f"/data/{name}", **fields}
+    return {**known, "unit": unit} if unit else known
+
+
+# What the types measure, where a label, a unit or a class says more than the numbers.
+MEASUREMENTS: dict[str, list[dict[str, Any]]] = {
+    COLD_ROOM: [
+        _measurement("celsius", "Temperature", "°C", decimals=1, minimum=-40, maximum=60),
+        _measurement("humidity", "Humidity", "%", decimals=1, minimum=0, maximum=100),
+        _measurement("door", "Door", **{"class": "state"}),
+    ],
+    METER: [
+        _measurement("kilowattHours", "Energy", "kWh", decimals=1, **{"class": "counter"}),
+        _measurement("kilowatts", "Power", "kW", decimals=1, minimum=0),
+    ],
+    TIDE_GAUGE: [
+        _measurement("levelMillimetres", "Water level", "mm"),
+        _measurement("waterCelsius", "Water temperature", "°C"),
+    ],
+    WAGON: [
+        _measurement("axleCelsius", "Axle temperature", "°C"),
+        _measurement("loaded", "Loaded", **{"class": "state"}),
+    ],
+    TRACKER: [_measurement("speed", "Speed", "km/h", minimum=0)],
+}
 
 
 # --- people ---

@@ -28,6 +28,7 @@ from longwire_cli.demo.plan import (
     HISTORY_DAYS,
     INVITED,
     MANAGER,
+    MEASUREMENTS,
     METER,
     PEOPLE,
     ROOT,
@@ -180,6 +181,9 @@ class _Seeder:
                     data=_to_csv(some).encode(),
                     headers={"Content-Type": "text/csv"},
                 )
+        for name, measurements in MEASUREMENTS.items():
+            declared = {"type": name, "groupId": groups[ROOT], "measurements": measurements}
+            await self._administrator.put("/device/type/measurements", declared)
         policy = {"groupId": groups["Depot"], "policy": DEPOT_POLICY}
         await self._administrator.put("/group/configuration", policy)
 
@@ -307,6 +311,24 @@ class _Seeder:
             deviceIds=[fleet.of_type(WEATHER)[0].id],
         )
 
+    async def _create_contact_points(self, group_id: str, hook: str) -> str:
+        """Those of people, and a rota of them; its id."""
+
+        async def create(name: str, type_name: str, params: Json) -> str:
+            body = {"groupId": group_id, "name": name, "type": type_name}
+            body["params"] = json.dumps({**params, "subgroups": True})
+            created = await self._manager.post("/contactPoint", body)
+            return str(created["id"])
+
+        technicians = await create("Technicians", "webhook", {"url": hook})
+        night = await create("Night shift", "webhook", {"url": hook})
+        shifts = [
+            {"contactPoint": technicians, "days": [1, 2, 3, 4, 5], "from": "07:00", "to": "19:00"},
+            {"contactPoint": night, "days": [1, 2, 3, 4, 5], "from": "19:00", "to": "07:00"},
+        ]
+        rota = {"timezone": "Europe/Amsterdam", "shifts": shifts, "fallback": night}
+        return await create("On call", "rota", rota)
+
     async def create_notifications(self, fleet: Fleet) -> None:
         hook, groups = f"{self._options.receiver_url}/{receiver.ALARMS}", fleet.groups
 
@@ -316,7 +338,9 @@ class _Seeder:
             created = await self._manager.post("/notification", {"tags": [DEMO_TAG], **body})
             return str(created["id"])
 
-        await create("A connector fails", ROOT, {}, reason="connectorFailing")
+        on_call = await self._create_contact_points(groups[ROOT], hook)
+        failing = {"contactPoints": [on_call]}
+        await create("A connector fails", ROOT, failing, reason="connectorFailing")
         # A device that reports at random is quiet for longer in a large fleet.
         silent_after_s = max(120, 2 * len(fleet.devices))
         await create("Wagon silent", "Rail", {"silentAfter": silent_after_s}, reason="deviceSilent")

@@ -329,6 +329,64 @@ class Groups(_Noun):
         )
         return self._transport.request(call)
 
+    def limits(self, group_id: str) -> m.GroupLimits:
+        """Get the limits of a group.
+
+        What the operator limits, how long records are kept, and what is stored: the group's own
+        values, and what holds, which may be from a group above it or from the service's
+        settings.
+
+        `GET /group/limits`; needs `group.read`.
+        """
+        call: Call[m.GroupLimits] = Call(
+            "GET", "/group/limits", m.GroupLimits, query={"groupId": group_id}, is_repeatable=True
+        )
+        return self._transport.request(call)
+
+    def set_limits(
+        self, group_id: str, *, limits: m.OperatorLimits, if_updated_at: When | None = None
+    ) -> m.GroupLimits:
+        """Set the limits of a group.
+
+        For the group with all groups below it, in place of those it has; a limit that is left
+        out is that of the service. Limits further up hold as well. By operators.
+
+        `PUT /group/limits`; needs `group.limit`.
+        """
+        call: Call[m.GroupLimits] = Call(
+            "PUT",
+            "/group/limits",
+            m.GroupLimits,
+            body=encode(
+                m.GroupLimitsChange(group_id=group_id, limits=limits, if_updated_at=if_updated_at)
+            ),
+        )
+        return self._transport.request(call)
+
+    def set_retention(
+        self, group_id: str, *, retention_days: m.RetentionDays, if_updated_at: When | None = None
+    ) -> m.GroupLimits:
+        """Set how long a group keeps records.
+
+        For the group and all groups below it that do not say otherwise, in place of what it
+        says now; what is left out is as further up, or as the service has it, and nothing is
+        kept for longer than the operator allows. What has expired is not shown any more at
+        once, and deleted after a day.
+
+        `PUT /group/retention`; needs `group.update`.
+        """
+        call: Call[m.GroupLimits] = Call(
+            "PUT",
+            "/group/retention",
+            m.GroupLimits,
+            body=encode(
+                m.GroupRetentionChange(
+                    group_id=group_id, retention_days=retention_days, if_updated_at=if_updated_at
+                )
+            ),
+        )
+        return self._transport.request(call)
+
 
 class Members(_Noun):
     def list(
@@ -440,7 +498,7 @@ class Measurements(_Noun):
         time_span: int | None = None,
         calendar_span: Literal["day", "hour", "month", "week", "year"] | None = None,
         timezone: str | None = None,
-        format: Literal["csv", "json", "ndjson", "table"] | None = None,
+        format: Literal["csv", "json", "ndjson", "parquet", "table"] | None = None,
         fresh: bool | None = None,
         subgroups: bool | None = None,
         of: Literal["count", "first", "increase", "last", "max", "mean", "min", "sum"]
@@ -1309,6 +1367,7 @@ class Devices(_Noun):
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.DeviceData, m.DeviceDataConnection]:
         """List a device's data records.
 
@@ -1329,6 +1388,7 @@ class Devices(_Noun):
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -1342,6 +1402,7 @@ class Devices(_Noun):
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.DeviceEvent, m.DeviceEventConnection]:
         """List a device's events.
 
@@ -1362,6 +1423,7 @@ class Devices(_Noun):
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -1375,6 +1437,7 @@ class Devices(_Noun):
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.DeviceGeoloc, m.DeviceGeolocConnection]:
         """List a device's geolocations.
 
@@ -1395,6 +1458,7 @@ class Devices(_Noun):
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -1408,6 +1472,7 @@ class Devices(_Noun):
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.DeviceTelemetry, m.DeviceTelemetryConnection]:
         """List a device's telemetry records.
 
@@ -1428,6 +1493,7 @@ class Devices(_Noun):
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -1523,8 +1589,13 @@ class UnknownDevices(_Noun):
 
 
 class DeviceTypes(_Noun):
-    def list(self, *, page_size: int | None = None) -> Pages[m.DeviceType, m.DeviceTypeConnection]:
+    def list(
+        self, *, page_size: int | None = None, group_id: str | None = None
+    ) -> Pages[m.DeviceType, m.DeviceTypeConnection]:
         """List the device types.
+
+        Those for all, and those of groups that you belong to, and of groups above and below
+        these. Or those that the devices of a group may have.
 
         `page_size` is how many items one request gets.
 
@@ -1534,7 +1605,7 @@ class DeviceTypes(_Noun):
             "GET",
             "/device/types",
             m.DeviceTypeConnection,
-            query={"limit": page_size},
+            query={"limit": page_size, "groupId": group_id},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -1550,6 +1621,166 @@ class DeviceTypes(_Noun):
             m.DeviceType,
             query={"type": type, "groupId": group_id},
             is_repeatable=True,
+        )
+        return self._transport.request(call)
+
+    def definition(self, type: str) -> m.DeviceTypeDefinition:
+        """Get a device type with its codecs and measurements.
+
+        `GET /device/type/definition`.
+        """
+        call: Call[m.DeviceTypeDefinition] = Call(
+            "GET",
+            "/device/type/definition",
+            m.DeviceTypeDefinition,
+            query={"type": type},
+            is_repeatable=True,
+        )
+        return self._transport.request(call)
+
+    def create(
+        self,
+        name: str,
+        *,
+        group_id: str | None = None,
+        display_name: str | None = None,
+        default_configuration: str | None = None,
+        battery: str | None = None,
+        firmware_version: str | None = None,
+        decoder: Literal["bits", "cayenneLpp", "javascript"] | None = None,
+        decoder_source: str | None = None,
+        decoded_location: str | None = None,
+        encoder_source: str | None = None,
+        measurements: Sequence[m.MeasurementInput] | None = None,
+    ) -> m.DeviceTypeDefinition:
+        """Create a device type.
+
+        For all, by an operator; or for a group and those below it, by somebody with
+        `device.update` there: elsewhere nobody sees it or gives it to a device. Codecs are
+        loaded once; one with an error is refused, with its line.
+
+        `POST /device/type`; needs `device.update`.
+        """
+        call: Call[m.DeviceTypeDefinition] = Call(
+            "POST",
+            "/device/type",
+            m.DeviceTypeDefinition,
+            body=encode(
+                m.DeviceTypeInput(
+                    name=name,
+                    group_id=group_id,
+                    display_name=display_name,
+                    default_configuration=default_configuration,
+                    battery=battery,
+                    firmware_version=firmware_version,
+                    decoder=decoder,
+                    decoder_source=decoder_source,
+                    decoded_location=decoded_location,
+                    encoder_source=encoder_source,
+                    measurements=measurements,
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def update(
+        self,
+        type: str,
+        *,
+        display_name: str | None = None,
+        default_configuration: str | None = None,
+        battery: str | None = None,
+        firmware_version: str | None = None,
+        decoder: Literal["bits", "cayenneLpp", "javascript"] | None = None,
+        decoder_source: str | None = None,
+        decoded_location: str | None = None,
+        encoder_source: str | None = None,
+        measurements: Sequence[m.MeasurementInput] | None = None,
+        if_updated_at: When | None = None,
+    ) -> m.DeviceTypeDefinition:
+        """Update a device type.
+
+        Its decoder counts from the next payload on, its default configuration for new devices;
+        what is declared counts for stored records as well. What is left out stays as it is.
+
+        `PUT /device/type/definition`; needs `device.update`.
+        """
+        call: Call[m.DeviceTypeDefinition] = Call(
+            "PUT",
+            "/device/type/definition",
+            m.DeviceTypeDefinition,
+            body=encode(
+                m.DeviceTypeUpdate(
+                    type=type,
+                    display_name=display_name,
+                    default_configuration=default_configuration,
+                    battery=battery,
+                    firmware_version=firmware_version,
+                    decoder=decoder,
+                    decoder_source=decoder_source,
+                    decoded_location=decoded_location,
+                    encoder_source=encoder_source,
+                    measurements=measurements,
+                    if_updated_at=if_updated_at,
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def delete(self, type: str) -> m.GenericReturnBoolean:
+        """Delete a device type.
+
+        With its configuration policy and what is declared of it. Not while devices have it.
+
+        `DELETE /device/type`; needs `device.update`.
+        """
+        call: Call[m.GenericReturnBoolean] = Call(
+            "DELETE", "/device/type", m.GenericReturnBoolean, query={"type": type}
+        )
+        return self._transport.request(call)
+
+    def import_files(
+        self,
+        files: Mapping[str, str],
+        *,
+        group_id: str | None = None,
+        device: str | None = None,
+        firmware_version: str | None = None,
+        name: str | None = None,
+        display_name: str | None = None,
+        accept_failing: bool | None = None,
+        replace: bool | None = None,
+        if_updated_at: When | None = None,
+        dry_run: bool | None = None,
+    ) -> m.TypeImportReturn:
+        """Create or update a device type from the files of its maker.
+
+        From ChirpStack's device profiles, or from one device of The Things Network's
+        repository: its own file, that of its codec, the codec, and its examples. These are run
+        first; if one fails, the error has what was expected and what the codec returns, and
+        nothing is changed unless `acceptFailing` is true. With `dryRun`, nothing is changed,
+        and the response has every example. With `replace`, a type that exists is updated.
+
+        `POST /device/type/import`; needs `device.update`.
+        """
+        call: Call[m.TypeImportReturn] = Call(
+            "POST",
+            "/device/type/import",
+            m.TypeImportReturn,
+            body=encode(
+                m.TypeImportInput(
+                    files=files,
+                    group_id=group_id,
+                    device=device,
+                    firmware_version=firmware_version,
+                    name=name,
+                    display_name=display_name,
+                    accept_failing=accept_failing,
+                    replace=replace,
+                    if_updated_at=if_updated_at,
+                    dry_run=dry_run,
+                )
+            ),
         )
         return self._transport.request(call)
 
@@ -1606,10 +1837,11 @@ class DeviceTypes(_Noun):
     ) -> m.TypeDecoder:
         """Set the decoder of a device type.
 
-        For all devices of the type, in all groups, from the next payload on; stored values
-        change when they are redecoded. A decoder with an error is refused, with its line.
+        For all devices of the type, from the next payload on; stored values change when they
+        are redecoded. By an operator, or by somebody with `device.update` in the group that the
+        type belongs to. A decoder with an error is refused, with its line.
 
-        `PUT /device/type/decoder`; needs `deviceType.write`.
+        `PUT /device/type/decoder`; needs `device.update`.
         """
         call: Call[m.TypeDecoder] = Call(
             "PUT",
@@ -1648,7 +1880,7 @@ class DeviceTypes(_Noun):
 
         For all devices of the type, in all groups; policies of groups go before it.
 
-        `PUT /device/type/configuration`; needs `deviceType.write`.
+        `PUT /device/type/configuration`; needs `device.update`.
         """
         call: Call[m.ConfigurationPolicy] = Call(
             "PUT",
@@ -1781,6 +2013,7 @@ class Data(_Noun):
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.DeviceData, m.DeviceDataConnection]:
         """List a device's data records.
 
@@ -1801,6 +2034,7 @@ class Data(_Noun):
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -1891,6 +2125,7 @@ class Events(_Noun):
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.DeviceEvent, m.DeviceEventConnection]:
         """List a device's events.
 
@@ -1911,6 +2146,7 @@ class Events(_Noun):
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -1997,6 +2233,7 @@ class Geolocations(_Noun):
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.DeviceGeoloc, m.DeviceGeolocConnection]:
         """List a device's geolocations.
 
@@ -2017,6 +2254,7 @@ class Geolocations(_Noun):
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -2109,6 +2347,7 @@ class Telemetry(_Noun):
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.DeviceTelemetry, m.DeviceTelemetryConnection]:
         """List a device's telemetry records.
 
@@ -2129,6 +2368,7 @@ class Telemetry(_Noun):
                 "beginDate": begin_date,
                 "endDate": end_date,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -2221,6 +2461,7 @@ class Records(_Noun):
         before: str | None = None,
         after: str | None = None,
         ascending: bool | None = None,
+        fields: str | None = None,
     ) -> Pages[m.Arrival, m.ArrivalConnection]:
         """List what arrived in a group.
 
@@ -2247,6 +2488,7 @@ class Records(_Noun):
                 "before": before,
                 "after": after,
                 "ascending": ascending,
+                "fields": fields,
             },
             is_repeatable=True,
         )
@@ -2284,9 +2526,9 @@ class Records(_Noun):
         time_span: int | None = None,
         calendar_span: Literal["day", "hour", "month", "week", "year"] | None = None,
         timezone: str | None = None,
-        format: Literal["csv", "json", "ndjson", "table"] | None = None,
+        format: Literal["csv", "json", "ndjson", "parquet", "table"] | None = None,
         fresh: bool | None = None,
-        measurement: str | None = None,
+        measurement: Sequence[str] | None = None,
         path: str | None = None,
         kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
     ) -> m.Series:
@@ -2296,7 +2538,11 @@ class Records(_Noun):
         measurement of up to 20 devices, and what a counter rose. They come from summaries,
         which are made for years, and are what a count of all records gives. Spans have
         `timeSpan` seconds, or are hours, days, weeks, months or years of a time zone. The range
-        is the last day unless `beginDate` or `endDate` is given.
+        is the last day unless `beginDate` or `endDate` is given. Of several measurements each
+        device has a series of each.
+
+        A measurement of class `state` has `states` instead, which are read from the records:
+        where it changed, and to what.
 
         With `path` instead of `measurement`, the numbers at a place in the records, whatever is
         declared. Records without a number there are left out; true and false are 1 and 0. There
@@ -2337,6 +2583,8 @@ class Records(_Noun):
         end_date: When | None = None,
         dates: Literal["arrival", "timestamp"] | None = None,
         format: Literal["csv", "ndjson", "parquet"] | None = None,
+        values: str | None = None,
+        fields: str | None = None,
         after: str | None = None,
     ) -> Iterator[bytes]:
         """Export the records of a group or of a device.
@@ -2361,6 +2609,8 @@ class Records(_Noun):
                 "endDate": end_date,
                 "dates": dates,
                 "format": format,
+                "values": values,
+                "fields": fields,
                 "after": after,
             },
             is_repeatable=True,
@@ -3205,6 +3455,507 @@ class Notifications(_Noun):
         )
         return self._transport.request(call)
 
+    def backtest(
+        self,
+        group_id: str,
+        *,
+        begin_date: When,
+        end_date: When,
+        notification: m.NotificationDraftInput | None = None,
+        notification_id: str | None = None,
+        limit: int | None = None,
+        next_token: str | None = None,
+    ) -> m.BacktestResult:
+        """Find out when a notification would have raised alarms.
+
+        One with the reason `measurement`, stored or not, is tried with what its devices have
+        sent in a range of time, as it would have been then: with its duration, its hysteresis,
+        and what it does when values stay away. Nothing is sent and nothing is stored. What the
+        devices are and what they are configured to is as of now; records of other groups they
+        were in do not count.
+
+        An answer has the next devices, as far as one request goes; `nextToken` goes on behind
+        them, and its messages are to be added.
+
+        `POST /notification/backtest`; needs `notification.read`.
+        """
+        call: Call[m.BacktestResult] = Call(
+            "POST",
+            "/notification/backtest",
+            m.BacktestResult,
+            body=encode(
+                m.BacktestInput(
+                    group_id=group_id,
+                    begin_date=begin_date,
+                    end_date=end_date,
+                    notification=notification,
+                    notification_id=notification_id,
+                    limit=limit,
+                    next_token=next_token,
+                )
+            ),
+            is_repeatable=True,
+        )
+        return self._transport.request(call)
+
+
+class ContactPoints(_Noun):
+    def list(
+        self, group_id: str, *, page_size: int | None = None, usable: bool | None = None
+    ) -> Pages[m.ContactPoint, m.ContactPointConnection]:
+        """List the contact points of a group.
+
+        With `usable` also those that groups above share with it, of which only the name and the
+        type are shown to callers who may not read notifications there.
+
+        `page_size` is how many items one request gets.
+
+        `GET /group/contactPoints`; needs `notification.read`.
+        """
+        call: Call[m.ContactPointConnection] = Call(
+            "GET",
+            "/group/contactPoints",
+            m.ContactPointConnection,
+            query={"groupId": group_id, "limit": page_size, "usable": usable},
+            is_repeatable=True,
+        )
+        return Pages(self._transport, call, lambda page: page.items)
+
+    def get(self, contact_point_id: str, *, group_id: str | None = None) -> m.ContactPoint:
+        """Get a contact point.
+
+        Secrets in `params` are masked unless the caller may update it.
+
+        `GET /contactPoint`; needs `notification.read`.
+        """
+        call: Call[m.ContactPoint] = Call(
+            "GET",
+            "/contactPoint",
+            m.ContactPoint,
+            query={"contactPointId": contact_point_id, "groupId": group_id},
+            is_repeatable=True,
+        )
+        return self._transport.request(call)
+
+    def create(
+        self,
+        group_id: str,
+        *,
+        name: str,
+        type: str,
+        params: JsonText,
+        description: str | None = None,
+    ) -> m.ContactPoint:
+        """Create a contact point.
+
+        Notifications of the group name it by its id in `contactPoints` or `escalateTo` of their
+        `params`; with `subgroups` in its own, those of the groups below as well.
+
+        `POST /contactPoint`; needs `notification.write`.
+        """
+        call: Call[m.ContactPoint] = Call(
+            "POST",
+            "/contactPoint",
+            m.ContactPoint,
+            body=encode(
+                m.ContactPointInput(
+                    group_id=group_id, name=name, type=type, params=params, description=description
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def update(
+        self,
+        contact_point_id: str,
+        *,
+        group_id: str,
+        name: str | None = None,
+        type: str | None = None,
+        params: JsonText | None = None,
+        description: str | None = None,
+        if_updated_at: When | None = None,
+    ) -> m.ContactPoint:
+        """Update a contact point.
+
+        Members left out are unchanged; null removes `name` and `description`. A mask in
+        `params` keeps the secret. Messages that wait go to the new recipients only if these
+        were meant before.
+
+        `PUT /contactPoint`; needs `notification.write`.
+        """
+        call: Call[m.ContactPoint] = Call(
+            "PUT",
+            "/contactPoint",
+            m.ContactPoint,
+            body=encode(
+                m.UpdateContactPointInput(
+                    contact_point_id=contact_point_id,
+                    group_id=group_id,
+                    name=name,
+                    type=type,
+                    params=params,
+                    description=description,
+                    if_updated_at=if_updated_at,
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def delete(self, contact_point_id: str, *, group_id: str) -> m.ContactPoint:
+        """Delete a contact point.
+
+        Its queued messages are deleted as well.
+
+        `DELETE /contactPoint`; needs `notification.write`.
+        """
+        call: Call[m.ContactPoint] = Call(
+            "DELETE",
+            "/contactPoint",
+            m.ContactPoint,
+            query={"contactPointId": contact_point_id, "groupId": group_id},
+        )
+        return self._transport.request(call)
+
+    def types(
+        self, *, page_size: int | None = None
+    ) -> Pages[m.ContactPointType, m.ContactPointTypeConnection]:
+        """List the contact point types.
+
+        `page_size` is how many items one request gets.
+
+        `GET /contactPoint/contactPointTypes`.
+        """
+        call: Call[m.ContactPointTypeConnection] = Call(
+            "GET",
+            "/contactPoint/contactPointTypes",
+            m.ContactPointTypeConnection,
+            query={"limit": page_size},
+            is_repeatable=True,
+        )
+        return Pages(self._transport, call, lambda page: page.items)
+
+    def test(self, contact_point_id: str, *, group_id: str) -> m.NotificationTest:
+        """Send a test to a contact point.
+
+        To all who would be notified now. The outcome is visible in `lastSentAt` and `error`.
+        Limited to a few requests per minute and caller.
+
+        `POST /contactPoint/test`; needs `notification.write`.
+        """
+        call: Call[m.NotificationTest] = Call(
+            "POST",
+            "/contactPoint/test",
+            m.NotificationTest,
+            body=encode(m.ContactPointRef(contact_point_id=contact_point_id, group_id=group_id)),
+        )
+        return self._transport.request(call)
+
+
+class Reports(_Noun):
+    def list(
+        self, group_id: str, *, page_size: int | None = None
+    ) -> Pages[m.Report, m.ReportConnection]:
+        """List the reports of a group.
+
+        With what became of each last.
+
+        `page_size` is how many items one request gets.
+
+        `GET /group/reports`; needs `notification.read`.
+        """
+        call: Call[m.ReportConnection] = Call(
+            "GET",
+            "/group/reports",
+            m.ReportConnection,
+            query={"groupId": group_id, "limit": page_size},
+            is_repeatable=True,
+        )
+        return Pages(self._transport, call, lambda page: page.items)
+
+    def create(
+        self,
+        group_id: str,
+        *,
+        name: str,
+        content: Literal["alarms", "devices", "records", "series"],
+        every: Literal["day", "month", "week"],
+        at: str,
+        to: m.ReportContact,
+        parameters: Mapping[str, Any] | None = None,
+        timezone: str | None = None,
+        format: Literal["csv", "xlsx"] | None = None,
+        enabled: bool | None = None,
+    ) -> m.Report:
+        """Create a report.
+
+        A file that is made and sent every day, week or month, by mail to members who have
+        accepted, or to addresses in domains that the operator allows, or to a webhook. It is
+        read with the permissions that its creator has at that time. If the service was not
+        running when it was due, it is sent as soon as that is, once. A file that is too large
+        for a mail is kept for a week, and the mail has a link to it.
+
+        `POST /report`; needs `notification.write`.
+        """
+        call: Call[m.Report] = Call(
+            "POST",
+            "/report",
+            m.Report,
+            body=encode(
+                m.ReportInput(
+                    group_id=group_id,
+                    name=name,
+                    content=content,
+                    every=every,
+                    at=at,
+                    to=to,
+                    parameters=parameters,
+                    timezone=timezone,
+                    format=format,
+                    enabled=enabled,
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def update(
+        self,
+        group_id: str,
+        *,
+        report_id: str,
+        name: str | None = None,
+        content: Literal["alarms", "devices", "records", "series"] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        every: Literal["day", "month", "week"] | None = None,
+        at: str | None = None,
+        timezone: str | None = None,
+        format: Literal["csv", "xlsx"] | None = None,
+        to: m.ReportContact | None = None,
+        enabled: bool | None = None,
+        if_updated_at: When | None = None,
+    ) -> m.Report:
+        """Update a report.
+
+        Members left out are unchanged. From now on it is read with the permissions of the
+        caller.
+
+        `PUT /report`; needs `notification.write`.
+        """
+        call: Call[m.Report] = Call(
+            "PUT",
+            "/report",
+            m.Report,
+            body=encode(
+                m.UpdateReportInput(
+                    group_id=group_id,
+                    report_id=report_id,
+                    name=name,
+                    content=content,
+                    parameters=parameters,
+                    every=every,
+                    at=at,
+                    timezone=timezone,
+                    format=format,
+                    to=to,
+                    enabled=enabled,
+                    if_updated_at=if_updated_at,
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def delete(self, report_id: str, *, group_id: str) -> m.Report:
+        """Delete a report.
+
+        What was not sent yet is not sent any more, and links to its files lead nowhere.
+
+        `DELETE /report`; needs `notification.write`.
+        """
+        call: Call[m.Report] = Call(
+            "DELETE", "/report", m.Report, query={"reportId": report_id, "groupId": group_id}
+        )
+        return self._transport.request(call)
+
+    def send(self, report_id: str, *, group_id: str) -> m.Report:
+        """Send a report now.
+
+        About the last whole day, week or month, to its recipients; its schedule stays as it is.
+        `lastRun` says what became of it. Limited to a few requests per minute and caller.
+
+        `POST /report/send`; needs `notification.write`.
+        """
+        call: Call[m.Report] = Call(
+            "POST",
+            "/report/send",
+            m.Report,
+            body=encode(m.ReportRef(report_id=report_id, group_id=group_id)),
+        )
+        return self._transport.request(call)
+
+    def link(self) -> m.ReportDownload:
+        """Get what the link of a report opens.
+
+        With the secret of the link as the access token, as for its file.
+
+        `GET /report/link`.
+        """
+        call: Call[m.ReportDownload] = Call(
+            "GET", "/report/link", m.ReportDownload, is_repeatable=True
+        )
+        return self._transport.request(call)
+
+    def download(self) -> Iterator[bytes]:
+        """Download the file of a report.
+
+        With the secret of the link in its mail as the access token, which opens nothing else,
+        for a week; not if the report was deleted meanwhile, or its creator may not read this
+        any more.
+
+        `GET /report/file`.
+        """
+        call: Call[bytes] = Call("GET", "/report/file", bytes, is_repeatable=True)
+        return self._stream(call)
+
+
+class Alarms(_Noun):
+    def list(
+        self,
+        group_id: str,
+        *,
+        page_size: int | None = None,
+        subgroups: bool | None = None,
+        state: Literal["all", "open", "resolved"] | None = None,
+        device_id: str | None = None,
+        severity: Literal["critical", "info", "warning"] | None = None,
+        reason: str | None = None,
+        silence_id: str | None = None,
+        begin_date: When | None = None,
+        end_date: When | None = None,
+    ) -> Pages[m.Alarm, m.AlarmConnection]:
+        """List the alarms of a group.
+
+        What is wrong now with its devices and connectors, or was, as its notifications and
+        those of groups above say it; those that were raised last first.
+
+        `page_size` is how many items one request gets.
+
+        `GET /group/alarms`; needs `notification.read`.
+        """
+        call: Call[m.AlarmConnection] = Call(
+            "GET",
+            "/group/alarms",
+            m.AlarmConnection,
+            query={
+                "groupId": group_id,
+                "limit": page_size,
+                "subgroups": subgroups,
+                "state": state,
+                "deviceId": device_id,
+                "severity": severity,
+                "reason": reason,
+                "silenceId": silence_id,
+                "beginDate": begin_date,
+                "endDate": end_date,
+            },
+            is_repeatable=True,
+        )
+        return Pages(self._transport, call, lambda page: page.items)
+
+    def acknowledge(self, alarm_id: str, *, group_id: str, comment: str | None = None) -> m.Alarm:
+        """Acknowledge an alarm.
+
+        Says that somebody cares about it. One that is acknowledged already stays as it is.
+
+        `POST /alarm/acknowledge`; needs `notification.write`.
+        """
+        call: Call[m.Alarm] = Call(
+            "POST",
+            "/alarm/acknowledge",
+            m.Alarm,
+            body=encode(m.Acknowledgement(alarm_id=alarm_id, group_id=group_id, comment=comment)),
+        )
+        return self._transport.request(call)
+
+    def silence(
+        self,
+        group_id: str,
+        *,
+        until: When,
+        reason: str,
+        subgroups: bool | None = None,
+        device_ids: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        severity: Literal["critical", "info", "warning"] | None = None,
+        from_: When | None = None,
+        schedule: Any = None,
+        timezone: str | None = None,
+    ) -> m.Silence:
+        """Silence alarms.
+
+        They are recorded, and nobody is notified of them until it ends; those that are still
+        open are sent then, once.
+
+        `POST /alarm/silence`; needs `notification.write`.
+        """
+        call: Call[m.Silence] = Call(
+            "POST",
+            "/alarm/silence",
+            m.Silence,
+            body=encode(
+                m.SilenceInput(
+                    group_id=group_id,
+                    until=until,
+                    reason=reason,
+                    subgroups=subgroups,
+                    device_ids=device_ids,
+                    tags=tags,
+                    types=types,
+                    severity=severity,
+                    from_=from_,
+                    schedule=schedule,
+                    timezone=timezone,
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def silences(
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
+    ) -> Pages[m.Silence, m.SilenceConnection]:
+        """List the silences of a group.
+
+        With of how many alarms each has held messages back; those that end last first. They are
+        listed for 30 days after their end.
+
+        `page_size` is how many items one request gets.
+
+        `GET /group/silences`; needs `notification.read`.
+        """
+        call: Call[m.SilenceConnection] = Call(
+            "GET",
+            "/group/silences",
+            m.SilenceConnection,
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
+            is_repeatable=True,
+        )
+        return Pages(self._transport, call, lambda page: page.items)
+
+    def end_silence(self, silence_id: str, *, group_id: str) -> m.Silence:
+        """End a silence.
+
+        What it has held back is sent within a minute, if the alarm is still open.
+
+        `DELETE /alarm/silence`; needs `notification.write`.
+        """
+        call: Call[m.Silence] = Call(
+            "DELETE",
+            "/alarm/silence",
+            m.Silence,
+            query={"silenceId": silence_id, "groupId": group_id},
+        )
+        return self._transport.request(call)
+
 
 class Jobs(_Noun):
     def list(
@@ -3586,7 +4337,9 @@ class Networks(_Noun):
         )
         return self._transport.request(call)
 
-    def loriot(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def loriot(
+        self, message: Mapping[str, Any], *, encoding: Literal["base64", "hex"] | None = None
+    ) -> dict[str, Any]:
         """Take a message of an HTTP output of LORIOT.
 
         The device is looked up by the network's own id, in the group of the token or below it.
@@ -3596,7 +4349,12 @@ class Networks(_Noun):
         `POST /network/loriot`.
         """
         call: Call[dict[str, Any]] = Call(
-            "POST", "/network/loriot", dict[str, Any], body=encode(message), is_repeatable=True
+            "POST",
+            "/network/loriot",
+            dict[str, Any],
+            query={"encoding": encoding},
+            body=encode(message),
+            is_repeatable=True,
         )
         return self._transport.request(call)
 
@@ -3637,6 +4395,9 @@ class Nouns:
         self.messages = Messages(transport)
         self.replays = Replays(transport)
         self.notifications = Notifications(transport)
+        self.contact_points = ContactPoints(transport)
+        self.reports = Reports(transport)
+        self.alarms = Alarms(transport)
         self.jobs = Jobs(transport)
         self.audit = Audit(transport)
         self.networks = Networks(transport)

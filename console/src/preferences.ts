@@ -1,5 +1,5 @@
-// Theme, density, time zone and keys: the only things that are kept in the browser's storage,
-// with the last group. Readable without React, so that charts and the map follow a change too.
+// Theme, density, time zone, keys, the last group and saved views: the only things that are kept in the
+// browser's storage. Readable without React, so that charts and the map follow a change too.
 import { useSyncExternalStore } from "react";
 import { BASE_PATH } from "./base-path";
 
@@ -10,11 +10,14 @@ export interface Preferences {
   readonly zone: string;
   readonly keys: "on" | "off";
   readonly lastGroup: string;
+  // What Explore shows by a name, as JSON.
+  readonly views: string;
 }
 
-const DEFAULTS: Preferences = { theme: "system", density: "normal", zone: "", keys: "on", lastGroup: "" };
-// Services below other paths of this host have other groups.
-const keyOf = (name: keyof Preferences) => `longwire.${name}${name === "lastGroup" ? BASE_PATH : ""}`;
+const DEFAULTS: Preferences = { theme: "system", density: "normal", zone: "", keys: "on", lastGroup: "", views: "" };
+const OF_THIS_SERVICE: readonly (keyof Preferences)[] = ["lastGroup", "views"];
+// Services below other paths of this host have other groups, and other views of them.
+const keyOf = (name: keyof Preferences) => `longwire.${name}${OF_THIS_SERVICE.includes(name) ? BASE_PATH : ""}`;
 const listeners = new Set<() => void>();
 let current: Preferences = load();
 

@@ -19,11 +19,14 @@ import { preferences } from "./preferences";
 import { parseSearch, stringifySearch, textParam, type RawSearch } from "./search";
 import { accountSearch } from "./pages/account/search";
 import { auditSearch } from "./pages/audit/search";
+import { alarmsSearch } from "./pages/alarms/search";
 import { appClientsSearch } from "./pages/clients/search";
 import { connectorSearch, connectorsSearch, newConnectorSearch } from "./pages/connectors/search";
+import { contactPointSearch, contactPointsSearch, newContactPointSearch } from "./pages/contacts/search";
 import { deviceSearch } from "./pages/device/search";
 import { deviceImportSearch, devicesSearch } from "./pages/devices/search";
 import { driftSearch } from "./pages/drift/search";
+import { exploreSearch } from "./pages/explore/search";
 import { groupSettingsSearch, groupsSearch } from "./pages/groups/search";
 import { jobSearch, jobsSearch } from "./pages/jobs/search";
 import { liveSearch } from "./pages/live/search";
@@ -55,6 +58,13 @@ const signIn = createRoute({
   path: "/sign-in",
   validateSearch: signInSearch,
   component: lazyRouteComponent(() => import("./pages/sign-in/sign-in-page"), "SignInPage"),
+});
+
+// What a link in a mail leads to, whoever opens it.
+const reportLink = createRoute({
+  getParentRoute: () => root,
+  path: "/report",
+  component: lazyRouteComponent(() => import("./pages/reports/report-link-page"), "ReportLinkPage"),
 });
 
 const frame = createRoute({
@@ -95,6 +105,13 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import("./pages/overview/overview-page"), "OverviewPage"),
 });
 
+const alarms = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/alarms",
+  validateSearch: alarmsSearch,
+  component: lazyRouteComponent(() => import("./pages/alarms/alarms-page"), "AlarmsPage"),
+});
+
 const live = createRoute({
   getParentRoute: () => frame,
   path: "/g/$groupId/live",
@@ -121,6 +138,13 @@ const map = createRoute({
   path: "/g/$groupId/map",
   validateSearch: mapSearch,
   component: lazyRouteComponent(() => import("./pages/map/map-page"), "MapPage"),
+});
+
+const explore = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/explore",
+  validateSearch: exploreSearch,
+  component: lazyRouteComponent(() => import("./pages/explore/explore-page"), "ExplorePage"),
 });
 
 const connectors = createRoute({
@@ -170,6 +194,27 @@ const notification = createRoute({
   path: "/g/$groupId/notifications/$notificationId",
   validateSearch: notificationSearch,
   component: lazyRouteComponent(() => import("./pages/notifications/notification-page"), "NotificationPage"),
+});
+
+const contactPoints = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/contact-points",
+  validateSearch: contactPointsSearch,
+  component: lazyRouteComponent(() => import("./pages/contacts/contact-points-page"), "ContactPointsPage"),
+});
+
+const newContactPoint = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/contact-points/new",
+  validateSearch: newContactPointSearch,
+  component: lazyRouteComponent(() => import("./pages/contacts/new-contact-point-page"), "NewContactPointPage"),
+});
+
+const contactPoint = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/contact-points/$contactPointId",
+  validateSearch: contactPointSearch,
+  component: lazyRouteComponent(() => import("./pages/contacts/contact-point-page"), "ContactPointPage"),
 });
 
 const groupSettings = createRoute({
@@ -299,14 +344,17 @@ export const router = createRouter({
   scrollRestoration: true,
   routeTree: root.addChildren([
     signIn,
+    reportLink,
     frame.addChildren([
       start,
       group,
       overview,
+      alarms,
       live,
       devices,
       deviceImport,
       map,
+      explore,
       connectors,
       newConnector,
       connector,
@@ -314,6 +362,9 @@ export const router = createRouter({
       notifications,
       newNotification,
       notification,
+      contactPoints,
+      newContactPoint,
+      contactPoint,
       groupSettings,
       people,
       appClients,

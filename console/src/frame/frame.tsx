@@ -42,6 +42,8 @@ function Side({ groupId }: { groupId: string | null }) {
   const maySeeOverview = groupId !== null && rights.isKnown && mayCall(rights, "GET /group/overview");
   const overview = useQuery({ ...overviewQuery(groupId ?? ""), enabled: maySeeOverview });
   const failing = overview.data?.connectors?.failing ?? 0;
+  const alarms = overview.data?.alarms?.total ?? 0;
+  const notes: Readonly<Record<string, string | false>> = { Alarms: alarms > 0 && `${alarms.toLocaleString("en")} open`, Connectors: failing > 0 && `${failing} failing` };
   // All at once: sections that came one after the other would move the rest away from under a click.
   const isShown = (section: Section) => !rights.isPending && (!section.needs || mayCall(rights, section.needs));
   const { pathname } = useLocation();
@@ -49,7 +51,7 @@ function Side({ groupId }: { groupId: string | null }) {
   // On a phone the sections are a bar to be swiped: the current one is in view.
   useEffect(() => {
     side.current?.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }, [pathname, rights.isPending, failing]);
+  }, [pathname, rights.isPending, failing, alarms]);
   return (
     <nav ref={side} className="side" aria-label="Sections">
       <Link to="/" className="brand">
@@ -62,7 +64,7 @@ function Side({ groupId }: { groupId: string | null }) {
             key={section.to}
             section={section}
             groupId={groupId}
-            note={section.label === "Connectors" && failing > 0 ? `${failing} failing` : undefined}
+            note={notes[section.label] || undefined}
           />
         ))}
       </div>
@@ -132,7 +134,7 @@ function useFrameShortcuts(groupId: string | null, showKeys: () => void): void {
   }, [isGoing]);
   useShortcuts([
     ...(isGoing ? sections : []),
-    { key: "g", label: "Go to a section: then o, l, d, m, c, s or n", run: () => setGoing(true) },
+    { key: "g", label: "Go to a section: then o, a, l, d, m, e, c, s or n", run: () => setGoing(true) },
     { key: "/", label: "Find anything", run: openPalette },
     { key: "?", label: "This list", run: showKeys },
     { key: "u", label: "Your zone or UTC", run: () => setPreference("zone", preferences().zone === "UTC" ? "" : "UTC") },

@@ -4,6 +4,7 @@ export type IdTarget =
   | { kind: "device"; id: string }
   | { kind: "connector"; id: string }
   | { kind: "notification"; id: string }
+  | { kind: "contact point"; id: string }
   | { kind: "message"; id: string }
   | { kind: "record"; id: string }
   | { kind: "job"; id: string }
@@ -13,6 +14,7 @@ const PREFIXES: readonly (readonly [RegExp, IdTarget["kind"]])[] = [
   [/^dev_\w+$/, "device"],
   [/^con_\w+$/, "connector"],
   [/^ntf_\w+$/, "notification"],
+  [/^cpt_\w+$/, "contact point"],
   [/^msg_[\w-]+$/, "message"],
   [/^rec_\w+$/, "record"],
   [/^job_\w+$/, "job"],

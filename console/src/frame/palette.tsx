@@ -56,6 +56,8 @@ function pathOf(target: IdTarget, groupId: string | null): string | null {
       return groupId && `/g/${groupId}/connectors/${target.id}`;
     case "notification":
       return groupId && `/g/${groupId}/notifications/${target.id}`;
+    case "contact point":
+      return groupId && `/g/${groupId}/contact-points/${target.id}`;
     case "job":
       return groupId && `/g/${groupId}/jobs/${target.id}`;
   }

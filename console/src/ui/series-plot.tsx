@@ -7,7 +7,7 @@ import { themeInUse, usePreferences } from "~/preferences";
 import { formatTime, type Span } from "~/time";
 import { indexAt, stack, tickLabel, timeStep, timeTicks, valueTicks, withGaps } from "./chart-data";
 import { crosshair, onCrosshair, setCrosshair } from "./crosshair";
-import { formatValue, type SeriesMark, type SeriesProps } from "./series";
+import { formatValue, type SeriesBand, type SeriesMark, type SeriesProps } from "./series";
 
 const FONT = "12px system-ui, sans-serif";
 const TICK_PX = 72;
@@ -93,8 +93,9 @@ function valueAxis(current: () => Current): [uPlot.Scale, uPlot.Axis] {
   let ticks: number[] = [0, 1];
   const scale: uPlot.Scale = {
     range: (u, low, high) => {
-      const { look, fromZero, isWhole = look === "bars" } = current();
+      const { look, fromZero, isWhole = look === "bars", limits = [] } = current();
       const isKnown = Number.isFinite(low) && Number.isFinite(high) && low !== null && high !== null;
+      if (isKnown) [low, high] = [Math.min(low, ...limits), Math.max(high, ...limits)];
       const least = look === "bars" || fromZero || !isKnown ? 0 : low;
       const most = Math.max(5, Math.floor((u.height - 32) / LINE_PX)) - 1;
       ticks = valueTicks(Math.min(least, isKnown ? low : 0), isKnown ? high : 0, most, isWhole);
@@ -108,7 +109,7 @@ function valueAxis(current: () => Current): [uPlot.Scale, uPlot.Axis] {
     ticks: { show: false },
     grid: { stroke: cssColour("--line"), width: 1 },
     splits: () => ticks,
-    values: (_, splits) => splits.map((each) => (current().format ?? formatValue)(each)),
+    values: (_, splits) => splits.map((each) => (current().tickFormat ?? current().format ?? formatValue)(each)),
     size: (u, values) => (values ? textWidth(u, values) + AXIS_GAP_PX + 4 : LINE_PX),
   };
   return [scale, axis];
@@ -171,8 +172,49 @@ function plotOptions(current: () => Current, width: number, height: number): uPl
       drag: { x: current().onRange !== undefined, y: false, setScale: false, dist: DRAG_PX },
       bind: { dblclick: () => null },
     },
-    hooks: { draw: [(u) => drawMarks(u, current())] },
+    hooks: { drawClear: [(u) => drawBands(u, current())], draw: [(u) => drawLimits(u, current()), (u) => drawMarks(u, current())] },
   };
+}
+
+function endOfBand({ end }: SeriesBand): number {
+  return end ?? Infinity;
+}
+
+// Behind the lines, with an edge where each begins.
+function drawBands(u: uPlot, { bands }: SeriesProps): void {
+  const { ctx, bbox } = u;
+  const place = (moment: number) => Math.max(bbox.left, Math.min(bbox.left + bbox.width, u.valToPos(moment, "x", true)));
+  ctx.save();
+  for (const each of bands?.items ?? []) {
+    const colour = cssColour(`--${each.tone}`);
+    const [left, right] = [place(each.begin), each.end === null ? bbox.left + bbox.width : place(each.end)];
+    if (right <= bbox.left || left >= bbox.left + bbox.width) continue;
+    ctx.fillStyle = translucent(colour);
+    ctx.fillRect(left, bbox.top, Math.max(right - left, 2), bbox.height);
+    ctx.fillStyle = colour;
+    ctx.fillRect(left, bbox.top, Math.max(right - left, 2), 3 * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+function drawLimits(u: uPlot, { limits = [] }: SeriesProps): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.strokeStyle = cssColour("--bad");
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  limits.forEach((limit, index) => {
+    const y = Math.round(u.valToPos(limit, "y", true));
+    ctx.setLineDash(index === 0 ? [] : [6 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+  });
+  ctx.restore();
+}
+
+function bandsAt({ bands }: SeriesProps, moment: number): readonly SeriesBand[] {
+  return (bands?.items ?? []).filter((each) => each.begin <= moment && moment <= endOfBand(each)).slice(0, 5);
 }
 
 function drawMarks(u: uPlot, { marks = [] }: SeriesProps): void {
@@ -309,7 +351,7 @@ function useKeys(current: () => Current, mark: (span: Span | null) => void): { o
       event.preventDefault();
       setCrosshair(middle(props, next));
       const { title, values } = readingAt(props, next);
-      const happened = marksBetween(props, next).map((each) => each.label);
+      const happened = [...marksBetween(props, next), ...bandsAt(props, props.times[next] ?? 0)].map((each) => each.label);
       setSpoken(`${title}: ${[...values.map((each) => `${each.label} ${each.text}`), ...happened].join(", ")}`);
       if (anchor.current !== null) mark(spanTo(props, next));
     } else if (event.key === " " && at !== null && props.onRange) {
@@ -349,7 +391,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
   const latest = useRef<Current>({ ...given, zone });
   latest.current = { ...given, zone };
   const current = useCallback(() => latest.current, []);
-  const [tip, setTip] = useState<{ index: number; left: number; isRight: boolean; marks: readonly SeriesMark[] } | null>(null);
+  const [tip, setTip] = useState<{ index: number; left: number; isRight: boolean; marks: readonly SeriesMark[]; bands: readonly SeriesBand[] } | null>(null);
   // What uPlot cannot change later: the drawing is made again when one of these changes.
   const shape = JSON.stringify([look, theme, height, given.onRange !== undefined, series.map((each) => [each.id, each.color, each.dash, each.low !== undefined])]);
 
@@ -366,7 +408,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
       const left = isInside ? made.valToPos(moment, "x") : -10;
       made.setCursor({ left, top: isInside ? 1 : -10 }, false);
       const index = isInside ? bucketAt(current(), moment) : null;
-      setTip(index === null ? null : { index, left: left + made.over.offsetLeft, isRight: left > made.over.clientWidth / 2, marks: marksNear(made, current(), left) });
+      setTip(index === null ? null : { index, left: left + made.over.offsetLeft, isRight: left > made.over.clientWidth / 2, marks: marksNear(made, current(), left), bands: bandsAt(current(), moment ?? 0) });
     };
     const stopFollowing = onCrosshair(follow);
     const observer = new ResizeObserver(() => {
@@ -386,7 +428,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
 
   useEffect(() => {
     plot.current?.setData(plotData(current()));
-  }, [given.times, given.series, given.span, given.bucketMs, given.marks, zone, current]);
+  }, [given.times, given.series, given.span, given.bucketMs, given.marks, given.bands, given.limits, zone, current]);
   useEffect(() => {
     if (plot.current) showSelection(plot.current, given.selection);
   }, [given.selection, given.times, given.span]);
@@ -417,6 +459,13 @@ export default function Plot(given: SeriesProps & { height: number }) {
               <span className="series-swatch" style={{ color: `var(${each.color})` }} />
               <span>{each.label}</span>
               <span className="number">{each.text}</span>
+            </div>
+          ))}
+          {tip.bands.map((each, index) => (
+            <div key={`band ${index}`} className="series-tip-value">
+              <span className="series-band" data-tone={each.tone} />
+              <span>{each.label}</span>
+              <span className="number">since {formatTime(each.begin, zone, "clock")}</span>
             </div>
           ))}
           {tip.marks.map((each, index) => (

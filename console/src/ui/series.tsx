@@ -24,6 +24,9 @@
 // selection  a span that is marked on the chart, for pages that let one choose a span
 // marks      moments of their own, as short lines at the foot of the chart: what happened then is
 //            read out with the value beside it
+// bands      spans that are shaded, as long as something was wrong: with a name in the legend, and read
+//            out with the values in them; one without an end still goes on
+// limits     lines: values that are drawn across, and are always in view
 // onRange    a span was dragged over, or marked with Space, arrows, Space
 // onBack     double click, or Backspace
 // onPick     a bucket was pressed (or Enter): its begin and end
@@ -52,6 +55,13 @@ export interface SeriesMark {
   readonly label: string;
 }
 
+export interface SeriesBand {
+  readonly begin: number;
+  readonly end: number | null;
+  readonly label: string;
+  readonly tone: "bad" | "warn" | "idle";
+}
+
 export interface SeriesProps {
   readonly label: string;
   readonly look: "bars" | "lines";
@@ -64,14 +74,28 @@ export interface SeriesProps {
   readonly span?: Span | undefined;
   readonly isLoading?: boolean;
   readonly format?: ((value: number) => string) | undefined;
+  // Of the axis, where it differs: round numbers need no decimals.
+  readonly tickFormat?: ((value: number) => string) | undefined;
   readonly unit?: string | undefined;
   readonly fromZero?: boolean;
   readonly marks?: readonly SeriesMark[] | undefined;
+  readonly bands?: { readonly nouns: readonly [string, string]; readonly items: readonly SeriesBand[] } | undefined;
+  readonly limits?: readonly number[] | undefined;
   readonly selection?: Span | null | undefined;
   readonly onRange?: ((span: Span) => void) | undefined;
   readonly onBack?: (() => void) | undefined;
   readonly onPick?: ((bucket: Span) => void) | undefined;
   readonly height?: number;
+  // Of how many things each value is, as one more column of the table.
+  readonly counts?: { readonly label: string; readonly values: Values } | undefined;
+  // The figures stand below the chart, instead of in its place.
+  readonly hasTable?: boolean | undefined;
+}
+
+const TONES = ["bad", "warn", "idle"] as const;
+
+function worstTone(bands: readonly SeriesBand[]): SeriesBand["tone"] {
+  return TONES.find((tone) => bands.some((each) => each.tone === tone)) ?? "idle";
 }
 
 const Plot = lazy(() => import("./series-plot"));
@@ -81,8 +105,13 @@ export function formatValue(value: number): string {
   return value.toLocaleString("en", { maximumFractionDigits: 3 });
 }
 
+// In a table there is room for every digit that means something.
+function formatFully(value: number): string {
+  return value.toLocaleString("en", Math.abs(value) < 1 ? { maximumSignificantDigits: 6 } : { maximumFractionDigits: 6 });
+}
+
 export function Series(props: SeriesProps) {
-  const { height = 180, series, isLoading = false } = props;
+  const { height = 180, series, isLoading = false, hasTable = false } = props;
   const [isTable, setTable] = useState(false);
   return (
     <figure className="series">
@@ -111,16 +140,25 @@ export function Series(props: SeriesProps) {
               {props.marks.length === 1 ? "1 event" : `${props.marks.length.toLocaleString("en")} events`}
             </li>
           )}
+          {props.bands && props.bands.items.length > 0 && (
+            <li>
+              <span aria-hidden="true" className="series-band" data-tone={worstTone(props.bands.items)} />
+              {props.bands.items.length.toLocaleString("en")} {props.bands.nouns[props.bands.items.length === 1 ? 0 : 1]}
+            </li>
+          )}
         </ul>
-        <button type="button" className="link series-switch" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
-          {isTable ? "As chart" : "As table"}
-        </button>
+        {!hasTable && (
+          <button type="button" className="link series-switch" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+            {isTable ? "As chart" : "As table"}
+          </button>
+        )}
       </figcaption>
+      {hasTable && !isLoading && <SeriesTable {...props} />}
     </figure>
   );
 }
 
-function SeriesTable({ label, times, series, height = 180, format = formatValue, unit, bucketMs, look, title }: SeriesProps) {
+function SeriesTable({ label, times, series, height = 180, format = formatFully, unit, bucketMs, look, title, counts }: SeriesProps) {
   const zone = useZone();
   // The end of a line before a gap is no row.
   const rows = times.map((time, at) => ({ time, at })).filter(({ at }) => series.some((each) => typeof each.values[at] === "number"));
@@ -145,6 +183,7 @@ function SeriesTable({ label, times, series, height = 180, format = formatValue,
                   ]
                 : []),
             ])}
+            {counts && <th scope="col" className="cell-end">{counts.label}</th>}
           </tr>
         </thead>
         <tbody>
@@ -160,6 +199,7 @@ function SeriesTable({ label, times, series, height = 180, format = formatValue,
                     ]
                   : []),
               ])}
+              {counts && <td className="number cell-end">{counts.values[at]?.toLocaleString("en") ?? "–"}</td>}
             </tr>
           ))}
         </tbody>

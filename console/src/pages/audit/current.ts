@@ -38,6 +38,10 @@ const LOADERS: Readonly<Record<Noun, (plan: UndoPlan) => Promise<Current>>> = {
     const found = await read(api.GET("/notification", { params: { query: { notificationId: id, groupId } } }));
     return { fields: { ...found }, updatedAt: found.updatedAt };
   },
+  contactPoint: async ({ id, groupId }) => {
+    const found = await read(api.GET("/contactPoint", { params: { query: { contactPointId: id, groupId } } }));
+    return { fields: { ...found }, updatedAt: found.updatedAt ?? null };
+  },
   group: async ({ id }) => {
     const [group] = await read(api.GET("/group", { params: { query: { groupId: id } } }));
     if (!group) throw gone("group");
@@ -46,6 +50,14 @@ const LOADERS: Readonly<Record<Noun, (plan: UndoPlan) => Promise<Current>>> = {
   policy: async ({ id }) => {
     const found = await read(api.GET("/group/configuration", { params: { query: { groupId: id } } }));
     return { fields: { policy: found.policy }, updatedAt: found.updatedAt ?? null };
+  },
+  limits: async ({ id }) => {
+    const found = await read(api.GET("/group/limits", { params: { query: { groupId: id } } }));
+    return { fields: { ...found }, updatedAt: found.updatedAt ?? null };
+  },
+  deviceType: async ({ id }) => {
+    const found = await read(api.GET("/device/type/definition", { params: { query: { type: id } } }));
+    return { fields: { ...found }, updatedAt: found.updatedAt };
   },
   role: async ({ id }) => {
     const role = await findIn(

@@ -18,7 +18,7 @@ import { isPlan, undoOf, type AuditEntry, type UndoPlan } from "./undo";
 // Whether everything that the undo needs is allowed here, so that no press ends in a refusal.
 function useMayUndo(plan: UndoPlan | null): boolean {
   const first = plan?.steps[0];
-  const groupId = plan === null ? null : plan.noun === "group" || plan.noun === "policy" ? plan.id : plan.groupId;
+  const groupId = plan === null ? null : plan.noun === "group" || plan.noun === "policy" || plan.noun === "limits" ? plan.id : plan.groupId;
   const body = first?.body ?? {};
   const isTransfer = first?.operation === "PUT /device/transfer";
   const here = useRights(isTransfer ? String(body["groupId"]) : groupId);

@@ -26,6 +26,12 @@ export function ObjectLink({ entry }: { entry: AuditEntry }) {
         {name}
       </Link>
     );
+  if (noun === "contactPoint")
+    return (
+      <Link to="/g/$groupId/contact-points/$contactPointId" params={{ groupId, contactPointId: objectId }}>
+        {name}
+      </Link>
+    );
   if (noun === "job")
     return (
       <Link to="/g/$groupId/jobs/$jobId" params={{ groupId, jobId: objectId }}>

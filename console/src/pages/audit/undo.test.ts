@@ -19,6 +19,7 @@ function entry(action: string, before?: object, after?: object, more: Partial<Au
 }
 
 test.each<[string, object, object, [string, object][]]>([
+  ["group.updateRetention", { retentionDays: {} }, { retentionDays: { data: 30 } }, [["PUT /group/retention", { groupId: "x", retentionDays: {} }]]],
   ["device.update", { name: "a", tags: [] }, { name: "b", tags: ["t"] }, [["PUT /device", { deviceId: "x", groupId: "g", name: "a", tags: [] }]]],
   [
     "device.update",
@@ -61,6 +62,7 @@ test.each<[string, object, object, [string, object][]]>([
     { enabled: false, deviceId: "dev_1", schedule: '{"days":[1]}' },
     [["PUT /notification", { notificationId: "x", groupId: "g", enabled: true, deviceId: null, schedule: null }]],
   ],
+  ["contactPoint.update", { name: "a", type: "push" }, { name: "b", type: "email" }, [["PUT /contactPoint", { contactPointId: "x", groupId: "g", name: "a", type: "push" }]]],
   ["group.update", { name: "a", parent: null }, { name: "b", parent: "p" }, [["PUT /group", { groupId: "x", name: "a", parent: null }]]],
   ["group.updateConfiguration", { policy: {} }, { policy: { a: 1 } }, [["PUT /group/configuration", { groupId: "x", policy: {} }]]],
   ["role.update", { permissions: ["a.b"] }, { permissions: ["a.b", "c.d"] }, [["PUT /role", { roleId: "x", groupId: "g", permissions: ["a.b"] }]]],
@@ -83,7 +85,7 @@ test("a group that is about to be deleted is restored", () => {
 });
 
 test("whatever else is in the log says why it cannot be undone", () => {
-  const undone = new Set(["device.update", "device.replaceHardware", "device.transfer", "connector.update", "notification.update", "group.update", "group.updateConfiguration"]);
+  const undone = new Set(["device.update", "device.replaceHardware", "device.transfer", "connector.update", "notification.update", "contactPoint.update", "group.update", "group.updateConfiguration"]);
   for (const each of ["role.update", "member.update", "appClient.update", "group.scheduleDeletion"]) undone.add(each);
   for (const action of Object.keys(ACTIONS).filter((each) => !undone.has(each))) {
     const answer = undoOf(entry(action, { name: "a" }));

@@ -6,7 +6,7 @@ import { MASK } from "~/pages/connectors/schema-form";
 import { isSame, type Fields } from "~/ui/diff-data";
 
 export type AuditEntry = Schemas["AuditEntry"];
-export type Noun = "device" | "connector" | "notification" | "group" | "policy" | "role" | "member" | "appClient";
+export type Noun = "device" | "connector" | "notification" | "contactPoint" | "group" | "policy" | "limits" | "role" | "member" | "appClient" | "deviceType";
 
 export interface UndoStep {
   readonly operation: Operation;
@@ -32,9 +32,11 @@ export const CHANGED_SINCE = "It was changed since.";
 
 const NO_UNDO: Readonly<Record<string, string>> = {
   "appClient.delete": "Its secret is gone. Create a new app client.",
+  "contactPoint.delete": "Its secrets are gone. Create a new contact point.",
   "connector.delete": "Its secrets and waiting messages are gone. Create a new connector.",
   "connector.disable": "Its destination refused messages for good. Enable it on its own page when that is mended.",
   "device.delete": "The device is gone with its records, unless a job deleted it: then undo the job.",
+  "deviceType.delete": "Create it again: what it was is shown here, unless it was large.",
   "group.delete": "The group is gone.",
   "group.rotateToken": "The old token is gone.",
   "job.create": "Undo it on the page of the job.",
@@ -77,8 +79,15 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
     noun: "notification",
     steps: [step("PUT /notification", { notificationId: entry.objectId, groupId: entry.groupId, ...before })],
   }),
+  "contactPoint.update": (entry, before) => ({
+    noun: "contactPoint",
+    steps: [step("PUT /contactPoint", { contactPointId: entry.objectId, groupId: entry.groupId, ...before })],
+  }),
   "group.update": (entry, before) => ({ noun: "group", steps: [step("PUT /group", { groupId: entry.objectId, ...before })] }),
   "group.updateConfiguration": (entry, before) => ({ noun: "policy", steps: [step("PUT /group/configuration", { groupId: entry.objectId, policy: before["policy"] ?? {} })] }),
+  "group.updateLimits": (entry, before) => ({ noun: "limits", steps: [step("PUT /group/limits", { groupId: entry.objectId, ...before })] }),
+  "group.updateRetention": (entry, before) => ({ noun: "limits", steps: [step("PUT /group/retention", { groupId: entry.objectId, ...before })] }),
+  "deviceType.update": (entry, before) => ({ noun: "deviceType", steps: [step("PUT /device/type/definition", { type: entry.objectId, ...before })] }),
   "role.update": (entry, before) => ({ noun: "role", steps: [step("PUT /role", { roleId: entry.objectId, groupId: entry.groupId, ...before })] }),
   "member.update": (entry, before) => ({ noun: "member", steps: [step("PUT /group/user", { userId: entry.objectId, groupId: entry.groupId, ...before })] }),
   "appClient.update": (entry, before, after) => ({

@@ -99,6 +99,7 @@ function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () =
 
 function ErrorLine({ connector }: { connector: Connector }) {
   const { error, filterFailing } = connector;
+  const next = useQuery(healthQuery(connector.groupId, connector.id)).data?.nextAttemptAt;
   if (!error?.message) return null;
   const tone = error.since ? "figure-bad" : filterFailing ? "figure-warn" : "ink-2";
   const since = error.since ?? filterFailing?.since;
@@ -110,6 +111,12 @@ function ErrorLine({ connector }: { connector: Connector }) {
         </>
       )}
       Last error: {error.message} · <TimeText at={error.at} withAgo />
+      {error.since && next && (
+        <>
+          {" "}
+          · next attempt <TimeText at={next} />
+        </>
+      )}
     </p>
   );
 }

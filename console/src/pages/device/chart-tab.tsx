@@ -2,32 +2,31 @@
 // other devices can stand beside this one.
 import { useMemo, useState, type FormEvent } from "react";
 import { useQuery } from "@tanstack/react-query";
+import { alarmBandsQuery } from "~/alarms/queries";
+import { SEVERITY_TONES, alarmWords, type Alarm, type FindMeasurement, type Severity } from "~/alarms/words";
 import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { useRange } from "~/frame/page-state";
+import { calendarSpans, SPAN_WORDS } from "~/measurements/drawing";
+import { RangeButtons } from "~/measurements/range-buttons";
+import { StateHistory } from "~/measurements/state-history";
+import { deviceValuesQuery, measurementLabel, type DeviceValue } from "~/measurements/values";
 import { DevicesField, useDeviceNames } from "~/pages/devices/device-picker";
 import { momentOf, spanOf } from "~/time";
 import { Button } from "~/ui/button";
 import { Checkbox, Select, TextField } from "~/ui/field";
-import type { SeriesMark } from "~/ui/series";
+import type { SeriesBand, SeriesMark, SeriesProps } from "~/ui/series";
 import { Empty, QueryView } from "~/ui/state";
 import { MeasurementChart, PathChart } from "./measurement-chart";
 import { seriesOf } from "./numbers";
 import type { Device } from "./queries";
-import { COMPARED_MAX, KINDS, PERS, type DeviceSearch, type Per } from "./search";
-import { deviceValuesQuery, measurementLabel } from "./values";
+import { COMPARED_MAX, KINDS, type DeviceSearch, type Per } from "./search";
 
 const TICKED_FIRST = 2;
 const EVENTS_MAX = 500;
-const DAY_MS = 86_400_000;
+const NO_VALUES: readonly DeviceValue[] = [];
 const NO_MARKS: readonly SeriesMark[] = [];
-const RANGES = [
-  ["Day", "now-24h"],
-  ["Week", "now-7d"],
-  ["Month", "now-30d"],
-  ["Year", "now-365d"],
-] as const;
-const PER_LABELS: Record<Per, string> = { hour: "each hour", day: "each day", week: "each week", month: "each month", reading: "the meter reading" };
+const PER_LABELS: Record<Per, string> = { ...SPAN_WORDS, reading: "the meter reading" };
 
 // Events of the range, as marks on every chart: a gap in a line often has its reason there.
 function useEventMarks(device: Device): readonly SeriesMark[] {
@@ -50,25 +49,32 @@ function useEventMarks(device: Device): readonly SeriesMark[] {
   return query.data ?? NO_MARKS;
 }
 
-function RangeButtons() {
-  const { range, setRange } = useRange();
-  return (
-    <div className="chart-ranges" role="group" aria-label="Range">
-      {RANGES.map(([label, from]) => (
-        <Button key={from} aria-pressed={range.to === "now" && range.from === from} onClick={() => setRange({ from, to: "now" })}>
-          {label}
-        </Button>
-      ))}
-    </div>
-  );
+const ALARM_NOUNS = ["alarm", "alarms"] as const;
+
+function bandOf(alarm: Alarm, find: FindMeasurement): SeriesBand {
+  const tone = SEVERITY_TONES[alarm.severity as Severity];
+  return { begin: momentOf(alarm.raisedAt) ?? 0, end: momentOf(alarm.resolvedAt), label: alarmWords(alarm, find), tone: tone === "bad" || tone === "warn" ? tone : "idle" };
 }
 
-// So many bars are told apart; by default there are a few dozen.
+// The alarms of the range on the chart of what they are about; those about no measurement on each.
+function useAlarmBands(device: Device, items: readonly DeviceValue[]): (name: string) => SeriesProps["bands"] {
+  const { range } = useRange();
+  const mayRead = useMay(device.groupId, "GET /group/alarms");
+  const query = useQuery({ ...alarmBandsQuery(device.groupId, device.deviceId, range), enabled: mayRead });
+  return useMemo(() => {
+    const known = new Map(items.map((each) => [each.name, each]));
+    const alarms = query.data ?? [];
+    const bandsOf = (name: string) => alarms.filter((each) => !each.measurement || each.measurement === name).map((each) => bandOf(each, (wanted) => known.get(wanted)));
+    const charts = new Map(items.map(({ name }) => [name, { nouns: ALARM_NOUNS, items: bandsOf(name) }]));
+    return (name) => charts.get(name);
+  }, [items, query.data]);
+}
+
+// Bars that a chart can show; by default there are a few dozen.
 function usePer(chosen: Per | undefined): { per: Per; options: readonly (readonly [Per, string])[] } {
   const { span } = useRange();
-  const days = (span.end - span.begin) / DAY_MS;
-  const options = PERS.filter((each) => each !== "hour" || days <= 14).map((each) => [each, PER_LABELS[each]] as const);
-  const usual = days <= 2 ? "hour" : days <= 62 ? "day" : "month";
+  const { usual, possible } = calendarSpans(span.end - span.begin);
+  const options = [...possible, "reading" as const].map((each) => [each, PER_LABELS[each]] as const);
   return { per: options.some(([each]) => each === chosen) && chosen ? chosen : usual, options };
 }
 
@@ -99,6 +105,7 @@ function OtherPath({ onAdd }: { onAdd: (id: string) => void }) {
 export function ChartTab({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const values = useQuery(deviceValuesQuery(device.deviceId));
   const marks = useEventMarks(device);
+  const bandsOf = useAlarmBands(device, values.data ?? NO_VALUES);
   const compared = search.compare ?? [];
   const names = useDeviceNames(device.groupId, compared);
   const { per, options } = usePer(search.per);
@@ -111,14 +118,13 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
   return (
     <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun="device">
       {(items) => {
-        const numbers = items.filter((each) => each.class !== "state");
-        const chosen = search.measurement ?? (paths.length > 0 ? [] : numbers.slice(0, TICKED_FIRST).map((each) => each.name));
-        const shown = numbers.filter((each) => chosen.includes(each.name));
+        const chosen = search.measurement ?? (paths.length > 0 ? [] : items.slice(0, TICKED_FIRST).map((each) => each.name));
+        const shown = items.filter((each) => chosen.includes(each.name));
         const toggle = (name: string) => {
           const next = chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name];
           set({ measurement: next.length > 0 ? next : undefined });
         };
-        const isBars = shown.some((each) => each.class !== "gauge");
+        const isBars = shown.some((each) => each.class === "counter" || each.class === "amount");
         return (
           <>
             <div className="chart-head">
@@ -133,17 +139,21 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
                 onChange={(ids) => set({ compare: ids.length > 0 ? [...ids] : undefined })}
               />
             </div>
-            {numbers.length > 0 && (
+            {items.length > 0 && (
               <div className="filters" role="group" aria-label="Measurements on the chart">
-                {numbers.map((each) => (
+                {items.map((each) => (
                   <Checkbox key={each.name} label={measurementLabel(each)} checked={chosen.includes(each.name)} onChange={() => toggle(each.name)} />
                 ))}
               </div>
             )}
-            {numbers.length === 0 && paths.length === 0 && <Empty text="This device has no measurement with numbers yet." />}
-            {shown.map((each) => (
-              <MeasurementChart key={each.name} groupId={device.groupId} item={each} devices={devices} per={per} marks={marks} />
-            ))}
+            {items.length === 0 && paths.length === 0 && <Empty text="This device has measured nothing yet." />}
+            {shown.map((each) =>
+              each.class === "state" ? (
+                <StateHistory key={each.name} groupId={device.groupId} item={each} devices={devices} />
+              ) : (
+                <MeasurementChart key={each.name} groupId={device.groupId} item={each} devices={devices} per={per} marks={marks} bands={bandsOf(each.name)} />
+              ),
+            )}
             {paths.map((each) => (
               <PathChart key={each.id} groupId={device.groupId} number={each} devices={devices} marks={marks} onRemove={() => setPaths((search.series ?? []).filter((id) => id !== each.id))} />
             ))}

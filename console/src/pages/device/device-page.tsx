@@ -2,6 +2,8 @@
 import { Suspense, lazy, useEffect, useState } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { SilenceDialog } from "~/alarms/silence-dialog";
+import { deviceAlarmsQuery } from "~/alarms/queries";
 import { api, read } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import type { Operation } from "~/api/permissions";
@@ -28,11 +30,12 @@ import { ConfigurationTab } from "./configuration-tab";
 import { DeleteRecordsDialog, HardwareDialog, RedecodeDialog, RenameDialog } from "./device-dialogs";
 import { DownlinksTab, SendDialog } from "./downlinks-tab";
 import { NowCard } from "./now";
+import { OpenAlarms } from "./open-alarms";
 import { deviceQuery, type Device } from "./queries";
 import { RecordsTab } from "./records-tab";
 import type { DeviceSearch, DeviceTab } from "./search";
 import { TagEditor } from "./tag-editor";
-import { deviceValuesQuery, useLiveValues } from "./values";
+import { deviceValuesQuery, useLiveValues } from "~/measurements/values";
 import "~/pages/devices/devices.css";
 import "./device.css";
 
@@ -135,7 +138,7 @@ function useDeviceActions(device: Device) {
   return { adopt, change: change.mutate, remove };
 }
 
-type DialogName = "send" | "move" | "type" | "rename" | "hardware" | "redecode" | "records";
+type DialogName = "send" | "move" | "type" | "rename" | "hardware" | "redecode" | "records" | "silence";
 
 function Loaded({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const rights = useRights(device.groupId);
@@ -149,12 +152,16 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
   const may = (operation: Operation) => mayCall(rights, operation);
   const mayReadValues = may("GET /device/values");
   const values = useQuery({ ...deviceValuesQuery(device.deviceId), enabled: mayReadValues });
+  const maySeeAlarms = may("GET /group/alarms");
+  const alarms = useQuery({ ...deviceAlarmsQuery(device.groupId, device.deviceId), enabled: maySeeAlarms });
+  const isAboveKnown = !maySeeAlarms || alarms.isFetched;
   useLiveValues(device.groupId, device.deviceId, mayReadValues);
   const tabs = TABS.filter((tab) => may(tab.needs));
   const tab = tabs.find((each) => each.id === search.tab)?.id ?? tabs[0]?.id ?? "configuration";
   const items: MenuItem[] = [
     ...(may("PUT /device") ? [{ label: "Rename", writes: true, onSelect: () => setDialog("rename") }] : []),
     ...(may("PUT /device") ? [{ label: "Replace hardware", writes: true, onSelect: () => setDialog("hardware") }] : []),
+    ...(may("POST /alarm/silence") ? [{ label: "Silence alarms", writes: true, onSelect: () => setDialog("silence") }] : []),
     ...(may("PUT /device/type") ? [{ label: "Change type", writes: true, onSelect: () => setDialog("type") }] : []),
     ...(may("POST /device/redecode") ? [{ label: "Redecode records", writes: true, onSelect: () => setDialog("redecode") }] : []),
     ...(may("DELETE /device/data") ? [{ label: "Delete records", writes: true, look: "danger" as const, onSelect: () => setDialog("records") }] : []),
@@ -193,10 +200,11 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           </>
         }
       />
-      {mayReadValues && <NowCard device={device} />}
+      {maySeeAlarms && <OpenAlarms device={device} />}
+      {mayReadValues && isAboveKnown && <NowCard device={device} />}
       {/* Not before what stands above is known: it would be pushed down. Once that has failed they stay:
           a tab that is opened asks again. */}
-      {rights.isPending || (mayReadValues && !values.isFetched) ? (
+      {rights.isPending || !isAboveKnown || (mayReadValues && !values.isFetched) ? (
         <Loading rows={6} />
       ) : (
         <Tabs label="About the device" tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>
@@ -218,6 +226,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
       {dialog === "rename" && <RenameDialog device={device} onChanged={adopt} onClose={close} />}
       {dialog === "hardware" && <HardwareDialog device={device} onChanged={adopt} onClose={close} />}
       {dialog === "redecode" && <RedecodeDialog device={device} span={span} onClose={close} />}
+      {dialog === "silence" && <SilenceDialog groupId={device.groupId} device={{ id: device.deviceId, name: nameOr(device.name, device.deviceId) }} onClose={close} />}
       {dialog === "records" && <DeleteRecordsDialog device={device} onClose={close} />}
     </>
   );

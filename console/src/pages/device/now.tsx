@@ -10,17 +10,22 @@ import { Sparkline, ValueLine } from "~/ui/sparkline";
 import { ErrorState } from "~/ui/state";
 import { TimeText, useNow } from "~/ui/time-text";
 import type { Device } from "./queries";
-import { deviceValuesQuery, measurementLabel, valueDayQuery, valueText, type DeviceValue } from "./values";
+import { deviceValuesQuery, measurementLabel, valueDaysQuery, valueText, type DeviceValue, type ValueDays } from "~/measurements/values";
 
 const SHOWN_FIRST = 8;
-const LONG_TEXT = 7;
+// So many measurements one request may have.
+const DAYS_MAX = 20;
+// Characters of a value with its unit: in large type, in one line, and of a number that is not broken.
+const LARGE_MAX = 8;
+const LINE_MAX = 14;
+const NUMBER_MAX = 18;
 const DAY_MS = 86_400_000;
 
-function ValueDay({ deviceId, item }: { deviceId: string; item: DeviceValue }) {
-  const day = useQuery(valueDayQuery(deviceId, item));
+function ValueDay({ days, item }: { days: ValueDays | undefined; item: DeviceValue }) {
   const label = `${measurementLabel(item)} in the last day`;
-  if (!day.data || day.data.points.length === 0) return <div className="now-day" />;
-  const { begin, end, points } = day.data;
+  const points = days?.points.get(item.name) ?? [];
+  if (!days || points.length === 0) return <div className="now-day" />;
+  const { begin, end } = days;
   if (item.class === "gauge") return <ValueLine label={label} begin={begin} end={end} points={points} stepMs={DAY_MS / 48} />;
   const hours = Array.from({ length: 24 }, (_, hour) => {
     const from = begin + (hour * DAY_MS) / 24;
@@ -30,27 +35,26 @@ function ValueDay({ deviceId, item }: { deviceId: string; item: DeviceValue }) {
   return <Sparkline label={label} points={hours} height={28} />;
 }
 
-function Value({ deviceId, item }: { deviceId: string; item: DeviceValue }) {
+function Value({ deviceId, item, days }: { deviceId: string; item: DeviceValue; days: ValueDays | undefined }) {
   const now = useNow();
   const moment = momentOf(item.timestamp);
   const text = valueText(item.value, item.decimals);
-  const look = [typeof item.value === "number" && "now-numeric", text.length > LONG_TEXT && "now-long", item.isStale && "ink-2"];
+  const unit = item.value === undefined ? undefined : item.unit;
+  const length = text.length + (unit ? unit.length + 1 : 0);
+  const isNumber = typeof item.value === "number";
+  const look = [isNumber && text.length <= NUMBER_MAX && "now-numeric", length > LARGE_MAX && "now-long", item.isStale && "ink-2"];
   return (
     <li className="now-value">
       <div className="now-name" title={item.label ? item.name : undefined}>
-        {item.class === "state" ? (
-          measurementLabel(item)
-        ) : (
-          <Link to="/d/$deviceId" params={{ deviceId }} search={({ from, to, tz }) => ({ from, to, tz, tab: "chart", measurement: [item.name] })}>
-            {measurementLabel(item)}
-          </Link>
-        )}
+        <Link to="/d/$deviceId" params={{ deviceId }} search={({ from, to, tz }) => ({ from, to, tz, tab: "chart", measurement: [item.name] })}>
+          {measurementLabel(item)}
+        </Link>
       </div>
-      <div className="now-figure">
+      <div className={isNumber && length <= LINE_MAX ? "now-figure now-numeric" : "now-figure"}>
         <span className={["now-number", ...look].filter(Boolean).join(" ")}>{text}</span>
-        {item.unit && item.value !== undefined && <span className="ink-2"> {item.unit}</span>}
+        {unit && <span className={length > LINE_MAX ? "now-unit-below ink-2" : "ink-2"}> {unit}</span>}
       </div>
-      {item.class !== "state" && <ValueDay deviceId={deviceId} item={item} />}
+      {item.class !== "state" && <ValueDay days={days} item={item} />}
       <div className="now-age">
         {item.isStale && (
           <Pill tone="warn" title="The device should have reported since.">
@@ -72,21 +76,22 @@ function Value({ deviceId, item }: { deviceId: string; item: DeviceValue }) {
 export function NowCard({ device }: { device: Device }) {
   const query = useQuery(deviceValuesQuery(device.deviceId));
   const [isAll, setAll] = useState(false);
+  const items = query.data ?? [];
+  const shown = isAll ? items : items.slice(0, SHOWN_FIRST);
+  const days = useQuery(valueDaysQuery(device.deviceId, shown.filter((each) => each.class !== "state").slice(0, DAYS_MAX)));
   if (query.isError && !query.data)
     return (
       <Card title="Now">
         <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /device/values" groupId={device.groupId} />
       </Card>
     );
-  const items = query.data ?? [];
   if (items.length === 0) return null;
-  const shown = isAll ? items : items.slice(0, SHOWN_FIRST);
   return (
     <section className="now" aria-labelledby="now">
       <h2 id="now">Now</h2>
       <ul className="now-values">
         {shown.map((each) => (
-          <Value key={each.name} deviceId={device.deviceId} item={each} />
+          <Value key={each.name} deviceId={device.deviceId} item={each} days={days.data} />
         ))}
       </ul>
       {items.length > SHOWN_FIRST && (

@@ -157,6 +157,9 @@ export function BulkBar(props: BarProps) {
   const mayMove = useMay(groupId, "PUT /devices/transfer");
   const mayDelete = useMay(groupId, "POST /devices/delete");
   const isAll = selection.selection.mode === "all";
+  const isMany = totalIsMore || total > BY_ID_MAX;
+  // A job would not see it, and change more than what is listed.
+  const hasComparison = (search.where?.length ?? 0) > 0;
   const { count } = selection;
 
   const choose = (action: BulkAction) => {
@@ -165,7 +168,7 @@ export function BulkBar(props: BarProps) {
     else start(action, chosen());
   };
   const selectAll = async () => {
-    if (totalIsMore || total > BY_ID_MAX) return selection.selectAll(total);
+    if (isMany) return selection.selectAll(total);
     setLoading(true);
     try {
       const all = await loadAll(groupId, search, BY_ID_MAX);
@@ -197,7 +200,8 @@ export function BulkBar(props: BarProps) {
               {count.toLocaleString("en")}
               {isAll && totalIsMore && "+"} {isAll ? "that match" : "selected"}
             </strong>
-            {!isAll && total > count && (
+            {!isAll && total > count && isMany && hasComparison && <span className="ink-2">Filters by value: up to {BY_ID_MAX.toLocaleString("en")} can be selected at once.</span>}
+            {!isAll && total > count && !(isMany && hasComparison) && (
               <button type="button" className="link" onClick={() => void selectAll()} disabled={isLoading}>
                 {isLoading ? "Loading…" : `Select all ${total.toLocaleString("en")}${totalIsMore ? "+" : ""} that match`}
               </button>

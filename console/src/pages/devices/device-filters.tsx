@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "react";
+import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Checkbox } from "~/ui/field";
 import { NETWORKS, deviceTypesQuery, type Device } from "./queries";
@@ -113,10 +113,10 @@ function named(known: readonly (readonly [string, string])[], current: string | 
   return current === undefined || known.some(([key]) => key === current) ? known : [...known, [current, current]];
 }
 
-export function DeviceFilters({ search, set, rows }: { search: DevicesSearch; set: SetSearch; rows: readonly Device[] }) {
+export function DeviceFilters({ search, set, rows, children }: { search: DevicesSearch; set: SetSearch; rows: readonly Device[]; children?: ReactNode }) {
   const types = useQuery(deviceTypesQuery);
   const [isOpen, setOpen] = useState(false);
-  const count = [search.type, search.network, search.tag, search.seen, search.battery, search.below].filter(Boolean).length;
+  const count = [search.type, search.network, search.tag, search.seen, search.battery, search.below, search.values, search.where].filter(Boolean).length;
   const typeOptions = (types.data ?? []).flatMap((each) => (each.name ? [[each.name, each.displayName ?? each.name] as const] : []));
   const networks = [...new Set([...NETWORKS, ...rows.slice(0, 1_000).map((device) => device.network)])];
   const tags = [...new Set(rows.slice(0, 1_000).flatMap((device) => device.tags ?? []))].sort();
@@ -151,6 +151,7 @@ export function DeviceFilters({ search, set, rows }: { search: DevicesSearch; se
           onChoose={(battery) => set({ battery: battery as DevicesSearch["battery"] })}
         />
         <Checkbox label="With groups below" checked={search.below ?? false} onChange={(event) => set({ below: event.target.checked || undefined })} />
+        {children}
       </div>
     </div>
   );

@@ -77,13 +77,15 @@ export function useDeviceNames(groupId: string, ids: readonly string[]): readonl
 }
 
 // A field of a form: the ids of devices, shown by their names. Ids can be typed where devices cannot be listed.
-export function DevicesField({ groupId, label, hint, error, ids, max = Infinity, onChange }: {
+export function DevicesField({ groupId, label, hint, error, ids, max = Infinity, noneLabel = "Choose a device", onChange }: {
   groupId: string;
   label: string;
   hint?: string;
   error: string | undefined;
   ids: readonly string[];
   max?: number;
+  // What it says while none is chosen.
+  noneLabel?: string;
   onChange: (ids: readonly string[]) => void;
 }) {
   const id = useId();
@@ -114,7 +116,7 @@ export function DevicesField({ groupId, label, hint, error, ids, max = Infinity,
           );
         })}
         {ids.length < max && (
-          <Popover label={<>{ids.length === 0 ? "Choose a device" : "Add a device"} <span aria-hidden="true">⌄</span></>}>
+          <Popover label={<>{ids.length === 0 ? noneLabel : "Add a device"} <span aria-hidden="true">⌄</span></>}>
             {(close) => (
               <DeviceSearch
                 groupId={groupId}

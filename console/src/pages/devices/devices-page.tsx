@@ -5,6 +5,10 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Guarded } from "~/frame/guarded";
 import { useMay } from "~/api/may";
 import { groupQuery, overviewQuery } from "~/api/queries";
+import type { Schemas } from "~/api/client";
+import { useZone } from "~/frame/page-state";
+import { byName, groupMeasurementsQuery, type GroupMeasurement } from "~/measurements/group-measurements";
+import { measurementLabel, valueText } from "~/measurements/values";
 import { SERVICE_URL } from "~/base-path";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
@@ -16,7 +20,7 @@ import { Empty, ErrorState, Loading, NoMatch } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { TimeText, useNow } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
-import { ago } from "~/time";
+import { ago, formatTime, momentOf } from "~/time";
 import { BulkBar } from "./bulk-bar";
 import { BATTERY_LOW_PERCENT, batteryPercent, silentSince } from "./device-state";
 import { DeviceFilters } from "./device-filters";
@@ -25,9 +29,14 @@ import { NewDeviceDialog } from "./new-device-dialog";
 import { NO_FILTER, NoDevice, chipsOf } from "./no-device";
 import { devicesQuery, type Device } from "./queries";
 import { nextSort, orderOf, type DevicesSearch, type Sort } from "./search";
+import { ValueFilters } from "./value-filters";
 import "./devices.css";
 
 const route = getRouteApi("/frame/g/$groupId/devices");
+const NONE: readonly GroupMeasurement[] = [];
+const LEFT_OUT = new Set(["originalId", "tags"]);
+
+type TimedValue = Schemas["TimedValue"];
 
 export function GroupName({ groupId }: { groupId: string }) {
   const group = useQuery(groupQuery(groupId));
@@ -75,10 +84,58 @@ function Tags({ tags }: { tags: readonly string[] | null | undefined }) {
   );
 }
 
-function useColumns(search: DevicesSearch, onSort: (column: Sort) => void): readonly Column<Device>[] {
+// A current value with its unit and its age; a dash where there is none.
+function CurrentValue({ item, value }: { item: Pick<GroupMeasurement, "name" | "label" | "unit" | "decimals">; value: TimedValue | undefined }) {
+  const now = useNow();
+  const zone = useZone();
+  const moment = momentOf(value?.timestamp);
+  return (
+    <>
+      <span className="value-label">{measurementLabel(item)} </span>
+      {value === undefined ? (
+        <span className="ink-3">–</span>
+      ) : (
+        <>
+          {valueText(value.value, item.decimals)}
+          {item.unit && <span className="ink-2"> {item.unit}</span>}
+          {moment !== null && (
+            <span className="value-age ink-3" title={formatTime(moment, zone)}>
+              {ago(moment, now).replace(" ago", "")}
+            </span>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+// Of the group and below, where values are shown or compared.
+function useKnownMeasurements(groupId: string, { values, where }: DevicesSearch): readonly GroupMeasurement[] {
+  const isWanted = values !== undefined || where !== undefined;
+  return useQuery({ ...groupMeasurementsQuery(groupId), enabled: isWanted }).data ?? NONE;
+}
+
+// Each with what it is called and measured in for the devices of a type, which may differ.
+function valueColumns(search: DevicesSearch, known: readonly GroupMeasurement[], sort: (column: Sort) => NonNullable<Column<Device>["sort"]>): Column<Device>[] {
+  const first = new Map(byName(known).map((each) => [each.name, each]));
+  const ofType = new Map(known.map((each) => [`${each.type} ${each.name}`, each]));
+  return (search.values ?? []).map((name) => ({
+    id: `value:${name}`,
+    head: measurementLabel(first.get(name) ?? { name }),
+    width: "minmax(116px, 1fr)",
+    align: "end" as const,
+    card: "line" as const,
+    sort: sort(`value:${name}`),
+    cell: (device) => <CurrentValue item={ofType.get(`${device.type} ${name}`) ?? first.get(name) ?? { name }} value={device.values?.[name]} />,
+  }));
+}
+
+function useColumns(search: DevicesSearch, known: readonly GroupMeasurement[], onSort: (column: Sort) => void): readonly Column<Device>[] {
   return useMemo(() => {
     const sort = (column: Sort) => ({ order: orderOf(search, column), onSort: () => onSort(column) });
-    return [
+    const values = valueColumns(search, known, sort);
+    const hasValues = values.length > 0;
+    const columns: Column<Device>[] = [
       {
         id: "name",
         head: "Name",
@@ -95,10 +152,13 @@ function useColumns(search: DevicesSearch, onSort: (column: Sort) => void): read
       { id: "type", head: "Type", width: "minmax(90px, 1fr)", cell: (device) => device.type },
       { id: "group", head: "Group", width: "minmax(80px, 1fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
       { id: "tags", head: "Tags", width: "minmax(100px, 1.6fr)", cell: (device) => <Tags tags={device.tags} /> },
+      ...values,
       { id: "battery", head: "Battery", width: "72px", align: "end", sort: sort("battery"), cell: (device) => <BatteryText battery={device.battery} /> },
       { id: "seenAt", head: "Last seen", width: "264px", card: "line", sort: sort("seenAt"), cell: (device) => <LastSeen device={device} /> },
     ];
-  }, [search, onSort]);
+    // Values need the room of what is the same for years.
+    return columns.filter((each) => !hasValues || !LEFT_OUT.has(each.id));
+  }, [search, known, onSort]);
 }
 
 // What needs attention among all devices of the group and below, each a way to the devices it counts.
@@ -159,6 +219,9 @@ function Devices() {
   const [dialog, setDialog] = useState<"new" | "export" | null>(null);
   const mayCreate = useMay(groupId, "POST /device");
   const mayExport = useMay(groupId, "GET /devices/export");
+  const maySeeValues = useMay(groupId, "GET /group/measurements");
+  const measurements = useKnownMeasurements(groupId, search);
+  const named = useMemo(() => new Map(byName(measurements).map((each) => [each.name, each])), [measurements]);
 
   const set = useCallback(
     (change: Partial<DevicesSearch>, replace = false) =>
@@ -166,7 +229,7 @@ function Devices() {
     [setSearch],
   );
   const onSort = useCallback((column: Sort) => set(nextSort(search, column)), [set, search]);
-  const columns = useColumns(search, onSort);
+  const columns = useColumns(search, measurements, onSort);
   const chips = chipsOf(search, set);
   const first = query.data?.pages[0];
   const total = first?.total ?? 0;
@@ -174,7 +237,7 @@ function Devices() {
   const totalText = `${total.toLocaleString("en")}${isMore ? "+" : ""}`;
 
   const { clear } = selection;
-  const filterKey = JSON.stringify([groupId, search.q, search.type, search.network, search.tag, search.seen, search.battery, search.below]);
+  const filterKey = JSON.stringify([groupId, search.q, search.type, search.network, search.tag, search.seen, search.battery, search.below, search.where]);
   useEffect(() => {
     // "All that match" is about the filter it was chosen with.
     if (selection.selection.mode === "all") clear();
@@ -205,7 +268,9 @@ function Devices() {
           </>
         }
       />
-      <DeviceFilters search={search} set={set} rows={rows} />
+      <DeviceFilters search={search} set={set} rows={rows}>
+        {maySeeValues && <ValueFilters groupId={groupId} known={named} search={search} set={set} />}
+      </DeviceFilters>
       {query.isFetching && !query.isPending && <div className="refreshing" aria-hidden="true" />}
       {query.data ? (
         rows.length > 0 ? (

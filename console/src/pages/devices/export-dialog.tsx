@@ -2,7 +2,7 @@ import type { Schemas } from "~/api/client";
 import { ExportDialog, saveBlob } from "~/ui/export";
 import { countOf } from "./bulk";
 import { devicesCsv } from "./csv";
-import { filterOf, type DevicesSearch } from "./search";
+import { filterOf, valuesOf, type DevicesSearch } from "./search";
 
 // The selected devices, which the page has already.
 export function exportSelected(devices: readonly Schemas["Device"][]): void {
@@ -22,7 +22,7 @@ export function DevicesExportDialog({
   totalIsMore: boolean;
   onClose: () => void;
 }) {
-  const params = { groupId, ...filterOf(search) };
+  const params = { groupId, ...filterOf(search), ...valuesOf(search, Date.now()) };
   const title = `Export ${countOf(total)}${totalIsMore ? " or more" : ""}`;
   return <ExportDialog source={{ path: "/devices/export", params, name: "devices", title, total }} onClose={onClose} />;
 }

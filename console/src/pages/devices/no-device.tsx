@@ -5,9 +5,10 @@ import { api, read } from "~/api/client";
 import { Button } from "~/ui/button";
 import { Empty, Loading, type Chip } from "~/ui/state";
 import { SEEN_LABELS } from "./device-filters";
+import { comparisonWords, withoutComparison } from "./comparisons";
 import type { DevicesSearch } from "./search";
 
-export const NO_FILTER: Partial<DevicesSearch> = { q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined };
+export const NO_FILTER: Partial<DevicesSearch> = { q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined, where: undefined };
 
 export function chipsOf(search: DevicesSearch, set: (change: Partial<DevicesSearch>) => void): Chip[] {
   const labels: Partial<Record<keyof DevicesSearch, string | undefined>> = {
@@ -18,7 +19,9 @@ export function chipsOf(search: DevicesSearch, set: (change: Partial<DevicesSear
     seen: search.seen && SEEN_LABELS[search.seen].toLowerCase(),
     battery: search.battery && `battery below ${search.battery} %`,
   };
-  return Object.entries(labels).flatMap(([name, label]) => (label ? [{ label, onRemove: () => set({ [name]: undefined }) }] : []));
+  const plain = Object.entries(labels).flatMap(([name, label]) => (label ? [{ label, onRemove: () => set({ [name]: undefined }) }] : []));
+  const comparisons = (search.where ?? []).map((each) => ({ label: comparisonWords(each, undefined), onRemove: () => set(withoutComparison(search, each)) }));
+  return [...plain, ...comparisons];
 }
 
 function belowQuery(groupId: string) {

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, read, type Schemas } from "~/api/client";
-import { filterOf, orderOf, type DevicesSearch } from "./search";
+import { filterOf, orderOf, valuesOf, type DevicesSearch } from "./search";
 
 export type Device = Schemas["Device"];
 
@@ -8,11 +8,14 @@ const PAGE_ITEMS = 200;
 const REFRESH_MS = 30_000;
 
 function fetchDevices(groupId: string, search: DevicesSearch, limit: number, nextToken: string | undefined, signal?: AbortSignal) {
+  const { sort } = search;
+  const isColumn = sort === "name" || sort === "seenAt" || sort === "battery";
   const query = {
     groupId,
     ...filterOf(search),
-    sort: search.sort ?? ("created" as const),
-    ascending: search.sort ? orderOf(search, search.sort) === "ascending" : true,
+    ...valuesOf(search, Date.now()),
+    sort: isColumn ? sort : ("created" as const),
+    ascending: isColumn ? orderOf(search, sort) === "ascending" : true,
     limit,
     nextToken,
   };

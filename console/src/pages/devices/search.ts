@@ -1,11 +1,16 @@
-import { choiceParam, flagParam, textParam, type RawSearch } from "~/search";
+import { choiceParam, flagParam, listParam, textParam, type RawSearch } from "~/search";
+import { parseMoment } from "~/time";
 
 export const SEEN_CHOICES = ["hour", "day", "week", "longer", "never", "silent"] as const;
 export const SORT_CHOICES = ["name", "seenAt", "battery"] as const;
 export const BATTERY_CHOICES = ["10", "20", "50"] as const;
 
 export type Seen = (typeof SEEN_CHOICES)[number];
-export type Sort = (typeof SORT_CHOICES)[number];
+// By a column, or by the current value of a measurement.
+export type Sort = (typeof SORT_CHOICES)[number] | `value:${string}`;
+
+export const VALUES_MAX = 8;
+export const WHERE_MAX = 10;
 
 // Without `sort`: in the order of their creation.
 export interface DevicesSearch {
@@ -16,11 +21,20 @@ export interface DevicesSearch {
   seen?: Seen | undefined;
   battery?: (typeof BATTERY_CHOICES)[number] | undefined;
   below?: true | undefined;
+  // Measurements that are shown as columns, and comparisons of current values as the API has them; of an age
+  // with a relative moment: `moisture@<now-1d`.
+  values?: string[] | undefined;
+  where?: string[] | undefined;
   sort?: Sort | undefined;
   order?: "asc" | "desc" | undefined;
 }
 
+function isValueSort(sort: string | undefined): sort is `value:${string}` {
+  return sort !== undefined && /^value:./.test(sort);
+}
+
 export function devicesSearch(search: RawSearch): DevicesSearch {
+  const sort = textParam(search, "sort");
   return {
     q: textParam(search, "q"),
     type: textParam(search, "type"),
@@ -29,7 +43,9 @@ export function devicesSearch(search: RawSearch): DevicesSearch {
     seen: choiceParam(search, "seen", SEEN_CHOICES),
     battery: choiceParam(search, "battery", BATTERY_CHOICES),
     below: flagParam(search, "below") ? true : undefined,
-    sort: choiceParam(search, "sort", SORT_CHOICES),
+    values: listParam(search, "values")?.slice(0, VALUES_MAX),
+    where: listParam(search, "where")?.slice(0, WHERE_MAX),
+    sort: isValueSort(sort) ? sort : choiceParam(search, "sort", SORT_CHOICES),
     order: choiceParam(search, "order", ["asc", "desc"]),
   };
 }
@@ -57,11 +73,29 @@ export function filterOf(search: DevicesSearch): DeviceFilter {
   };
 }
 
-const FIRST_ORDER: Record<Sort, "asc" | "desc"> = { name: "asc", seenAt: "desc", battery: "asc" };
+// The columns, comparisons and order by values, for lists and exports; jobs know nothing of values.
+export function valuesOf({ values, where, sort, order }: DevicesSearch, now: number) {
+  return {
+    values: values?.join(",") || undefined,
+    where: where?.map((each) => absoluteComparison(each, now)),
+    ...(isValueSort(sort) ? { order: sort, descending: order === "desc" } : {}),
+  };
+}
+
+// "Older than" is about now, whenever somebody opens the link.
+function absoluteComparison(comparison: string, now: number): string {
+  const found = /^(.*@[<>]=?)(now.*)$/.exec(comparison);
+  const moment = found && parseMoment(found[2] ?? "", now);
+  return found && moment !== null ? found[1] + new Date(moment).toISOString() : comparison;
+}
+
+function firstOrder(column: Sort): "asc" | "desc" {
+  return column === "seenAt" ? "desc" : "asc";
+}
 
 // The order in which a column is sorted: as is useful first, then the other way, then not.
 export function nextSort(search: DevicesSearch, column: Sort): Pick<DevicesSearch, "sort" | "order"> {
-  const first = FIRST_ORDER[column];
+  const first = firstOrder(column);
   if (search.sort !== column) return { sort: column, order: first };
   if ((search.order ?? first) === first) return { sort: column, order: first === "asc" ? "desc" : "asc" };
   return { sort: undefined, order: undefined };
@@ -69,7 +103,7 @@ export function nextSort(search: DevicesSearch, column: Sort): Pick<DevicesSearc
 
 export function orderOf(search: DevicesSearch, column: Sort): "ascending" | "descending" | null {
   if (search.sort !== column) return null;
-  return (search.order ?? FIRST_ORDER[column]) === "asc" ? "ascending" : "descending";
+  return (search.order ?? firstOrder(column)) === "asc" ? "ascending" : "descending";
 }
 
 export interface DeviceImportSearch {

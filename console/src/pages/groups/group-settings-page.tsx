@@ -22,6 +22,7 @@ import { differing } from "~/ui/versions";
 import { Locked } from "~/ui/why";
 import { GroupTree } from "~/frame/group-picker";
 import { nameOr } from "~/ui/name";
+import { GroupLimitsCards } from "./group-limits";
 import { NetworkToken } from "./network-token";
 import { NewGroup } from "./new-group";
 import { rolesQuery } from "~/pages/roles/queries";
@@ -227,6 +228,7 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
             </Card>
           )}
           {mayChange && <NetworkToken groupId={group.id} />}
+          <GroupLimitsCards key={group.id} groupId={group.id} rights={rights} />
         </div>
         <div>
           <Card title="Facts">

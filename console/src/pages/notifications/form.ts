@@ -4,11 +4,13 @@ import { parseParams } from "~/pages/connectors/params";
 import { paramsOf, valuesOf, type FormField, type FormValues } from "~/pages/connectors/schema-form";
 import { differing, type VersionRow } from "~/ui/versions";
 import { areaOf, geofenceOf, parseArea } from "~/map/area";
-import { clock, parseSchedule, usesArea } from "./words";
+import { conditionOf, conditionParams, CONDITION_LABELS, CONDITION_PARAMS, EMPTY_CONDITION, missingInCondition, numberOrText, type ConditionForm } from "./condition";
+import { clock, hasAlarms, parseSchedule, usesArea } from "./words";
 
 type Notification = Schemas["Notification"];
 
-export interface NotificationForm {
+// `condition` and what else belongs to alarms is in condition.ts.
+export interface NotificationForm extends ConditionForm {
   readonly name: string;
   readonly description: string;
   // Empty: every event.
@@ -23,18 +25,29 @@ export interface NotificationForm {
   readonly silentAfter: string;
   readonly failingAfter: string;
   readonly geofence: string;
+  // "true" or empty.
+  readonly subgroups: string;
+  readonly severity: string;
+  readonly repeatEvery: string;
+  readonly escalateAfter: string;
+  readonly escalateTo: string;
   // Empty: always.
   readonly day: string;
   readonly from: string;
   readonly to: string;
   readonly timezone: string;
+  // Ids, separated by commas.
+  readonly contactPoints: string;
   // What only its type has.
   readonly values: FormValues;
 }
 
 const NUMBERS = ["throttle", "batteryBelow", "silentAfter", "failingAfter"] as const;
 const TEXTS = ["when", "subject", "body"] as const;
-const COMMON: ReadonlySet<string> = new Set([...NUMBERS, ...TEXTS, "timezone", "geofence"]);
+// Of the alarms that a notification has, whatever raises them.
+const ALARM_NUMBERS = ["repeatEvery", "escalateAfter"] as const;
+const ALARM_PARAMS = ["severity", "escalateTo", ...ALARM_NUMBERS] as const;
+const COMMON: ReadonlySet<string> = new Set([...NUMBERS, ...TEXTS, ...ALARM_PARAMS, ...CONDITION_PARAMS, "timezone", "geofence", "subgroups", "contactPoints"]);
 // Which number belongs to which reason; the others are not sent.
 export const THRESHOLDS: Readonly<Record<string, "batteryBelow" | "silentAfter" | "failingAfter">> = {
   batteryLow: "batteryBelow",
@@ -56,12 +69,23 @@ export const LABELS: Readonly<Record<keyof NotificationForm, string>> = {
   silentAfter: "Silent after",
   failingAfter: "Failing after",
   geofence: "Area",
+  subgroups: "With groups below",
+  severity: "Severity",
+  repeatEvery: "Sent again every",
+  escalateAfter: "Escalated after",
+  escalateTo: "Escalated to",
+  ...CONDITION_LABELS,
   day: "Day",
   from: "From",
   to: "To",
   timezone: "Time zone",
+  contactPoints: "Contact points",
   values: "Destination",
 };
+
+export function contactPointsOf(form: NotificationForm): string[] {
+  return form.contactPoints.split(",").filter(Boolean);
+}
 
 export function ownFields(fields: readonly FormField[]): FormField[] {
   return fields.filter((each) => !COMMON.has(each.path.split(".")[0] ?? ""));
@@ -69,7 +93,7 @@ export function ownFields(fields: readonly FormField[]): FormField[] {
 
 export function emptyForm(zone: string): NotificationForm {
   const empty = Object.fromEntries(Object.keys(LABELS).map((name) => [name, ""])) as unknown as NotificationForm;
-  return { ...empty, reason: "deviceSilent", timezone: zone || "UTC", values: {} };
+  return { ...empty, ...EMPTY_CONDITION, reason: "measurement", severity: "warning", timezone: zone || "UTC", values: {} };
 }
 
 export function formOf(notification: Notification, fields: readonly FormField[]): NotificationForm {
@@ -89,11 +113,18 @@ export function formOf(notification: Notification, fields: readonly FormField[])
     batteryBelow: text("batteryBelow"),
     silentAfter: text("silentAfter"),
     failingAfter: text("failingAfter"),
+    ...conditionOf(params),
+    subgroups: params.subgroups === true ? "true" : "",
+    severity: text("severity") || "warning",
+    repeatEvery: text("repeatEvery"),
+    escalateAfter: text("escalateAfter"),
+    escalateTo: text("escalateTo"),
     geofence: params.geofence ? JSON.stringify(params.geofence) : "",
     day: schedule ? String(schedule.Day || 7) : "",
     from: clock(schedule?.From),
     to: clock(schedule?.To),
     timezone: text("timezone") || "UTC",
+    contactPoints: Array.isArray(params.contactPoints) ? params.contactPoints.join(",") : "",
     values: valuesOf(ownFields(fields), params),
   };
 }
@@ -116,12 +147,21 @@ function geofenceText(text: string): unknown {
 
 export function bodyOf(form: NotificationForm, fields: readonly FormField[]) {
   const params: Record<string, unknown> = { ...paramsOf(ownFields(fields), form.values) };
-  for (const name of TEXTS) if (form[name].trim()) params[name] = form[name];
+  const isMeasured = form.reason === "measurement";
+  for (const name of TEXTS) if (form[name].trim() && !(isMeasured && name === "when")) params[name] = form[name];
   for (const name of NUMBERS) {
     const value = form[name].trim();
     const isUsed = name === "throttle" || THRESHOLDS[form.reason] === name;
-    if (value && isUsed) params[name] = Number.isFinite(Number(value)) ? Number(value) : value;
+    if (value && isUsed) params[name] = numberOrText(value);
   }
+  if (isMeasured) Object.assign(params, conditionParams(form));
+  if (hasAlarms(form.reason)) {
+    if (form.severity !== "warning") params.severity = form.severity;
+    for (const name of ALARM_NUMBERS) if (form[name].trim()) params[name] = numberOrText(form[name]);
+    if (form.escalateTo) params.escalateTo = form.escalateTo;
+  }
+  if (form.contactPoints) params.contactPoints = contactPointsOf(form);
+  if (form.subgroups) params.subgroups = true;
   if (form.timezone && form.timezone !== "UTC") params.timezone = form.timezone;
   if (usesArea(form.reason) && form.geofence.trim()) params.geofence = geofenceText(form.geofence);
   const schedule = form.day ? { Day: Number(form.day), From: timeOf(form.from), To: timeOf(form.to) } : "";
@@ -141,9 +181,12 @@ export function differences(mine: NotificationForm, theirs: NotificationForm): V
   return differing((Object.keys(LABELS) as (keyof NotificationForm)[]).map((name) => ({ label: LABELS[name], mine: text(mine, name), theirs: text(theirs, name) })));
 }
 
-export function isComplete(form: NotificationForm, fields: readonly FormField[]): string | undefined {
+export function isComplete(form: NotificationForm, type: string, fields: readonly FormField[]): string | undefined {
   if (!form.name.trim()) return "It needs a name.";
+  if (type === "contactPoints" && !form.contactPoints) return "It needs a contact point.";
   if (ownFields(fields).some((each) => each.isRequired && !(form.values[each.path] ?? "").trim())) return "The destination is not filled in yet.";
+  const missing = form.reason === "measurement" ? missingInCondition(form) : undefined;
+  if (missing) return missing;
   if (usesArea(form.reason) && !areaOf(geofenceText(form.geofence))) return "It needs an area.";
   return undefined;
 }

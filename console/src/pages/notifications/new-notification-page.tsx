@@ -7,13 +7,14 @@ import { groupQuery } from "~/api/queries";
 import { useZone } from "~/frame/page-state";
 import { fieldsOf } from "~/pages/connectors/schema-form";
 import { Button } from "~/ui/button";
-import { Card, PageHeader } from "~/ui/page";
+import { PageHeader } from "~/ui/page";
 import { ErrorState, QueryView } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
 import { bodyOf, emptyForm, isComplete } from "./form";
 import { NotificationFields } from "./notification-fields";
 import { notificationTypesQuery } from "./queries";
+import { TypeChoice } from "./type-choice";
 import "~/pages/connectors/connectors.css";
 import "./notifications.css";
 
@@ -24,12 +25,8 @@ const TYPE_HINTS: Readonly<Record<string, string>> = {
   webhook: "A request to a URL, signed by Standard Webhooks",
   push: "To phones and browsers of the members",
   chat: "Slack, Telegram, PagerDuty and others",
+  contactPoints: "To recipients that several notifications share",
 };
-
-// What is to be set is for the operator to know.
-function unavailableWords(reason: string, isOperator: boolean): string {
-  return isOperator ? `Not available: ${reason}.` : "Not available on this service: its operator has not set it up.";
-}
 
 function Guide({ groupId, type }: { groupId: string; type: Schemas["NotificationType"] }) {
   const navigate = useNavigate();
@@ -51,13 +48,13 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["Notification
       className="edit-form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!save.isPending && !isComplete(form, fields)) save.mutate();
+        if (!save.isPending && !isComplete(form, type.type, fields)) save.mutate();
       }}
     >
-      <NotificationFields groupId={groupId} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />
+      <NotificationFields groupId={groupId} type={type.type} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />
       {save.error && !(problem && problem.fields.length > 0) && <ErrorState error={save.error} />}
       <div className="form-actions edit-actions">
-        <Button look="primary" type="submit" disabledReason={isComplete(form, fields)} disabled={save.isPending}>
+        <Button look="primary" type="submit" disabledReason={isComplete(form, type.type, fields)} disabled={save.isPending}>
           Save
         </Button>
         {problem && problem.fields.length > 0 && (
@@ -99,23 +96,15 @@ export function NewNotificationPage() {
             const chosen = all.find((each) => each.type === type && !each.unavailable);
             return (
               <>
-                <Card title="How is it sent?">
-                  <div className="type-cards" role="group" aria-label="Type of notification">
-                    {all.map((each) => (
-                      <button
-                        key={each.type}
-                        type="button"
-                        className="type-card"
-                        aria-pressed={each === chosen}
-                        disabled={Boolean(each.unavailable)}
-                        onClick={() => void setSearch({ search: (before) => ({ ...before, type: each.type }) })}
-                      >
-                        <strong>{each.name ?? each.type}</strong>
-                        <span>{each.unavailable ? unavailableWords(each.unavailable, rights.isOperator) : (TYPE_HINTS[each.type] ?? each.type)}</span>
-                      </button>
-                    ))}
-                  </div>
-                </Card>
+                <TypeChoice
+                  title="How is it sent?"
+                  label="Type of notification"
+                  types={all}
+                  hints={TYPE_HINTS}
+                  chosen={chosen?.type}
+                  isOperator={rights.isOperator}
+                  onChoose={(next) => void setSearch({ search: (before) => ({ ...before, type: next }) })}
+                />
                 {chosen && <Guide key={chosen.type} groupId={groupId} type={chosen} />}
               </>
             );

@@ -1,17 +1,25 @@
 // The fields of a notification: used to edit one and to create one.
 import type { ApiProblem } from "~/api/client";
+import { Checkbox, Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { DevicesField } from "~/pages/devices/device-picker";
+import { paramsOf, type FormField } from "~/pages/connectors/schema-form";
 import { TypeFields } from "~/pages/connectors/schema-fields";
-import type { FormField } from "~/pages/connectors/schema-form";
-import { Select, TextArea, TextField, fieldError } from "~/ui/field";
+import { ContactPointsField } from "~/pages/contacts/contact-picker";
+import { useContactPoints } from "~/pages/contacts/queries";
 import { Card } from "~/ui/page";
 import { AreaField } from "./area-field";
-import { THRESHOLDS, ownFields, type NotificationForm } from "./form";
-import { ALERTS, DAYS, isAlert, parseSchedule, scheduleWords, usesArea } from "./words";
+import { Backtest } from "./backtest";
+import { AlarmMore, ConditionExpressions, ConditionSentence, SeverityField } from "./condition-fields";
+import { THRESHOLDS, contactPointsOf, ownFields, type NotificationForm } from "./form";
+import { ALERTS, DAYS, hasAlarms, isAlert, parseSchedule, recipientWords, scheduleWords, usesArea } from "./words";
 import { WeekPicker } from "./week-picker";
 
 interface Props {
   groupId: string;
+  // How it is sent.
+  type: string;
+  // Undefined while it is created.
+  notificationId?: string | undefined;
   form: NotificationForm;
   fields: readonly FormField[];
   problem: ApiProblem | null;
@@ -24,7 +32,11 @@ const THRESHOLD_LABELS = {
   failingAfter: ["After so many failures in a row", "5"],
 } as const;
 
-function Reason({ groupId, form, problem, onChange }: Props) {
+function Reason({ groupId, type, notificationId, form, fields, problem, onChange }: Props) {
+  const isMeasured = form.reason === "measurement";
+  const { nameOf } = useContactPoints(groupId);
+  const isNamed = type === "push" || form.contactPoints !== "" || Object.values(form.values).some(Boolean);
+  const recipients = isNamed ? recipientWords(type, { ...paramsOf(ownFields(fields), form.values), contactPoints: contactPointsOf(form) }, nameOf) : "";
   const isOwn = form.reason !== "" && !isAlert(form.reason);
   const choice = (value: string, label: string, hint: string, isChosen: boolean) => (
     <label key={value} className="reason">
@@ -37,7 +49,7 @@ function Reason({ groupId, form, problem, onChange }: Props) {
   );
   const threshold = THRESHOLDS[form.reason];
   return (
-    <Card title="Fires when" className="form">
+    <Card title="Fires when" className="form fires-when">
       <fieldset className="reasons">
         <legend className="visually-hidden">Fires when</legend>
         {ALERTS.map(({ reason, label, hint }) => choice(reason, label, hint, form.reason === reason))}
@@ -57,7 +69,12 @@ function Reason({ groupId, form, problem, onChange }: Props) {
         />
       )}
       {usesArea(form.reason) && <AreaField groupId={groupId} text={form.geofence} error={fieldError(problem, "params.geofence")} onChange={(geofence) => onChange({ geofence })} />}
-      <TextField label="Only if" hint="CEL over message; empty for always. For example message.radius < 500" error={fieldError(problem, "params.when")} value={form.when} onChange={(event) => onChange({ when: event.target.value })} />
+      {isMeasured && form.mode === "limit" && <ConditionSentence groupId={groupId} form={form} problem={problem} recipients={recipients} onChange={onChange} />}
+      {isMeasured && form.mode === "expression" && <ConditionExpressions form={form} problem={problem} onChange={onChange} />}
+      {isMeasured && <Backtest groupId={groupId} form={form} onChange={onChange} />}
+      {hasAlarms(form.reason) && !(isMeasured && form.mode === "limit") && <SeverityField form={form} problem={problem} onChange={onChange} />}
+      {hasAlarms(form.reason) && <AlarmMore groupId={groupId} form={form} problem={problem} isMeasured={isMeasured} notificationId={notificationId} onChange={onChange} />}
+      {!isMeasured && <TextField label="Only if" hint="CEL over message; empty for always. For example message.radius < 500" error={fieldError(problem, "params.when")} value={form.when} onChange={(event) => onChange({ when: event.target.value })} />}
     </Card>
   );
 }
@@ -92,20 +109,19 @@ function ScheduleFields({ form, problem, onChange }: Props) {
 }
 
 export function NotificationFields(props: Props) {
-  const { form, fields, problem, onChange } = props;
+  const { groupId, type, form, fields, problem, onChange } = props;
   const own = ownFields(fields);
+  const isContactsOnly = type === "contactPoints";
   return (
     <>
-      <div className="column">
-        <Reason {...props} />
-      </div>
+      <Reason {...props} />
       <div className="column">
         <Card title="Name" className="form">
           <TextField label="Name" error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
         </Card>
         <Card title="To whom" className="form">
           {fieldError(problem, "type") && <p className="field-error">{fieldError(problem, "type")}</p>}
-          {own.length === 0 && <p className="ink-2">To every member of the group who has registered a phone or a browser.</p>}
+          {type === "push" && <p className="ink-2">To every member of the group who has registered a phone or a browser.</p>}
           <TypeFields
             fields={own}
             isShown={(each) => each.isRequired}
@@ -113,15 +129,27 @@ export function NotificationFields(props: Props) {
             problem={problem}
             onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })}
           />
+          <ContactPointsField
+            groupId={groupId}
+            label={isContactsOnly ? "Contact points (required)" : "Contact points"}
+            hint={isContactsOnly ? "It is sent to each of them." : "It is sent to them as well."}
+            error={fieldError(problem, "params.contactPoints")}
+            ids={contactPointsOf(form)}
+            onChange={(ids) => onChange({ contactPoints: ids.join(",") })}
+          />
         </Card>
+        <Card title="For which devices" className="form">
+          <Checkbox label="Those of the groups below as well" checked={form.subgroups === "true"} onChange={(event) => onChange({ subgroups: event.target.checked ? "true" : "" })} />
+          {fieldError(problem, "params.subgroups") && <p className="field-error">{fieldError(problem, "params.subgroups")}</p>}
+          <TextField label="Device types" hint="Separated by commas; empty for all." error={fieldError(problem, "deviceTypes")} value={form.deviceTypes} onChange={(event) => onChange({ deviceTypes: event.target.value })} />
+          <DevicesField groupId={groupId} label="Device" hint="None chosen: for all." error={fieldError(problem, "deviceId")} ids={form.deviceId ? [form.deviceId] : []} max={1} onChange={([deviceId = ""]) => onChange({ deviceId })} />
+        </Card>
+      </div>
+      <div className="column">
         <ScheduleFields {...props} />
         <Card title="Text" note="empty for the service's own" className="form">
           <TextField label="Subject" placeholder="{{ message.deviceName }} is too warm" error={fieldError(problem, "params.subject")} value={form.subject} onChange={(event) => onChange({ subject: event.target.value })} />
           <TextArea label="Body" hint="{{ … }} is an expression; it is checked when you save." rows={3} error={fieldError(problem, "params.body")} value={form.body} onChange={(event) => onChange({ body: event.target.value })} />
-        </Card>
-        <Card title="Only for some devices" className="form">
-          <TextField label="Device types" hint="Separated by commas; empty for all." error={fieldError(problem, "deviceTypes")} value={form.deviceTypes} onChange={(event) => onChange({ deviceTypes: event.target.value })} />
-          <DevicesField groupId={props.groupId} label="Device" hint="None chosen: for all." error={fieldError(problem, "deviceId")} ids={form.deviceId ? [form.deviceId] : []} max={1} onChange={([deviceId = ""]) => onChange({ deviceId })} />
         </Card>
       </div>
     </>

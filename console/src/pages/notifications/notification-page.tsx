@@ -6,6 +6,7 @@ import { useMay } from "~/api/may";
 import { fetchNewest, groupQuery } from "~/api/queries";
 import { parseParams } from "~/pages/connectors/params";
 import { fieldsOf, paramNames, type FormField } from "~/pages/connectors/schema-form";
+import { useContactPoints } from "~/pages/contacts/queries";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
 import { EditForm, useEdit } from "~/ui/edit";
@@ -17,11 +18,11 @@ import { Locked } from "~/ui/why";
 import { nameOr } from "~/ui/name";
 import { bodyOf, differences, formOf, isComplete } from "./form";
 import { NotificationFields } from "./notification-fields";
-import { StatePill, zoneOf } from "./notifications-page";
+import { ReasonText, StatePill, zoneOf } from "./notifications-page";
 import { notificationQuery, notificationTypesQuery, refreshNotification, type Notification } from "./queries";
 import { NotificationSwitch } from "./toggle";
 import { WeekBar } from "./week-bar";
-import { parseSchedule, reasonWords, recipientWords, scheduleWords } from "./words";
+import { parseSchedule, recipientWords, scheduleWords } from "./words";
 import "~/pages/connectors/connectors.css";
 import "./notifications.css";
 
@@ -29,13 +30,14 @@ const route = getRouteApi("/frame/g/$groupId/notifications/$notificationId");
 
 function About({ notification }: { notification: Notification }) {
   const params = parseParams(notification.params);
+  const { nameOf } = useContactPoints(notification.groupId);
   const since = notification.error?.since ?? notification.filterFailing?.since;
   return (
     <Card>
       <Facts
         rows={[
-          ["Fires when", reasonWords(notification.reason, params)],
-          ["To", recipientWords(notification.type, params)],
+          ["Fires when", <ReasonText key="reason" notification={notification} />],
+          ["To", recipientWords(notification.type, params, nameOf)],
           [
             "May be sent",
             <>
@@ -66,7 +68,7 @@ function About({ notification }: { notification: Notification }) {
   );
 }
 
-const WIRE_FIELDS = ["name", "type", "reason", "deviceId", "deviceTypes", "schedule", "params.geofence"];
+const WIRE_FIELDS = ["name", "type", "reason", "deviceId", "deviceTypes", "schedule", "params.geofence", "params.contactPoints"];
 
 function Fields({ notification, fields }: { notification: Notification; fields: readonly FormField[] }) {
   const client = useQueryClient();
@@ -85,8 +87,8 @@ function Fields({ notification, fields }: { notification: Notification; fields: 
     fields: [...WIRE_FIELDS, ...paramNames(fields)],
   });
   return (
-    <EditForm edit={edit} reason={isComplete(edit.form, fields)} className="edit-form" actionsClass="edit-actions">
-      <NotificationFields groupId={groupId} form={edit.form} fields={fields} problem={edit.submission.problem} onChange={edit.change} />
+    <EditForm edit={edit} reason={isComplete(edit.form, notification.type, fields)} className="edit-form" actionsClass="edit-actions">
+      <NotificationFields groupId={groupId} type={notification.type} notificationId={notificationId} form={edit.form} fields={fields} problem={edit.submission.problem} onChange={edit.change} />
     </EditForm>
   );
 }

@@ -1,10 +1,12 @@
 import { useMemo } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useMeasurementWords } from "~/alarms/queries";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
 import { parseParams } from "~/pages/connectors/params";
+import { useContactPoints } from "~/pages/contacts/queries";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
@@ -46,6 +48,20 @@ export function zoneOf(notification: Notification): string {
   return typeof timezone === "string" ? timezone : "UTC";
 }
 
+// When it fires, with measurements as its group writes them.
+export function ReasonText({ notification }: { notification: Notification }) {
+  const { find } = useMeasurementWords(notification.groupId);
+  const params = parseParams(notification.params);
+  const words = reasonWords(notification.reason, params, typeof params.measurement === "string" ? find(params.measurement) : undefined);
+  return <span title={words}>{words}</span>;
+}
+
+function RecipientText({ notification }: { notification: Notification }) {
+  const { nameOf } = useContactPoints(notification.groupId);
+  const words = recipientWords(notification.type, parseParams(notification.params), nameOf);
+  return <span title={words}>{words}</span>;
+}
+
 function useColumns(groupId: string): Column<Notification>[] {
   const mayWrite = mayCall(useRights(groupId), "PUT /notification");
   return useMemo(() => {
@@ -61,8 +77,8 @@ function useColumns(groupId: string): Column<Notification>[] {
           </Link>
         ),
       },
-      { id: "reason", head: "Fires when", width: "minmax(150px, 1.6fr)", card: "wide", cell: (row) => <span title={reasonWords(row.reason, parseParams(row.params))}>{reasonWords(row.reason, parseParams(row.params))}</span> },
-      { id: "to", head: "To", width: "minmax(110px, 1.2fr)", cell: (row) => <span title={recipientWords(row.type, parseParams(row.params))}>{recipientWords(row.type, parseParams(row.params))}</span> },
+      { id: "reason", head: "Fires when", width: "minmax(150px, 1.6fr)", card: "wide", cell: (row) => <ReasonText notification={row} /> },
+      { id: "to", head: "To", width: "minmax(110px, 1.2fr)", cell: (row) => <RecipientText notification={row} /> },
       { id: "schedule", head: "Week", width: "88px", cell: (row) => <WeekBar schedule={row.schedule} zone={zoneOf(row)} /> },
       { id: "fired", head: "Last fired", width: "148px", card: "line", cell: (row) => <TimeText at={row.lastFiredAt} precision="minute" none="never" /> },
       { id: "sent", head: "Last sent", width: "148px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none="never" /> },
@@ -82,6 +98,7 @@ export function NotificationsPage() {
   const group = useQuery(groupQuery(groupId));
   const query = useQuery(notificationsQuery(groupId));
   const columns = useColumns(groupId);
+  const { nameOf } = useContactPoints(groupId);
   const mayCreate = mayCall(rights, "POST /notification");
   const setQ = (text: string) => void setSearch({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
   const create = () => void navigate({ to: "/g/$groupId/notifications/new", params: { groupId } });
@@ -116,7 +133,7 @@ export function NotificationsPage() {
               all={all}
               nouns={["notification", "notifications"]}
               columns={columns}
-              textOf={(each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params))}`}
+              textOf={(each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params), nameOf)}`}
               placeholder="Name, reason or recipient"
               q={q ?? ""}
               onQ={setQ}

@@ -1,6 +1,9 @@
 // A notification in words: why it fires, whom it reaches, and when it may.
+import type { Schemas } from "~/api/client";
 import type { Params } from "~/pages/connectors/params";
 import { seconds } from "~/pages/connectors/params";
+import type { MeasurementWords } from "~/alarms/words";
+import { conditionWords } from "./condition";
 
 export interface ReasonChoice {
   readonly reason: string;
@@ -10,6 +13,7 @@ export interface ReasonChoice {
 
 // Those that the service raises itself.
 export const ALERTS: readonly ReasonChoice[] = [
+  { reason: "measurement", label: "A value is too high or too low", hint: "Sent when it has been so for as long as you say, and when it is fine again." },
   { reason: "deviceSilent", label: "A device is silent", hint: "Sent when it has not reported for so long, and when it reports again." },
   { reason: "batteryLow", label: "A battery is low", hint: "Sent when the charge falls below a limit, and when it has recovered." },
   { reason: "geofenceEnter", label: "A device enters an area", hint: "From its second position on; the first one only says where it is." },
@@ -21,6 +25,11 @@ export const ALERTS: readonly ReasonChoice[] = [
 
 export function isAlert(reason: string): boolean {
   return ALERTS.some((each) => each.reason === reason);
+}
+
+// Whether it is something that lasts, and then is resolved.
+export function hasAlarms(reason: string): boolean {
+  return isAlert(reason) && reason !== "connectorRecovered";
 }
 
 export function usesArea(reason: string): boolean {
@@ -38,11 +47,17 @@ function areaWords(params: Params): string {
   return area?.type === "MultiPolygon" ? "several areas" : area ? "a polygon" : "an area";
 }
 
-export function reasonWords(reason: string | null | undefined, params: Params): string {
+function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function reasonWords(reason: string | null | undefined, params: Params, measurement?: MeasurementWords): string {
   const failures = numberOf(params, "failingAfter", 5);
   switch (reason ?? "") {
     case "":
       return "Every event";
+    case "measurement":
+      return params.condition ? conditionWords(params) : sentence(conditionWords(params, measurement));
     case "deviceSilent":
       return `A device is silent for ${seconds(numberOf(params, "silentAfter", 86_400))}`;
     case "batteryLow":
@@ -62,7 +77,13 @@ export function reasonWords(reason: string | null | undefined, params: Params): 
   }
 }
 
-export function recipientWords(type: string, params: Params): string {
+// Its own recipients, and then the contact points that it names.
+export function recipientWords(type: string, params: Params, nameOf: (contactPointId: string) => string): string {
+  const named = Array.isArray(params.contactPoints) ? (params.contactPoints as string[]).map(nameOf) : [];
+  return [ownRecipients(type, params), ...named].filter(Boolean).join(", ");
+}
+
+function ownRecipients(type: string, params: Params): string {
   const url = typeof params.url === "string" ? params.url : "";
   if (type === "email") return Array.isArray(params.to) ? params.to.join(", ") : "";
   if (type === "push") return "Members with a registered phone or browser";
@@ -140,4 +161,25 @@ export function scheduleWords(schedule: Schedule | null, zone: string): string {
   const day = DAYS[(schedule.Day || 7) - 1] ?? "";
   if (!schedule.From && !schedule.To) return `${day}, ${zone}`;
   return `${day} ${clock(schedule.From) || "00:00"} to ${clock(schedule.To) || "24:00"}, ${zone}`;
+}
+
+// What a backtest has found, as a sentence.
+export function timesWords({ items, messages, nextToken }: Pick<Schemas["BacktestResult"], "items" | "messages" | "nextToken">): string {
+  const raised = items.reduce((sum, each) => sum + each.alarms.length, 0);
+  const part = nextToken ? " Not all devices were examined." : "";
+  if (raised === 0) return `In the last week it would not have been raised.${part}`;
+  const times = raised === 1 ? "once" : `${raised.toLocaleString("en")} times`;
+  const where = items.length === 1 ? "" : ` on ${items.length.toLocaleString("en")} devices`;
+  return `In the last week it would have been raised ${times}${where}, ${messages.toLocaleString("en")} ${messages === 1 ? "message" : "messages"}.${part}`;
+}
+
+// Where a limit may be moved: as far as the values go, and a little further, in round steps.
+export function sliderOf(values: readonly (number | undefined)[], limit: number | undefined): { min: number; max: number; step: number } | null {
+  const known = values.filter((each) => each !== undefined);
+  if (known.length === 0) return null;
+  const [low, high] = [Math.min(...known, limit ?? Infinity), Math.max(...known, limit ?? -Infinity)];
+  const width = high - low || Math.abs(high) || 1;
+  const step = 10 ** Math.floor(Math.log10(width / 50));
+  const round = (value: number) => Number((Math.round(value / step) * step).toPrecision(12));
+  return { min: round(low - width / 10), max: round(high + width / 10), step };
 }

@@ -1,17 +1,20 @@
 // What the devices of a type measure in a group: declared, or found in their records.
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
+import { groupMeasurementsQuery, type GroupMeasurement } from "~/measurements/group-measurements";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Select, TextField } from "~/ui/field";
-import { Form } from "~/ui/form";
+import { EditForm, useEdit, type Edit } from "~/ui/edit";
+import { SubmissionError } from "~/ui/form";
 import { Card } from "~/ui/page";
 import { Empty, QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
+import { differing } from "~/ui/versions";
 
-type Measurement = Schemas["GroupMeasurement"];
+type Measurement = GroupMeasurement;
 type Declared = Schemas["MeasurementInput"];
 
 const CLASSES = [
@@ -46,43 +49,109 @@ function declaredOf(draft: Draft): Declared {
   };
 }
 
-// The list of the group is written as a whole: one of it is replaced, added or left out.
-async function declare(type: string, groupId: string, before: string | undefined, next: Declared | null): Promise<void> {
-  const present = (await read(api.GET("/device/type", { params: { query: { type, groupId } } }))).measurements ?? [];
-  const others = present.filter((each) => each.name !== before && each.name !== next?.name);
-  await read(api.PUT("/device/type/measurements", { body: { type, groupId, measurements: next ? [...others, next] : others } }));
+// What is declared for the devices of a group. It is written as a whole.
+interface DeclaredList {
+  readonly measurements: readonly Declared[];
+  readonly updatedAt: string | undefined;
 }
 
-function MeasurementDialog({ type, groupId, item, onClose }: { type: string; groupId: string; item: Measurement | null; onClose: () => void }) {
-  const client = useQueryClient();
-  const [draft, setDraft] = useState(() => draftOf(item ?? {}));
-  const submission = useSubmission();
-  const set = (field: keyof Draft) => (event: { target: { value: string } }) => setDraft({ ...draft, [field]: event.target.value });
-  const before = item?.isDeclared ? item.name : undefined;
-  const save = async (next: Declared | null) => {
-    await declare(type, groupId, before, next);
-    await client.invalidateQueries({ queryKey: ["group-measurements", groupId] });
-    onClose();
+function declaredQuery(type: string, groupId: string) {
+  return {
+    queryKey: ["declared-measurements", type, groupId],
+    queryFn: async ({ signal }: { signal?: AbortSignal }): Promise<DeclaredList> => {
+      const found = await read(api.GET("/device/type", { params: { query: { type, groupId } }, signal: signal ?? null }));
+      return { measurements: found.measurements ?? [], updatedAt: found.measurementsUpdatedAt };
+    },
   };
+}
+
+// The version of what was never declared, so that of two who are first one is told.
+const NEVER = "1970-01-01T00:00:00.000Z";
+
+async function declare(type: string, groupId: string, measurements: readonly Declared[], over: DeclaredList): Promise<DeclaredList> {
+  const body = { type, groupId, measurements: [...measurements], ifUpdatedAt: over.updatedAt ?? NEVER };
+  await read(api.PUT("/device/type/measurements", { body }));
+  return declaredQuery(type, groupId).queryFn({});
+}
+
+const LABELS: Record<keyof Draft, string> = { name: "Name", class: "Class", path: "Path", kind: "In records of", unit: "Unit", label: "Label", decimals: "Decimals", minimum: "Smallest possible value", maximum: "Largest possible value" };
+
+interface DialogProps {
+  type: string;
+  groupId: string;
+  item: Measurement | null;
+  onClose: () => void;
+}
+
+function MeasurementForm({ type, groupId, item, stored, onClose }: DialogProps & { stored: DeclaredList }) {
+  const client = useQueryClient();
+  const before = item?.isDeclared ? item.name : undefined;
+  const known = (list: DeclaredList) => list.measurements.find((each) => each.name === before);
+  const others = (list: DeclaredList, name: string) => list.measurements.filter((each) => each.name !== before && each.name !== name);
+  const options = declaredQuery(type, groupId);
+  const store = async (list: DeclaredList) => {
+    client.setQueryData(options.queryKey, list);
+    await client.invalidateQueries({ queryKey: ["group-measurements", groupId] });
+  };
+  const savedName = useRef("");
+  const change = async (name: string, next: readonly Declared[], over: DeclaredList) => {
+    const saved = await declare(type, groupId, [...others(over, name), ...next], over);
+    savedName.current = name;
+    return saved;
+  };
+  const edit = useEdit<DeclaredList, Draft>({
+    stored,
+    formOf: (list) => draftOf(known(list) ?? item ?? {}),
+    put: async (draft, over) => {
+      const saved = await change(draft.name.trim(), [declaredOf(draft)], over);
+      onClose();
+      return saved;
+    },
+    // Only this one: what others have declared since stays.
+    restore: (list, over) => change(savedName.current, [known(list)].filter((each) => each !== undefined), over),
+    readNewest: () => options.queryFn({}),
+    onStored: store,
+    compare: (mine, theirs) => differing(FIELDS.map((field) => ({ label: LABELS[field], mine: mine[field], theirs: theirs[field] }))),
+    savedText: "Saved the declaration",
+  });
+  const removal = useSubmission();
+  const remove = () =>
+    removal.run(async () => {
+      await store(await change("", [], stored));
+      onClose();
+    });
+  const set = (field: keyof Draft) => (event: { target: { value: string } }) => edit.change({ [field]: event.target.value });
+  const draft = edit.form;
   const numeric = { inputMode: "decimal", type: "number", step: "any" } as const;
-  const remove = (
-    <Button look="danger" onClick={() => void submission.run(() => save(null))}>
-      Remove the declaration
-    </Button>
+  return (
+    <EditForm edit={edit as Edit<object>} reason={draft.name.trim() === "" ? "It needs a name" : undefined}>
+      <TextField label="Name" required maxLength={64} hint="Used in filters, charts and exports." value={draft.name} onChange={set("name")} />
+      <TextField label="Label" hint="What people call it." value={draft.label} onChange={set("label")} />
+      <Select label="Class" options={CLASSES} value={draft.class} onChange={set("class")} />
+      <Select label="In records of" options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={draft.kind} onChange={set("kind")} />
+      <TextField label="Path" required className="input input-code" hint="A JSON pointer, as /data/soil/water." value={draft.path} onChange={set("path")} />
+      <TextField label="Unit" value={draft.unit} onChange={set("unit")} />
+      <TextField label="Decimals" {...numeric} step={1} min={0} max={12} value={draft.decimals} onChange={set("decimals")} />
+      <TextField label="Smallest possible value" {...numeric} value={draft.minimum} onChange={set("minimum")} />
+      <TextField label="Largest possible value" {...numeric} hint="Values beyond are counted as invalid." value={draft.maximum} onChange={set("maximum")} />
+      {before !== undefined && (
+        <Button look="danger" onClick={() => void remove()}>
+          Remove the declaration
+        </Button>
+      )}
+      <SubmissionError submission={removal} />
+    </EditForm>
   );
+}
+
+function MeasurementDialog(props: DialogProps) {
+  const { type, groupId, item, onClose } = props;
+  const query = useQuery({ ...declaredQuery(type, groupId), staleTime: 0, gcTime: 0 });
   return (
     <Dialog title={item ? `Measurement ${item.name}` : "Declare a measurement"} onClose={onClose}>
-      <Form submission={submission} onSubmit={() => save(declaredOf(draft))} submit="Save" extra={before !== undefined && remove}>
-        <TextField label="Name" required maxLength={64} hint="Used in filters, charts and exports." value={draft.name} onChange={set("name")} />
-        <TextField label="Label" hint="What people call it." value={draft.label} onChange={set("label")} />
-        <Select label="Class" options={CLASSES} value={draft.class} onChange={set("class")} />
-        <Select label="In records of" options={KINDS.map((each) => [each, each === "geoloc" ? "geolocation" : each] as const)} value={draft.kind} onChange={set("kind")} />
-        <TextField label="Path" required className="input input-code" hint="A JSON pointer, as /data/soil/water." value={draft.path} onChange={set("path")} />
-        <TextField label="Unit" value={draft.unit} onChange={set("unit")} />
-        <TextField label="Decimals" {...numeric} step={1} min={0} max={12} value={draft.decimals} onChange={set("decimals")} />
-        <TextField label="Smallest possible value" {...numeric} value={draft.minimum} onChange={set("minimum")} />
-        <TextField label="Largest possible value" {...numeric} hint="Values beyond are counted as invalid." value={draft.maximum} onChange={set("maximum")} />
-      </Form>
+      <QueryView query={query} noun="device type" skeletonRows={6}>
+        {(stored) => <MeasurementForm {...props} stored={stored} />}
+      </QueryView>
     </Dialog>
   );
 }
@@ -95,14 +164,11 @@ function boundsOf({ minimum, maximum }: Measurement): string {
 export function Measurements({ type, groupId }: { type: string; groupId: string }) {
   const mayDeclare = useMay(groupId, "PUT /device/type/measurements");
   const [open, setOpen] = useState<Measurement | "new" | null>(null);
-  const query = useQuery({
-    queryKey: ["group-measurements", groupId],
-    queryFn: ({ signal }) => read(api.GET("/group/measurements", { params: { query: { groupId, subgroups: true } }, signal })),
-  });
+  const query = useQuery(groupMeasurementsQuery(groupId));
   return (
     <Card title="Measurements" note="of the group's devices and those below; what is declared holds for them">
       <QueryView query={query} operation="GET /group/measurements" groupId={groupId} skeletonRows={3}>
-        {({ items }) => {
+        {(items) => {
           const shown = items.filter((each) => each.type === type);
           if (shown.length === 0) return <Empty text="No values have been found in the records of these devices, and none are declared." />;
           return (

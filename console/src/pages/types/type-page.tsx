@@ -1,14 +1,18 @@
 // One device type: its devices, its configuration policy, and the workbench for its decoder.
+import { useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { useGroupId } from "~/frame/page-state";
+import { GroupName } from "~/pages/devices/devices-page";
+import { Button } from "~/ui/button";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { PolicyForm, type PolicyQuery } from "~/ui/policy-form";
 import { QueryView } from "~/ui/state";
 import { Measurements } from "./measurements";
+import { DeleteTypeDialog, EditTypeDialog } from "./type-dialogs";
 import { Workbench, decoderQuery } from "./workbench";
 import "./types.css";
 
@@ -66,7 +70,7 @@ function Policy({ type, isEditable }: { type: string; isEditable: boolean }) {
             key={type}
             found={found}
             query={options}
-            explanation={isEditable ? POLICY : `${POLICY} Operators change it.`}
+            explanation={isEditable ? POLICY : `${POLICY} Who may change the type changes it.`}
             isEditable={isEditable}
             put={(policy, ifUpdatedAt) => read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt } }))}
           />
@@ -83,13 +87,28 @@ export function TypePage() {
   const rights = useRights(groupId);
   const payloadGroup = usePayloadGroup(groupId, type, search.device);
   const query = useQuery({
-    queryKey: ["device-type", type],
-    queryFn: ({ signal }) => read(api.GET("/device/type", { params: { query: { type } }, signal })),
+    queryKey: ["type-definition", type],
+    queryFn: ({ signal }) => read(api.GET("/device/type/definition", { params: { query: { type } }, signal })),
   });
   const decoder = useQuery(decoderQuery(type));
+  const [dialog, setDialog] = useState<"edit" | "delete" | null>(null);
+  const mayChange = query.data?.mayChange ?? false;
   return (
     <>
-      <PageHeader title={query.data?.displayName ?? type} above={<Link to="/types">Device types</Link>} />
+      <PageHeader
+        title={query.data?.displayName ?? type}
+        above={<Link to="/types">Device types</Link>}
+        actions={
+          mayChange && (
+            <>
+              <Button onClick={() => setDialog("edit")}>Edit</Button>
+              {!query.data?.isBuiltIn && <Button onClick={() => setDialog("delete")}>Delete</Button>}
+            </>
+          )
+        }
+      />
+      {query.data && dialog === "edit" && <EditTypeDialog present={query.data} onClose={() => setDialog(null)} />}
+      {query.data && dialog === "delete" && <DeleteTypeDialog present={query.data} onClose={() => setDialog(null)} />}
       <QueryView query={query} noun="device type">
         {(found) => (
           <>
@@ -97,6 +116,7 @@ export function TypePage() {
               <Facts
                 rows={[
                   ["Id", <code key="id">{found.name}</code>],
+                  ["For", found.groupId ? <GroupName key="group" groupId={found.groupId} /> : "all groups"],
                   ...(groupId && mayCall(rights, "GET /devices") ? [["Devices", <DeviceCount key="devices" groupId={groupId} type={type} />] as const] : []),
                   ["Decoder", decoder.data ? (decoder.data.decoder ?? "none") : "…"],
                   ["Battery", found.battery ?? "–"],
@@ -106,11 +126,11 @@ export function TypePage() {
               />
             </Card>
             <QueryView query={decoder} noun="device type" skeletonRows={6}>
-              {(present) => <Workbench key={type} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} />}
+              {(present) => <Workbench key={type} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} maySave={found.mayChange ?? false} isOfGroup={Boolean(found.groupId)} />}
             </QueryView>
             {/* Shown with what is above it, which is as high as the decoder is long. */}
             <div hidden={decoder.isLoading}>
-              <Policy type={type} isEditable={rights.isOperator} />
+              <Policy type={type} isEditable={mayChange} />
             </div>
             {groupId && !decoder.isLoading && mayCall(rights, "GET /group/measurements") && <Measurements type={type} groupId={groupId} />}
           </>

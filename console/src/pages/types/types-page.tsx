@@ -1,12 +1,19 @@
-// The catalogue of device types, which is the same for everyone.
+// The device types that one may see: those for all, and those of groups.
+import { useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
 import { Typed } from "~/pages/devices/device-filters";
 import { deviceTypesQuery } from "~/pages/devices/queries";
+import { useGroupId } from "~/frame/page-state";
+import { GroupName } from "~/pages/devices/devices-page";
+import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
 import { Empty, NoMatch, QueryView } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
+import { ImportTypeDialog } from "./import-dialog";
+import { NewTypeDialog, useOwners } from "./type-dialogs";
+import "./types.css";
 
 const route = getRouteApi("/frame/types");
 
@@ -25,6 +32,7 @@ const COLUMNS: readonly Column<DeviceType>[] = [
     ),
   },
   { id: "id", head: "Id", width: "minmax(110px, 1fr)", card: "line", cell: (type) => <code>{type.name}</code> },
+  { id: "group", head: "For", width: "minmax(90px, 1fr)", card: "line", cell: (type) => (type.groupId ? <GroupName groupId={type.groupId} /> : "all groups") },
   { id: "battery", head: "Battery", width: "120px", cell: (type) => type.battery ?? "–" },
   { id: "firmware", head: "Firmware", width: "96px", cell: (type) => type.firmwareVersion ?? "–" },
   { id: "configuration", head: "Default configuration", width: "minmax(160px, 2fr)", cell: (type) => <code title={type.defaultConfiguration ?? undefined}>{type.defaultConfiguration ?? "–"}</code> },
@@ -34,18 +42,35 @@ export function TypesPage() {
   const search = route.useSearch();
   const navigate = useNavigate();
   const query = useQuery(deviceTypesQuery);
+  const owners = useOwners(useGroupId());
+  const [dialog, setDialog] = useState<"new" | "import" | null>(null);
   const setQ = (q: string | undefined) => void navigate({ to: ".", search: (before: object) => ({ ...before, q }), replace: true } as never);
   const wanted = (search.q ?? "").toLowerCase();
   return (
     <>
-      <PageHeader title="Device types" below="What devices of a type send, and how it is decoded. The operator keeps this catalogue." />
+      <PageHeader
+        title="Device types"
+        below="What devices of a type send, and how it is decoded. Operators make them for all, and groups for themselves."
+        actions={
+          owners.length > 0 && (
+            <>
+              <Button onClick={() => setDialog("import")}>Import</Button>
+              <Button look="primary" onClick={() => setDialog("new")}>
+                New type
+              </Button>
+            </>
+          )
+        }
+      />
+      {dialog === "new" && <NewTypeDialog owners={owners} onClose={() => setDialog(null)} />}
+      {dialog === "import" && <ImportTypeDialog owners={owners} onClose={() => setDialog(null)} />}
       <div className="filters">
         <Typed className="filter-q" label="Name or id" value={search.q} onType={setQ} />
       </div>
       <QueryView query={query} noun="catalogue">
         {(types) => {
           const rows = types.filter((each) => `${each.name} ${each.displayName}`.toLowerCase().includes(wanted));
-          if (types.length === 0) return <Empty text="There is no device type. The operator adds one with: longwire device-type add NAME" />;
+          if (types.length === 0) return <Empty text="There is no device type." />;
           if (rows.length === 0) return <NoMatch chips={[{ label: `name ${search.q}`, onRemove: () => setQ(undefined) }]} onClear={() => setQ(undefined)} />;
           return (
             <Table

@@ -105,7 +105,21 @@ function Measurements({ items }: { items: readonly PreviewMeasurement[] }) {
 }
 
 // It is tried on payloads of one group, and applied to the past of the group of the page.
-export function Workbench({ present, groupId, pageGroupId, deviceId }: { present: TypeDecoder; groupId: string | null; pageGroupId: string | null; deviceId: string | undefined }) {
+export function Workbench({
+  present,
+  groupId,
+  pageGroupId,
+  deviceId,
+  maySave,
+  isOfGroup,
+}: {
+  present: TypeDecoder;
+  groupId: string | null;
+  pageGroupId: string | null;
+  deviceId: string | undefined;
+  maySave: boolean;
+  isOfGroup: boolean;
+}) {
   const type = present.type;
   const rights = useRights(groupId);
   const navigate = useNavigate();
@@ -120,6 +134,8 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
     readNewest: () => fetchNewest(decoderQuery(type)),
     onStored: (version) => {
       client.setQueryData(decoderQuery(type).queryKey, version);
+      // It has a new version, on which the next change of the type is based.
+      void client.invalidateQueries({ queryKey: ["type-definition", type] });
       if (run.isError) run.reset();
     },
     compare: (mine, theirs) =>
@@ -205,7 +221,7 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
             ) : (
               <Locked label="Try it" operation="POST /device/type/preview" groupId={groupId} />
             )}
-            {rights.isOperator && (
+            {maySave && (
               <Button writes onClick={() => void submission.run(edit.save)} disabledReason={submission.isBusy ? "One moment" : isChanged ? undefined : "Nothing is changed"}>
                 Save for all devices
               </Button>
@@ -218,7 +234,9 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
             )}
           </div>
           <SubmissionError submission={submission} />
-          {!rights.isOperator && <p className="ink-2">A decoder belongs to the type in all groups, so operators save it. Copy your draft to them.</p>}
+          {!maySave && (
+            <p className="ink-2">{isOfGroup ? "Who may change devices in the group of the type saves it. Copy your draft to them." : "A decoder belongs to the type in all groups, so operators save it. Copy your draft to them."}</p>
+          )}
         </div>
         <div aria-live="polite">
           {run.error && !sourceOfRun && <ErrorState error={run.error} operation="POST /device/type/preview" groupId={groupId} noun="device of this type" />}

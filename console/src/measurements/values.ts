@@ -1,4 +1,4 @@
-// What a device measures now: asked for, kept up to date, and put into words.
+// What devices measure: asked for, kept up to date, and put into words.
 import { useEffect } from "react";
 import { queryOptions, useQueryClient } from "@tanstack/react-query";
 import { api, read, type Schemas } from "~/api/client";
@@ -76,8 +76,7 @@ export function useLiveValues(groupId: string, deviceId: string, isEnabled: bool
   }, [groupId, deviceId, isEnabled, client]);
 }
 
-const HOUR_MS = 3_600_000;
-const STEP_MS = HOUR_MS / 2;
+const STEP_MS = 1_800_000;
 const STEPS = 48;
 
 export interface DayPoint {
@@ -85,19 +84,36 @@ export interface DayPoint {
   readonly value: number;
 }
 
-// Of a counter what was added in each half hour, else the mean of each. Spans without values have none.
-export function valueDayQuery(deviceId: string, { name, class: kind }: DeviceValue) {
+export interface ValueDays {
+  readonly begin: number;
+  readonly end: number;
+  readonly points: ReadonlyMap<string, readonly DayPoint[]>;
+}
+
+// The last day of some measurements, by name: of a counter what was added in each half hour, of amounts
+// their sum, else the mean. Spans without values have no point.
+export function valueDaysQuery(deviceId: string, items: readonly DeviceValue[]) {
+  const classes = new Map(items.map((each) => [each.name, each.class]));
+  const measurement = [...classes.keys()];
   return queryOptions({
-    queryKey: ["device-value-day", deviceId, name],
-    queryFn: async ({ signal }): Promise<{ begin: number; end: number; points: DayPoint[] }> => {
+    queryKey: ["device-value-days", deviceId, measurement],
+    queryFn: async ({ signal }): Promise<ValueDays> => {
       const end = Math.ceil(Date.now() / STEP_MS) * STEP_MS;
       const begin = end - STEPS * STEP_MS;
-      const query = { deviceId: [deviceId], measurement: name, beginDate: new Date(begin).toISOString(), endDate: new Date(end).toISOString(), timeSpan: STEP_MS / 1_000 };
+      const query = { deviceId: [deviceId], measurement, beginDate: new Date(begin).toISOString(), endDate: new Date(end).toISOString(), timeSpan: STEP_MS / 1_000 };
       const answer = await read(api.GET("/device/series", { params: { query }, signal }));
-      const points = typeof answer === "object" && !Array.isArray(answer) ? (answer.items[0]?.points ?? []) : [];
-      const valueOf = (each: Schemas["SeriesPoint"]) => (kind === "counter" ? (each.increase ?? 0) : kind === "amount" ? each.sum : each.mean);
-      return { begin, end, points: points.map((each) => ({ at: Date.parse(each.timestamp), value: valueOf(each) })) };
+      const found = typeof answer === "object" && !Array.isArray(answer) ? answer.items : [];
+      const points = found.map((each) => {
+        const name = each.measurement ?? measurement[0] ?? "";
+        const kind = classes.get(name);
+        const valueOf = (point: Schemas["SeriesPoint"]) => (kind === "counter" ? (point.increase ?? 0) : kind === "amount" ? point.sum : point.mean);
+        return [name, each.points.map((point) => ({ at: Date.parse(point.timestamp), value: valueOf(point) }))] as const;
+      });
+      return { begin, end, points: new Map(points) };
     },
+    enabled: measurement.length > 0,
+    // Those that are shown already stay while more are asked for.
+    placeholderData: (before, query): ValueDays | undefined => (query?.queryKey[1] === deviceId ? before : undefined),
     staleTime: 240_000,
     refetchInterval: 300_000,
   });

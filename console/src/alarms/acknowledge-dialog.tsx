@@ -1,0 +1,49 @@
+// Says that somebody cares about alarms, with a comment.
+import { useState } from "react";
+import { ApiProblem } from "~/api/client";
+import { Dialog } from "~/ui/dialog";
+import { TextArea } from "~/ui/field";
+import { Form } from "~/ui/form";
+import { useSubmission } from "~/ui/submit";
+import { showToast } from "~/ui/toast";
+import { acknowledge, refreshAlarms } from "./queries";
+import { alarmWords, type Alarm, type FindMeasurement } from "./words";
+
+export function AcknowledgeDialog({ alarms, find, onClose }: { alarms: readonly Alarm[]; find: FindMeasurement; onClose: () => void }) {
+  const [comment, setComment] = useState("");
+  const submission = useSubmission(["comment"]);
+  const [first] = alarms;
+  if (!first) return null;
+  const about = alarms.length === 1 ? `${first.deviceName ?? first.connectorName ?? ""}: ${alarmWords(first, find)}` : `${alarms.length} alarms`;
+  const send = async () => {
+    let resolved = 0;
+    for (const each of alarms)
+      try {
+        await acknowledge(each, comment);
+      } catch (error) {
+        // Meanwhile it is fine again, so that there is nothing left to care about.
+        if (!(error instanceof ApiProblem) || error.status !== 409) throw error;
+        resolved += 1;
+      }
+    await refreshAlarms();
+    showToast(resolved === alarms.length ? "Resolved meanwhile." : alarms.length === 1 ? "Acknowledged." : `${alarms.length - resolved} alarms are acknowledged.`);
+    onClose();
+  };
+  return (
+    <Dialog title={alarms.length === 1 ? "Acknowledge this alarm" : "Acknowledge these alarms"} onClose={onClose}>
+      <Form submission={submission} onSubmit={send} submit="Acknowledge">
+        <p>{about}</p>
+        <TextArea
+          label="Comment"
+          hint="Who cares, and what is done. It is not sent again, and nobody else is called, until it is resolved."
+          rows={3}
+          maxLength={1_000}
+          autoFocus
+          value={comment}
+          error={submission.errorOf("comment")}
+          onChange={(event) => setComment(event.target.value)}
+        />
+      </Form>
+    </Dialog>
+  );
+}

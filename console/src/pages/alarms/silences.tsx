@@ -1,0 +1,116 @@
+// For which alarms nobody is told at the moment, until when, and what was held back.
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { refreshAlarms } from "~/alarms/queries";
+import { api, read, type Schemas } from "~/api/client";
+import { useMay } from "~/api/may";
+import { SERVICE_URL } from "~/base-path";
+import { useDeviceNames } from "~/pages/devices/device-picker";
+import { GroupName } from "~/pages/devices/devices-page";
+import { usePeople } from "~/pages/jobs/queries";
+import { Button } from "~/ui/button";
+import { Pill, type Tone } from "~/ui/pill";
+import { Empty, QueryView } from "~/ui/state";
+import { TimeText } from "~/ui/time-text";
+import { showToast } from "~/ui/toast";
+
+type Silence = Schemas["Silence"];
+
+const PAGE_ITEMS = 200;
+const TONES: Readonly<Record<string, Tone>> = { active: "warn", pending: "idle", expired: "idle" };
+
+function About({ silence }: { silence: Silence }) {
+  const names = useDeviceNames(silence.groupId, silence.deviceIds ?? []);
+  const parts = [names.join(", "), silence.types?.join(", "), silence.tags && `tagged ${silence.tags.join(", ")}`, silence.severity && `${silence.severity} alone`].filter(Boolean);
+  return (
+    <>
+      {parts.length > 0 ? parts.join(" · ") : "all alarms"}
+      <div className="ink-2">
+        <GroupName groupId={silence.groupId} />
+        {silence.subgroups && " and below"}
+      </div>
+    </>
+  );
+}
+
+function Row({ silence, nameOf, mayEnd }: { silence: Silence; nameOf: (id: string) => string; mayEnd: boolean }) {
+  const end = useMutation({
+    mutationFn: () => read(api.DELETE("/alarm/silence", { params: { query: { groupId: silence.groupId, silenceId: silence.id } } })),
+    onSuccess: async () => {
+      showToast("Ended. What is still open is sent within a minute.");
+      await refreshAlarms();
+    },
+    onError: (error) => void showToast(error.message, { tone: "bad" }),
+  });
+  return (
+    <tr>
+      <td>
+        <About silence={silence} />
+      </td>
+      <td data-label="State">
+        <Pill tone={TONES[silence.state] ?? "idle"}>{silence.state}</Pill>
+      </td>
+      <td data-label="Until">
+        <TimeText at={silence.until} withAgo precision="minute" />
+      </td>
+      <td data-label="Reason">
+        {silence.reason}
+        <div className="ink-2">{nameOf(silence.createdBy)}</div>
+      </td>
+      <td data-label="Held back" className="number">
+        {silence.heldBack.toLocaleString("en")} {silence.heldBack === 1 ? "alarm" : "alarms"}
+      </td>
+      <td className="row-actions">
+        {mayEnd && silence.state !== "expired" && (
+          <Button writes disabled={end.isPending} onClick={() => end.mutate()} aria-label={`End the silence: ${silence.reason}`}>
+            End
+          </Button>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+export function Silences({ groupId, subgroups, onCreate }: { groupId: string; subgroups: boolean; onCreate: (() => void) | undefined }) {
+  const nameOf = usePeople(groupId);
+  const mayEnd = useMay(groupId, "DELETE /alarm/silence");
+  const query = useQuery({
+    queryKey: ["alarms", groupId, "silences", subgroups],
+    queryFn: async ({ signal }) => (await read(api.GET("/group/silences", { params: { query: { groupId, subgroups, limit: PAGE_ITEMS } }, signal }))).items,
+    refetchInterval: 15_000,
+  });
+  return (
+    <QueryView query={query} operation="GET /group/silences" groupId={groupId} noun="group">
+      {(silences) =>
+        silences.length === 0 ? (
+          <Empty
+            text="Nothing is silenced. During maintenance a silence keeps messages about alarms back, and the alarms are recorded."
+            action={onCreate && <Button onClick={onCreate}>Silence this group</Button>}
+            curl={`curl "${SERVICE_URL}/group/silences?groupId=${groupId}&subgroups=true" -H "Authorization: Bearer $TOKEN"`}
+          />
+        ) : (
+          <div className="card">
+            <table className="plain stacked" aria-label="Silences">
+              <thead>
+                <tr>
+                  <th>About</th>
+                  <th>State</th>
+                  <th>Until</th>
+                  <th>Reason</th>
+                  <th>Held back</th>
+                  <th>
+                    <span className="visually-hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {silences.map((each) => (
+                  <Row key={each.id} silence={each} nameOf={nameOf} mayEnd={mayEnd} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )
+      }
+    </QueryView>
+  );
+}

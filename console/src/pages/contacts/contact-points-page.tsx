@@ -1,0 +1,155 @@
+// Recipients with a name, for several notifications.
+import { useMemo } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { mayCall, useRights } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/pages/devices/devices-page";
+import { notificationsQuery } from "~/pages/notifications/queries";
+import { Button } from "~/ui/button";
+import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { SearchedList } from "~/ui/searched-list";
+import { Empty, QueryView } from "~/ui/state";
+import type { Column } from "~/ui/table";
+import { TimeText } from "~/ui/time-text";
+import { Locked } from "~/ui/why";
+import { nameOr } from "~/ui/name";
+import { contactPointTypesQuery, contactPointsQuery, useContactPoints, type ContactPoint } from "./queries";
+import { contactWords, usersOf, type User } from "./words";
+import "~/pages/connectors/connectors.css";
+
+const route = getRouteApi("/frame/g/$groupId/contact-points");
+
+export function ContactPointPill({ contact }: { contact: ContactPoint }) {
+  const { error } = contact;
+  if (!error?.message) return <span className="ink-3">no error</span>;
+  return (
+    <Pill tone={error.since ? "bad" : "idle"} title={error.message}>
+      {error.message}
+    </Pill>
+  );
+}
+
+// What uses those of a group, as far as it can be seen there.
+export function useUsers(groupId: string): (id: string) => readonly User[] {
+  const notifications = useQuery(notificationsQuery(groupId)).data;
+  const contacts = useQuery(contactPointsQuery(groupId)).data;
+  return useMemo(() => (id) => usersOf(id, notifications ?? [], contacts ?? []), [notifications, contacts]);
+}
+
+function useColumns(groupId: string): Column<ContactPoint>[] {
+  const { nameOf } = useContactPoints(groupId);
+  const types = useQuery(contactPointTypesQuery).data;
+  const usersFor = useUsers(groupId);
+  return useMemo((): Column<ContactPoint>[] => {
+    const typeName = (type: string) => types?.find((each) => each.type === type)?.name ?? type;
+    const users = (id: string) => usersFor(id).map((each) => each.name).join(", ") || null;
+    return [
+      {
+        id: "name",
+        head: "Name",
+        width: "minmax(130px, 1.2fr)",
+        card: "title",
+        cell: (row) =>
+          // Of one that a group above shares, no more may be known than its name.
+          row.params ? (
+            <Link to="/g/$groupId/contact-points/$contactPointId" params={{ groupId: row.groupId, contactPointId: row.id }} className="row-name">
+              {nameOr(row.name, row.id)}
+            </Link>
+          ) : (
+            nameOr(row.name, row.id)
+          ),
+      },
+      { id: "type", head: "Type", width: "minmax(100px, 0.8fr)", card: "line", cell: (row) => typeName(row.type) },
+      {
+        id: "to",
+        head: "To",
+        width: "minmax(130px, 1.5fr)",
+        card: "wide",
+        cell: (row) =>
+          row.groupId === groupId ? (
+            <span title={contactWords(row, nameOf)}>{contactWords(row, nameOf)}</span>
+          ) : (
+            <span className="ink-2">
+              of <GroupName groupId={row.groupId} />
+            </span>
+          ),
+      },
+      {
+        id: "users",
+        head: "Used",
+        width: "minmax(120px, 1.2fr)",
+        card: "wide",
+        cell: (row) => {
+          const names = users(row.id);
+          return names ? <span title={names}>by {names}</span> : <span className="ink-3">not in this group</span>;
+        },
+      },
+      { id: "sent", head: "Last sent", width: "148px", cell: (row) => (row.params && row.type !== "rota" ? <TimeText at={row.lastSentAt} precision="minute" none="never" /> : <span className="ink-3">–</span>) },
+      { id: "error", head: "State", width: "minmax(120px, 1fr)", card: "line", cell: (row) => (row.params ? <ContactPointPill contact={row} /> : null) },
+    ];
+  }, [groupId, types, usersFor, nameOf]);
+}
+
+export function ContactPointsPage() {
+  const { groupId } = route.useParams();
+  const { q } = route.useSearch();
+  const navigate = useNavigate();
+  const setSearch = route.useNavigate();
+  const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
+  const query = useQuery(contactPointsQuery(groupId));
+  const columns = useColumns(groupId);
+  const { nameOf } = useContactPoints(groupId);
+  const mayCreate = mayCall(rights, "POST /contactPoint");
+  const setQ = (text: string) => void setSearch({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
+  const create = () => void navigate({ to: "/g/$groupId/contact-points/new", params: { groupId } });
+  const open = (row: ContactPoint) => {
+    if (row.params) void navigate({ to: "/g/$groupId/contact-points/$contactPointId", params: { groupId: row.groupId, contactPointId: row.id } });
+  };
+  return (
+    <>
+      <PageHeader
+        title="Contact points"
+        above={group.data?.name}
+        actions={
+          rights.isKnown &&
+          (mayCreate ? (
+            <Button look="primary" onClick={create}>
+              New contact point
+            </Button>
+          ) : (
+            <Locked label="New contact point" operation="POST /contactPoint" groupId={groupId} />
+          ))
+        }
+      />
+      <QueryView query={query} operation="GET /group/contactPoints" groupId={groupId} noun="group">
+        {(all) => {
+          if (all.length === 0)
+            return (
+              <Empty
+                text="A contact point is recipients with a name, such as Technicians, which several notifications use. A rota stands for whoever is on call at that time."
+                action={mayCreate && <Button writes onClick={create}>Create the first contact point</Button>}
+                curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/contactPoint --json '{"groupId":"${groupId}","name":"Technicians","type":"webhook","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}'`}
+              />
+            );
+          return (
+            <SearchedList
+              all={all}
+              nouns={["contact point", "contact points"]}
+              columns={columns}
+              textOf={(each) => `${each.name ?? ""} ${each.type} ${contactWords(each, nameOf)}`}
+              placeholder="Name, type or recipient"
+              q={q ?? ""}
+              onQ={setQ}
+              rowHeight={40}
+              onOpen={open}
+            />
+          );
+        }}
+      </QueryView>
+    </>
+  );
+}

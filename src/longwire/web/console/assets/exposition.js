@@ -1,0 +1,3 @@
+var e=/^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/,t=/([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;function n(e){return e.replace(/\\(.)/g,(e,t)=>t===`n`?`
+`:t)}function r(r){let i=[];for(let a of r.split(`
+`)){let r=a.startsWith(`#`)?null:e.exec(a);if(!r)continue;let o={};for(let[,e,i]of(r[2]??``).matchAll(t))o[e??``]=n(i??``);i.push({name:r[1]??``,labels:o,value:Number(r[3])})}return i}function i(e,t,n={}){let r=e.filter(e=>e.name===t&&Object.entries(n).every(([t,n])=>e.labels[t]===n));return r.length===0?null:r.reduce((e,t)=>e+t.value,0)}var a=[`B`,`kB`,`MB`,`GB`,`TB`];function o(e){let t=e,n=0;for(;t>=1e3&&n<a.length-1;)t/=1e3,n+=1;return`${t>=100||n===0?Math.round(t):t.toFixed(1)} ${a[n]}`}export{r as n,i as r,o as t};

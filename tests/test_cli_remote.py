@@ -28,10 +28,11 @@ from longwire_cli.listen import Local
 from longwire_client import Webhook
 from longwire_client import models as m
 from tests.delivery.receiver import Receiver
+from tests.fleet.test_type_imports import CHIRPSTACK, DEVICE, THINGS, write_files
 from tests.process import environment
 from tests.test_cli import CommandResult, run_command
 from tests.waiting import eventually
-from tests.world import Person, World, ok
+from tests.world import Person, World, ok, refused
 
 pytestmark = [pytest.mark.engine_free, pytest.mark.slow]
 
@@ -186,6 +187,62 @@ def test_devices_and_records_from_the_command_line(signed_in: Command, ada: Pers
     get = ("job", "get", job, "--group", group, "--json")
     eventually(lambda: run(*get).json["state"] == "succeeded")
     assert run("job", "list", group, "--json").json[0]["changed"] == 2
+
+
+def test_limits_and_retention_of_a_group_from_the_command_line(
+    command: Command, world: World
+) -> None:
+    operator = world.person("boss", operator=True)
+    signed = ("login", world.url, "--client-id", operator.client_id)
+    assert command(*signed, given=operator.client_secret).code == 0
+    group = command("group", "create", "Dairy", "--id").out.strip()
+    shown = command("group", "limits", group, "--json").json
+    assert (shown["limits"], shown["retentionDays"]) == ({}, {})
+    given = ("--records", "5000", "--requests-per-second", "0.5", "--days", "data=90")
+    limited = command("group", "set-limits", group, *given, "--json").json["limits"]
+    assert limited == {
+        **{"storedRecordsMax": 5000, "requestsPerSecond": 0.5},
+        "retentionDaysMax": {"data": 90},
+    }
+    # What is not given stays.
+    again = ("group", "set-limits", group, "--bytes", "0", "--records", "none", "--json")
+    assert command(*again).json["limits"] == {
+        **{"storedBytesMax": 0, "requestsPerSecond": 0.5},
+        "retentionDaysMax": {"data": 90},
+    }
+    kept = command("group", "set-retention", group, "data=30", "summary=365", "--json").json
+    assert kept["retentionDays"] == {"data": 30, "summary": 365}
+    assert "summary" in command("group", "limits", group).out
+    kept = command("group", "set-retention", group, "summary=none", "--json").json
+    assert kept["retentionDays"] == {"data": 30}
+    assert "90 days" in command("group", "set-retention", group, "data=91").error
+    for wrong in ("data", "data=x", "dates=3"):
+        assert command("group", "set-retention", group, wrong).code == 2
+
+
+def test_contact_points_from_the_command_line(
+    signed_in: Command, ada: Person, tmp_path: Path
+) -> None:
+    group = ada.group("home")
+    of = ("--group", group, "--json")
+    (tmp_path / "hook.json").write_text('{"url": "http://127.0.0.1:9/hook?key=canary"}')
+    params = ("--params", f"@{tmp_path / 'hook.json'}")
+    create = ("contact-point", "create", group, "--json", "--name")
+    made = signed_in(*create, "night", "--type", "webhook", *params).json
+    shift = {"contactPoint": made["id"], "days": [1]}
+    rota = json.dumps({"timezone": "Europe/Paris", "shifts": [shift], "fallback": made["id"]})
+    on_call = signed_in(*create, "on call", "--type", "rota", "--params", rota).json
+    assert on_call["onCall"] == [made["id"]]
+    renamed = signed_in("contact-point", "update", on_call["id"], "--name", "rota", *of).json
+    assert (renamed["name"], renamed["params"]) == ("rota", on_call["params"])
+    assert signed_in("contact-point", "get", on_call["id"], *of).json == renamed
+    assert signed_in("contact-point", "test", on_call["id"], *of).json["queued"] == 1
+    listed = signed_in("contact-point", "list", group, "--json").json
+    assert [each["name"] for each in listed] == ["night", "rota"]
+    assert "used by rota" in signed_in("contact-point", "delete", made["id"], "--yes", *of).error
+    for each in (on_call, made):
+        signed_in("contact-point", "delete", each["id"], "--yes", *of)
+    assert signed_in("contact-point", "list", group, "--json").json == []
 
 
 def test_a_job_says_what_it_needs_and_its_file_can_be_had(signed_in: Command, ada: Person) -> None:
@@ -437,3 +494,49 @@ def test_cells_are_written_as_those_of_exports() -> None:
     for name in ("escape_cell", "_is_plain", "format_cell"):
         own, exported = getattr(csv_cells, name), getattr(exported_cells, name)
         assert inspect.getsource(own) == inspect.getsource(exported)
+
+
+def test_a_folder_is_imported_by_the_command_line(
+    world: World,
+    ada: Person,
+    signed_in: Command,
+    tmp_path: Path,
+) -> None:
+    group = ada.group("Harbour")
+    folder = (
+        write_files(
+            tmp_path / "clone",
+            CHIRPSTACK
+            | {
+                "vendors/acme/devices/radar.toml": DEVICE.replace("Sonar", "Radar"),
+                "vendors/acme/codecs/test_decode_radar.json": "[",
+                "vendors/other/devices/x.toml": DEVICE,
+            },
+        )
+        / "vendors"
+        / "acme"
+    )
+    profile = signed_in("profile", "list", "--json").json[0]["name"]
+    assert "radar, sonar" in signed_in("device-type", "import", folder, "--profile", profile).error
+    arguments = ("device-type", "import", folder, "--group", group, "--device", "sonar")
+    tried = signed_in(*arguments, "--dry-run", "--profile", profile)
+    assert "4 of 4 examples passed" in tried.out
+    assert signed_in(*arguments, "--json", "--profile", profile).json["name"] == "acme-sonar"
+    assert ok(ada.get("/device/type", type="acme-sonar"))["groupId"] == group
+    again = (*arguments, "--replace", "--profile", profile)
+    assert "--replace needs --name" in signed_in(*again).err
+    assert "acme-sonar was updated" in signed_in(*again, "--name", "acme-sonar").out
+    where = ("--data", world.settings.data)
+    things = write_files(tmp_path / "things", THINGS) / "acme"
+    local = signed_in("device-type", "import", things, "--name", "probe", *where)
+    assert local.code == 0, local.err
+    assert "3 of 3 examples passed" in local.out
+    assert "groupId" not in ok(ada.get("/device/type", type="probe"))
+    again = ("device-type", "import", things, "--replace", *where)
+    assert "--replace needs --name" in signed_in(*again).err
+    assert "probe was updated" in signed_in(*again, "--name", "probe").out
+    (things / "probe.js").write_text(THINGS["acme/probe.js"].replace("/ 10", "/ 100"))
+    failing = signed_in("device-type", "import", things, "--name", "other", *where)
+    assert failing.code == 2
+    assert "FAILED On (decodeUplink)" in failing.out
+    refused(ada.get("/device/type", type="other"), 404, "type")

@@ -76,6 +76,7 @@ def bodies(receiver: Receiver) -> list[dict[str, Any]]:
     return [each.json for each in list(receiver.requests)]
 
 
+@pytest.mark.engine_free
 @pytest.mark.both_engines
 @pytest.mark.slow
 def test_a_group_over_its_budget_gets_every_record_later_and_sees_why(

@@ -37,7 +37,7 @@ from longwire.records import DataRecord
 from longwire.settings import Settings
 from longwire.settings.fixed_limits import FixedLimits
 from longwire.web import errors, rejections
-from longwire.web.routing import PlainRoute, Route
+from longwire.web.routing import Route
 from scripts.guide import reference
 from scripts.guide.interface import is_operation, list_routes
 from tests.console import screenshots
@@ -60,7 +60,7 @@ def test_the_interface_lists_every_other_route():
 
 
 def test_the_interface_lists_the_operations_without_404():
-    operations = [route for route in served() if isinstance(route, Route)]
+    operations = served()
     exceptions = {
         (route.method, route.path) for route in operations if route.not_found_is_bad_request
     }
@@ -316,6 +316,22 @@ def test_the_architecture_lists_every_package():
     assert relative_names(SOURCE, drawn) == relative_names(SOURCE, modules | folders)
 
 
+def find_lost_lines(document: str) -> Iterator[str]:
+    """The lines of the examples in a document that their files do not have, in this order."""
+    for block in re.findall(r"^```diff\n(.*?)^```$", (ROOT / document).read_text(), re.M | re.S):
+        for part in block.split("--- ")[1:]:
+            name, *shown = part.splitlines()
+            lines = iter((ROOT / name).read_text().splitlines())
+            for line in shown:
+                if line != "…" and line[1:] not in lines:
+                    yield f"{name}: {line}"
+
+
+def test_the_examples_of_how_to_add_something_are_the_code():
+    assert "### A network" in (ROOT / "CONTRIBUTING.md").read_text()
+    assert list(find_lost_lines("CONTRIBUTING.md")) == []
+
+
 # --- commands ---
 
 # Setting one of these breaks a shell: zsh gives them a meaning or a type.
@@ -515,7 +531,7 @@ def relative_names(folder: Path, paths: set[Path]) -> list[str]:
 
 
 @functools.cache
-def served() -> list[Route | PlainRoute]:
+def served() -> list[Route]:
     return list_routes()
 
 

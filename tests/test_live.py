@@ -430,6 +430,67 @@ def test_changes_and_deliveries_are_published_to_those_who_may_see_them(world: W
         assert changed(listening, "devices") == {device}, "and nothing of others"
 
 
+def test_alarms_are_published_to_those_who_may_see_them(world: World) -> None:
+    ada, bob = world.person(), world.person("bob")
+    group = ada.group()
+    device = ada.device(group)
+    ada.invite(bob, group, ada.role("record.read", "device.read"))
+    params = {"measurement": "moisture", "below": 15}
+    name = ada.notification(group, "http://127.0.0.1:9/", params=params, reason="measurement")
+    ada.reports(device, data='{"moisture": 12}', timestamp="2026-03-01T11:00:00Z")
+    ada.reports(device, data='{"moisture": 18}', timestamp="2026-03-01T11:00:01Z")
+
+    def published(listening: Listening) -> list[Any]:
+        return [
+            (each["deviceId"], each["notificationId"], each["severity"], each["state"])
+            for items in listening.named("alarms")
+            for each in items
+        ]
+
+    with (
+        Listening(ada, groupId=group, subgroups=True) as listening,
+        Listening(bob, groupId=group) as other,
+    ):
+        ada.reports(device, data='{"moisture": 13}', timestamp="2026-03-01T11:00:02Z")
+        expected = [(device, name, "warning", "raised")]
+        eventually(lambda: published(listening) == expected)
+        [alarm] = ok(ada.get("/group/alarms", groupId=group))["items"]
+        ok(ada.post("/alarm/acknowledge", {"groupId": group, "alarmId": alarm["id"]}))
+        expected.append((device, name, "warning", "acknowledged"))
+        eventually(lambda: published(listening) == expected)
+        ada.reports(device, data='{"moisture": 18}', timestamp="2026-03-01T11:00:03Z")
+        expected.append((device, name, "warning", "resolved"))
+        eventually(lambda: published(listening) == expected)
+        assert not published(other)
+
+
+def test_alarms_that_change_in_a_pause_or_many_at_once_are_all_published(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity, "ALARMS_MAX", 2)
+    monkeypatch.setattr(activity, "ALARM_PAGES_MAX", 2)
+    ada = world.person()
+    group = ada.group()
+    params = {"measurement": "moisture", "below": 15}
+    ada.notification(group, "http://127.0.0.1:9/", params=params, reason="measurement")
+    devices = [ada.device(group) for _ in range(6)]
+    reader = activity.ActivityReader(world.database)
+
+    def read() -> list[str | None]:
+        return [each.device_id for each in world._run(reader.read_alarms([int(group)]))]
+
+    world._run(reader.start())
+    assert read() == []
+    for device in devices:
+        ada.reports(device, data='{"moisture": 12}')
+    world.clock.let_pass(seconds=600)
+    assert read() == devices[:4]
+    assert read() == devices[4:]
+    assert read() == []
+    ada.reports(devices[0], data='{"moisture": 18}')
+    assert [read(), read()] == [[devices[0]], []]
+
+
 @pytest.mark.slow
 @pytest.mark.engine_free
 @pytest.mark.parametrize("readings_kept", [1, 10_000])

@@ -175,7 +175,7 @@ def test_any_report_equals_a_recount_of_what_was_acknowledged(frozen_world: Worl
     fresh_days = itertools.count(1)
 
     @hypothesis_settings(
-        max_examples=30,
+        max_examples=15,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
         # A history takes dozens of requests, so shrinking a failing one would take minutes.

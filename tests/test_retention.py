@@ -44,7 +44,9 @@ def on_disk(world: World) -> dict[str, int]:
 
 def delete_expired(world: World) -> None:
     """Run one round of the retention task."""
-    world._run(maintenance.delete_old_records(world.database, world.app._retention_days))
+    world._run(
+        maintenance.delete_old_records(world.database, world.database.context.limits.retention_days)
+    )
 
 
 def clean_up(world: World) -> list[int]:
@@ -134,9 +136,11 @@ def test_records_expire_exactly_at_the_end_of_the_retention(
     for _ in range(2):
         assert list_data(ada, "data", sensor) == ["ten minutes left"]
         delete_expired(world)
-    assert on_disk(world)["data"] == 1
     world.clock.let_pass(seconds=10 * 60)
     assert list_data(ada, "data", sensor) == []
+    world.clock.let_pass(seconds=60 * 60)  # what has expired is deleted by whole hours
+    delete_expired(world)
+    assert on_disk(world)["data"] == 0
 
 
 @pytest.mark.slow
@@ -319,6 +323,7 @@ def test_the_service_runs_retention_and_cleanup_by_itself(
 ) -> None:
     monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 0.05)
     monkeypatch.setattr(maintenance, "RETENTION_INTERVAL_S", 0.1)
+    monkeypatch.setattr(maintenance, "SUMMARIES_INTERVAL_S", 0.05)
     world = make_world(retention_geoloc_days=3, audit_retention_days=4)
     ada = world.person("ada")
     sensor, gone = devices(ada, ada.group(), 2)

@@ -252,7 +252,7 @@ def test_what_an_owner_had_before_a_start_counts(make_world: Callable[..., World
     owner = first.read(lambda tx: group_storage.get_owner(tx, int(ada_group(ada, sensor))))
     assert owner == ada.id
     assert first.read(lambda tx: group_storage.get_of_owner(tx, owner))[0] == 20
-    assert quota.is_set and not quota.per_group.are_set
+    assert not quota.per_group.are_set
 
 
 def ada_group(person: Person, device: str) -> str:

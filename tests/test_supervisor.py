@@ -14,7 +14,7 @@ from longwire.process.supervisor import (
     BackgroundTask,
     Supervisor,
 )
-from longwire.web.prometheus import PrometheusMetrics
+from longwire.prometheus import PrometheusMetrics
 from tests.delivery.receiver import Receiver
 from tests.delivery.test_engine import Line
 from tests.world import World

@@ -44,7 +44,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.engines import citus
 from longwire.store.statement import Statement
 from longwire.web.errors import encode_problem
-from longwire.web.routing import Route
+from longwire.web.routing import NO_TOKEN, Route
 from longwire.web.server import build_server
 from tests.socket_client import SocketClient
 from tests.waiting import PATIENCE_S, eventually
@@ -279,7 +279,8 @@ class World:
     @property
     def operations(self) -> list[Route]:
         """All but the stream without an end; also those that need a part of the process."""
-        routes = [each for each in self.app.routes if isinstance(each, Route)]
+        routes = [each for each in self.app.routes if not each.takes_request]
+        routes = [each for each in routes if each.permission != NO_TOKEN]
         return [each for each in routes if each not in SIGN_IN and each.path != "/live"]
 
     # --- people ---
@@ -336,13 +337,17 @@ class World:
         self.read(lambda tx: caches.observe(cache_epochs.read_epochs(tx)))
 
     def run_monitors_once(
-        self, places: Mapping[int, int] = MappingProxyType({})
+        self, places: Mapping[monitoring.Place, int] = MappingProxyType({})
     ) -> monitoring.MonitoringRound:
         """Run one round of the notification monitor, instead of waiting for it."""
         take_seqs, wake = self.app._dispatch.take_sequence_numbers, self.app.engine.wake
         done = self._run(monitoring.check_all(self.database, take_seqs, wake, places))
         assert isinstance(done, monitoring.MonitoringRound)
         return done
+
+    def run_alarms_once(self) -> None:
+        """Do what is due for alarms, instead of waiting for it."""
+        self._run(self.app.alarm_work.run_rounds())
 
     def _run(self, waiting: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=PATIENCE_S)
@@ -535,7 +540,9 @@ def prepare_data_folder(folder: Path, database: str = "", slots: int = SLOTS) ->
 
 
 def copy_data_folder(template: Path, folder: Path) -> Path:
-    shutil.copytree(template, folder, dirs_exist_ok=True)
+    """Without what belongs to a connection: somebody may look into the template meanwhile."""
+    beside = shutil.ignore_patterns("*-wal", "*-shm")
+    shutil.copytree(template, folder, dirs_exist_ok=True, ignore=beside)
     return folder
 
 

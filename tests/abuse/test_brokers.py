@@ -23,6 +23,7 @@ MQTT = ("mqtt", {"topic": "readings"}, hostile_brokers.send_packets(hostile_brok
 KAFKA = ("kafka", {"topic": "readings"}, hostile_brokers.describe_many_partitions)
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize(
     ("type", "params", "behaves"),
     [

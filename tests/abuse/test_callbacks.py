@@ -6,6 +6,8 @@ import secrets
 import threading
 from typing import Any
 
+import pytest
+
 from tests.abuse.victim import Scene
 from tests.waiting import eventually
 from tests.world import Person, ok
@@ -63,6 +65,7 @@ def hostile_bodies(device: str) -> list[bytes]:
     ]
 
 
+@pytest.mark.engine_free
 def test_huge_and_deep_messages_slow_nobody(scene: Scene) -> None:
     network = Network(scene, scene.mallory)
     bodies = hostile_bodies(network.device)
@@ -78,6 +81,7 @@ def test_huge_and_deep_messages_slow_nobody(scene: Scene) -> None:
     scene.assert_victim_unharmed(*[attack] * 4)
 
 
+@pytest.mark.engine_free
 def test_wrong_tokens_slow_nobody(scene: Scene) -> None:
     network = Network(scene, scene.mallory)
     body = json.dumps({"device": network.device, "data": "00", "x": "y" * 50_000}).encode()
@@ -90,6 +94,7 @@ def test_wrong_tokens_slow_nobody(scene: Scene) -> None:
     scene.assert_victim_unharmed(*[attack] * 6)
 
 
+@pytest.mark.engine_free
 def test_a_flood_of_random_ids_slows_nobody_and_fills_a_bounded_list(scene: Scene) -> None:
     """Each is another unknown device; one real one among them stays in the list."""
     network = Network(scene, scene.mallory)

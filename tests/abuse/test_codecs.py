@@ -99,6 +99,7 @@ def set_scene(scene: Scene, number: int) -> Scene:
     return replace(scene, create_victim=partial(DecodingVictim, prefix=f"B{number}"))
 
 
+@pytest.mark.engine_free
 def test_payloads_that_loop_slow_nobody_and_cost_nobody_else_their_values(scene: Scene) -> None:
     number = next(scene.service.numbers)
     scene = set_scene(scene, number)

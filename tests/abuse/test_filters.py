@@ -70,6 +70,7 @@ def tenant(scene: Scene) -> Tenant:
     return Tenant(scene.mallory, 1_000 if scene.length.is_strict else 40)
 
 
+@pytest.mark.engine_free
 def test_costly_filters_and_large_batches_slow_nobody(scene: Scene, tenant: Tenant) -> None:
     size = 5_000 if scene.length.is_strict else 1_000
     scene.assert_victim_unharmed(tenant.send_batches(size), tenant.send_batches(size))

@@ -4,6 +4,8 @@ import itertools
 import threading
 from typing import Any
 
+import pytest
+
 from tests.abuse.victim import Scene
 from tests.waiting import eventually
 from tests.world import Person, ok
@@ -27,6 +29,7 @@ def fill(mallory: Person) -> list[str]:
     return groups
 
 
+@pytest.mark.engine_free
 def test_jobs_with_ten_thousand_devices_slow_nobody(scene: Scene) -> None:
     mallory = scene.mallory
     groups = fill(mallory)

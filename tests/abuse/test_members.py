@@ -3,10 +3,13 @@
 import itertools
 import threading
 
+import pytest
+
 from tests.abuse.victim import Scene
 from tests.world import ok
 
 
+@pytest.mark.engine_free
 def test_invitations_and_roles_changed_in_a_loop_slow_nobody(scene: Scene) -> None:
     mallory = scene.mallory
     group, other = mallory.group(), mallory.group()

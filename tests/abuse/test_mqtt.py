@@ -86,6 +86,7 @@ class MqttVictim(Victim):
         latencies.delivery.append(0.0)
 
 
+@pytest.mark.engine_free
 def test_floods_at_the_broker_slow_nobody(scene: Scene, broker: Nats) -> None:
     """Nobody who uses HTTP: what the broker has queued, it hands over in one line."""
     own = Publisher(scene.mallory)
@@ -106,6 +107,7 @@ def test_floods_at_the_broker_slow_nobody(scene: Scene, broker: Nats) -> None:
         scene.assert_victim_unharmed(*[attack] * 4)
 
 
+@pytest.mark.engine_free
 def test_a_device_that_is_changed_in_a_loop_holds_up_nobodys_messages(
     scene: Scene, broker: Nats
 ) -> None:

@@ -76,7 +76,14 @@ def assert_no_worse(than: Latencies, found: Latencies, times: float, slowdown: f
         assert after <= max(times * before, FEW_S * slowdown), figures
 
 
-@pytest.mark.parametrize("what", ["lists", "reports", "records"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "lists",
+        pytest.param("reports", marks=pytest.mark.soak),
+        pytest.param("records", marks=pytest.mark.soak),
+    ],
+)
 def test_many_app_clients_of_one_owner_are_no_worse_than_one_caller(
     scene: Scene, what: str
 ) -> None:
@@ -102,6 +109,7 @@ def test_many_app_clients_of_one_owner_are_no_worse_than_one_caller(
     assert_no_worse(one, many, WORSE_THAN_ONE_MAX, slowdown)
 
 
+@pytest.mark.engine_free
 def test_large_batches_slow_nobodys_records(scene: Scene) -> None:
     mallory = scene.mallory
     device = mallory.device(mallory.group())
@@ -140,6 +148,7 @@ def open_stream(person: Person, path: str, **params: str) -> Iterator[int]:
         yield int(connection.recv(12).split()[1])
 
 
+@pytest.mark.engine_free
 def test_whoever_has_all_live_streams_leaves_some_to_those_who_have_none(scene: Scene) -> None:
     mallory = scene.mallory
     free_for_one = FixedLimits().live_listeners_max * 3 // 4
@@ -161,6 +170,7 @@ def test_whoever_has_all_live_streams_leaves_some_to_those_who_have_none(scene: 
         refused(victim.get("/live", groupId=home), 429)
 
 
+@pytest.mark.engine_free
 def test_whoever_has_all_exports_leaves_some_to_those_who_have_none(scene: Scene) -> None:
     mallory = scene.mallory
     group = mallory.group()

@@ -35,6 +35,7 @@ def repeat(person: Person, path: str, /, **params: object) -> Attack:
     return attack
 
 
+@pytest.mark.engine_free
 def test_the_largest_reports_slow_nobody(scene: Scene) -> None:
     group, _ = fill(scene.mallory, 250)
     begin = 1_600_000_000_000
@@ -43,6 +44,7 @@ def test_the_largest_reports_slow_nobody(scene: Scene) -> None:
     scene.assert_victim_unharmed(*[attack] * CALLERS)
 
 
+@pytest.mark.engine_free
 def test_the_largest_lists_slow_nobody(scene: Scene) -> None:
     _, device = fill(scene.mallory)
     attack = repeat(scene.mallory, "/device/data", deviceId=device, limit=1_000)

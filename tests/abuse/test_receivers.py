@@ -31,6 +31,7 @@ def service_flags() -> tuple[str, ...]:
     return ("--compute-ms-per-group-per-s", "10")
 
 
+@pytest.mark.engine_free
 def test_receivers_that_never_get_to_the_point_slow_nobody(scene: Scene) -> None:
     mallory = scene.mallory
     group = mallory.group()
@@ -49,6 +50,7 @@ def test_receivers_that_never_get_to_the_point_slow_nobody(scene: Scene) -> None
         eventually(lambda: get_errors(mallory, group, endless) == {http_limits.TOO_MANY_INTERIM})
 
 
+@pytest.mark.engine_free
 def test_many_connectors_to_receivers_that_hang_slow_nobody(scene: Scene) -> None:
     mallory = scene.mallory
     group = mallory.group()

@@ -178,3 +178,28 @@ def test_what_is_revoked_at_one_process_ends_at_the_other(
     count = len(seen)
     report("long after")
     assert len(seen) == count
+
+
+def test_limits_of_a_group_hold_in_both_processes(
+    services: list[SharedService], twice: list[Person]
+) -> None:
+    one, two = twice
+    group = one.group()
+    device = one.device(group)
+    for moment in range(3):
+        two.reports(device, timestamp=str(next(MOMENTS) + moment))
+
+    def limit(**limits: int) -> None:
+        body = {"groupId": group, "limits": limits}
+        process = services[0].process
+        ok(process.http.request("PUT", "/group/limits", json=body, headers=process.bearer))
+
+    def try_at_the_other() -> int:
+        body = record_of(device, "data", timestamp=str(next(MOMENTS)))
+        return two.post("/device/data", body).status_code
+
+    limit(storedRecordsMax=3)
+    eventually(lambda: try_at_the_other() == 409)
+    refused(one.post("/device/data", record_of(device, "data", timestamp="1")), 409)
+    limit(storedRecordsMax=1_000)
+    eventually(lambda: try_at_the_other() == 200)

@@ -18,8 +18,15 @@ import httpx
 import pytest
 
 from longwire import extras
-from longwire.api.records import exports, parquet
-from longwire.api.records.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
+from longwire.api.records import export_streams, parquet
+from longwire.api.records import record_exports as api_exports
+from longwire.api.records.csv_cells import (
+    encode_csv,
+    escape_cell,
+    format_tags,
+    parse_tags,
+    unescape_cell,
+)
 from longwire.api.services import AsyncContext
 from longwire.fleet import record_exports
 from longwire.store.records import record_scans
@@ -219,24 +226,24 @@ def test_an_export_ends_when_the_permission_is_taken_away(
 def test_a_caller_has_a_few_exports_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     mine, his = ada.group(), bob.group()
-    start, may_read = exports._start, threading.Event()
+    start, may_read = api_exports.start_export, threading.Event()
 
-    async def wait_first(context: AsyncContext, export: exports.Export) -> StreamResponse:
+    async def wait_first(context: AsyncContext, export: export_streams.Export) -> StreamResponse:
         # Not in a thread of the database, which others need to be refused.
         if context.actor.id == ada.id:
             assert await asyncio.to_thread(may_read.wait, PATIENCE_S)
         return await start(context, export)
 
-    monkeypatch.setattr(exports, "_start", wait_first)
-    with ThreadPoolExecutor(exports.PER_CALLER_MAX + 1) as pool:
+    monkeypatch.setattr(api_exports, "start_export", wait_first)
+    with ThreadPoolExecutor(export_streams.PER_CALLER_MAX + 1) as pool:
         ask = partial(ada.get, "/records/export", groupId=mine)
-        waiting = [pool.submit(ask) for _ in range(exports.PER_CALLER_MAX + 1)]
+        waiting = [pool.submit(ask) for _ in range(export_streams.PER_CALLER_MAX + 1)]
         refusal = next(as_completed(waiting)).result()
         assert refused(refusal, 429) and refusal.headers["retry-after"]
         assert export(bob, "records", groupId=his) == [], "others have theirs"
         may_read.set()
         statuses = sorted(each.result().status_code for each in waiting)
-    assert statuses == [*[200] * exports.PER_CALLER_MAX, 429]
+    assert statuses == [*[200] * export_streams.PER_CALLER_MAX, 429]
     eventually(lambda: ask().status_code == 200)  # they end a moment after their last byte
 
 
@@ -385,7 +392,7 @@ def list_formulas(text: str) -> list[str]:
 def test_cells_are_no_formulas_and_numbers_stay_numbers(text: str, cell: str) -> None:
     assert escape_cell(text) == cell
     assert unescape_cell(cell) == text
-    assert not list_formulas(exports.encode_csv(iter([["id", cell, "x"]])).decode())
+    assert not list_formulas(encode_csv(iter([["id", cell, "x"]])).decode())
 
 
 @pytest.mark.parametrize(
@@ -394,7 +401,7 @@ def test_cells_are_no_formulas_and_numbers_stay_numbers(text: str, cell: str) ->
 def test_tags_are_read_back_from_their_cell(tags: list[str]) -> None:
     cell = format_tags(tags)
     assert parse_tags(unescape_cell(cell)) == tags
-    assert not list_formulas(exports.encode_csv(iter([["id", cell, "x"]])).decode())
+    assert not list_formulas(encode_csv(iter([["id", cell, "x"]])).decode())
 
 
 def test_no_name_of_a_device_is_a_formula_in_its_export_and_an_import_reads_it_back(
@@ -468,7 +475,47 @@ def test_a_month_of_a_group_is_a_parquet_file(
     assert [row["id"] for row in rows] == [row["id"] for row in export(ada, "records", **month)]
     assert {row["deviceId"] for row in rows} == {device}
 
+    valued = ada.get("/records/export", format="parquet", values="spot", **month)
+    table = tables.ParquetFile(io.BytesIO(valued.content)).read()
+    assert table.column("values.spot").to_pylist() == [None] * 3
+
     empty = ada.get("/records/export", format="parquet", groupId=group, kind="event")
     assert tables.ParquetFile(io.BytesIO(empty.content)).read().num_rows == 0
     monkeypatch.setattr(extras, "is_installed", lambda extra: False)
     refused(ada.get("/records/export", format="parquet", **month), 400, "format")
+
+
+def test_what_records_say_of_measurements_is_a_column_of_their_export(world: World) -> None:
+    ada = world.person()
+    root = ada.group("root")
+    branch = ada.group("branch", parent=root)
+    wet = {"name": "wet", "path": "/data/soil/water", "unit": "%", "maximum": 100}
+    door = {"name": "door", "path": "/data/door", "class": "state"}
+    for group, declared in ((root, [wet, door]), (branch, [{**wet, "path": "/data/w"}])):
+        body = {"type": "generic", "groupId": group, "measurements": declared}
+        ok(ada.put("/device/type/measurements", body))
+    device, below = ada.device(root), ada.device(branch)
+    said = [
+        {"soil": {"water": 17}, "door": True, "level": 2.5},
+        {"soil": {"water": 170}, "door": "=1"},
+    ]
+    for number, data in enumerate([*said, {"level": "high"}]):
+        at = f"2026-03-01T00:00:0{number}Z"
+        ada.reports(device, timestamp=at, data=json.dumps(data))
+    ada.reports(below, timestamp="2026-03-01T00:00:09Z", data='{"w": 4, "door": "shut"}')
+    settle(world)
+    query = {"groupId": root, "values": "wet,door,level"}
+    rows = export_csv(ada, "records", **query)
+    names = ("values.wet (%)", "values.door", "values.level")
+    shown = [tuple(row[name] for name in names) for row in rows]
+    assert shown == [("17", "true", "2.5"), ("", "'=1", ""), ("", "", "")]
+    # Out of bounds is no value, and a name means what it means in the group of the record.
+    expected = [{"wet": 17, "door": True, "level": 2.5}, {"door": "=1"}, {}]
+    lines = export(ada, "records", **query, subgroups="true")
+    assert [each["values"] for each in lines] == [*expected, {"wet": 4, "door": "shut"}]
+    assert all("values" not in each for each in export(ada, "records", groupId=root))
+    of_device = export(ada, "records", deviceId=device, values="wet,door,level")
+    assert [each["values"] for each in of_device] == expected
+    after = export_csv(ada, "records", **query, after=rows[0]["id"])
+    assert [row["values.door"] for row in after] == ["'=1", ""]
+    refused(ada.get("/records/export", groupId=root, values="a,,b c"), 400, "values")

@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 import longwire
 from longwire.api import service
 from longwire.errors import Unavailable
+from longwire.prometheus import DatabaseStats
 from longwire.store.database import Tx
 from longwire.store.delivery import backlogs as store_backlogs
-from longwire.web.prometheus import DatabaseStats
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import KINDS, NOON, World, ok, refused

@@ -253,7 +253,7 @@ def test_all_invalid_fields_are_reported_and_nothing_changes(world: World, ada: 
 
 def test_the_catalogue_describes_the_parameters_of_each_type(world: World, ada: Person) -> None:
     types = walk(lambda **each: ada.get("/notification/notificationTypes", **each), limit=3)
-    assert [each["type"] for each in types] == ["chat", "email", "push", "webhook"]
+    assert [each["type"] for each in types] == ["chat", "contactPoints", "email", "push", "webhook"]
     for each in types:
         assert ok(ada.get("/notification/notificationType", type=each["type"])) == each
         schema = json.loads(each["expectedParameters"])

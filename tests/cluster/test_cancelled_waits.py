@@ -55,7 +55,13 @@ def sender(request: pytest.FixtureRequest, pair: Pair, make_node: Callable[..., 
     return make_node(database_pooled=request.param).person()
 
 
-@pytest.mark.parametrize("how", [CANCEL, TERMINATE], ids=["cancelled", "terminated"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(CANCEL, id="cancelled"),
+        pytest.param(TERMINATE, id="terminated", marks=pytest.mark.soak),
+    ],
+)
 def test_a_write_whose_wait_for_the_standby_ends_early_has_an_unknown_outcome(
     pair: Pair, sender: Person, how: str
 ) -> None:

@@ -19,7 +19,7 @@ from tests.delivery.receiver import HANG, Receiver, StubResponse
 from tests.faults.test_delivery_crashes import LOOPBACK, Line
 from tests.process import Service
 from tests.waiting import PATIENCE_S, eventually
-from tests.world import ONE_SLOT, World
+from tests.world import ONE_SLOT, Person, World
 
 LEASED = "select count(*) from delivery where state = 1"
 
@@ -112,6 +112,20 @@ def settle_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_lease, "LEASE_S", PATIENCE_S)
 
 
+def report_until(person: Person, device: str, condition: Callable[[], bool]) -> int:
+    """Report until both processes send; how often. One may claim what the other one could send."""
+    sent = 0
+
+    def report() -> bool:
+        nonlocal sent
+        person.reports(device, timestamp=f"2026-03-01T12:{sent // 60:02}:{sent % 60:02}Z")
+        sent += 1
+        return condition()
+
+    eventually(report)
+    return sent
+
+
 def wait_for_scans(*nodes: World) -> None:
     """Until each has looked for due messages since now."""
     for engine in [node.app.engine for node in nodes]:
@@ -133,16 +147,13 @@ def test_a_receiver_sees_the_limit_of_all_processes_together(
         group = ada.group()
         device = ada.device(group)
         ada.connector(group, receiver.url)
-        for number in range(10):
-            ada.world = nodes[number % 2]
-            ada.reports(device, timestamp=f"2026-03-01T12:00:{number:02}Z")
-        receiver.wait_for(3)
+        sent = report_until(ada, device, lambda: len(receiver.ids) == 3)
         wait_for_scans(*nodes)
         assert len(receiver.ids) == 3
         receiver.respond_with(StubResponse())
         receiver.release()
-        receiver.wait_for(10)
-        assert len(set(receiver.ids)) == 10
+        receiver.wait_for(sent)
+        assert len(set(receiver.ids)) == sent
 
 
 @ONE_SLOT
@@ -159,10 +170,9 @@ def test_nothing_is_sent_that_could_not_be_settled(
         group = ada.group()
         device = ada.device(group)
         ada.connector(group, receiver.url)
-        for number in range(10):
-            ada.reports(device, timestamp=f"2026-03-01T12:00:{number:02}Z")
-        receiver.wait_for(2)
-        eventually(lambda: count(settings, LEASED) > 2)  # or all, if one claim had them
+        sent = report_until(
+            ada, device, lambda: len(receiver.ids) == 2 and count(settings, LEASED) > 2
+        )
         with psycopg.connect(settings.database) as connection:
             connection.execute("lock table delivery in access exclusive mode")
             for node in nodes:
@@ -172,9 +182,9 @@ def test_nothing_is_sent_that_could_not_be_settled(
             for node in nodes:
                 eventually(lambda: not node.app.engine._sender._sending)  # noqa: B023 (called right here)
             assert len(receiver.ids) == 2
-        receiver.wait_for(10)
+        receiver.wait_for(sent)
         eventually(lambda: count(settings, LEASED) == 0)
-        assert len(receiver.ids) == len(set(receiver.ids)) == 10
+        assert len(receiver.ids) == len(set(receiver.ids)) == sent
 
 
 def test_one_process_finds_out_whether_a_receiver_responds_again(

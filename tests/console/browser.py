@@ -31,7 +31,8 @@ FIND_VIOLATIONS = """levels => axe.run(document, {
 DESKTOP = {"width": 1360, "height": 900}
 PHONE = {"width": 375, "height": 800}
 # The only things that the console may keep in the browser.
-STORED = {"theme", "density", "zone", "keys", "lastGroup"}
+STORED = {"theme", "density", "zone", "keys"}
+OF_THE_SERVICE = {"lastGroup", "views"}
 
 # Requests that are on their way.
 COUNT_REQUESTS = """
@@ -136,7 +137,8 @@ class Console:
         if not self.page.is_closed():
             stored = set(self.page.evaluate("Object.keys(localStorage)"))
             path = urlsplit(self.url).path  # below which there are other groups
-            assert stored <= {f"longwire.{name}" for name in STORED} | {f"longwire.lastGroup{path}"}
+            here = {f"longwire.{name}{path}" for name in OF_THE_SERVICE}
+            assert stored <= {f"longwire.{name}" for name in STORED} | here
         assert self.complaints == [], self.complaints
 
 

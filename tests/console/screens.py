@@ -21,14 +21,18 @@ def list_screens(get: Get, group: str) -> dict[str, str]:
     message = first("/connector/messages", connectorId=CONNECTOR, kind="event")["id"]
     record = first("/group/records", subgroups="true", kinds="data")["id"]
     notification = first("/notification/notifications")["id"]
+    # The last one is a rota.
+    contact_point = get("/group/contactPoints", {"groupId": group})["items"][-1]["id"]
     job = first("/jobs")["jobId"]
     here = f"/g/{group}"
     return {
         "overview": f"{here}/overview",
+        "alarms": f"{here}/alarms",
         "live": f"{here}/live",
         "devices": f"{here}/devices?below=true",
         "import": f"{here}/devices/import",
         "map": f"{here}/map",
+        "explore": f"{here}/explore",
         "connectors": f"{here}/connectors",
         "new-connector": f"{here}/connectors/new",
         "connector": f"{here}/connectors/{CONNECTOR}",
@@ -36,6 +40,9 @@ def list_screens(get: Get, group: str) -> dict[str, str]:
         "notifications": f"{here}/notifications",
         "new-notification": f"{here}/notifications/new",
         "notification": f"{here}/notifications/{notification}",
+        "contact-points": f"{here}/contact-points",
+        "new-contact-point": f"{here}/contact-points/new?type=rota",
+        "contact-point": f"{here}/contact-points/{contact_point}",
         "settings": f"{here}/settings",
         "people": f"{here}/people",
         "clients": f"{here}/clients",

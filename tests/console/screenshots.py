@@ -26,6 +26,7 @@ CHOSEN = {
     "overview": "light",
     "live": "dark",
     "device-chart": "light",
+    "explore": "light",
     "connector": "light",
     "message-trace": "light",
     "map": "dark",
@@ -33,6 +34,9 @@ CHOSEN = {
 # What a person would look at, where the first thing that a screen shows says little.
 BETTER = {
     "connector": "?from=now-1h",
+    "device-chart": "&measurement=celsius&measurement=door",
+    "devices": "&values=celsius&values=humidity&values=door&where=celsius!%3Dnull",
+    "explore": "?from=now-30d",
     "messages": "?from=now-1h",
     "map": "?below=true&at=52.3,4.9,7",
     "drift": "?below=true",

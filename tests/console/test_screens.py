@@ -12,7 +12,7 @@ _DEVICE_TABS = re.compile(r"const TABS: .*? = \[\n(.*?)\n\];", re.DOTALL)
 _ID = re.compile(r'id: "(\w+)"')
 
 # These lead to another, or have no frame and a journey of their own.
-NO_SCREEN = {"/", "/g/$groupId", "/sign-in"}
+NO_SCREEN = {"/", "/g/$groupId", "/sign-in", "/report"}
 
 
 def list_routes() -> set[str]:

@@ -249,12 +249,14 @@ def test_on_a_phone_no_screen_is_scrolled_sideways(
 
 EMPTY = (
     "overview",
+    "alarms",
     "live",
     "devices",
     "map",
     "connectors",
     "messages",
     "notifications",
+    "contact-points",
     "clients",
     "jobs",
     "drift",
@@ -309,6 +311,7 @@ def test_screens_keep_what_they_show_while_it_is_asked_for_again(
 
 # A filter of each list that nothing fits.
 UNMATCHED = {
+    "alarms": "?severity=info&reason=batteryLow",
     "groups": "?q=nowhere",
     "types": "?q=nowhere",
     "live": "?filter=false",
@@ -317,6 +320,7 @@ UNMATCHED = {
     "connectors": "?q=nowhere",
     "messages": "?connector=old-broker&kind=data",
     "notifications": "?q=nowhere",
+    "contact-points": "?q=nowhere",
     "jobs": "?state=cancelled",
     "audit": "?action=nothing",
 }

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import shutil
 import socket
 import subprocess
 import sys
@@ -87,6 +88,114 @@ def test_a_buffer_refuses_what_nodes_own_refuses(expression, reason):
 def test_a_codec_may_bring_its_own_buffer_and_others_have_none():
     assert values_of("const Buffer = {own: 1};" + returning("Buffer.own")) == {"it": 1}
     assert values_of(returning("typeof globalThis['Buf' + 'fer']")) == {"it": "undefined"}
+
+
+# Each is a function; what it returns or throws must be the same here and in Node.js.
+_INTEGERS = [
+    (kind, order, bits)
+    for kind in ("Int", "UInt")
+    for bits in (8, 16, 32)
+    for order in ([""] if bits == 8 else ["LE", "BE"])
+]
+_EDGES = ("0", "-1", "1.7", "-1.7", "255", "256", "32768", "65536", "2**31", "2**32", "-(2**31)")
+_ODD_VALUES = ("NaN", "Infinity", "'12'", "undefined", "null", "true")
+BUFFER_EXPRESSIONS = (
+    *(
+        f"put(4, b => b.write{kind}{bits}{order}({value}))"
+        for kind, order, bits in _INTEGERS
+        for value in (*_EDGES, *_ODD_VALUES)
+    ),
+    *(
+        f"put(6, b => b.write{kind}{order}({value}, 0, {size}))"
+        for kind in ("Int", "UInt")
+        for order in ("LE", "BE")
+        for size in (1, 3, 6)
+        for value in ("0", "-1", "-1.5", "2**23", "2**24", "2**48 - 1", "2**48", "-(2**47)")
+    ),
+    *(
+        f"put(9, b => b.writeBig{kind}64LE({value}, 1))"
+        for kind in ("Int", "UInt")
+        for value in ("0n", "-1n", "2n**63n", "2n**64n", "-(2n**63n)", "5")
+    ),
+    *(
+        f"Buffer.from('0102030405', 'hex').{call}"
+        for call in (
+            *("readUInt16LE(3)", "readUInt16LE(4)", "readUInt8(-1)", "readUInt8(0.5)"),
+            *("readUInt8('0')", "readUIntBE(0, 7)", "readUIntBE(0)", "readIntLE(2, 3)"),
+            *("readDoubleLE()", "swap16()", "toString('hex', -3)", "toString('hex', 1, 99)"),
+            *("indexOf('\\x03')", "indexOf(3)", "indexOf(259)", "indexOf('0304', 'hex')"),
+            *("indexOf(Buffer.from([4, 5]))", "indexOf('')", "indexOf('', 99)", "indexOf(1, -5)"),
+            *("indexOf(1, 1)", "lastIndexOf(1)", "lastIndexOf('0102', 'hex')", "includes(6)"),
+            *("lastIndexOf(5, -2)", "lastIndexOf(3, 2)", "indexOf({})", "includes('\\x01\\x02')"),
+        )
+    ),
+    *(
+        f"put(5, b => b.{call})"
+        for call in (
+            *("fill(7)", "fill(7, 1)", "fill(7, 1, 3)", "fill(263, 4)", "fill(7, 3, 1)"),
+            *("fill(7, 0, 9)", "fill(7, -1)", "fill('ab')", "fill('ab', 1)", "fill('ab', 1, 4)"),
+            *("fill('abcd', 'hex')", "fill('abcd', 1, 'hex')", "fill('abcd', 1, 3, 'hex')"),
+            *("fill('')", "fill('zz', 'hex')", "fill(Buffer.from([1, 2]), 2)", "fill(true)"),
+            *("write('abc', 1)", "write('abc', 3)", "write('abc', 0, 2)", "write('616263', 'hex')"),
+            *("write('616263', 1, 'hex')", "write('h\u00e9\u00e9', 1)", "write('abcd', 9)"),
+            *("write('616263', 0, 2, 'hex')", "write(5)", "write('ab', 0, 5, 'utf16le')"),
+        )
+    ),
+    *("new Buffer('4a0b', 'hex')", "Buffer('4a0b', 'hex')", "new Buffer('ab')", "new Buffer(3)"),
+    *("new Buffer([1, 256, -1])", "Buffer.from('4a0', 'hex')", "Buffer.from('4azz01', 'hex')"),
+    *("Buffer.from('YWJjZ', 'base64')", "Buffer.from('YW Jj', 'base64')", "Buffer.from(5)"),
+    *("Buffer.from('YQ==YWJj', 'base64')", "Buffer.from(null)", "Buffer.from({length: 2})"),
+    *("Buffer.alloc(3, 'ab')", "Buffer.alloc(2, '0a', 'hex')", "Buffer.alloc('3')"),
+    *("Buffer.alloc(-1)", "Buffer.alloc(2, 260)", "Buffer.from('ab').slice(-1)"),
+    *("Buffer.from('abcd').swap16()", "Buffer.from('abcd').swap32()", "Buffer.alloc(3).swap16()"),
+    *("Buffer.isEncoding('HEX')", "Buffer.isEncoding('morse')", "Buffer.from([1]).map(x => x + 9)"),
+    *("Buffer.from([1]) instanceof Buffer", "Buffer.from([1]).constructor === Buffer"),
+    *("Buffer.isBuffer(Buffer.from([1, 2]).subarray(1))", "Buffer.concat([Buffer.from('a')], 3)"),
+)
+_RUN_BUFFER = """
+const put = (size, work) => { const b = Buffer.alloc(size); const r = work(b); return [r, b]; };
+const run = (work) => {
+  try {
+    return JSON.parse(JSON.stringify([work()]));
+  } catch (error) {
+    return error.name;
+  }
+};
+const all = () => [%s].map(run);
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+def test_buffer_does_what_that_of_node_does():
+    functions = ", ".join(f"() => ({each})" for each in BUFFER_EXPRESSIONS)
+    source = _RUN_BUFFER % functions
+    codec = source + returning("all()")
+    node = subprocess.run(
+        ["node", "--no-deprecation", "-"],
+        input=source + "console.log(JSON.stringify(all()))",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = dict(zip(BUFFER_EXPRESSIONS, json.loads(node.stdout), strict=True))
+    found = dict(zip(BUFFER_EXPRESSIONS, values_of(codec)["it"], strict=True))
+    assert {each: found[each] for each in found if found[each] != expected[each]} == {}
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("'a\0b'", "a\0b"),
+        ("'a\\\0b'", "a\0b"),  # an escaped one
+        ("'a\\\\\0b'", "a\\\0b"),  # after a backslash
+        ("`\0` /* \0 */", "\0"),
+        ("/\0/.test('\\x00')", True),
+    ],
+)
+def test_a_source_may_have_a_nul_where_the_language_allows_it(text, value):
+    assert values_of(returning(f"JSON.stringify({text})"))["it"] == json.dumps(value).replace(
+        "True", "true"
+    )
 
 
 # --- modules ---
@@ -293,7 +402,7 @@ def test_a_sandbox_process_reaches_neither_network_nor_files(listening_port):
 def test_what_the_kernel_refuses_is_logged_once(monkeypatch):
     logged = []
     monkeypatch.setattr(sandbox_pool.log, "warning", lambda *text, **more: logged.append(more))
-    monkeypatch.setattr(sandbox_pool, "_is_confinement_logged", sandbox_pool.threading.Event())
+    sandbox_pool._log_confinement.cache_clear()
     sandbox_pool._log_confinement(~Confinement(0))
     assert logged == []
     for _ in range(2):

@@ -15,6 +15,7 @@ from longwire.dates import format_date
 from longwire.delivery.connectors import previews, replays
 from longwire.delivery.destinations.base import MASK
 from longwire.delivery.http.egress import NOT_RESOLVED
+from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
 from longwire.process import maintenance
@@ -799,9 +800,11 @@ def test_previews_of_large_records_do_not_exhaust_the_memory(
     may_build = threading.Event()
     built = previews.build_preview
 
-    def build_preview(inputs: previews.PreviewInputs) -> list[previews.PreviewedRecord]:
+    def build_preview(
+        inputs: previews.PreviewInputs, budgets: ComputeBudgets
+    ) -> list[previews.PreviewedRecord]:
         assert may_build.wait(60)
-        return built(inputs)
+        return built(inputs, budgets)
 
     monkeypatch.setattr(previews, "build_preview", build_preview)
     handler = world.app._request_handler

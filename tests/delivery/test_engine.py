@@ -15,11 +15,19 @@ import psycopg
 import pytest
 
 from longwire.clock import MILLISECOND, SECOND
-from longwire.dates import format_date
+from longwire.dates import format_date, parse_date
 from longwire.delivery import retry_policy
 from longwire.delivery.connectors import messages
+from longwire.delivery.destinations.base import (
+    Delivered,
+    Outcome,
+    Refused,
+    Unreachable,
+    get_requested_pause_s,
+    is_receiver_failing,
+)
 from longwire.delivery.engine import claiming, engine, sending, worker
-from longwire.delivery.engine.worker import PROBE_AFTER
+from longwire.delivery.engine.worker import PAUSE_STEP_S, PROBE_AFTER
 from longwire.delivery.http import http_limits
 from longwire.delivery.http.egress import NOT_RESOLVED
 from longwire.errors import Unavailable
@@ -91,6 +99,10 @@ class Line:
         return dict(ok(self.person.get("/connector", **self.name)))
 
     @property
+    def health(self) -> dict[str, Any]:
+        return dict(ok(self.person.get("/connector/health", **self.name)))
+
+    @property
     def error(self) -> str | None:
         error: dict[str, str] = self.shown().get("error", {})
         return error.get("message")
@@ -127,6 +139,9 @@ class Line:
             } == {(True, attempts)}
 
         eventually(is_so)
+
+    def fails(self, failures: int) -> None:
+        eventually(lambda: self.health["failures"] == failures)
 
     def rows(self) -> list[delivery_history.DeliveryEvent]:
         """The delivery rows, in order."""
@@ -331,6 +346,7 @@ def test_large_messages_and_a_long_backlog_all_arrive(world: World) -> None:
         assert totals["RetryMessageProcessed"] == totals["RetryMessageStarted"]
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_clock_that_jumps_repeats_only_messages_in_flight(
     world: World, monkeypatch: pytest.MonkeyPatch
@@ -761,6 +777,162 @@ def test_messages_that_cannot_be_formatted_cost_the_next_ones_no_attempts(world:
         line.settles(succeed=65, failed=5)
 
 
+# --- receivers that are slowed down ---
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_failing", "requested_s"),
+    [
+        (Delivered(status=200), False, 0),
+        *((Refused("x", status=status), False, 0) for status in (300, 400, 401, 404, 409, 422)),
+        *((Refused("x", status=status), True, 0) for status in (408, 429, 500, 502, 503, 504, 599)),
+        *((Refused("x", status=status, retry_after_s=7), True, 7) for status in (429, 503)),
+        (Refused("x", status=500, retry_after_s=7), True, 0),  # no status that asks for time
+        (Refused("x", status=404, retry_after_s=7), False, 0),
+        (Refused("x", status=410, is_final=True, disables=True), False, 0),
+        (Refused("x", status=500, is_final=True), False, 0),
+        (Refused("not HTTP"), False, 0),
+        (Unreachable("x"), True, 0),
+        (Unreachable("denied", is_final=True), False, 0),  # nobody was asked
+    ],
+)
+def test_which_outcomes_are_about_the_receiver(
+    outcome: Outcome, is_failing: bool, requested_s: int
+) -> None:
+    assert is_receiver_failing(outcome) is is_failing
+    assert get_requested_pause_s(outcome) == requested_s
+
+
+def test_a_receiver_that_fails_is_slowed_down_and_gets_everything_once_it_is_back(
+    world: World,
+) -> None:
+    """It got 39,000 requests in 30 seconds."""
+    ada = world.person("ada")
+    with Receiver(500) as receiver, Receiver() as healthy:
+        line = Line(ada, receiver.url, retryPolicy={"retryDelay": 1, "maxRetry": 100})
+        other = ada.connector(line.group, healthy.url)
+        began = time.monotonic()
+        line.reports(1_000)
+        healthy.wait_for(1_000)  # which nothing holds up
+        receiver.wait_for(2 * IN_FLIGHT_MAX)
+        # One after the other, with a pause that grows to a second.
+        most = IN_FLIGHT_MAX + PROBE_AFTER
+        most += (2 * (time.monotonic() - began) / PAUSE_STEP_S) ** 0.5
+        assert len(receiver.requests) <= most + 1
+        health = line.health
+        assert health["failingSince"] == line.shown()["error"]["since"]
+        assert health["nextAttemptAt"] >= health["failingSince"]
+        receiver.clear()
+        receiver.respond_with(200)
+        line.settles(succeed=1_000)
+        assert len(set(receiver.ids)) == 1_000
+        assert "nextAttemptAt" not in line.health
+        eventually(lambda: ada.events(line.group, other)["stats"]["totalSucceed"] == 1_000)
+
+
+def test_retries_are_brought_forward_a_few_at_a_time_until_one_fails(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(503) as receiver:
+        line = Line(ada, receiver.url, retryPolicy=RESENT_LATER)
+        line.reports(40)
+        line.wait_for_attempts(1)
+        # It is back for one message, and refuses the first that are brought forward.
+        receiver.respond_with(200, 404)
+        line.reports()
+        recovered = world.app.engine._work.recovered
+        failed = engine.FORWARDED_MIN
+        processing = 40 - failed
+        line.settles(processing=processing, succeed=1, failed=failed)
+        eventually(lambda: not recovered)
+        # It is back for good; nothing waits for its day.
+        receiver.respond_with(200)
+        line.reports(PROBE_AFTER)
+        line.settles(succeed=1 + PROBE_AFTER, processing=processing, failed=failed)
+        receiver.respond_with(503)
+        line.reports(PROBE_AFTER + 1)
+        eventually(lambda: line.health["failures"] > PROBE_AFTER)
+        receiver.respond_with(200)
+        line.reports()
+        line.settles(succeed=42 - failed + 2 * PROBE_AFTER + 1, failed=failed)
+
+
+def test_a_receiver_that_asks_for_time_gets_nothing_until_it_is_over(world: World) -> None:
+    ada = world.person("ada")
+    asks = StubResponse(429, headers={"Retry-After": "600"})
+    with Receiver(asks, StubResponse(held=True)) as receiver, Receiver() as elsewhere:
+        line = Line(ada, receiver.url, retryPolicy={"retryDelay": 1, "maxRetry": 5})
+        line.reports(2)
+        line.fails(1)
+        receiver.release()  # which was sent before, and ends nothing
+        line.settles(succeed=1, processing=1)
+        receiver.respond_with(200)
+        line.reports(50)  # which were never refused
+        due = parse_date(line.health["nextAttemptAt"])
+        left = due - world.clock.now()
+        assert 500 * SECOND < left <= 600 * SECOND
+        world.clock.let_pass(seconds=400)
+        world.restart(keep_port=True)  # nobody forgets it
+        world.clock.let_pass(seconds=100)
+        assert line.stats() == (51, 1, 0)
+        assert len(receiver.requests) == 2
+        world.clock.let_pass(seconds=110)
+        line.settles(succeed=52)
+        # Another address is not waited for.
+        receiver.respond_with(asks)
+        line.reports()
+        line.fails(1)
+        line.send_to(elsewhere.url)
+        line.reports()
+        elsewhere.wait_for(1)
+
+
+def test_a_receiver_does_not_ask_for_time_in_the_name_of_the_next_one(world: World) -> None:
+    ada = world.person("ada")
+    asks = StubResponse(429, headers={"Retry-After": "600"}, held=True)
+    with Receiver(asks) as old, Receiver() as new:
+        line = Line(ada, old.url)
+        line.reports()
+        old.wait_for(1)
+        line.send_to(new.url)
+        line.reports()
+        new.wait_for(1)
+        old.release()
+        line.fails(1)
+        assert channel_of(line).paused_until is None
+
+
+def test_time_that_a_receiver_asks_another_process_for_is_respected(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver() as receiver:
+        line = Line(ada, receiver.url)
+        line.reports()
+        line.settles(succeed=1)
+        channel = channel_of(line)
+        pause = store_channels.RequestedPause(channel.version, world.clock.now() + 600 * SECOND)
+        world.write(lambda tx: store_channels.record_failure(tx, channel.number, "slow", 1, pause))
+        workers = world.app.engine._workers
+        eventually(lambda: workers[channel.number].is_paused)
+        line.reports(20)
+        world.clock.let_pass(seconds=500)
+        assert len(receiver.requests) == 1
+        world.clock.let_pass(seconds=110)
+        line.settles(succeed=21)
+
+
+@pytest.mark.engine_free
+def test_no_message_is_given_up_for_what_another_one_was_answered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "REFUSALS_FOR_ALL", PROBE_AFTER)
+    ada = world.person("ada")
+    with Receiver(500) as receiver:
+        line = Line(ada, receiver.url, retryPolicy=ONCE)
+        line.reports(IN_FLIGHT_MAX + 4)
+        line.settles(failed=IN_FLIGHT_MAX + 4)
+        assert len(set(receiver.ids)) == IN_FLIGHT_MAX + 4
+        assert {event["attempts"] for event in line.events()} == {1}
+
+
 # --- isolation between connectors ---
 
 
@@ -939,6 +1111,12 @@ def test_connections_of_a_connector_that_is_gone_are_closed(world: World) -> Non
         eventually(lambda: set(world.app.engine._workers) == {number_of(kept)})
 
 
+def channel_of(line: Line) -> Channel:
+    number = number_of(line)
+    found = line.person.world.read(lambda tx: store_channels.get_by_numbers(tx, [number]))
+    return dict(found)[number]
+
+
 def number_of(line: Line) -> int:
     return line.rows()[0].channel_number
 
@@ -946,16 +1124,17 @@ def number_of(line: Line) -> int:
 # --- resend ---
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 @pytest.mark.usefixtures("patient_sender")
 def test_twenty_people_who_resend_at_once_send_everything_again_once(world: World) -> None:
     ada = world.person("ada")
-    with Receiver(500) as receiver:
+    with Receiver(400) as receiver:
         line = Line(ada, receiver.url, retryPolicy=ONCE)
         line.reports(120)
         line.settles(failed=120)
         receiver.clear()
-        receiver.respond_with(StubResponse(500, held=True))  # it runs until all have asked
+        receiver.respond_with(StubResponse(400, held=True))  # it runs until all have asked
         shown: list[dict[str, Any]] = []
         threads = [threading.Thread(target=lambda: shown.append(line.resend())) for _ in range(20)]
         for thread in threads:

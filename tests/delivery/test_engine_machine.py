@@ -202,7 +202,6 @@ class Deliveries(RuleBasedStateMachine):
         self.seqs = itertools.count(1)
         self.tokens = itertools.count(1)
         self.clock.at = BEGIN
-        claiming._random.seed(0)
 
     def teardown(self) -> None:
         def work(tx: Tx) -> None:

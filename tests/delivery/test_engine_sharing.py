@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from longwire.clock import Clock
 from longwire.delivery.cel import stored
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import invalid_at
-from longwire.delivery.connectors import previews
 from longwire.delivery.engine import building, worker
-from longwire.delivery.matching.budgets import ComputeBudgets
 from tests.delivery.receiver import HANG, Receiver
 from tests.delivery.test_engine import Line
 from tests.waiting import PATIENCE_S, eventually
@@ -75,9 +72,9 @@ def test_a_long_template_is_compiled_where_nobody_waits_for_it(
     threads: list[str] = []
 
     class Watched(Expression):
-        def __init__(self, source: str, *, is_filter: bool = False) -> None:
+        def __init__(self, source: str, **options: Any) -> None:
             threads.append(threading.current_thread().name)
-            super().__init__(source, is_filter=is_filter)
+            super().__init__(source, **options)
 
     with Receiver() as receiver:
         line = Line(world.person(), receiver.url)
@@ -95,7 +92,7 @@ def test_a_template_that_a_new_rule_refuses_keeps_its_messages(
 ) -> None:
     """Somebody saves it again, and they are sent."""
 
-    def refuse(source: str, *, is_filter: bool = False) -> Expression:
+    def refuse(source: str, **options: Any) -> Expression:
         raise invalid_at(source, 0, "a new rule")
 
     with Receiver() as receiver:
@@ -113,11 +110,11 @@ def test_a_template_that_a_new_rule_refuses_keeps_its_messages(
 
 @pytest.mark.slow
 def test_a_preview_takes_no_longer_than_its_groups_budget(
-    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budgets = ComputeBudgets(Clock(), ms_per_s=1, burst_ms=1)
-    monkeypatch.setattr(previews.build_preview, "__defaults__", (budgets,))
-    world = make_world()
+    budgets = world.app.computing.previews
+    monkeypatch.setattr(budgets, "_burst_us", 1_000.0)
+    monkeypatch.setattr(budgets, "_us_per_moment", 1e-3)
     with Receiver() as receiver:
         costly = Line(world.person("mallory"), receiver.url, enabled=False)
         costly.change(format="custom", params=params(receiver, "[message.data, message.data]"))

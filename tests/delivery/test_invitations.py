@@ -141,6 +141,7 @@ def test_of_two_who_accept_at_once_one_is_signed_in(make_world):
         assert sorted(ok(each)["isSignedIn"] for each in sent) == [False] * 7 + [True]
 
 
+@pytest.mark.engine_free
 def test_who_has_not_accepted_is_invited_again_but_not_without_end(make_world):
     with MailServer() as server:
         world = make_world(**server.settings())

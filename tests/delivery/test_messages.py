@@ -60,6 +60,7 @@ def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
         (failed,) = messages(ada, group, status="failed")
         which = {"groupId": group, "connectorId": connector}
         health = ok(ada.get("/connector/health", **which))
+        assert health.pop("failingSince") < waiting["dueAt"]
         assert health == {"failures": 2, "waiting": 0, "deadLetters": 1}
         done = ok(ada.post("/connector/messages/retry", {"groupId": group, "ids": [failed["id"]]}))
         assert (done["changed"], done["skipped"], done["isMore"]) == (1, 0, False)

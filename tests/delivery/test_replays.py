@@ -106,6 +106,7 @@ def _wait_for_end(person: Person, which: dict[str, str]) -> tuple[int, int]:
     return get_last()["lookedAt"], get_last()["queued"]
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("most", [1, 2, 7, 8])
 def test_a_replay_visits_few_of_many_groups_at_once(
     world: World, looked_at: LookedAt, monkeypatch: pytest.MonkeyPatch, most: int

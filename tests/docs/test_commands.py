@@ -52,6 +52,9 @@ GUIDES = {
         BODY='{"deviceId":"'$DEVICE'","timestamp":'$(date +%s)',"type":"opened"}'
         as "$OPERATOR" -d "$BODY" "$URL/device/event" > /dev/null
         """,
+    "docs/guides/device-types.md": """
+        GROUP=$(as "$OPERATOR" -d '{"name":"Yard"}' "$URL/group" | field id)
+        """,
     "docs/guides/measurements.md": """
         GROUP=$(as "$OPERATOR" -d '{"name":"Yard"}' "$URL/group" | field id)
         """,

@@ -34,6 +34,7 @@ from tests.world import ONE_SLOT, ok
 LOOPBACK = ("--egress-allow", "127.0.0.0/8")
 NOT_DELIVERING = (*LOOPBACK, "--delivery", "false")
 DAYS = 2 * 86_400
+IN_FLIGHT_MAX = 16
 DATA, STARTED, PROCESSED = map(
     NAMES.index, ("device_data", "connector_message_started", "connector_message_processed")
 )
@@ -324,6 +325,29 @@ def test_every_acknowledged_record_arrives_although_the_service_is_killed_repeat
 @pytest.mark.soak
 def test_every_acknowledged_record_arrives_after_forty_crashes(serve: Start, rows: Rows) -> None:
     run_through_crashes(serve, rows, 40, Service.kill)
+
+
+@pytest.mark.soak
+def test_a_crash_repeats_no_more_than_twice_what_was_in_flight(serve: Start, rows: Rows) -> None:
+    """Outcomes are stored as soon as there are 16, or after 20 ms."""
+    repeated: list[int] = []
+    service = serve(*LOOPBACK)
+    with Receiver(StubResponse(delay_s=0.02)) as receiver:
+        line = Line(service, receiver.url)
+        for kill in range(1, 6):
+            for _ in range(20):  # about 400 a second
+                line.reports(service, 20)
+                time.sleep(0.03)
+            service.kill()
+            before = len(receiver.requests)
+            seen = set(receiver.ids)
+            expire_leases(rows)
+            service = serve(*LOOPBACK)
+            eventually(lambda: states(rows) == {2: 400 * kill})  # noqa: B023
+            repeated.append(sum(request.id in seen for request in receiver.requests[before:]))
+        assert len(set(receiver.ids)) == 2_000
+    print(f"sent twice: {repeated}")
+    assert max(repeated) <= 2 * IN_FLIGHT_MAX
 
 
 # --- stopped ---

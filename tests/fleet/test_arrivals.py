@@ -134,8 +134,8 @@ def test_a_costly_filter_is_stopped_by_its_budget(
     for minute in range(3):
         report(world, device, minute)
     monkeypatch.setattr(arrivals, "CHARGED_AT_ONCE", 1)
-    monkeypatch.setattr(arrivals.SCAN_BUDGETS, "_burst_us", 1.0)
-    monkeypatch.setattr(arrivals.SCAN_BUDGETS, "_us_per_moment", 0.0)
+    monkeypatch.setattr(world.app.computing.scans, "_burst_us", 1.0)
+    monkeypatch.setattr(world.app.computing.scans, "_us_per_moment", 0.0)
     named = {"groupId": group, "filter": "message.data.n == 3"}
     first = ada.get("/group/records", **named)
     assert ok(first)["lookedAt"] == 1, "what was evaluated before the budget was used up"

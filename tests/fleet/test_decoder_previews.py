@@ -1,7 +1,6 @@
 """A decoder is tried on stored payloads before anybody depends on it."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,12 +11,6 @@ DRAFT = """function decodeUplink(input) {
   if (input.bytes[0] > 100) throw new Error("too hot");
   return {data: {celsius: input.bytes[0]}};
 }"""
-
-
-@pytest.fixture(autouse=True)
-def fresh_budget() -> Iterator[None]:
-    yield
-    decoder_previews.DRAFT_GUARD.set_budget(ms_per_s=200, burst_ms=5_000)
 
 
 def preview(person: Person, group: str, **fields: object) -> list[dict[str, object]]:
@@ -159,7 +152,7 @@ def test_what_is_wrong_is_named_and_nobody_else_may_look(world: World) -> None:
 def test_a_draft_that_loops_costs_only_its_own_group(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group, foreign = ada.group("Harbour"), eve.group("foreign")
-    decoder_previews.DRAFT_GUARD.set_budget(ms_per_s=0.001, burst_ms=50)
+    world.app.computing.drafts.set_budget(ms_per_s=0.001, burst_ms=50)
     loop = "function decodeUplink(input) { while (true) {} }"
     payloads = [{"payload": "05"}] * 3
     items = preview(ada, group, decoder="javascript", decoderSource=loop, payloads=payloads)

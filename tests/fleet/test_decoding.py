@@ -8,7 +8,7 @@ import pytest
 
 from longwire.decoders.base import Decoded
 from longwire.errors import BadInput, NotFound
-from longwire.fleet import codec_guard, device_types, redecoding
+from longwire.fleet import device_types, redecoding
 from longwire.fleet.decoding import Codec, UplinkPayload, decode_payload, merge_decoded
 from longwire.inbound import uplinks
 from longwire.model import SYSTEM, DeviceType
@@ -176,7 +176,7 @@ LOOPS_ON_ONE = "function decodeUplink({bytes}) { while (bytes[0] === 1); return 
 def test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codec_guard.CODEC_GUARD, "_now_s", lambda: 0.0)  # no suspension ends
+    monkeypatch.setattr(world.app.computing.codecs, "_now_s", lambda: 0.0)  # no suspension ends
     field = Field(world)
     decode_with(world, "javascript", LOOPS_ON_ONE)
     mallory = Neighbour(world, "mallory", 4)
@@ -203,32 +203,29 @@ def test_codec_time_of_a_group_is_limited_and_that_of_others_is_theirs(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(codec_ms_per_group_per_s=1, codec_burst_s=20)
-    try:
-        field = Field(world)
-        costly = "let n = 0; while (bytes[0] === 1 && n < 1e5) n++; return {data: {ok: 1}}"
-        decode_with(world, "javascript", f"function decodeUplink({{bytes}}) {{ {costly} }}")
-        mallory = Neighbour(world, "mallory", 2)
-        while not any("decodeError" in each for each in mallory.said(0)):
-            mallory.says(0, "01")
-        assert "used up its CPU time for codecs" in mallory.said(0)[-1]["decodeError"]
+    field = Field(world)
+    costly = "let n = 0; while (bytes[0] === 1 && n < 1e5) n++; return {data: {ok: 1}}"
+    decode_with(world, "javascript", f"function decodeUplink({{bytes}}) {{ {costly} }}")
+    mallory = Neighbour(world, "mallory", 2)
+    while not any("decodeError" in each for each in mallory.said(0)):
+        mallory.says(0, "01")
+    assert "used up its CPU time for codecs" in mallory.said(0)[-1]["decodeError"]
 
-        def is_limited() -> bool:
-            """Not if a second has passed, in which there was a little more to use."""
-            mallory.says(0, "01")
-            mallory.says(1, "02")
-            return "decodeError" in mallory.said(1)[-1]
+    def is_limited() -> bool:
+        """Not if a second has passed, in which there was a little more to use."""
+        mallory.says(0, "01")
+        mallory.says(1, "02")
+        return "decodeError" in mallory.said(1)[-1]
 
-        def is_refused() -> bool:
-            mallory.says(0, "01")
-            response = mallory.person.post("/device/redecode", {"deviceId": mallory.devices[0]})
-            return response.status_code == 429 and "CPU time" in refused(response, 429)["detail"]
+    def is_refused() -> bool:
+        mallory.says(0, "01")
+        response = mallory.person.post("/device/redecode", {"deviceId": mallory.devices[0]})
+        return response.status_code == 429 and "CPU time" in refused(response, 429)["detail"]
 
-        eventually(is_limited)
-        eventually(is_refused)
-        field.crane_says("02", 1)
-        assert field.said(field.crane) == [{"ok": 1, "radio": {"seqNumber": 1}}]
-    finally:
-        codec_guard.CODEC_GUARD.set_budget(codec_guard.MS_PER_S, codec_guard.BURST_MS)
+    eventually(is_limited)
+    eventually(is_refused)
+    field.crane_says("02", 1)
+    assert field.said(field.crane) == [{"ok": 1, "radio": {"seqNumber": 1}}]
 
 
 class Neighbour:
@@ -534,7 +531,7 @@ def test_a_record_that_changed_meanwhile_is_left_alone(world: World) -> None:
     async def after_others(work: Callable[[Tx], Any]) -> Any:
         def meanwhile(tx: Tx) -> None:
             number = tx.fetch(Statement("select device_number from record_data limit 1"))[0][0]
-            one, two, _ = store_redecoding.list_data(tx, number, 0, None, None, (), 9, 1_000_000)
+            one, two, _ = store_redecoding.list_data(tx, number, 0, 0, None, (), 9, 1_000_000)
             store_redecoding.update_body(tx, number, one, one.body.replace("{", "{ ", 1))
             record_deletion.delete_at(tx, "data", number, [0], two.ts)
             changed.append(number)

@@ -13,6 +13,8 @@ from tests.world import Person, World, device_in, nothing_happens, ok, refused, 
 
 SONAR = DeviceType("sonar", "Depth sounder", '{"pings": 3}', "1 x D", "2.1")
 
+NOTHING_DECLARED: dict[str, Any] = {"measurements": []}
+
 
 def put(world: World, device_type: DeviceType) -> None:
     world.write(lambda tx: device_types.put_device_type(tx, SYSTEM, device_type))
@@ -45,7 +47,7 @@ def test_everybody_with_a_token_sees_the_same_catalogue(world: World) -> None:
     for device_type in listed["items"]:
         assert ok(client.get("/device/type", type=device_type["name"])) == {
             **device_type,
-            "measurements": [],
+            **NOTHING_DECLARED,
         }
         assert isinstance(json.loads(device_type["defaultConfiguration"]), dict)
         assert device_type["displayName"]
@@ -84,7 +86,7 @@ def test_what_the_operator_adds_is_there_at_once_and_goes_when_nobody_needs_it(
         "defaultConfiguration": '{"pings": 3}',
         "battery": "1 x D",
         "firmwareVersion": "2.1",
-        "measurements": [],
+        **NOTHING_DECLARED,
     }
     depth = {"type": "sonar", "measurements": [{"name": "depth", "path": "/data/d"}]}
     ok(world.operator.put("/device/type/measurements", depth))
@@ -95,7 +97,9 @@ def test_what_the_operator_adds_is_there_at_once_and_goes_when_nobody_needs_it(
     # Another default is for those that come later.
     put(world, DeviceType("sonar", "Sonar", "any text"))
     assert ok(ada.get("/device", **key))["configuration"] == '{"pings": 3}'
-    assert ok(ada.get("/device/type", type="sonar")) == {
+    found = ok(ada.get("/device/type", type="sonar"))
+    assert found.pop("measurementsUpdatedAt") > "2020"
+    assert found == {
         "name": "sonar",
         "displayName": "Sonar",
         "defaultConfiguration": "any text",
@@ -111,7 +115,7 @@ def test_what_the_operator_adds_is_there_at_once_and_goes_when_nobody_needs_it(
     remove(world, "sonar")
     refused(ada.get("/device/type", type="sonar"), 404, "type")
     refused(ada.put("/device/type", {**key, "type": "sonar"}), 400, "type")
-    assert world.audit()[-1] == ("system", "deviceType.remove", "sonar")
+    assert world.audit()[-1] == ("system", "deviceType.delete", "sonar")
 
 
 @pytest.mark.engine_free
@@ -124,7 +128,7 @@ def test_a_built_in_type_stays_as_the_operator_made_it(world: World) -> None:
         "displayName": "Our tracker",
         "defaultConfiguration": "{}",
         "battery": "none",
-        "measurements": [],
+        **NOTHING_DECLARED,
     }
     assert "built in" in refusal(world, "tracker", Conflict)
 

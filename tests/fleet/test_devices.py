@@ -735,6 +735,7 @@ def test_a_deleted_device_takes_everything_it_ever_said_along(world: World) -> N
     assert left["device_stay"] == 2, "the one that stays was in two groups"
 
 
+@pytest.mark.engine_free
 def test_deleting_many_devices_of_many_groups_takes_no_more_statements_than_one(
     world: World,
 ) -> None:

@@ -16,7 +16,7 @@ from longwire.delivery.engine import engine
 from longwire.delivery.engine.worker import PROBE_AFTER
 from longwire.delivery.http.egress import NOT_RESOLVED
 from longwire.fleet import device_types, downlink_grants, network_downlinks
-from longwire.fleet.codec_guard import BURST_MS, CODEC_GUARD, MS_PER_S, CodecCaller
+from longwire.fleet.codec_guard import BURST_MS, MS_PER_S, CodecCaller
 from longwire.fleet.downlinks import QUEUED_MAX
 from longwire.inbound import downlinks as inbound_downlinks
 from longwire.model import SYSTEM
@@ -372,7 +372,9 @@ def test_a_message_is_queued_at_chirpstack_and_its_events_name_it(
         assert request.json == {
             "queueItem": {"confirmed": True, "data": "Cv8=", "expiresAt": expires, "fPort": 10}
         }
-        site.event("txack", queueItemId=QUEUE_ID)
+        assert site.listed()[0]["detail"] == "the network has taken it"
+        site.event("txack", queueItemId=QUEUE_ID, gatewayId="0016c001f153a14c")
+        assert site.listed()[0]["detail"] == "0016c001f153a14c sends it"
         site.event("ack", queueItemId="another", acknowledged=True)
         site.event("ack", acknowledged=True)
         assert site.state(downlink) == "sent"
@@ -435,6 +437,67 @@ def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over
         ]
         assert bodies[-1] == "Aw=="
         assert set(bodies[:-1]) == {"Ag=="}
+
+
+GRPC_WEB = {"Content-Type": "application/grpc-web+proto"}
+
+
+def grpc_reply(message: bytes = b"", code: int = 0) -> StubResponse:
+    """As ChirpStack 4 answers its web interface: the message, then trailers; an error has none."""
+    if code:
+        return StubResponse(headers={**GRPC_WEB, "grpc-status": str(code)})
+    trailers = b"grpc-status:0\r\n"
+    data = b"\0" + len(message).to_bytes(4, "big") + message
+    return StubResponse(
+        headers=GRPC_WEB, body=data + b"\x80" + len(trailers).to_bytes(4, "big") + trailers
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.engine_free
+def test_a_message_is_queued_at_a_chirpstack_that_has_no_rest_proxy(
+    make_world: Callable[..., World],
+) -> None:
+    def chirpstack_itself(request: Received) -> StubResponse:
+        """Its web server knows none of the paths of the REST proxy, and says nothing."""
+        if not request.headers.get("content-type", "").startswith("application/grpc"):
+            return StubResponse(status=404)
+        return replies.pop(0)
+
+    replies = [grpc_reply(b"\x0a\x06item-1")]
+    with Receiver(chirpstack_itself) as receiver:
+        world = make_world(**chirpstack(receiver))
+        site = ChirpStackSite(world)
+        downlink = site.queues("0aff", port=10, confirmed=True)
+        site.becomes(downlink, "sent")
+        request = receiver.wait_for(2)[1]
+        assert request.path == "/hook/api.DeviceService/Enqueue"
+        assert request.headers["authorization"] == "Bearer canary-key"
+        assert request.headers["content-type"] == "application/grpc-web+proto"
+        # The item: EUI, confirmed, port, data, and the expiry.
+        item = b"\x12\x10" + EUI.encode() + b"\x18\x01\x20\x0a\x2a\x02\x0a\xff\x52"
+        assert request.body[:5] == b"\0" + (len(request.body) - 5).to_bytes(4, "big")
+        assert request.body[7 : 7 + len(item)] == item
+        site.event("ack", queueItemId="item-1", acknowledged=True)
+        assert site.state(downlink) == "acknowledged"
+
+        # It is not asked for the proxy again, and its errors are those of the proxy.
+        replies[:] = [grpc_reply(code=5)]
+        site.becomes(site.queues("01", port=1), "failed")
+        assert site.listed()[0]["detail"] == "answered with status 404"
+        assert len(receiver.requests) == 3
+        replies[:] = [grpc_reply(code=16), grpc_reply(b"\x08\x00"), grpc_reply(b"\x0a\x01x")]
+        late = site.queues("02", port=1)
+        eventually(lambda: site.listed()[0].get("detail") == "answered with status 401")
+        world.clock.let_pass(seconds=40)
+        site.becomes(late, "sent")
+
+        # Whatever else is at the URL is not taken for one that has stored it.
+        receiver.respond_with(StubResponse(body=b"<html>Welcome</html>"))
+        site.queues("03", port=1)
+        reason = "the URL is neither that of ChirpStack nor that of its REST API"
+        eventually(lambda: site.listed()[0].get("detail", "").startswith(reason))
+        assert site.listed()[0]["state"] == "queued"
 
 
 class Queue:
@@ -617,12 +680,12 @@ def test_an_encoder_of_its_own_encodes_and_tells_what_a_queued_downlink_means(
         raw = ok(site.ada.post("/device/downlink", {**site_body(site), "payload": "0263"}))
         assert raw["data"] == {"level": 99, "port": 3}
         try:  # bytes need no codec, only their description does
-            CODEC_GUARD.charge(CodecCaller(site.home, site.device), 3_600)
+            world.app.computing.codecs.charge(CodecCaller(site.home, site.device), 3_600)
             plain = ok(site.ada.post("/device/downlink", {**site_body(site), "payload": "0264"}))
             assert "data" not in plain
             refused(site.ada.post("/device/downlink", body), 429)
         finally:
-            CODEC_GUARD.set_budget(MS_PER_S, BURST_MS)
+            world.app.computing.codecs.set_budget(MS_PER_S, BURST_MS)
         short = ok(site.ada.post("/device/downlink", {**site_body(site), "payload": "02"}))
         assert short["data"] == {"port": 3}
         site.event("up", data="Bw==", fPort=1, fCnt=1, deviceInfo={"devEui": EUI})

@@ -98,7 +98,7 @@ def test_a_low_battery_that_a_device_measures_causes_one_alert(world: World) -> 
         assert (low["reason"], low["message"]["state"]) == ("batteryLow", "raised")
         assert low["message"]["battery"] == 19
         says(alarm.person, alarm.device, now_s, battery=70)
-        assert alarm.alerts(2)[1]["message"]["state"] == "over"
+        assert alarm.alerts(2)[1]["message"]["state"] == "resolved"
 
 
 def test_payloads_that_are_decoded_again_have_the_battery(world: World) -> None:

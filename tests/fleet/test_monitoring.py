@@ -399,6 +399,7 @@ def test_devices_of_an_older_database_are_watched_over_as_well(world: World) -> 
     eventually(lambda: [each for each, _ in yard.events()][:1] == ["deviceSilent"])
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_many_silent_devices_are_gone_through_in_rounds(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch

@@ -159,6 +159,7 @@ class DownlinkSite(Site):
         ]
 
 
+@pytest.mark.engine_free
 def test_downlinks_that_fail_together_take_no_more_statements_than_two(
     make_world: Callable[..., World],
 ) -> None:
@@ -183,6 +184,7 @@ def test_downlinks_that_fail_together_take_no_more_statements_than_two(
     assert not {each["updatedAt"] for each in before.values()} & site.show("updatedAt")
 
 
+@pytest.mark.engine_free
 def test_downlinks_of_a_process_that_died_take_no_more_statements_than_two(
     make_world: Callable[..., World],
 ) -> None:
@@ -420,6 +422,7 @@ def test_outcomes_of_registrations_of_one_moment_are_each_shown(
     assert site.states(devices) == [taken, {"state": "failed", "reason": "bad code"}] + [taken] * 3
 
 
+@pytest.mark.engine_free
 def test_registrations_that_waited_for_an_api_take_no_more_statements_than_two(
     make_world: Callable[..., World],
 ) -> None:

@@ -39,6 +39,7 @@ def test_signal_gateways_and_losses_are_values(world: World) -> None:
         **{"celsius": 4, "telemetry.rssi": -90, "telemetry.snr": 7.5, "telemetry.score": 3},
         **{"telemetry.gateways": 2, "telemetry.frequency": 868_100_000},
         **{"telemetry.bandwidth": 125_000, "telemetry.spreadingFactor": 7},
+        "telemetry.dataRate": 5.469,
     }
     assert values(ada, device) == received
     uplink(ada, group, 2, "2026-03-01T12:10:00Z", -80)
@@ -65,6 +66,7 @@ def test_signal_gateways_and_losses_are_values(world: World) -> None:
     shown = {each["name"]: (each["class"], each.get("unit")) for each in items}
     assert shown["telemetry.lost"] == ("amount", None)
     assert shown["telemetry.rssi"] == ("gauge", "dBm")
+    assert shown["telemetry.dataRate"] == ("gauge", "kbit/s")
     assert "telemetry.seqNumber" not in shown
 
 

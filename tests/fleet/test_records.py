@@ -520,6 +520,7 @@ def test_deleting_all_records_counts_them_and_what_comes_again_is_stored_again(
 # --- many at once ---
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_batch_takes_five_thousand_and_not_one_more(world: World) -> None:
     ada = world.person("ada")
@@ -633,6 +634,7 @@ def test_a_device_was_seen_when_its_newest_record_says_but_never_in_the_future(
     assert seen() == (now + HOUR // 4) // MILLISECOND
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_page_of_very_large_records_ends_early_and_goes_on(world: World) -> None:
     ada = world.person("ada")

@@ -1,12 +1,16 @@
 """Series of measurements at the interface: consumption, groups, time zones, formats."""
 
 import csv
+import importlib
 import io
 import json
+import threading
 from typing import Any
 
 import pytest
 
+from longwire import extras
+from longwire.api.records import group_series, series_spans
 from longwire.fleet.summaries import SummaryWork
 from tests.world import Person, World, ok, record_of, refused
 
@@ -15,7 +19,7 @@ PARIS = {"calendarSpan": "day", "timezone": "Europe/Paris"}
 
 def summarize(world: World) -> None:
     world.clock.let_pass(seconds=120)  # until what was declared is known everywhere
-    world._run(SummaryWork(world.app.database, {}).run_round())
+    world._run(SummaryWork(world.app.database).run_round())
 
 
 def report(person: Person, device: str, values: dict[str, Any], kind: str = "data") -> None:
@@ -206,8 +210,47 @@ def test_after_a_transfer_everybody_sees_the_numbers_of_their_group(world: World
         summarize(world)
 
 
+def test_what_arrives_after_a_transfer_of_before_it_is_counted_in_the_order_of_time(
+    world: World,
+) -> None:
+    ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
+    old, new = ada.group("old"), ada.group("new")
+    ada.invite(bob, new, "viewer")
+    ada.invite(eve, old, "viewer")
+    device = ada.device(old)
+    declare(world, METER)
+    at = "2026-02-01T09:{}:00".format
+    before = {
+        at("01"): {"litres": 10},
+        at("05"): {"litres": 30},
+        "2026-02-01T11:00:00": {"litres": 70},
+    }
+    report(ada, device, before)
+    ok(ada.put("/device/transfer", {"deviceId": device, "groupId": old, "toGroupId": new}))
+    # In the same quarter of an hour, and in the same day.
+    after = {
+        at("03"): {"litres": 20},
+        at("07"): {"litres": 40},
+        "2026-02-01T10:00:00": {"litres": 60},
+    }
+    report(ada, device, after)
+    report(ada, device, {"2026-02-02T09:00:00": {"litres": 75}})
+    period = {"beginDate": "2026-02-01", "endDate": "2026-02-02"}
+    for _ in range(2):
+        for span, seen in (
+            ({"calendarSpan": "day"}, {ada: [60, 5], eve: [60], bob: [40, 15]}),
+            ({"timeSpan": 240}, {ada: [10, 20, 20, 10, 5], eve: [0, 20, 40], bob: [0, 20, 20, 15]}),
+        ):
+            for person, rises in seen.items():
+                (found,) = ask(person, device, "litres", **span, **period)["items"]
+                assert [each["increase"] for each in found["points"]] == rises, (span, person)
+        summarize(world)
+
+
 @pytest.mark.engine_free
-def test_series_are_written_for_spreadsheets_and_charts(world: World) -> None:
+def test_series_are_written_for_spreadsheets_and_charts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group, name="=cmd()")
@@ -240,6 +283,60 @@ def test_series_are_written_for_spreadsheets_and_charts(world: World) -> None:
     ]
     empty = ada.get("/group/series", groupId=ada.group(), measurement="n", format="csv")
     assert empty.text.splitlines() == ["timestamp,value,devices"]
+    # As a Parquet file, if the operator has installed it.
+    pytest.importorskip("pyarrow", reason="Parquet files need the extra longwire[parquet]")
+    tables = importlib.import_module("pyarrow.parquet")
+    response = ada.get("/device/series", **by_device, format="parquet")
+    assert response.headers["content-type"] == "application/vnd.apache.parquet"
+    rows = tables.read_table(io.BytesIO(response.content)).to_pylist()
+    assert [(row["timestamp"].hour, row["deviceId"], row["min"], row["count"]) for row in rows] == [
+        (9, device, 1.0, 1),
+        (11, device, -2.0, 1),
+    ]
+    assert [row["hasGap"] for row in rows] == [None, True]
+    response = ada.get("/group/series", **by_group, format="parquet", combine="none")
+    rows = tables.read_table(io.BytesIO(response.content)).to_pylist()
+    assert [(row["deviceName"], row["value"]) for row in rows] == [("=cmd()", 1), ("=cmd()", -2)]
+    declare(world, {"name": "door", "path": "/data/door", "class": "state"})
+    report(
+        ada, device, {"2026-02-01T09:00:01": {"door": "open"}, "2026-02-01T10:00:00": {"door": 1}}
+    )
+    response = ada.get("/device/series", **{**by_device, "measurement": "door"}, format="parquet")
+    rows = tables.read_table(io.BytesIO(response.content)).to_pylist()
+    assert [row["value"] for row in rows] == ["open", "1"]
+    monkeypatch.setattr(extras, "is_installed", lambda extra: False)
+    refused(ada.get("/device/series", **by_device, format="parquet"), 400, "format")
+    refused(ada.get("/group/series", **by_group, format="parquet"), 400, "format")
+
+
+@pytest.mark.engine_free
+def test_answers_are_made_beside_the_event_loop(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    report(ada, ada.device(group), {"2026-02-01T09:00:00": {"n": 1}})
+    threads: set[int] = set()
+
+    def note(module: Any, name: str) -> None:
+        function = getattr(module, name)
+
+        def run(*args: Any) -> Any:
+            threads.add(threading.get_ident())
+            return function(*args)
+
+        monkeypatch.setattr(module, name, run)
+
+    note(group_series, "combine")
+    note(series_spans, "encode_csv")
+    period = {"timeSpan": 3_600, "beginDate": "2026-02-01", "endDate": "2026-02-01"}
+    ask_group(ada, group, "n", **period)
+    assert ada.get("/group/series", groupId=group, measurement="n", format="csv", **period).text
+
+    async def get_thread() -> int:
+        return threading.get_ident()
+
+    assert threads and world._run(get_thread()) not in threads
 
 
 @pytest.mark.engine_free

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from longwire.fleet.measurement_plans import get_plan
+from longwire.store.database import Tx
 from longwire.store.fleet import device_search
 from tests import plans
-from tests.fleet.test_current_values import NOON_S, says
+from tests.fleet.test_current_values import NOON_S, says, values
 from tests.fleet.test_measurements import declare, measurement
 from tests.world import Person, World, ok, refused, walk
 
@@ -113,6 +115,17 @@ def test_devices_are_sorted_by_a_value_and_those_without_come_last(world: World)
     assert [each["name"] for each in walked] == ["a", "c", "b", "d", "e"]
 
 
+def test_numbers_of_every_size_and_sign_are_in_one_order(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    numbers = [-1e5, -3.5, -3, -1e-9, 0, 1e-300, 0.5, 2.9, 3, 3.0000001, 3.5, 1e299]
+    names = "abcdefghijkl"
+    for name, number in sorted(zip(names, numbers, strict=True), key=lambda each: str(each[1])):
+        says(ada, ada.device(group, name=name), NOON_S, n=number)
+    assert find(ada, group, order="value:n") == list(names)
+    assert find(ada, group, order="value:n", descending="true") == list(names)[::-1]
+
+
 def test_words_are_compared_and_sorted_behind_numbers(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -124,6 +137,10 @@ def test_words_are_compared_and_sorted_behind_numbers(world: World) -> None:
     assert find(ada, group, "door==true") == ["b"]
     assert find(ada, group, "door!=true") == ["a", "c", "d", "e"]
     assert find(ada, group, "door==5") == ["d"]
+    # True is stored as 1, and is no number.
+    assert find(ada, group, "door==1") == find(ada, group, "door<2") == []
+    assert find(ada, group, "door!=1") == ["a", "b", "c", "d", "e"]
+    assert find(ada, group, "door>=0") == ["d"]
     assert find(ada, group, order="value:door") == ["e", "b", "d", "c", "a", "f"]
     assert find(ada, group, order="value:door", descending="true") == ["d", "b", "e", "a", "c", "f"]
     items = ok(ada.get("/devices", groupId=group, values="door"))["items"]
@@ -165,6 +182,74 @@ def test_a_name_means_what_is_declared_for_each_device(world: World) -> None:
         "d": {"heat": 70, "t": 3},
         "e": {"heat": 40, "t": 1},
     }
+
+
+def test_every_value_is_found_by_its_one_name(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    declare(ada, group, measurement("level", "/data/other"))
+    says(ada, ada.device(group, name="a"), NOON_S, **{"soil.temp": 2, "soil": {"temp": 1}})
+    # Each has one of two that are spelled alike, and the group has found both.
+    says(
+        ada, ada.device(group, name="b"), NOON_S, **{"soil.temp": 3, "CO2 [ppm]": 400, "CO2 ppm": 4}
+    )
+    says(ada, ada.device(group, name="c"), NOON_S, level=7, telemetry={"rssi": 5})
+    shown = {
+        "a": {"soil.temp": 1, "soil__temp": 2},
+        "b": {"soil__temp": 3, "CO2__ppm": 400, "CO2__ppm__2": 4},
+        "c": {"level.found": 7, "telemetry__rssi": 5},
+    }
+    devices = {
+        each["name"]: each["deviceId"] for each in ok(ada.get("/devices", groupId=group))["items"]
+    }
+    listed = ok(ada.get("/group/measurements", groupId=group))["items"]
+    names = {name for some in shown.values() for name in some}
+    assert {each["name"] for each in listed if not each["isDeclared"]} == names
+    for device, own in shown.items():
+        assert values(ada, devices[device]) == own
+        columns = ok(ada.get("/devices", groupId=group, values=",".join(sorted(names))))["items"]
+        (item,) = [each for each in columns if each["name"] == device]
+        assert {name: each["value"] for name, each in item["values"].items()} == own
+        for name, number in own.items():
+            assert find(ada, group, f"{name}=={number}") == [device]
+            period = {"beginDate": "2026-03-01", "endDate": "2026-03-01", "timeSpan": 86_400}
+            series = ok(
+                ada.get("/device/series", deviceId=devices[device], measurement=name, **period)
+            )
+            assert [each["sum"] for each in series["items"][0]["points"]] == [number]
+    assert find(ada, group, "level==7") == []
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_what_another_process_has_found_is_known_by_its_name(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group, name="a")
+    says(ada, device, NOON_S, n=1)
+
+    def forget(tx: Tx) -> None:
+        """As in a process that has cached the plan before another one found something."""
+        plan = get_plan(tx, group, "generic")
+        plan.found = {}
+        plan.add_found([])
+
+    def shown() -> list[Any]:
+        items = ok(ada.get("/devices", groupId=group, values="n"))["items"]
+        return [each["values"]["n"]["value"] for each in items]
+
+    def summed(path: str, **query: Any) -> list[Any]:
+        period = {"beginDate": "2026-03-01", "endDate": "2026-03-01", "timeSpan": 86_400}
+        found = ok(ada.get(path, measurement="n", **query, **period))
+        points = found.get("points") or found["items"][0]["points"]
+        return [each.get("sum", each.get("value")) for each in points]
+
+    for read in (
+        shown,
+        partial(summed, "/device/series", deviceId=device),
+        partial(summed, "/group/series", groupId=group),
+    ):
+        world.read(forget)
+        assert read() == [1]
 
 
 def test_an_export_has_a_column_for_each_value(world: World) -> None:

@@ -46,7 +46,7 @@ ON_PEOPLE = {
     "appClient.write",
     "audit.read",
 }
-OPERATORS_ONLY = {"user.create", "deviceType.write", "permission.write"}
+OPERATORS_ONLY = {"user.create", "deviceType.write", "group.limit", "permission.write"}
 
 BUILT_IN = {
     "administrator": ("Administrator", ON_PEOPLE | ON_DEVICES),

@@ -255,6 +255,7 @@ def test_the_paths_of_a_commit_are_loaded_together(
     assert [len(ada.records(device)) for device in devices] == [2] * 5
 
 
+@pytest.mark.engine_free
 def test_a_new_role_takes_no_more_statements_of_somebody_with_many_groups(
     world: World, record: Callable[[Tx], Statements]
 ) -> None:

@@ -133,6 +133,27 @@ def of_notification(ada: Person) -> Case:
     )
 
 
+def of_contact_point(ada: Person) -> Case:
+    group = ada.group()
+    params = {"url": "http://127.0.0.1:9/hook", "secret": "whsec_" + "c2VjcmV0" * 4}
+    body = {"groupId": group, "type": "webhook", "name": "night", "params": json.dumps(params)}
+    contact = ok(ada.post("/contactPoint", body))["id"]
+    which = {"contactPointId": contact, "groupId": group}
+    masked = {"url": f"http://127.0.0.1:9/{MASK}", "secret": MASK}
+    changes: list[Json] = [
+        {"name": "day", "description": "wakes nobody"},
+        {"name": None, "description": None},
+        {"params": json.dumps({**masked, "subgroups": True})},
+        {"params": json.dumps({**masked, "method": "PUT"})},
+    ]
+    return Case(
+        lambda: ok(ada.get("/contactPoint", **which)),
+        lambda fields: ok(ada.put("/contactPoint", {**which, **fields})),
+        changes,
+        group,
+    )
+
+
 def of_group(ada: Person) -> Case:
     group, parent = ada.group("group", description="here"), ada.group("parent")
     bob = ada.world.person("bob")
@@ -184,6 +205,24 @@ def of_measurements(ada: Person) -> Case:
     return Case(
         lambda: {"measurements": ok(ada.get("/device/type", **which)).get("measurements")},
         lambda fields: ok(ada.put("/device/type/measurements", {**which, **fields})),
+        changes,
+        group,
+    )
+
+
+def of_type(ada: Person) -> Case:
+    group = ada.group()
+    ok(ada.post("/device/type", {"name": "sonar", "groupId": group}))
+    changes: list[Json] = [
+        {"displayName": "Depth sounder", "battery": "1 x D", "firmwareVersion": "2.1"},
+        {"decoder": "bits", "decoderSource": "depth::uint:8"},
+        {"decoder": "cayenneLpp", "decoderSource": "", "decodedLocation": "gps.lat,gps.lng"},
+        {"decoder": None, "encoderSource": "function Encode(p, d) { return [1]; }"},
+        {"defaultConfiguration": '{"reportEverySeconds":60}', "battery": None},
+    ]
+    return Case(
+        lambda: ok(ada.get("/device/type/definition", type="sonar")),
+        lambda fields: ok(ada.put("/device/type/definition", {"type": "sonar", **fields})),
         changes,
         group,
     )
@@ -281,20 +320,42 @@ def of_app_client(ada: Person) -> Case:
     return Case(see, send, [{"name": "android"}, {"roleId": "viewer"}, {"roleId": None}], group)
 
 
+def of_retention(ada: Person) -> Case:
+    group = ada.group()
+    return Case(
+        lambda: ok(ada.get("/group/limits", groupId=group)),
+        lambda fields: ok(ada.put("/group/retention", {"groupId": group, **fields})),
+        [{"retentionDays": {"data": 30}}, {"retentionDays": {"data": 7, "summary": 90}}],
+        group,
+    )
+
+
+def of_limits(ada: Person) -> Case:
+    group = ada.group()
+    return Case(
+        lambda: ok(ada.get("/group/limits", groupId=group)),
+        lambda fields: ok(ada.world.operator.put("/group/limits", {"groupId": group, **fields})),
+        [{"limits": {"storedRecordsMax": 10}}, {"limits": {"requestsPerSecond": 2}}],
+        group,
+    )
+
+
 CASES: dict[str, list[Callable[[Person], Case]]] = {
-    "delivery/channel_owners.py:update": [of_connector, of_notification],
+    "delivery/channel_owners.py:update": [of_connector, of_notification, of_contact_point],
     "fleet/configurations.py:set_group_policy": [of_policy],
     "fleet/measurement_declarations.py:declare": [of_measurements],
+    "fleet/device_types.py:update_device_type": [of_type],
     "fleet/devices.py:_log_updates": [of_device],
     "fleet/devices.py:apply_transfer": [of_device_group],
     "api/identity/clients.py:update_client": [of_app_client],
     "api/identity/roles.py:update_role": [of_role],
+    "identity/group_limits.py:set_retention": [of_retention],
+    "identity/group_limits.py:set_limits": [of_limits],
     "identity/groups.py:update": [of_group],
     "identity/groups.py:set_role": [of_member],
 }
 NOT_RESTORED = {
     "fleet/configurations.py:set_type_policy": "of no group, so nobody is shown it",
-    "fleet/device_types.py:_apply_decoder": "of no group, so nobody is shown it",
     "api/identity/roles.py:_assign_default_role": "the role that the member had is deleted",
 }
 VOLATILE = ("updatedAt", "updatedBy", "membershipUpdatedAt", "seenAt")

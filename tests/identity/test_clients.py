@@ -295,6 +295,23 @@ def test_an_app_client_acts_with_a_role_of_its_own_until_it_is_changed(world: Wo
     ok(reader.put("/group", {"groupId": group, "description": "again"}))
 
 
+def test_an_app_client_finds_groups_and_people_by_its_own_role(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    ada.group("below", parent=group)
+    reader = with_role(ada, group, ada.role("record.read"))
+    assert ok(reader.get("/groups"))["items"] == []
+    refused(reader.get("/user", userId=ada.id), 404, "userId")
+    body = {"groupId": group, "name": "Gateway", "newName": "Gateway"}
+    ok(ada.put("/appClient", {**body, "roleId": "administrator"}))
+    assert [each["id"] for each in ok(reader.get("/groups"))["items"]] == [group]
+    assert ok(reader.get("/user", userId=ada.id))["id"] == ada.id
+    # By the default role of its group, if it has none.
+    ok(ada.put("/appClient", {**body, "roleId": ""}))
+    ok(ada.put("/group", {"groupId": group, "roleId": ada.role("record.create", name="least")}))
+    assert ok(reader.get("/groups"))["items"] == []
+
+
 def test_nobody_gives_an_app_client_a_role_with_more_than_they_have(world: World) -> None:
     ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
     group = ada.group()

@@ -184,7 +184,8 @@ def test_a_group_with_content_is_deleted_after_a_grace_period_that_can_be_cancel
         columns = [column.name for column in table.columns]
         if "group_id" in columns and name in after:
             at = columns.index("group_id")
-            assert {str(row[at]) for row in after[name]} <= {kept}, name
+            found = {row[at] for row in after[name]} - {None}  # device types of everybody
+            assert set(map(str, found)) <= {kept}, name
     assert [str(row[0]) for row in after["device_group"]] == [kept]
     assert len(after["record_data"]) == 1
     assert [each["timestamp"][:10] for each in ada.records(devices[0])] == ["2026-03-02"]
@@ -201,6 +202,7 @@ def test_a_group_with_content_is_deleted_after_a_grace_period_that_can_be_cancel
     ]
 
 
+@pytest.mark.engine_free
 def test_a_group_with_many_connectors_and_roles_takes_no_more_statements_than_one_with_few(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ BUILT_IN = {
     "audit.read",
     "user.create",
     "deviceType.write",
+    "group.limit",
     "permission.write",
 }
 REPORT = {"permissionId": "report.read", "name": "Read reports", "description": "All of them"}

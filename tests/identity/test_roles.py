@@ -44,7 +44,7 @@ def test_the_four_built_in_roles_cannot_be_changed(world: World) -> None:
     assert held["Viewer"] == READS
     assert held["Member"] == READS | {"record.create"}
     assert held["Manager"] == ON_DEVICES | {"group.read", "member.read", "role.read"}
-    platform_wide = {"user.create", "deviceType.write", "permission.write"}
+    platform_wide = {"user.create", "deviceType.write", "permission.write", "group.limit"}
     every = {each["id"] for each in walk(ada.get, path="/permission")}
     assert held["Administrator"] == every - platform_wide
     assert len(held["Administrator"]) == 24

@@ -55,6 +55,7 @@ def register_passkey(browser: Browser) -> str:
     return str(ok(browser.http.post("/user/passkey", json=body))["passkeyId"])
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("is_operator", [False, True], ids=["somebody", "an operator"])
 def test_no_way_leads_from_a_token_or_an_old_session_to_one_that_stays(
     make_world: MakeWorld, is_operator: bool

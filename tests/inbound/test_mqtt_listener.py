@@ -7,6 +7,7 @@ has to be installed on the machine; without it those tests are skipped.
 import asyncio
 import itertools
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -48,6 +49,7 @@ from tests.delivery.brokers import (
     running,
     trusted,
 )
+from tests.delivery.hostile_brokers import HostileBroker
 from tests.ports import free_port
 from tests.process import Service
 from tests.waiting import PATIENCE_S, eventually
@@ -263,8 +265,66 @@ def test_published_messages_become_records_and_the_broker_keeps_them_while_we_ar
         return sorted(each for each in found if each != "opened")
 
     eventually(lambda: types() == sorted(f"away {number}" for number in range(50)))
-    assert listens(world)
+    eventually(lambda: listens(world))
     assert counters(world)["longwire_mqtt_connected",] == 1
+
+
+EUI = "0101010101010101"
+
+
+@needs_mosquitto
+@on_sqlite
+@pytest.mark.parametrize("place", ["mosquitto 5"], indirect=True)
+def test_events_that_chirpstack_publishes_are_kept_by_the_broker_while_we_are_down(
+    make_world: MakeWorld, place: Place, tmp_path: Path
+) -> None:
+    """Two brokers, as in the guide: that of ChirpStack hands over the events of one application."""
+    world = make_world(**place.settings())
+    eventually(lambda: listens(world))
+    site = Site(world)
+    field = site.ada.device(site.home, name="field", network="chirpstack", originalId=EUI)
+    bridge = (
+        "allow_anonymous true\nconnection longwire\n"
+        f"address 127.0.0.1:{place.port}\ncleansession false\nclientid {place.prefix[:4]}bridge\n"
+        f"topic # out 1 application/7/device/ {place.prefix}/{site.token}/\n"
+    )
+    with (
+        running(Mosquitto(tmp_path / "chirpstack", bridge)) as theirs,
+        Place(theirs, "5").publisher() as network,
+    ):
+
+        def publish(event: str, members: dict[str, Any], application: int = 7) -> None:
+            body = {"deviceInfo": {"devEui": EUI}, **members}
+            topic = f"application/{application}/device/{EUI}/event/{event}"
+            sent = network.client.publish(topic, json.dumps(body), qos=1)
+            sent.wait_for_publish(10)
+
+        up = {"time": "2026-11-15T08:30:00Z", "fCnt": 16, "fPort": 2, "data": "AQUy"}
+        publish("up", up | {"object": {"celsius": 26.1}})
+        publish("up", up | {"object": {"celsius": 26.1}})
+        eventually(lambda: outcomes(world) == {"stored": 2})
+        publish("up", up, application=8)
+        world.stop()
+        for number in range(17, 30):
+            time = f"2026-11-15T08:30:{number}Z"
+            publish("up", up | {"time": time, "fCnt": number, "rxInfo": [{"rssi": -80}]})
+        publish("status", {"time": "2026-11-15T08:31:00Z", "batteryLevel": 87.5})
+        publish("down", {})
+        publish("join", {"deviceInfo": {"devEui": "02" * 8}})
+        world.start()
+        eventually(lambda: len(site.records("data", field)) == 14)
+        eventually(lambda: outcomes(world).keys() == {"stored", "invalid", "unknown_device"})
+    first, *others = site.records("data", field)
+    assert json.loads(first["data"])["celsius"] == 26.1
+    assert [json.loads(each["data"])["radio"]["seqNumber"] for each in others] == [*range(17, 30)]
+    assert len(site.records("telemetry", field)) == 13
+    assert ok(site.ada.get("/device", deviceId=field))["battery"] == "87.5"
+
+    def unknown() -> list[tuple[str, str]]:
+        found = ok(site.ada.get("/group/unknownDevices", groupId=site.home))["items"]
+        return [(each["network"], each["originalId"]) for each in found]
+
+    eventually(lambda: ("chirpstack", "02" * 8) in unknown())
 
 
 @on_sqlite
@@ -315,7 +375,7 @@ def test_invalid_messages_are_counted_and_dropped_and_block_no_others(
             assert outcomes(world) == {**expected, "stored": 1}
             assert all(site.number(kind) == 0 for kind in KINDS if kind != "event")
             assert bob.records(foreign, "event") == []
-            assert listens(world)
+            eventually(lambda: listens(world))
     # One line for each reason, however many there were, and no token in any.
     dropped = [line for line in lines if line["event"] == "mqtt message dropped"]
     assert sorted(line["outcome"] for line in dropped) == sorted(expected)
@@ -525,13 +585,34 @@ def test_a_denied_subscription_is_reported(answers: tuple[bytes, ...], reason: s
             there = parse_broker_url(
                 f"mqtt://127.0.0.1:{broker.port}", "3.1.1", "us", "in", OPTIONS
             )
-            await MqttSession.open(there, anything, MqttArrivalTimes(1))
+            await MqttSession.open(there, there.topics, anything, MqttArrivalTimes(1))
 
     async def anything(message: InFlightMessage) -> None:
         raise AssertionError
 
     with pytest.raises(ConnectionFailed, match=reason):
         run_story(story())
+
+
+@on_sqlite
+def test_a_broker_that_hangs_up_at_a_denied_topic_is_subscribed_to_without_it(
+    make_world: MakeWorld,
+) -> None:
+    def deny(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        connection.sendall(b"\x20\x02\x00\x00")
+        while (packet := connection.recv(65_536)) and b"/event/+" not in packet:
+            if packet[0] == 0x82:  # SUBSCRIBE
+                connection.sendall(b"\x90\x03" + packet[2:4] + b"\x01")
+
+    with HostileBroker(deny) as broker, capture_logs() as lines:
+        url = f"mqtt://127.0.0.1:{broker.port}"
+        world = make_world(mqtt_url=url, mqtt_version="3.1.1", mqtt_prefix="us/in")
+        eventually(lambda: listens(world))
+        assert broker.connections == 2
+        world.stop()
+    warnings = [each for each in lines if "subscription" in each["event"]]
+    assert [each["topics"] for each in warnings] == [("us/in/+/+/event/+",)]
 
 
 @on_sqlite
@@ -744,7 +825,7 @@ def test_the_login_is_parsed_from_the_broker_url(
     broker = parse_broker_url(url, "5", "us", "a/b", OPTIONS)
     assert str(broker.address) == address
     assert (broker.login.username, broker.login.password) == (username, password)
-    assert broker.topics == "a/b/+/+/+"
+    assert broker.topics == ("a/b/+/+/+", "a/b/+/+/event/+")
 
 
 @on_sqlite

@@ -3,7 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -204,6 +204,7 @@ def publish(site: Site, topic: str, payload: bytes) -> None:
         site.world.app._uplinks,
         site.world.app._request_handler._limits,
         lambda kind, raw: pytest.fail("there is no device"),
+        cast(Any, None),  # no event about a downlink is among them
     )
     now = site.world.clock.now()
     message = MqttMessage(f"{site.network.token}/{topic}", payload, len(payload), now)
@@ -244,6 +245,7 @@ def test_messages_of_unknown_mqtt_devices_are_listed_and_become_their_first_reco
 # --- creating the device ---
 
 
+@pytest.mark.engine_free
 def test_a_device_is_created_with_its_kept_message_as_the_first_record(site: Site) -> None:
     def install(tx: Tx) -> None:
         source = "function decodeUplink(input) { return {data: {first: input.bytes[0]}}; }"

@@ -71,6 +71,7 @@ def test_the_file_of_a_job_is_the_streamed_export(world: World) -> None:
             {"kind": "event", "subgroups": True, "format": "csv"},
         ),
         ("records", "records", {"deviceId": devices[0], "endDate": 30}, {}),
+        ("records", "records", {"values": "level,door", "format": "csv"}, {}),
         ("devices", "devices", {"format": "csv"}, {}),
         ("audit", "group/audit", {"action": "device.create", "subgroups": True}, {}),
     ]

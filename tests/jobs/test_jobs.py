@@ -101,6 +101,7 @@ def ids_in(person: Person, group: str) -> list[str]:
 # --- what they do ---
 
 
+@pytest.mark.engine_free
 def test_tags_are_changed_by_filter_and_set_back(ada: Person, home: str) -> None:
     below = ada.group("below", parent=home)
     devices = [ada.device(home, tags=["old", "kept"]) for _ in range(5)]
@@ -440,6 +441,7 @@ def test_every_wrong_field_is_named_and_nothing_is_started(ada: Person, home: st
         refused(ada.get("/job", groupId=home, jobId="job_nobody"), 404, "jobId")
 
 
+@pytest.mark.engine_free
 def test_a_job_needs_the_permissions_of_the_single_operation(world: World, ada: Person) -> None:
     home, other = ada.group("home"), ada.group("other")
     bob, eve = world.person("bob"), world.person("eve")
@@ -581,6 +583,7 @@ def test_a_cancelled_job_stops_between_two_steps_and_what_it_did_can_be_undone(
     assert all(device_of(ada, each)["tags"] == [] for each in devices)
 
 
+@pytest.mark.engine_free
 def test_a_job_ends_when_its_starter_loses_the_permission(
     world: World,
     ada: Person,
@@ -684,6 +687,7 @@ def postponed(*arguments: Any) -> Any:
     raise StepPostponed
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("kind", ["tag", "delete", "transfer"])
 def test_an_undo_leaves_out_a_subgroup_that_has_left_and_says_so(
     world: World, ada: Person, home: str, kind: str

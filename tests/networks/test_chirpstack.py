@@ -84,7 +84,7 @@ def test_an_uplink_becomes_data_and_telemetry():
                 "data": {
                     **{"seqNumber": 7, "station": "0016c001f153a14c"},
                     **{"rssi": -36, "snr": 10.5, "frequency": 867_100_000, "bandwidth": 125_000},
-                    **{"spreadingFactor": 11, "codeRate": "CR_4_5"},
+                    **{"spreadingFactor": 11, "codeRate": "CR_4_5", "dataRate": 0.537},
                 },
             },
         ),
@@ -138,6 +138,29 @@ def test_the_score_is_the_link_margin_at_the_best_gateway(spreading_factor, rssi
         "txInfo": {"modulation": {"lora": lora}},
     }
     assert fields(parsed("up", body), "telemetry").get("score") == score
+
+
+@pytest.mark.parametrize(
+    "modulation, expected",
+    [
+        (
+            {"fsk": {"frequencyDeviation": 25_000, "datarate": 50_000}},
+            {"modulation": "FSK", "frequencyDeviation": 25_000, "dataRate": 50.0},
+        ),
+        (
+            {"lrFhss": {"operatingChannelWidth": 137_000, "codeRate": "CR_4_6", "gridSteps": 8}},
+            {"modulation": "LR-FHSS", "operatingChannelWidth": 137_000, "gridSteps": 8}
+            | {"codeRate": "CR_4_6", "dataRate": 0.326},
+        ),
+        ({"lrFhss": {"codeRate": 1}}, {"modulation": "LR-FHSS", "codeRate": "1"}),
+        ({}, {}),
+    ],
+)
+def test_parameters_of_other_modulations_are_kept(modulation, expected):
+    sent = {"frequency": 868_100_000, "modulation": modulation}
+    body = ENVELOPE | {"rxInfo": [{"gatewayId": "a", "rssi": -90}], "txInfo": sent}
+    known = {"seqNumber": 0, "station": "a", "rssi": -90, "frequency": 868_100_000}
+    assert fields(parsed("up", body), "telemetry")["data"] == known | expected
 
 
 def test_the_best_gateway_is_the_one_with_the_highest_snr():

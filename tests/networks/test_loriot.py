@@ -29,8 +29,9 @@ GATEWAYS = [
 GW = {"cmd": "gw", **FRAME, **RADIO, "gws": GATEWAYS, "sessionKeyId": None, **PAYLOAD}
 
 
-def parsed(body):
-    found = loriot.parse(parse_body("application/json", json.dumps(body).encode(), b""))
+def parsed(body, encoding=None):
+    values = parse_body("application/json", json.dumps(body).encode(), b"")
+    found = loriot.parse(values, encoding)
     assert_storable(found)
     return found
 
@@ -60,7 +61,7 @@ def test_an_uplink_with_its_gateways_becomes_data_and_telemetry():
     assert telemetry["data"] == {
         **{"seqNumber": 159_521, "seqno": 948_423, "toa": 66, "station": "7076FFFFFF010B88"},
         **{"rssi": -91, "snr": 8, "frequency": 867_500_000, "bandwidth": 125_000},
-        **{"spreadingFactor": 7, "codeRate": "4/5"},
+        **{"spreadingFactor": 7, "codeRate": "4/5", "dataRate": 5.469},
     }
     assert '"lat":47.409125' in telemetry["duplicates"][0]
 
@@ -102,6 +103,8 @@ def test_any_data_rate_is_accepted(rate):
     telemetry = fields(parsed(GW | {"dr": rate}), "telemetry")
     expected = {"SF7BW125": 7, "SF99 BW9999": 99}.get(rate)
     assert telemetry["data"].get("spreadingFactor") == expected
+    # What is not of LoRa is kept as it was sent.
+    assert telemetry["data"].get("dr") == (rate or None if expected is None else None)
 
 
 def test_an_acknowledgement_is_about_the_last_confirmed_downlink():
@@ -115,6 +118,64 @@ def test_without_a_time_the_frame_counter_identifies_a_repetition():
     found = parsed({**RX, "ts": None})
     assert (found.readings[0].ts, found.dedup_key) == (None, "159521 0100ea0228")
     assert parsed(RX).dedup_key is None
+
+
+UNCLEAR = "must be hex digits in lower case; if the output sends others, add encoding="
+
+
+@pytest.mark.parametrize(
+    "encoding, text, payload",
+    [
+        (None, "0100ea0228", "0100ea0228"),
+        (None, "12345678", "12345678"),
+        (None, 10, "10"),
+        (None, "AQDqAig=", UNCLEAR),
+        (None, "AABB", UNCLEAR),  # three bytes in base64, two in hex
+        (None, "aaBB", UNCLEAR),
+        (None, "0100ea022", "must be hex digits, two for each byte"),
+        ("hex", "AABB", "aabb"),
+        ("hex", "AQDqAig=", "must be hex digits, two for each byte"),
+        ("base64", "AABB", "000041"),
+        ("base64", "AQDqAig=", "0100ea0228"),
+        ("base64", "?", "must be base64"),
+    ],
+)
+def test_a_payload_is_never_taken_for_what_it_may_not_be(encoding, text, payload):
+    body = RX | {"data": text}
+    if not payload.startswith("must"):
+        assert parsed(body, encoding).payload == bytes.fromhex(payload)
+        return
+    with pytest.raises(InvalidMessage) as caught:
+        parsed(body, encoding)
+    (fault,) = caught.value.field_errors
+    assert fault.field == "data" and fault.message.startswith(payload)
+
+
+def test_the_encoding_in_the_url_is_a_known_one():
+    with pytest.raises(InvalidMessage) as caught:
+        parsed(RX, "octal")
+    assert [each.field for each in caught.value.field_errors] == ["encoding"]
+
+
+def test_a_forwarded_message_is_found_in_its_envelope():
+    # As an operator in Czechia forwards it: the message is a JSON string.
+    forwarded = {"type": "D", "data": json.dumps(GW), "tech": "L"}
+    assert parsed(forwarded) == parsed(GW)
+    assert parsed(forwarded | {"data": GW}) == parsed(GW)
+
+
+def test_a_computed_position_becomes_a_geoloc():
+    body = {
+        **{"cmd": "geo", "EUI": EUI, "ts": "2020-11-22T14:07:26.489Z", "lat": 50.0798, "lon": 14.4},
+        **{"alt": 406, "accuracy": 30.2, "method": "TDOA", "gws": 3, "seqno": 81, "fcnt": 32_850},
+    }
+    found = parsed(body)
+    facts = {"alt": 406, "method": "TDOA", "gws": 3, "seqno": 81, "fcnt": 32_850}
+    place = {"lat": 50.0798, "lng": 14.4, "radius": 30, "source": 2, "data": facts}
+    assert found.readings == (Reading("geoloc", TS, place),)
+    assert (found.sequence, found.dedup_key) == (None, None)
+    untimed = parsed(body | {"ts": None, "accuracy": None, "method": None})
+    assert "radius" not in untimed.readings[0].fields and untimed.dedup_key == "geo 32850"
 
 
 SENT = {
@@ -150,6 +211,9 @@ def test_other_messages_become_events(body, type, resets):
         ({"cmd": {}}, ["cmd"]),
         ({"cmd": "rx"}, ["EUI"]),
         ({"cmd": "rx", "EUI": EUI, "ts": "soon", "data": "0"}, ["ts", "data"]),
+        ({"cmd": "geo", "lat": 91, "lon": 4}, ["EUI", "lat"]),
+        ({"type": "D", "data": "{}", "tech": "L"}, ["cmd"]),
+        ({"type": "D", "data": "0100", "tech": "L"}, ["cmd"]),
         ({"cmd": "txd", "ts": TS_MS}, ["EUI"]),
     ],
 )
@@ -161,12 +225,12 @@ def test_missing_required_fields_are_reported(body, field_errors):
 
 NAMES = [
     *("EUI", "ts", "fcnt", "port", "data", "encdata", "gws", "gweui", "rssi", "snr", "dr", "freq"),
-    *("ack", "bat", "decoded", "seqno", "toa"),
+    *("ack", "bat", "decoded", "seqno", "toa", "lat", "lon", "accuracy", "method"),
 ]
 
 
 @pytest.mark.slow
-@given(st.sampled_from(["rx", "gw", "txd", "join", "x"]), messages(NAMES, {"EUI": EUI}))
+@given(st.sampled_from(["rx", "gw", "geo", "txd", "join", "x"]), messages(NAMES, {"EUI": EUI}))
 def test_any_message_is_parsed_or_invalid(command, values):
     try:
         found = loriot.parse({**values, "cmd": command})

@@ -4,11 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from longwire.delivery.destinations.base import Delivered, Refused
 from longwire.delivery.http import api_client
 from longwire.delivery.http.api_client import RETRYABLE_STATUSES_AND_AUTH, ApiResponse
-from longwire.networks import chirpstack, loriot, thingpark, ttn, vendor
+from longwire.networks import chirpstack, chirpstack_grpc, loriot, thingpark, ttn, vendor
 from longwire.networks.base import ApiReply, DownlinkFrame
 from longwire.networks.lorawan import is_eui
 
@@ -34,6 +35,78 @@ def test_the_device_id_is_escaped_in_the_path_for_chirpstack() -> None:
             "fPort": 15,
         }
     }
+
+
+def _frames(*frames: tuple[int, bytes]) -> bytes:
+    return b"".join(bytes([flag]) + len(each).to_bytes(4, "big") + each for flag, each in frames)
+
+
+def test_the_api_of_chirpstack_itself_is_transcoded() -> None:
+    sent = chirpstack.push_request(replace(DOWNLINK, original_id="01" * 8), "", "key", 0)
+    enqueue = chirpstack_grpc.transcode_request("POST", sent)
+    item = (
+        b"\x12\x10" + b"01" * 8 + b"\x18\x01\x20\x0f\x2a\x02\xbe\xef"
+        b"\x52\x06\x08" + _varint(1_794_731_400)
+    )
+    body = b"\x0a" + bytes([len(item)]) + item
+    assert enqueue.path == "/api.DeviceService/Enqueue"
+    assert enqueue.raw_body == _frames((0, body))
+    queue = chirpstack_grpc.transcode_request("GET", sent)
+    assert queue.path == "/api.DeviceService/GetQueue"
+    assert queue.raw_body == _frames((0, b"\x0a\x10" + b"01" * 8))
+    assert queue.headers["Authorization"] == "Bearer key"
+
+
+def _varint(value: int) -> bytes:
+    shifts = range(0, value.bit_length(), 7)
+    groups = [value >> shift & 0x7F for shift in shifts]
+    return bytes(each | 0x80 for each in groups[:-1]) + bytes(groups[-1:])
+
+
+GRPC = {"Content-Type": "application/grpc-web+proto"}
+ENDED = (0x80, b"grpc-status: 0\r\n")
+
+
+def test_the_queue_of_chirpstack_itself_is_transcoded() -> None:
+    expiry = b"\x08" + _varint(1_794_731_400)
+    item = (
+        b"\x0a\x06item-1\x18\x01\x20\x0f\x2a\x02\xbe\xef\x52"
+        + bytes([len(expiry)])
+        + expiry
+        + b"\x65\0\0\0\0\x69\0\0\0\0\0\0\0\0"  # numbers of a later version
+    )
+    message = b"\x08\x02\x12" + bytes([len(item)]) + item + b"\x12\x04\x0a\x02ab"
+    found = chirpstack_grpc.transcode_response("GET", 200, GRPC, _frames((0, message), ENDED))
+    assert found is not None
+    status, body = found
+    assert (status, len(json.loads(body)["result"])) == (200, 2)
+    assert chirpstack.find_in_queue(body, DOWNLINK) == "item-1"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "expected"),
+    [
+        (200, GRPC, _frames((0, b"\x0a\x02ab"), ENDED), (200, b'{"id":"ab"}')),
+        (200, GRPC, _frames((0x80, b"grpc-status:7\r\ngrpc-message:no")), (403, b"{}")),
+        (200, {**GRPC, "Grpc-Status": "14"}, b"", (503, b"{}")),
+        (200, {**GRPC, "Grpc-Status": "99"}, b"", (500, b"{}")),
+        (502, {**GRPC, "Grpc-Status": "2"}, b"", (502, b"{}")),
+        (200, GRPC, b"", None),
+        (200, GRPC, b"\0\0\0\0\x09ab", None),
+        (200, GRPC, _frames((0, b"\x0a\x09ab"), ENDED), None),
+        (200, GRPC, _frames((0, b"\x0b"), ENDED), None),
+        (200, GRPC, _frames((0, b"\x08\xff"), ENDED), None),
+        (200, GRPC, _frames((0, b"\x08\x01"), ENDED), None),
+        (200, GRPC, _frames((0, b""), ENDED), (200, b'{"id":null}')),
+        (404, {"Content-Type": "text/html"}, b"<html>", None),
+        (404, {}, b"", None),
+    ],
+)
+def test_any_response_of_chirpstack_itself_is_transcoded_or_is_none(
+    status: int, headers: dict[str, str], body: bytes, expected: tuple[int, bytes] | None
+) -> None:
+    found = chirpstack_grpc.transcode_response("POST", status, headers, body)
+    assert found == expected
 
 
 @pytest.mark.parametrize(

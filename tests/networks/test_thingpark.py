@@ -138,6 +138,41 @@ def test_a_location_becomes_a_geoloc():
     assert place.fields["data"]["DevAlt"] == "50"
 
 
+def test_a_position_in_an_uplink_becomes_a_geoloc_once():
+    # As of a device whose connectivity plan has geolocation: with quoted numbers, of an earlier
+    # uplink, and the same until there is another one.
+    place = {
+        **{"DevLocTime": "2015-07-09T16:05:00.5+02:00", "DevLAT": "51.907218", "DevLON": "4.4893"},
+        **{"DevAlt": "12.500000", "DevAcc": "0.000000", "DevLocRadius": "81.6"},
+        **{"DevAltRadius": "0.000000"},
+    }
+    found = parsed("DevEUI_uplink", UPLINK | place)
+    kinds = [each.kind for each in found.readings]
+    assert kinds == ["data", "telemetry", "geoloc"]
+    assert found.readings[:2] == parsed("DevEUI_uplink", UPLINK).readings
+    assert found.readings[2] == Reading(
+        "geoloc",
+        1_436_450_700 * SECOND + 500_000,
+        {
+            **{"lat": 51.907218, "lng": 4.4893, "radius": 82, "source": 2},
+            "data": {"DevAlt": "12.500000", "DevAcc": "0.000000", "DevAltRadius": "0.000000"},
+        },
+    )
+    later = {"Time": "2015-07-09T16:16:38.49+02:00", "FCntUp": "7012"}
+    assert parsed("DevEUI_uplink", UPLINK | place | later).readings[2] == found.readings[2]
+    untimed = parsed("DevEUI_uplink", UPLINK | place | {"DevLocTime": ""})
+    assert [each.kind for each in untimed.readings] == ["data", "telemetry"]
+
+
+@pytest.mark.parametrize(
+    "place", [{"DevLAT": "0.000000", "DevLON": "0.000000"}, {"DevLAT": 91, "DevLON": 4}]
+)
+def test_a_position_that_is_none_stays_beside_the_facts_of_an_uplink(place):
+    found = parsed("DevEUI_uplink", UPLINK | place)
+    assert [each.kind for each in found.readings] == ["data", "telemetry"]
+    assert place.items() <= fields(found, "data")["data"]["radio"].items()
+
+
 @pytest.mark.parametrize(
     "members, type, resets, battery",
     [

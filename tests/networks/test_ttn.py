@@ -58,6 +58,24 @@ def fields(found, kind):
 # --- uplinks ---
 
 
+@pytest.mark.parametrize(
+    "data_rate, expected",
+    [
+        ({"fsk": {"bit_rate": 50_000}}, {"modulation": "FSK", "dataRate": 50.0}),
+        (
+            {"lrfhss": {"operating_channel_width": 137_000, "coding_rate": "1/3"}},
+            {"modulation": "LR-FHSS", "operatingChannelWidth": 137_000, "codeRate": "1/3"}
+            | {"dataRate": 0.163},
+        ),
+    ],
+)
+def test_parameters_of_other_modulations_are_kept(data_rate, expected):
+    sent = {"data_rate": data_rate, "frequency": "868300000"}
+    data = fields(parsed("uplink_message", UPLINK | {"settings": sent}), "telemetry")["data"]
+    assert expected.items() <= data.items()
+    assert "spreadingFactor" not in data and "bandwidth" not in data
+
+
 def test_an_uplink_becomes_data_and_telemetry():
     found = parsed("uplink_message", UPLINK)
     assert (found.original_id, found.sequence, found.port) == ("0004A30B001C0530", 2, 15)
@@ -91,7 +109,7 @@ def test_an_uplink_becomes_data_and_telemetry():
                 "data": {
                     **{"seqNumber": 2, "station": "gtw1", "rssi": -35, "snr": 5.2},
                     **{"frequency": 868_300_000, "bandwidth": 125_000, "spreadingFactor": 7},
-                    "codeRate": "4/6",
+                    **{"codeRate": "4/6", "dataRate": 4.557},
                 },
             },
         ),
@@ -232,9 +250,19 @@ def test_the_best_location_of_an_uplink_is_kept(locations, service):
 
 def test_a_solved_location_becomes_a_geoloc():
     found = parsed("location_solved", {"service": "lora-cloud", "location": SOLVED})
-    data = {"service": "lora-cloud", "source": "SOURCE_LORA_TDOA_GEOLOCATION"}
-    place = {"lat": 52.0, "lng": 5.0, "radius": 80, "source": 2, "data": data}
-    assert found.readings == (Reading("geoloc", PASSED_ON_TS, place),)
+    kept = {"service": "lora-cloud", "source": "SOURCE_LORA_TDOA_GEOLOCATION"}
+    place = {"lat": 52.0, "lng": 5.0, "radius": 80, "source": 2}
+    data = {"data": kept | IDENTIFIERS}
+    assert found.readings == (Reading("geoloc", PASSED_ON_TS, place | data),)
+    # Some versions name nothing but the EUI, others nothing but the device.
+    for ids in ({"dev_eui": "0004A30B001C0530"}, {"device_id": "crane"}):
+        body = {"end_device_ids": ids, "location_solved": {"location": SOLVED}}
+        few = ttn.parse(parse_body("application/json", json.dumps(body).encode(), b""))
+        assert_storable(few)
+        assert few.original_id == next(iter(ids.values()))
+        named = {name: each for name, each in ids.items() if name == "device_id"}
+        assert few.readings[0].ts is None
+        assert few.readings[0].fields["data"] == {"source": kept["source"], **named}
 
 
 def test_a_join_becomes_an_event():
@@ -323,6 +351,9 @@ def test_missing_required_fields_are_reported(body, field_errors):
         ttn.parse(parse_body("application/json", json.dumps(body).encode(), b""))
     assert [fault.field for fault in caught.value.field_errors] == field_errors
     assert caught.value.message
+    for fault in caught.value.field_errors:
+        if fault.field == "end_device_ids.dev_eui":
+            assert fault.message == "or device_id is required"
 
 
 # --- anything ---

@@ -197,8 +197,8 @@ def test_a_low_battery_causes_one_alert_and_one_when_it_is_resolved(world: World
         chirpstack_status(world, alarm, 70)
         chirpstack_status(world, alarm, 71)
         over = alarm.alerts(2)[1]
-        assert over["subject"].startswith("Over: ") and over["subject"].endswith(": 70 %")
-        assert (over["reason"], over["message"]["state"]) == ("batteryLow", "over")
+        assert over["subject"].startswith("Resolved: ") and over["subject"].endswith(": 70 %")
+        assert (over["reason"], over["message"]["state"]) == ("batteryLow", "resolved")
         assert over["message"]["since"] == low["message"]["since"]
         chirpstack_status(world, alarm, 5)
         assert alarm.alerts(3)[2]["message"]["state"] == "raised"

@@ -58,8 +58,8 @@ def test_a_silent_device_causes_one_alert_and_one_when_it_reports_again(world: W
         assert alarm.queued == 1
         alarm.event()
         over = alarm.wait_for(2)[1]
-        assert over["subject"] == f"Over: {silent['subject']}"
-        assert over["message"]["state"] == "over"
+        assert over["subject"] == f"Resolved: {silent['subject']}"
+        assert over["message"]["state"] == "resolved"
         world.clock.let_pass(seconds=700)
         alarm.wait_for(3)
         assert patient.queued == 0, "it has a threshold of its own"
@@ -130,6 +130,7 @@ def test_of_many_monitoring_processes_one_fires(world: World) -> None:
             work = partial(
                 monitoring.notify_changes,
                 rule=rule,
+                group_id=alarm.group,
                 only=numbers,
                 take_seqs=world.app._dispatch.take_sequence_numbers,
             )
@@ -138,6 +139,41 @@ def test_of_many_monitoring_processes_one_fires(world: World) -> None:
         world._run(all_at_once())
         notified = {each["message"]["deviceId"] for each in alarm.wait_for(len(devices))}
         assert notified == set(devices)
+
+
+@pytest.mark.engine_free
+def test_a_notification_for_subgroups_is_about_what_is_in_them(quiet: World) -> None:
+    world = quiet
+    params = {"subgroups": True, "silentAfter": 600}
+    with alarmed(world, reason="deviceSilent", params=params) as alarm:
+        ada = alarm.person
+        below = ada.group("cellar", parent=alarm.group)
+        deep = ada.device(ada.group("rack", parent=below))
+        opened = Alarm(ada, alarm.receiver, group=alarm.group, params=params, reason="opened")
+        opened.change(deviceId=deep)
+        alone = Alarm(
+            ada, alarm.receiver, group=alarm.group, reason="opened", deviceId=opened.device
+        )
+        refused(ada.put("/notification", {**alone.name, "deviceId": deep}), 400, "deviceId")
+        opened.event(device=deep)
+        opened.event(device=ada.device(below))
+        assert (opened.queued, alone.queued) == (1, 0)
+        world.clock.let_pass(seconds=700)
+        alarm.event(device=deep)
+        world.run_monitors_once()
+        silent = {row[0] for row in world.list_rows("device")}
+        assert alarm.queued == len(silent) - 1
+        # Out of its reach: nothing of the other tree, and no more of a group that was moved away.
+        before = opened.queued
+        world.clock.let_pass(seconds=700)
+        world.run_monitors_once()
+        everywhere = {"groupId": below, "subgroups": "true", "deviceId": deep}
+        assert len(ok(ada.get("/group/alarms", **everywhere))["items"]) == 1
+        ok(ada.put("/group", {"groupId": below, "parent": ada.group("elsewhere")}))
+        opened.event(device=deep)
+        assert opened.queued == before
+        [closed] = ok(ada.get("/group/alarms", **everywhere, state="all"))["items"]
+        assert closed["resolution"] == "the group was moved"
 
 
 @pytest.fixture
@@ -195,10 +231,10 @@ def test_a_fleet_that_falls_silent_does_not_hold_up_other_notifications(
         world.clock.let_pass(seconds=601)
         first = world.run_monitors_once()
         assert (alarm.queued, other.queued) == (2, 1)
-        assert first.places == {rule.number: numbers[1]}
+        assert first.places == {(rule.number, alarm.group): numbers[1]}
         second = world.run_monitors_once(first.places)
         assert (alarm.queued, other.queued) == (4, 1)
-        assert second.places == {rule.number: numbers[3]}
+        assert second.places == {(rule.number, alarm.group): numbers[3]}
         third = world.run_monitors_once(second.places)
         assert (alarm.queued, third.places) == (5, {})
         assert world.run_monitors_once(third.places).places == {}
@@ -215,6 +251,7 @@ def test_a_second_process_waits_for_the_first_and_does_not_fire(quiet: World) ->
         notify = partial(
             monitoring.notify_changes,
             rule=rule,
+            group_id=alarm.group,
             only=numbers,
             take_seqs=world.app._dispatch.take_sequence_numbers,
         )
@@ -288,6 +325,25 @@ def test_a_failing_connector_causes_one_alert_and_its_recovery_another(world: Wo
             ok(ada.delete("/connector", groupId=group, connectorId=connector))
             world.run_monitors_once()
             assert (failing.queued, recovered.queued) == (1, 1)
+
+
+@pytest.mark.engine_free
+def test_the_alarm_of_a_connector_that_is_disabled_is_closed(world: World) -> None:
+    with alarmed(world, reason="connectorFailing", params={"failingAfter": 1}) as failing:
+        ada, group = failing.person, failing.group
+        with Receiver(503) as customer:
+            policy = {"retryDelay": 86_400, "maxRetry": 1}
+            connector = ada.connector(group, customer.url, retryPolicy=policy)
+            ada.reports(failing.device)
+            eventually(lambda: failures(world, connector) == 1)
+            world.run_monitors_once()
+            failing.wait_for(1)
+            named = {"connectorId": connector, "groupId": group}
+            ok(ada.put("/connector", {**named, "enabled": False}))
+            world.run_monitors_once()
+            [alarm] = ok(ada.get("/group/alarms", groupId=group, state="all"))["items"]
+            assert alarm["resolution"] == "the connector was disabled"
+            assert failing.queued == 1
 
 
 def test_a_connector_whose_receiver_is_gone_causes_an_alert_at_once(world: World) -> None:
@@ -375,4 +431,4 @@ def test_a_device_that_drifts_causes_one_alert_and_one_when_it_does_not(world: W
         body["policy"] = {"interval": 700}  # the policy gives in
         ok(alarm.person.put("/group/configuration", body))
         over = alarm.wait_for(2)[1]
-        assert (over["message"]["state"], over["subject"][:6]) == ("over", "Over: ")
+        assert (over["message"]["state"], over["subject"][:10]) == ("resolved", "Resolved: ")

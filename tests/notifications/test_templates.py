@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwire.notifications import templates
-from longwire.notifications.templates import Template, Texts
+from longwire.notifications.templates import Template, Texts, replace_old_state
 
 MESSAGE = {
     "kind": "data",
@@ -121,3 +121,18 @@ def test_the_count_of_what_was_held_back_is_readable(count, words):
 def test_any_text_is_either_refused_in_words_or_filled(source):
     if templates.check(source) is None:
         assert isinstance(Template(source).render(MESSAGE), str)
+
+
+@pytest.mark.parametrize(
+    "source, now",
+    [
+        ('{{ message.state == "over" ? 1 : 2 }}', '{{ message.state == "resolved" ? 1 : 2 }}'),
+        ("{{ 'over' != message.state }}", "{{ 'resolved' != message.state }}"),
+        ('it is "over", {{ message.state }}', 'it is "over", {{ message.state }}'),
+        (None, None),
+    ],
+)
+def test_a_template_that_knows_the_old_state_goes_on_working(
+    source: str | None, now: str | None
+) -> None:
+    assert replace_old_state(source) == now

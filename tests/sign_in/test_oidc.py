@@ -102,6 +102,7 @@ def test_who_is_unknown_unverified_or_of_another_domain_is_refused_and_changes_n
             assert browser.who() is None
 
 
+@pytest.mark.engine_free
 def test_claims_give_and_take_memberships_as_the_operator_says(
     make_world: MakeWorld, browse: Browse, provider: IdentityProvider
 ) -> None:

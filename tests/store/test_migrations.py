@@ -114,7 +114,10 @@ def tables(database: Database) -> set[str]:
 # --- the tables that the steps arrive at ---
 
 
-ONLY_ON_POSTGRESQL = {"seen_hour", "ix_device_state_seen"}
+ONLY_ON_POSTGRESQL = {
+    *("seen_hour", "ix_device_state_seen"),
+    *("number_rank", "ix_current_value_number_rank"),
+}
 # An index that differs: on PostgreSQL what is due is looked for in a slot.
 DUE_ON_POSTGRESQL = ["channel_number", "slot", "due_at", "seq"]
 

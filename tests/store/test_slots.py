@@ -168,7 +168,7 @@ def test_a_fleet_in_several_slots_works_as_in_one(
         assert [len(ada.records(device, kind)) for kind in KINDS] == [2, 1, 1, 1]
     arrivals = ok(ada.get("/group/records", groupId=group, limit=100))["items"]
     assert len(arrivals) == len(fleet) * 5
-    world._run(SummaryWork(world.database, {}).run_round())
+    world._run(SummaryWork(world.database).run_round())
     for name, rows in read_slots(settings).items():
         assert rows, name
         assert all(slot == slot_of(device) for device, slot in rows), name

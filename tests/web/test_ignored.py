@@ -110,6 +110,7 @@ def valid_bodies(ada: Person, group: str) -> dict[tuple[str, str], dict[str, Any
         ("POST", "/group"): {"name": "b"},
         ("PUT", "/group"): {"groupId": group, "name": "c"},
         ("POST", "/device"): {**new, "name": "d", "originalId": "d 1"},
+        ("POST", "/device/type"): {"groupId": group, "name": "probe"},
         ("POST", "/devices"): {**new, "originalDevicesIds": ["d 2"]},
         ("PUT", "/device"): {"deviceId": device, "groupId": group, "name": "e"},
         ("PUT", "/devices"): {"deviceIds": [device], "groupId": group, "addTags": ["f"]},

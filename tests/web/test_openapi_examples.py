@@ -47,6 +47,7 @@ ALTERNATIVES = {
 NEED_SECRETS = {
     *("POST /session", "DELETE /session", "POST /session/link", "POST /session/passkey"),
     "POST /invitation",
+    *("GET /report/link", "GET /report/file"),
     *("PUT /user/totp", "DELETE /user/totp", "POST /user/passkey"),
     *("GET /session/oidc", "GET /session/oidc/callback"),  # without a provider here
 }

@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -67,6 +68,19 @@ def test_a_list_without_an_end_fails_its_test(tokens: Iterator[Any], complaint: 
 
     with pytest.raises(AssertionError, match=complaint):
         walk(list_page)
+
+
+def contact_point_of(operator: Person, group: str, name: str) -> str:
+    params = json.dumps({"url": NOWHERE})
+    body = {"groupId": group, "name": name, "type": "webhook", "params": params}
+    return str(ok(operator.post("/contactPoint", body))["id"])
+
+
+def report_of(operator: Person, group: str, name: str) -> str:
+    when = {"every": "day", "at": "06:00", "timezone": "UTC"}
+    to = {"type": "webhook", "params": {"url": NOWHERE}}
+    body = {"groupId": group, "name": name, "content": "devices", **when, "to": to}
+    return str(ok(operator.post("/report", body))["id"])
 
 
 def paged_lists(world: World, ada: Person) -> list[PagedList]:
@@ -154,6 +168,25 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
             lambda name: operator.notification(home, NOWHERE, name=name),
             lambda id_: ok(operator.delete("/notification", notificationId=id_, name=home)),
         ),
+        PagedList(
+            "/group/silences",
+            {"groupId": home},
+            # those that end last come first
+            lambda name: silence(operator, home, 30_000 - int(name, 16)),
+            lambda id_: ok(operator.delete("/alarm/silence", groupId=home, silenceId=id_)),
+        ),
+        PagedList(
+            "/group/reports",
+            {"groupId": home},
+            lambda name: report_of(operator, home, name),
+            lambda id_: ok(operator.delete("/report", reportId=id_, groupId=home)),
+        ),
+        PagedList(
+            "/group/contactPoints",
+            {"groupId": home},
+            lambda name: contact_point_of(operator, home, name),
+            lambda id_: ok(operator.delete("/contactPoint", contactPointId=id_, groupId=home)),
+        ),
         events_of(world, operator, operator.group("forwarding", parent=home)),
         downlinks_of(world, operator, home),
         unknown_devices_of(operator, home),
@@ -179,6 +212,11 @@ def records_of(person: Person, group: str, kind: str) -> PagedList:
         remove,
         key="timestamp",
     )
+
+
+def silence(person: Person, group: str, days: int) -> str:
+    body = {"groupId": group, "until": days * 86_400, "reason": "maintenance"}
+    return str(ok(person.post("/alarm/silence", body))["id"])
 
 
 def downlinks_of(world: World, person: Person, group: str) -> PagedList:
@@ -254,16 +292,23 @@ def events_of(world: World, person: Person, group: str) -> PagedList:
 # These never change.
 FIXED = [
     PagedList(path, {}, str, str, key="type")
-    for path in ("/connector/connectorTypes", "/notification/notificationTypes")
+    for path in (
+        "/connector/connectorTypes",
+        "/notification/notificationTypes",
+        "/contactPoint/contactPointTypes",
+    )
 ]
 
 
 def test_the_table_contains_every_paged_list(world: World) -> None:
-    # Redecoding also continues after a nextToken, but it is no list. The others are searches, or
-    # lists from which nothing is ever removed; their own tests walk through their pages.
+    # Redecoding and backtests also continue after a nextToken, but are no lists. The others are
+    # searches, or lists from which nothing is ever removed; their own tests walk through their
+    # pages.
     others = {
+        "/notification/backtest",
         *("/device/redecode", "/users", "/group/audit", "/devices", "/groups", "/group/records"),
         *("/group/positions", "/group/drift", "/connector/messages", "/jobs", "/job/items"),
+        "/group/alarms",
     }
     paged = {
         route.path
@@ -428,7 +473,7 @@ def test_a_token_survives_a_restart(world: World) -> None:
     world.restart()
     rest = ok(world.operator.get("/permission", nextToken=page["nextToken"]))
     ids = [each["id"] for each in page["items"] + rest["items"]]
-    assert len(ids) == len(set(ids)) == 27
+    assert len(ids) == len(set(ids)) == 28
     assert "nextToken" not in rest
 
 

@@ -26,7 +26,7 @@ from longwire.process import maintenance
 from longwire.process.app import OPERATIONS
 from longwire.web.errors import build_error_response
 from longwire.web.fields import InputLimits
-from longwire.web.routing import PlainRoute, Route
+from longwire.web.routing import Route
 from tests.world import Person, World, ok, refused
 
 pytestmark = pytest.mark.engine_free
@@ -74,7 +74,10 @@ def some_value(annotated: Any) -> Any:
         return some_values(kind)
     if typing.get_origin(kind) is list:
         return [some_value(typing.get_args(kind)[0])]
-    if typing.get_origin(kind) is dict:
+    if typing.get_origin(kind) is dict and Any not in typing.get_args(kind):
+        key, value = map(some_value, typing.get_args(kind))
+        return {key: value}
+    if kind is dict or typing.get_origin(kind) is dict:
         return {}
     if typing.get_origin(kind) is Literal:
         return typing.get_args(kind)[0]
@@ -124,7 +127,7 @@ class Wrong:
     method: str | None = None
 
 
-def wrong_callers(route: Route | PlainRoute) -> Iterator[Wrong]:
+def wrong_callers(route: Route) -> Iterator[Wrong]:
     for why, value in {
         "no token": "",
         "an unknown token": "Bearer 00000000-0000-0000-0000-000000000000",
@@ -137,18 +140,18 @@ def wrong_callers(route: Route | PlainRoute) -> Iterator[Wrong]:
         yield Wrong(why, 401, headers={"Authorization": value})
 
 
-def wrong_paths(route: Route | PlainRoute) -> Iterator[Wrong]:
+def wrong_paths(route: Route) -> Iterator[Wrong]:
     yield Wrong("a slash at the end", 404, path=route.path + "/")
     yield Wrong("capitals", 404, path=route.path.upper())
     yield Wrong("NUL at the end", 404, path=route.path + "%00")
 
 
-def wrong_methods(route: Route | PlainRoute) -> Iterator[Wrong]:
+def wrong_methods(route: Route) -> Iterator[Wrong]:
     for method in set(METHODS) - taken_at(route):
         yield Wrong(f"the method {method}", 405, method=method)
 
 
-def taken_at(route: Route | PlainRoute) -> set[str]:
+def taken_at(route: Route) -> set[str]:
     """The methods of the path of a route; the vendor lets its customers choose theirs.
 
     A callback with GET stores something, so there is no HEAD.
@@ -228,6 +231,7 @@ def wrong_bodies(route: Route) -> Iterator[Wrong]:
 
 def wrong_fields(body: type[msgspec.Struct]) -> Iterator[Wrong]:
     right = some_values(body)
+    right |= {"at": "06:00"} if "at" in right else {}
     if needed := required(body):
         yield Wrong("nothing that is required", 400, tuple(needed), "body", content="{}")
     for name in right:
@@ -252,12 +256,16 @@ def send(person: Person, route: Route, wrong: Wrong) -> httpx.Response:
     content = wrong.content() if callable(wrong.content) else wrong.content
     if content is None and route.body is not None:
         content = json.dumps(some_values(route.body))
-    return person.request(
+    ask = partial(
+        person.request,
         wrong.method or route.method,
         f"{wrong.path or route.path}?{query}",
-        content=content,
         headers={**(JSON if route.body else {}), **wrong.headers},
     )
+    try:
+        return ask(content=content)
+    except httpx.ReadError:  # httpx has closed a connection that it had given to this thread
+        return ask(content=wrong.content() if callable(wrong.content) else content)
 
 
 @pytest.mark.slow
@@ -273,7 +281,7 @@ def test_an_invalid_request_is_refused_and_changes_nothing(small_world: World) -
             assert world.everything() == before, f"{route.method} {route.path} changed something"
 
 
-def assert_refused(route: Route | PlainRoute, wrong: Wrong, response: httpx.Response) -> None:
+def assert_refused(route: Route, wrong: Wrong, response: httpx.Response) -> None:
     case = f"{route.method} {route.path} with {wrong.why}"
     assert response.status_code == wrong.status, f"{case}: {response.text[:300]}"
     if wrong.status == 401:
@@ -285,7 +293,7 @@ def assert_refused(route: Route | PlainRoute, wrong: Wrong, response: httpx.Resp
         assert {each["in"] for each in problem["errors"]} <= {wrong.place}, case
 
 
-def assert_allows(response: httpx.Response, route: Route | PlainRoute) -> None:
+def assert_allows(response: httpx.Response, route: Route) -> None:
     assert response.headers["allow"] == ", ".join(sorted(taken_at(route)))
 
 
@@ -337,7 +345,7 @@ def test_network_callbacks_get_the_same_error_responses(small_world: World) -> N
     assert len(routes) == 5 * len(VENDOR_METHODS) + 4
     before = world.everything()
     for route in routes:
-        assert isinstance(route, PlainRoute)
+        assert route.takes_request
         for wrong in (
             *wrong_callers(route),
             *wrong_paths(route),

@@ -53,11 +53,21 @@ CONNECTORS = 30
 DOWNLINKS = 30
 EXPORTS = 4
 NOTIFICATIONS = 30
+REPORTS = 10
 PASSKEYS = 30
 UNKNOWN_DEVICES = 30
 # A generated nextToken is always invalid, and hardly any generated body has none; hardly any list
 # of measurements has paths that lead to a value.
-HARDLY_VALID = {"POST /device/redecode", "PUT /device/type/measurements"}
+HARDLY_VALID = {
+    *("POST /device/redecode", "PUT /device/type/measurements"),
+    *("POST /alarm/acknowledge", "DELETE /device/type", "POST /notification/backtest"),
+    # Nobody guesses the id of a silence or of a contact point.
+    "DELETE /alarm/silence",
+    *(f"{method} /contactPoint" for method in ("GET", "POST", "PUT", "DELETE")),
+    "POST /contactPoint/test",
+    "POST /device/type/import",  # nobody guesses a file of a maker, now that it has a name, too
+    "POST /report/send",  # five times a minute
+}
 NEED_SESSION = {"PUT /user/passkey", "DELETE /user/passkey"}  # one that has just begun
 NOWHERE = "http://127.0.0.1:9/"  # a closed port
 EUI = "0102030405060708"
@@ -144,6 +154,14 @@ def fill_world(world: World) -> KnownValues:
         }
         for _ in range(NOTIFICATIONS)
     ]
+    report = {
+        **{"groupId": home, "name": home, "content": "devices", "parameters": {}, "every": "day"},
+        **{"at": "06:00", "timezone": "UTC", "format": "csv"},
+        "to": {"type": "webhook", "params": {"url": NOWHERE}},
+    }
+    reports = [
+        {**report, "reportId": ok(operator.post("/report", report))["id"]} for _ in range(REPORTS)
+    ]
     ok(operator.delete("/group", groupId=home, recursive=True))  # for a request to cancel it
     tagging = {
         "kind": "tag",
@@ -217,6 +235,9 @@ def fill_world(world: World) -> KnownValues:
             "notificationId": notifications,
             # None excludes what is generated for the other way to choose devices.
             "parameters": [{**tagging, "deviceIds": None}],
+            # After the parameters, which are of a job: the last one counts.
+            "to": [report],
+            "reportId": reports,
             "jobId": jobs,
         },
         ok(operator.get("/group", groupId=home))[0]["token"],

@@ -63,7 +63,7 @@ def world(make_world: Callable[..., World], endless: Endless, write_timeout_s: f
         "any valid token",
         object_rule="none",
         tag="Service",
-        stream=Stream(open_per_caller_max=2, open_max=3, content={}),
+        stream=Stream(open_per_caller_max=2, open_max=3, media_types=()),
     )
     world.app._request_handler._routes |= routes_by_path([route])
     return world

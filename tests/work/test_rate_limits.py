@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwire.clock import MINUTE, SECOND, Clock, Moment
-from longwire.identity.rate_limiter import RateLimiter
+from longwire.work.rate_limits import RateLimiter
 
 
 class ManualClock(Clock):

@@ -7,6 +7,7 @@ import argparse
 import sys
 
 from bench import (
+    alarms,
     backlog,
     clients,
     cluster,
@@ -15,6 +16,7 @@ from bench import (
     growth,
     identity,
     ingest,
+    keepup,
     large,
     live,
     networks,
@@ -33,6 +35,7 @@ SUITES = {
     "live": live.measure,
     "delivery": delivery.measure,
     "notifications": notifications.measure,
+    "alarms": alarms.measure,
     "console": console.measure,
     "transfers": transfers.measure,
     "clients": clients.measure,
@@ -42,10 +45,21 @@ SUITES = {
     "large": large.measure,
     "backlog": backlog.measure,
     "values": values.measure,
+    "keepup": keepup.measure,
     "growth": growth.measure,
     "peers": peers.measure,
 }
-ON_REQUEST = {"large", "values", "backlog", "cluster", "console-large", "growth", "peers"}
+ON_REQUEST = {
+    "alarms",
+    "keepup",
+    "large",
+    "values",
+    "backlog",
+    "cluster",
+    "console-large",
+    "growth",
+    "peers",
+}
 
 
 def main() -> int:

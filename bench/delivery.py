@@ -182,7 +182,7 @@ def _cost_to_ingest(findings: Findings, receiver: Receiver, seconds: float) -> N
                     p99_ms=result.p99_ms,
                 )
             )
-    findings.add(_ratio_row("ingest with a connector against without", rates[1] / rates[0], 0.6))
+    findings.add(_ratio_row("ingest with a connector against without", rates[1] / rates[0], 0.25))
 
 
 def _many_connectors(findings: Findings, receiver: Receiver, seconds: float) -> None:

@@ -45,13 +45,13 @@ def _measure_engine(findings: Findings, data: Path, url: str) -> None:
         service.call(
             "PUT", "/device/type/measurements", {"type": "generic", "measurements": [measurement]}
         )
-        dense, plain, *meters = _create_devices(service, group, METERS + 2)
+        dense, plain, *meters = create_devices(service, group, METERS + 2)
         findings.add(_measure_cost(service, [plain, dense], engine))
         before = _size_of(data) if not url else 0
         _store(service, [dense], DENSE, 600)
         _store(service, meters, METERS * DAYS, 86_400)
         began = time.perf_counter()
-        _wait_for_summaries(service)
+        wait_for_summaries(service)
         made_s = time.perf_counter() - began
         records = DENSE + METERS * DAYS
         note = f"{records / made_s:,.0f} records/s"
@@ -79,7 +79,7 @@ def _measure_engine(findings: Findings, data: Path, url: str) -> None:
             )
 
 
-def _create_devices(service: Service, group: str, count: int) -> list[str]:
+def create_devices(service: Service, group: str, count: int) -> list[str]:
     alike = {"groupId": group, "type": "generic", "network": "mqtt"}
     devices: list[str] = []
     for start in range(0, count, 500):
@@ -107,7 +107,7 @@ def _record(device: str, at_s: float, data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _wait_for_summaries(service: Service) -> None:
+def wait_for_summaries(service: Service) -> None:
     """Until no round of summaries has run for a while."""
     deadline = time.monotonic() + SUMMARIES_S_MAX
     idle = 0

@@ -137,7 +137,8 @@ soak: .venv/.dev-installed ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
 	LONGWIRE_TEST_SLOTS=4 $(BIN)/python -m pytest -m "not soak" -k postgresql $(PYTEST_ARGS) $(SLOTTED_TESTS)
 	$(BIN)/python -m pytest -m "not soak" -p tests.hurry $(PYTEST_ARGS) $(HURRIED_TESTS)
-	$(BIN)/python -m pytest -m "not soak" -p tests.stalls --forks 14
+	$(BIN)/python -m pytest -m "not soak" -p tests.stalls --forks 14 \
+		--hypothesis-profile thorough
 
 # dev is resolved first and holds run to its versions, so that we test what we ship.
 lock: $(BIN)/python ## Write requirements/ from pyproject.toml

@@ -9,7 +9,6 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeGuard
 
 import msgspec
 
@@ -17,7 +16,7 @@ from longwire.clock import Clock
 from longwire.process.app import SIGN_IN, App
 from longwire.process.startup import build_database
 from longwire.settings import Settings
-from longwire.web.routing import PlainRoute, Route
+from longwire.web.routing import Route
 
 HEADER = "| Method | Path | Parameters | Permission | Response | What it does |"
 ADDITION = "Addition. "
@@ -26,16 +25,16 @@ _ROW = re.compile(r"\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \|")
 Operations = Mapping[tuple[str, str], Route]
 
 
-def list_routes() -> list[Route | PlainRoute]:
+def list_routes() -> list[Route]:
     """The routes of a service with a new database."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
         return list(App(settings, build_database(settings, Clock())[0]).routes)
 
 
-def is_operation(route: Route | PlainRoute) -> TypeGuard[Route]:
+def is_operation(route: Route) -> bool:
     """Whether it has a row of all columns: what signs people in is described in words."""
-    return isinstance(route, Route) and route not in SIGN_IN
+    return not route.takes_request and route not in SIGN_IN
 
 
 def update_operations(text: str) -> str:
@@ -80,8 +79,8 @@ def describe_parameters(route: Route) -> str:
                 for each in msgspec.structs.fields(struct)
             )
             parts.append(f"{place} {' '.join(names)}")
-    if route.text_body is not None:
-        parts.append(f"body `{route.text_body.media_type}`")
+    if route.raw_body is not None:
+        parts += [f"body `{each}`" for each in route.raw_body.media_types]
     return " ".join(parts)
 
 

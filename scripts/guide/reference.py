@@ -21,10 +21,10 @@ from longwire.clock import Clock
 from longwire.delivery.connectors.backlogs import ConnectorBacklog
 from longwire.identity import bootstrap
 from longwire.process.startup import build_database
+from longwire.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from longwire.settings import Settings
 from longwire.store.database import StandbyStatus
 from longwire.store.delivery.backlogs import Backlog, SlotBacklog
-from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from scripts.guide import openapi
 from scripts.guide.interface import update_operations
 

@@ -89,7 +89,7 @@ class AdjustableClock(Clock):
         self._frozen_at = super().now()
 
     def let_pass(self, *, seconds: float = 0, days: float = 0) -> None:
-        self._turned += int((seconds + days * 86_400) * 1_000_000)
+        self._turned += round((seconds + days * 86_400) * 1_000_000)
 
     def synchronize(self, reference: Moment) -> None:
         """The test decides what time it is, not the database."""

@@ -8,7 +8,7 @@ from functools import partial
 from longwire import extras
 from longwire.api.service import ServiceEndpoints
 from longwire.delivery.channels import DispatchContext
-from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
+from longwire.delivery.connectors.handler import ConnectorHandler
 from longwire.delivery.engine.engine import Engine
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.invitations import MailHandler
@@ -120,7 +120,9 @@ class DeliveryStack:
             self.writer,
             self.egress,
             handlers={
-                **DEFAULT_HANDLERS,
+                ChannelPurpose.CONNECTOR: ConnectorHandler(
+                    keeps_exchanges=settings.trace_keep_hours > 0
+                ),
                 **network_channels.network_handlers(database, self.dispatch, apis),
                 ChannelPurpose.NOTIFICATION: NotificationHandler(database, self.sending_config),
                 ChannelPurpose.CONTACT_POINT: ContactPointHandler(database, self.sending_config),

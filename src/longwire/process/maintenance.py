@@ -32,7 +32,7 @@ from longwire.records import KIND_NAMES
 from longwire.store import instance
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
-from longwire.store.delivery import channels, connector_minutes, dead_letters, deliveries
+from longwire.store.delivery import channels, connector_minutes, dead_letters, deliveries, exchanges
 from longwire.store.engines import partitions
 from longwire.store.fleet import device_reports, unknown_devices
 from longwire.store.fleet import downlinks as store_downlinks
@@ -67,6 +67,7 @@ CLEANUP_INTERVAL_S = 30.0
 TOKENS_PER_BATCH_MAX = 1_000
 AUDIT_PER_BATCH_MAX = 1_000
 DELIVERIES_PER_BATCH_MAX = 1_000
+EXCHANGES_PER_BATCH_MAX = 200
 JOB_ITEMS_PER_BATCH_MAX = 1_000
 ALARMS_PER_BATCH_MAX = 1_000
 SILENCES_PER_BATCH_MAX = 1_000
@@ -85,7 +86,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class TraceRetention:
-    """How long messages of networks are kept as they came in, and how much of them."""
+    """How long messages are kept as they came in or went out, and how much of those of networks."""
 
     keep_hours: int
     bytes_max: int
@@ -260,6 +261,7 @@ async def run_cleanup(
         await delete_groups(database)
         if trace is not None:
             await delete_old_receptions(database, trace)
+            await delete_old_exchanges(database, trace)
         await delete_old_jobs(database, job_keep_days)
         await delete_old_alarms(database, alarm_keep_days)
         await delete_old_silences(database)
@@ -428,6 +430,12 @@ async def delete_old_receptions(database: Database, trace: TraceRetention) -> No
         step = partial(receptions.prune, after_group=group, before=before)
         group = await write_and_pause(database, step)
     await _run_in_batches(database, partial(receptions.prune_excess, bytes_max=trace.bytes_max))
+
+
+async def delete_old_exchanges(database: Database, trace: TraceRetention) -> None:
+    """Delete what was kept of attempts past its time; of each connector there are few."""
+    before = database.context.clock.now() - trace.keep_hours * HOUR
+    await _run_in_batches(database, lambda tx: exchanges.prune(tx, before, EXCHANGES_PER_BATCH_MAX))
 
 
 async def delete_old_records(

@@ -304,8 +304,8 @@ class Settings:
     trace_keep_hours: Annotated[int, Meta(ge=0, le=_DAYS_MAX * 24)] = setting(
         "retention.traces_hours",
         72,
-        "hours that messages of networks are kept as they came in, for the trace of a record; 0"
-        " for not at all",
+        "hours that messages of networks are kept as they came in, and requests of webhooks with"
+        " their responses, as far as a connector keeps them; 0 for not at all",
     )
     trace_bytes_max: Count = setting(
         "retention.traces_bytes_max",

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from longwire.clock import Moment
+from longwire.delivery.exchanges import Exchange
 from longwire.delivery.http.egress import Egress
 
 MASK = "********"
@@ -39,6 +40,7 @@ class OutboundMessage(msgspec.Struct, frozen=True):
     content_type: str
     element: bytes = b""  # JSON with the id in it, as an element of a batch
     to: str = ""  # the recipient, for senders with several
+    is_test: bool = False  # sent by hand, to see what happens
 
 
 class OutboundBatch(msgspec.Struct, frozen=True):
@@ -81,6 +83,7 @@ class Delivered(msgspec.Struct, frozen=True):
     answer: str = ""  # part of the response, for the handlers that need it
     is_duplicate: bool = False  # an earlier attempt had already arrived
     status: int | None = None  # of an HTTP response
+    exchange: Exchange | None = None  # if it is to be kept
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -92,6 +95,7 @@ class Refused(msgspec.Struct, frozen=True):
     disables: bool = False  # the receiver wants nothing more from this connector
     code: FailureCode = FailureCode.REJECTED
     status: int | None = None  # of an HTTP response
+    exchange: Exchange | None = None  # if it is to be kept
 
 
 class Unreachable(msgspec.Struct, frozen=True):
@@ -100,6 +104,7 @@ class Unreachable(msgspec.Struct, frozen=True):
     reason: str
     is_final: bool = False
     code: FailureCode = FailureCode.UNREACHABLE
+    exchange: Exchange | None = None  # if it is to be kept
 
 
 Outcome = Delivered | Refused | Unreachable

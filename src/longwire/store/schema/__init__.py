@@ -25,6 +25,7 @@ from longwire.store.schema.channels import contact_point as contact_point
 from longwire.store.schema.channels import contact_point_use as contact_point_use
 from longwire.store.schema.channels import deferral as deferral
 from longwire.store.schema.channels import delivery as delivery
+from longwire.store.schema.channels import delivery_exchange as delivery_exchange
 from longwire.store.schema.channels import notification as notification
 from longwire.store.schema.channels import notification_state as notification_state
 from longwire.store.schema.channels import replay as replay

@@ -173,6 +173,21 @@ delivery = sa.Table(
     },
 )
 
+delivery_exchange = sa.Table(
+    "delivery_exchange",
+    metadata,
+    # What was sent in an attempt and what came back, for a limited time. Sealed: a response may
+    # have anything in it. Few, of each channel: logs of attempts name those that are kept.
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("channel_number", sa.BigInteger, nullable=False),
+    moment("at"),
+    sa.Column("size", sa.Integer, nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    # Answers: the last ones of a channel; which are too old?
+    sa.Index("ix_delivery_exchange_channel_number", "channel_number", "at", "id"),
+    sa.Index("ix_delivery_exchange_at", "at"),
+)
+
 connector_minute = sa.Table(
     "connector_minute",
     metadata,

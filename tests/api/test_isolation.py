@@ -21,6 +21,7 @@ import msgspec
 import pytest
 
 from longwire import model
+from longwire.delivery.destinations.signing import new_signing_secret
 from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
@@ -250,6 +251,10 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("POST", "/connector/messages/retry"): Right(body={**CONNECTOR, "deviceId": "@device"}),
     ("POST", "/connector/messages/cancel"): Right(body={**CONNECTOR, "deviceId": "@device"}),
     ("POST", "/connector/resendData"): Right(body=CONNECTOR),
+    ("GET", "/connector/exchanges"): Right(CONNECTOR),
+    ("POST", "/connector/test"): Right(body=CONNECTOR),
+    ("POST", "/connector/rotateSecret"): Right(body=CONNECTOR),
+    ("POST", "/connector/endSecretRotation"): Right(body=CONNECTOR),
     ("DELETE", "/connector/replay"): Right(REPLAY),
     ("GET", "/notification"): Right(NOTIFICATION),
     ("GET", "/notification/notifications"): Right({"groupId": "@home"}),
@@ -535,7 +540,11 @@ class Tenant:
         admin = self.people["admin"]
         body = {
             "groupId": home,
-            **to_nowhere(bearer=f"{self.canary} bearer", headers={"X-Key": f"{self.canary} key"}),
+            **to_nowhere(
+                bearer=f"{self.canary} bearer",
+                headers={"X-Key": f"{self.canary} key"},
+                secret=new_signing_secret(),
+            ),
             "id": f"{self.canary}-connector",
             "name": f"{self.canary} connector",
             "description": f"{self.canary} about",

@@ -192,7 +192,8 @@ def test_a_batch_of_one_is_an_array_too() -> None:
 
 @pytest.mark.parametrize("batch", [1, 2, 1_000])
 def test_the_connector_sets_the_size_of_a_batch(batch: int) -> None:
-    assert OutcomesOf(HttpParams(url="https://example.com", batch=batch), LOOPBACK).batch_max == batch
+    params = HttpParams(url="https://example.com", batch=batch)
+    assert OutcomesOf(params, LOOPBACK).batch_max == batch
 
 
 # --- signatures, checked by somebody else's code ---

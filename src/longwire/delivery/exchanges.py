@@ -77,7 +77,7 @@ class Exchange(msgspec.Struct, frozen=True, array_like=True):
     id: str
     at: Moment
     duration_ms: int
-    phase: Phase  # how far it came
+    phase: Phase | None  # how far it came, if that is known
     messages: int  # how many the request had
     request: SentRequest
     response: ReceivedResponse | None = None

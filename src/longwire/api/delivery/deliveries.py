@@ -135,6 +135,17 @@ class MessageAttempt(Shown[Attempt]):
         ),
     ]
     status: Annotated[int, Meta(description="Of the HTTP response.", examples=[503])] | None = None
+    exchange_id: (
+        Annotated[
+            str,
+            Meta(
+                description="The id of what was sent and what came back, if that was kept:"
+                " `GET /connector/exchanges`.",
+                examples=["exc_vzpeqxr5mxjrq2uy6ct3mlgw"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Message(Reply, kw_only=True):
@@ -338,7 +349,8 @@ def list_messages(context: Context, query: MessagesQuery) -> MessageConnection:
 def get_message(context: Context, query: MessageQuery) -> Message:
     """Get a message with its attempts.
 
-    What a receiver answered in the body of its response is not stored.
+    What was sent and what the receiver answered is in `GET /connector/exchanges`, as far as it is
+    kept.
     """
     return show_message(deliveries.get_message(context.tx, context.actor, query.id))
 

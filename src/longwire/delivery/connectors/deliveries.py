@@ -15,6 +15,7 @@ from longwire.delivery.attempts import Attempt, parse_attempts
 from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import connectors
 from longwire.delivery.connectors.delivery_commands import COMMAND_WRITER
+from longwire.delivery.exchanges import Exchange, decode_exchange
 from longwire.errors import BadInput, FieldError, NotAllowed, not_found
 from longwire.identity import access
 from longwire.ids import parse_delivery_id
@@ -28,6 +29,7 @@ from longwire.model import (
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import connectors as store_connectors
 from longwire.store.delivery import delivery_history, delivery_search
+from longwire.store.delivery import exchanges as store_exchanges
 from longwire.store.delivery.connectors import CONNECTORS
 from longwire.store.delivery.delivery_history import DeliveryDetail, DeliveryEvent
 from longwire.store.delivery.delivery_search import DeliveryFilter, StateCounts
@@ -149,6 +151,34 @@ def get_message(tx: Tx, actor: Actor, message_id: str) -> Message:
 
 def build_message(connector: Connector, detail: DeliveryDetail, record: str | None) -> Message:
     return Message(connector, detail.event, parse_attempts(detail.attempt_log), record)
+
+
+def list_exchanges(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    connector_id: str,
+    message_id: str | None,
+    request: PageRequest,
+) -> Page[Exchange]:
+    """What a connector sent and got back, as far as it is kept; of one message, or newest first.
+
+    For those who may change it: a response may have anything in it.
+    """
+    connector = connectors.KIND.require(tx, actor, "write", group_id, connector_id)
+    access.authorize(tx, actor, "record.read", connector.group_id)  # it shows their content
+    if message_id is None:
+        page = store_exchanges.list_page(tx, connector.number, request)
+        return Page([decode_exchange(each.content) for each in page.items], page.last_key)
+    key = parse_delivery_id(message_id)
+    detail = None
+    if key is not None and key[0] == connector.number:
+        detail = delivery_history.get_detail(tx, *key)
+    if detail is None:
+        raise BadInput(field_errors=[FieldError("message_id", "is not a message of it")])
+    ids = [each.exchange_id for each in parse_attempts(detail.attempt_log) if each.exchange_id]
+    found = store_exchanges.get_many(tx, connector.number, ids)
+    return Page([decode_exchange(each.content) for each in found], None)
 
 
 def _find_record(tx: Tx, connector: Connector, detail: DeliveryDetail) -> str | None:

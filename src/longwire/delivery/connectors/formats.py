@@ -21,6 +21,8 @@ from longwire.delivery.cel.stored import NoLongerValid, StoredExpression
 from longwire.records import EncodedRecord, Record, get_device_name, get_device_type
 
 FORMATS = ("json", "cloudevents", "raw", "custom")
+# Those whose messages have members of ours; the others are what users make of them.
+MARKABLE_FORMATS = ("json", "cloudevents")
 
 BODY_BYTES_MAX = 262_144
 
@@ -69,6 +71,11 @@ def format_record(
         case "custom":
             return _custom(template, id, build_cel_message(encoded.record, context))
     raise ValueError(f"unknown format: {format}")
+
+
+def mark_as_test(message: bytes) -> bytes:
+    """A message in such a format, with `test` as its first member."""
+    return b'{"test":true,' + message[1:]
 
 
 _encoder = msgspec.json.Encoder()

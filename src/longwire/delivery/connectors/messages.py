@@ -5,7 +5,13 @@ from dataclasses import dataclass
 import msgspec
 
 from longwire.delivery.cel.stored import StoredExpression
-from longwire.delivery.connectors.formats import FormatError, UnusableTemplate, format_record
+from longwire.delivery.connectors.formats import (
+    MARKABLE_FORMATS,
+    FormatError,
+    UnusableTemplate,
+    format_record,
+    mark_as_test,
+)
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import (
     Destination,
@@ -39,7 +45,23 @@ class MessageBuilder:
 
     def build(self, seq: int, encoded: EncodedRecord, context: str) -> OutboundMessage | Refused:
         """The message for a stored record, or why it cannot be built."""
-        message_id = format_delivery_id(self.connector.number, seq)
+        return self._build(format_delivery_id(self.connector.number, seq), encoded, context)
+
+    def build_test(
+        self, message_id: str, encoded: EncodedRecord, context: str
+    ) -> OutboundMessage | Refused:
+        """The same for a message by hand, with an id that no delivery has, and marked as a test."""
+        built = self._build(message_id, encoded, context)
+        if isinstance(built, Refused):
+            return built
+        body, element = built.body, built.element
+        if self.connector.format in MARKABLE_FORMATS:
+            body, element = mark_as_test(body), mark_as_test(element)
+        return msgspec.structs.replace(built, body=body, element=element, is_test=True)
+
+    def _build(
+        self, message_id: str, encoded: EncodedRecord, context: str
+    ) -> OutboundMessage | Refused:
         record = encoded.record
         device = msgspec.json.decode(context)
         try:

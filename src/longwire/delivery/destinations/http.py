@@ -10,7 +10,7 @@ import email.utils
 import hmac
 import re
 import socket
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import UTC
 from typing import Annotated, ClassVar, Literal
@@ -35,6 +35,11 @@ from longwire.delivery.destinations.base import (
     Secret,
     Unreachable,
     invalid_message,
+)
+from longwire.delivery.destinations.signing import (
+    SECRET_PREFIX,
+    signing_key,
+    validate_signing_secret,
 )
 from longwire.delivery.exchanges import (
     RECORDED_BYTES_MAX,
@@ -61,9 +66,6 @@ RETRY_AFTER_CHARACTERS_MAX = 64
 BATCH_MAX = 1_000
 HEADERS_MAX = 50
 
-SECRET_PREFIX = "whsec_"
-# By Standard Webhooks 1.0.
-KEY_BYTES_MIN, KEY_BYTES_MAX = 24, 64
 OWN_HEADER_PREFIX = "webhook-"
 # Set by us, or about the connection.
 OWN_HEADERS = frozenset(
@@ -324,23 +326,6 @@ def validate_headers(headers: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} is given twice"
         elif not HEADER_TEXT.fullmatch(value):
             yield f"{name} must be plain text on one line"
-
-
-def validate_signing_secret(secret: str | None) -> Iterator[str]:
-    try:
-        if secret is not None and secret != MASK:  # a mask has its own error
-            signing_key(secret)
-    except ValueError:
-        yield f"must be {SECRET_PREFIX} and {KEY_BYTES_MIN} to {KEY_BYTES_MAX} bytes in base64"
-
-
-def signing_key(secret: str) -> bytes:
-    """The key to sign with, read as the libraries of Standard Webhooks do; else ValueError."""
-    text = secret.removeprefix(SECRET_PREFIX).rstrip("=")
-    key = b64decode(text + "=" * (-len(text) % 4), validate=True)
-    if not KEY_BYTES_MIN <= len(key) <= KEY_BYTES_MAX:
-        raise ValueError("the key is too short or too long")
-    return key
 
 
 class Http:

@@ -840,6 +840,9 @@ class Connector(Model, frozen=True, kw_only=True, omit_defaults=True):
     tags: list[str] | None = None
     """Free words to find it by."""
 
+    previous_secret_until: datetime | None = field(default=None, name="previousSecretUntil")
+    """While the signing secret is rotated: until when the one before it signs as well."""
+
 
 class ConnectorConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of connectors; the interface names the list `test`."""
@@ -1059,6 +1062,57 @@ class ConnectorRef(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     group_id: str = field(name="groupId")
     """The id of the group."""
+
+
+class ConnectorTestInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Which connector or draft, and which record; a sample, unless `recordId` names one."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    connector_id: str | None = field(default=None, name="connectorId")
+    """Required without a draft."""
+
+    draft: TestDraft | None = None
+
+    record_id: str | None = field(default=None, name="recordId")
+    """A stored record of the group, or of a group below it if `subgroups` is set. Requires
+    `record.read`.
+    """
+
+    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
+    """The kind of the sample."""
+
+    data: JsonText | None = None
+    """The `data` of the sample."""
+
+    json_fields = ("data",)
+
+
+class ConnectorTestReply(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a test message."""
+
+    delivered: bool
+    """Whether the receiver has confirmed it."""
+
+    outcome: str
+    """`delivered`, or why not, as in `attempts` of a message."""
+
+    reason: str | None = None
+    """Why it was not delivered."""
+
+    duration_ms: int = field(name="durationMs")
+    """How long it took."""
+
+    phase: str | None = None
+    """How far it came: `resolve` (the host name), `connect`, `proxy`, `tls`, `request` (sent, and
+    no response has begun), `response` (its head has arrived) or `complete`. Absent for what is
+    no HTTP.
+    """
+
+    request: ExchangeRequest | None = None
+
+    response: ExchangeResponse | None = None
 
 
 class ConnectorTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2520,6 +2574,88 @@ class EventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     tags: list[str]
     """The tags of the device when the record arrived."""
+
+
+class Exchange(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What was sent in one attempt, and what came back."""
+
+    id: str
+    """As in `exchangeId` of an attempt."""
+
+    timestamp: datetime
+    """When it began."""
+
+    duration_ms: int = field(name="durationMs")
+    """How long it took."""
+
+    phase: str | None = None
+    """How far it came: `resolve` (the host name), `connect`, `proxy`, `tls`, `request` (sent, and
+    no response has begun), `response` (its head has arrived) or `complete`. Absent for what is
+    no HTTP.
+    """
+
+    messages: int
+    """How many messages the request had."""
+
+    request: ExchangeRequest
+    """What was sent."""
+
+    response: ExchangeResponse | None = None
+
+
+class ExchangeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of exchanges."""
+
+    items: list[Exchange]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class ExchangeContent(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The first 4 KiB of a body."""
+
+    text: str
+    """As text, or in base64 if it is none."""
+
+    is_base64: bool = field(name="isBase64")
+    """Whether it is in base64."""
+
+    size: int
+    """Bytes of the body; of a response, as far as it was received."""
+
+    is_cut: bool = field(name="isCut")
+    """Whether there was more."""
+
+
+class ExchangeRequest(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The request, as it was sent; secrets are masked."""
+
+    method: str
+    """The method, or what the protocol does."""
+
+    url: str
+    """Where it went."""
+
+    headers: dict[str, str]
+    """The headers; credentials are masked."""
+
+    body: ExchangeContent
+    """The beginning of its body."""
+
+
+class ExchangeResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The response. Secrets of the connector that it echoes are masked."""
+
+    status: int
+    """The HTTP status."""
+
+    headers: dict[str, str]
+    """Those that say what a failure is about."""
+
+    body: ExchangeContent
+    """The beginning of its body."""
 
 
 class FieldProblem(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4164,6 +4300,9 @@ class MessageAttempt(Model, frozen=True, kw_only=True, omit_defaults=True):
     status: int | None = None
     """Of the HTTP response."""
 
+    exchange_id: str | None = field(default=None, name="exchangeId")
+    """The id of what was sent and what came back, if that was kept: `GET /connector/exchanges`."""
+
 
 class MessageConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of messages."""
@@ -5290,6 +5429,31 @@ class RoleInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Ids of permissions, in one string, separated by commas or spaces; a list is taken, too."""
 
 
+class RotateSecretInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """The connector whose signing secret is replaced."""
+
+    connector_id: str = field(name="connectorId")
+    """The id of the connector."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    secret: str | None = None
+    """The new one: `whsec_` and a key of 24 to 64 bytes in base64. Made by the service if it is
+    left out.
+    """
+
+    previous_until: When | None = field(default=None, name="previousUntil")
+    """Until when the secret before it signs as well, up to 90 days; 24 hours by default. If that
+    is over, it ends at once.
+    """
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
+
+    time_fields = ("previous_until", "if_updated_at")
+
+
 class Schedule(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A day of the week and a period of it."""
 
@@ -5750,6 +5914,21 @@ class TelemetryMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     tags: list[str]
     """The tags of the device when the record arrived."""
+
+
+class TestDraft(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """The fields of a connector that decide what is sent, and where to."""
+
+    type: str | None = None
+    """The connector type."""
+
+    params: JsonText | None = None
+    """A JSON object, as described by the type's `expectedParameters`."""
+
+    format: Literal["cloudevents", "custom", "json", "raw"] | None = None
+    """How a record is encoded in a message."""
+
+    json_fields = ("params",)
 
 
 class ThingparkCallback(Input, frozen=True, kw_only=True, omit_defaults=True):

@@ -31,7 +31,7 @@ from longwire.api.types import (
     parse_period,
     parse_version,
 )
-from longwire.clock import DAY, Moment
+from longwire.clock import DAY, SECOND, Moment
 from longwire.dates import format_optional_date
 from longwire.delivery import retry_policy
 from longwire.delivery.connectors import connectors
@@ -499,7 +499,7 @@ def rotate_secret(context: Context, body: RotateSecretInput) -> Connector:
     While that lasts, another rotation is refused.
     """
     now = context.tx.now
-    until = now + PREVIOUS_SECRET_DEFAULT
+    until = (now + PREVIOUS_SECRET_DEFAULT) // SECOND * SECOND
     if body.previous_until is not None:
         until = parse_date_field("previous_until", body.previous_until)
     if until > now + PREVIOUS_SECRET_MAX:

@@ -87,7 +87,7 @@ class ExchangeRequest(Shown[SentValue]):
         dict[str, str],
         Meta(extra={CONVERTER: dict}, description="The headers; credentials are masked."),
     ]
-    body: ExchangeContent
+    body: Annotated[ExchangeContent, Meta(description="The beginning of its body.")]
 
 
 class ExchangeResponse(Shown[ReceivedValue]):
@@ -98,7 +98,7 @@ class ExchangeResponse(Shown[ReceivedValue]):
         dict[str, str],
         Meta(extra={CONVERTER: dict}, description="Those that say what a failure is about."),
     ]
-    body: ExchangeContent
+    body: Annotated[ExchangeContent, Meta(description="The beginning of its body.")]
 
 
 class Exchange(Shown[ExchangeValue], kw_only=True):
@@ -115,7 +115,7 @@ class Exchange(Shown[ExchangeValue], kw_only=True):
     duration_ms: Annotated[Count, Meta(description="How long it took.", examples=[87])]
     phase: PhaseName | None = None
     messages: Annotated[Count, Meta(description="How many messages the request had.", examples=[1])]
-    request: ExchangeRequest
+    request: Annotated[ExchangeRequest, Meta(description="What was sent.")]
     response: Annotated[ExchangeResponse, Meta(description="Absent if none began.")] | None = None
 
 

@@ -3002,6 +3002,124 @@ class AsyncConnectors(_Noun):
         )
         return await self._transport.request(call)
 
+    async def test(
+        self,
+        group_id: str,
+        *,
+        connector_id: str | None = None,
+        draft: m.TestDraft | None = None,
+        record_id: str | None = None,
+        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        data: JsonText | None = None,
+    ) -> m.ConnectorTestReply:
+        """Send a test message.
+
+        One message, now, through a connector or a draft, whether it is enabled or not and
+        whatever its filter says; the response shows what was sent and what came back. It is no
+        delivery: it is neither queued nor retried, and no counter and no health changes. Its id
+        begins with `test_`; a webhook gets the header `webhook-test`, and the formats `json`
+        and `cloudevents` have a member `test`.
+
+        `POST /connector/test`; needs `connector.write`.
+        """
+        call: Call[m.ConnectorTestReply] = Call(
+            "POST",
+            "/connector/test",
+            m.ConnectorTestReply,
+            body=encode(
+                m.ConnectorTestInput(
+                    group_id=group_id,
+                    connector_id=connector_id,
+                    draft=draft,
+                    record_id=record_id,
+                    kind=kind,
+                    data=data,
+                )
+            ),
+        )
+        return await self._transport.request(call)
+
+    def exchanges(
+        self,
+        connector_id: str,
+        *,
+        group_id: str,
+        page_size: int | None = None,
+        message_id: str | None = None,
+    ) -> AsyncPages[m.Exchange, m.ExchangeConnection]:
+        """List what a connector sent and what came back.
+
+        Of attempts that are kept, as `storeResponses` in its `params` says: the request and the
+        first 4 KiB of the response, newest first; or, with `messageId`, those of one message,
+        oldest first. A process keeps about one exchange of a connector in a second, after 20 at
+        once.
+
+        `page_size` is how many items one request gets.
+
+        `GET /connector/exchanges`; needs `connector.write`.
+        """
+        call: Call[m.ExchangeConnection] = Call(
+            "GET",
+            "/connector/exchanges",
+            m.ExchangeConnection,
+            query={
+                "connectorId": connector_id,
+                "groupId": group_id,
+                "limit": page_size,
+                "messageId": message_id,
+            },
+            is_repeatable=True,
+        )
+        return AsyncPages(self._transport, call, lambda page: page.items)
+
+    async def rotate_secret(
+        self,
+        connector_id: str,
+        *,
+        group_id: str,
+        secret: str | None = None,
+        previous_until: When | None = None,
+        if_updated_at: When | None = None,
+    ) -> m.Connector:
+        """Rotate the signing secret of a webhook.
+
+        From now on requests are signed with the new one, which is in `params` of the response;
+        and until `previousUntil` with the one before it as well, so that receivers may verify
+        with either. While that lasts, another rotation is refused.
+
+        `POST /connector/rotateSecret`; needs `connector.write`.
+        """
+        call: Call[m.Connector] = Call(
+            "POST",
+            "/connector/rotateSecret",
+            m.Connector,
+            body=encode(
+                m.RotateSecretInput(
+                    connector_id=connector_id,
+                    group_id=group_id,
+                    secret=secret,
+                    previous_until=previous_until,
+                    if_updated_at=if_updated_at,
+                )
+            ),
+        )
+        return await self._transport.request(call)
+
+    async def end_secret_rotation(self, connector_id: str, *, group_id: str) -> m.Connector:
+        """End the rotation of a signing secret.
+
+        The secret before the current one signs no more. Without one nothing changes.
+
+        `POST /connector/endSecretRotation`; needs `connector.write`.
+        """
+        call: Call[m.Connector] = Call(
+            "POST",
+            "/connector/endSecretRotation",
+            m.Connector,
+            body=encode(m.ConnectorRef(connector_id=connector_id, group_id=group_id)),
+        )
+        return await self._transport.request(call)
+
 
 class AsyncMessages(_Noun):
     def list(
@@ -3047,7 +3165,8 @@ class AsyncMessages(_Noun):
     async def get(self, id: str) -> m.Message:
         """Get a message with its attempts.
 
-        What a receiver answered in the body of its response is not stored.
+        What was sent and what the receiver answered is in `GET /connector/exchanges`, as far as
+        it is kept.
 
         `GET /connector/message`; needs `connector.read`.
         """

@@ -2347,6 +2347,87 @@ export class ConnectorsNoun extends Noun {
   preview(groupId: string, options: { connectorId?: string; draft?: m.PreviewDraft; limit?: number; deviceId?: string; beginDate?: When; endDate?: When } = {}): Promise<m.Preview> {
     return this.transport.request({ method: "POST", path: "/connector/preview", isRepeatable: true, body: { groupId, ...options } });
   }
+
+  /**
+   * Send a test message.
+   *
+   * One message, now, through a connector or a draft, whether it is enabled or not and whatever
+   * its filter says; the response shows what was sent and what came back. It is no delivery: it is
+   * neither queued nor retried, and no counter and no health changes. Its id begins with `test_`;
+   * a webhook gets the header `webhook-test`, and the formats `json` and `cloudevents` have a
+   * member `test`.
+   *
+   * - `connectorId`: Required without a draft.
+   *
+   * - `draft`: Changes to the connector that are not saved, or a whole one.
+   *
+   * - `recordId`: A stored record of the group, or of a group below it if `subgroups` is set.
+   * Requires `record.read`.
+   *
+   * - `kind`: The kind of the sample.
+   *
+   * - `data`: The `data` of the sample.
+   *
+   * `POST /connector/test`; needs `connector.write`.
+   */
+  test(groupId: string, options: { connectorId?: string; draft?: m.TestDraft; recordId?: string; kind?: m.RecordKind; data?: string } = {}): Promise<m.ConnectorTestReply> {
+    return this.transport.request({ method: "POST", path: "/connector/test", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * List what a connector sent and what came back.
+   *
+   * Of attempts that are kept, as `storeResponses` in its `params` says: the request and the first
+   * 4 KiB of the response, newest first; or, with `messageId`, those of one message, oldest first.
+   * A process keeps about one exchange of a connector in a second, after 20 at once.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `messageId`: The id of a message, as a receiver gets it in `webhook-id`.
+   *
+   * `GET /connector/exchanges`; needs `connector.write`.
+   */
+  exchanges(connectorId: string, options: { limit?: number; groupId: string; messageId?: string }): Pages<m.Exchange, m.ExchangeConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/connector/exchanges", isRepeatable: true, query: { connectorId, ...options } }, "items");
+  }
+
+  /**
+   * Rotate the signing secret of a webhook.
+   *
+   * From now on requests are signed with the new one, which is in `params` of the response; and
+   * until `previousUntil` with the one before it as well, so that receivers may verify with
+   * either. While that lasts, another rotation is refused.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `secret`: The new one: `whsec_` and a key of 24 to 64 bytes in base64. Made by the service
+   * if it is left out.
+   *
+   * - `previousUntil`: Until when the secret before it signs as well, up to 90 days; 24 hours by
+   * default. If that is over, it ends at once.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `POST /connector/rotateSecret`; needs `connector.write`.
+   */
+  rotateSecret(connectorId: string, options: { groupId: string; secret?: string; previousUntil?: When; ifUpdatedAt?: When }): Promise<m.Connector> {
+    return this.transport.request({ method: "POST", path: "/connector/rotateSecret", isRepeatable: false, body: { connectorId, ...options } });
+  }
+
+  /**
+   * End the rotation of a signing secret.
+   *
+   * The secret before the current one signs no more. Without one nothing changes.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `POST /connector/endSecretRotation`; needs `connector.write`.
+   */
+  endSecretRotation(connectorId: string, options: { groupId: string }): Promise<m.Connector> {
+    return this.transport.request({ method: "POST", path: "/connector/endSecretRotation", isRepeatable: false, body: { connectorId, ...options } });
+  }
 }
 
 export class MessagesNoun extends Noun {
@@ -2383,7 +2464,8 @@ export class MessagesNoun extends Noun {
   /**
    * Get a message with its attempts.
    *
-   * What a receiver answered in the body of its response is not stored.
+   * What was sent and what the receiver answered is in `GET /connector/exchanges`, as far as it is
+   * kept.
    *
    * `GET /connector/message`; needs `connector.read`.
    */

@@ -11,6 +11,7 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.connectors.handler import ConnectorHandler
 from longwire.delivery.engine.engine import Engine
 from longwire.delivery.http.egress import Egress
+from longwire.delivery.http.proxies import parse_proxy
 from longwire.delivery.mail.invitations import MailHandler
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.fleet import network_channels
@@ -103,6 +104,9 @@ class DeliveryStack:
         self.egress = Egress(
             [str(network) for network in settings.egress_allow],
             connections_max=settings.fixed.attempts_in_flight_max,
+            proxies=[
+                parse_proxy(each, is_operators=True) for each in [settings.egress_proxy] if each
+            ],
         )
         self.sequencer = Sequencer(self.writer, prometheus.count_stored)
         self.budgets = ComputeBudgets(
@@ -162,7 +166,6 @@ def open_otel(settings: Settings, database: Database) -> OtelExporter | None:
         settings.otel_endpoint,
         parse_headers(settings.otel_headers),
         sample_ratio=settings.otel_sample_ratio,
-        exports_metrics=settings.otel_metrics,
         started_at=database.context.clock.now(),
     )
     return opened

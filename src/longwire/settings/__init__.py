@@ -332,6 +332,12 @@ class Settings:
     egress_allow: Networks = setting(
         "delivery.egress_allow", (), "non-public networks that outgoing connections may reach"
     )
+    egress_proxy: str = setting(
+        "delivery.egress_proxy",
+        "",
+        "the proxy through which all webhooks are sent, as http://, socks5:// or socks5h:// with a"
+        " host, a port, and a login if it wants one; empty for none",
+    )
     delivery_in_flight_max: Positive = setting(
         "delivery.in_flight_max",
         16,
@@ -372,11 +378,6 @@ class Settings:
         "metrics.otel.sample_ratio",
         1.0,
         "which part of the traces is exported; 0 for none",
-    )
-    otel_metrics: bool = setting(
-        "metrics.otel.metrics",
-        True,
-        "whether it gets metrics as well; /metrics has them anyway",
     )
     # --- [mail] ---
     smtp_host: str = setting("mail.smtp_host", "", "the SMTP server for e-mail; empty to send none")

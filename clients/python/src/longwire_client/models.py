@@ -1074,6 +1074,7 @@ class ConnectorTestInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Required without a draft."""
 
     draft: TestDraft | None = None
+    """Changes to the connector that are not saved, or a whole one."""
 
     record_id: str | None = field(default=None, name="recordId")
     """A stored record of the group, or of a group below it if `subgroups` is set. Requires
@@ -1111,8 +1112,10 @@ class ConnectorTestReply(Model, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     request: ExchangeRequest | None = None
+    """What was sent; absent if the message could not be built."""
 
     response: ExchangeResponse | None = None
+    """What came back, of HTTP alone; absent if no response began."""
 
 
 class ConnectorTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2601,6 +2604,7 @@ class Exchange(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What was sent."""
 
     response: ExchangeResponse | None = None
+    """What came back; absent if no response began."""
 
 
 class ExchangeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2642,7 +2646,7 @@ class ExchangeRequest(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The headers; credentials are masked."""
 
     body: ExchangeContent
-    """The beginning of its body."""
+    """The beginning of the body."""
 
 
 class ExchangeResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2655,7 +2659,7 @@ class ExchangeResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Those that say what a failure is about."""
 
     body: ExchangeContent
-    """The beginning of its body."""
+    """The beginning of the body."""
 
 
 class FieldProblem(Model, frozen=True, kw_only=True, omit_defaults=True):

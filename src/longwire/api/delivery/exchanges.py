@@ -87,7 +87,7 @@ class ExchangeRequest(Shown[SentValue]):
         dict[str, str],
         Meta(extra={CONVERTER: dict}, description="The headers; credentials are masked."),
     ]
-    body: Annotated[ExchangeContent, Meta(description="The beginning of its body.")]
+    body: ExchangeContent
 
 
 class ExchangeResponse(Shown[ReceivedValue]):
@@ -98,7 +98,7 @@ class ExchangeResponse(Shown[ReceivedValue]):
         dict[str, str],
         Meta(extra={CONVERTER: dict}, description="Those that say what a failure is about."),
     ]
-    body: Annotated[ExchangeContent, Meta(description="The beginning of its body.")]
+    body: ExchangeContent
 
 
 class Exchange(Shown[ExchangeValue], kw_only=True):
@@ -115,8 +115,8 @@ class Exchange(Shown[ExchangeValue], kw_only=True):
     duration_ms: Annotated[Count, Meta(description="How long it took.", examples=[87])]
     phase: PhaseName | None = None
     messages: Annotated[Count, Meta(description="How many messages the request had.", examples=[1])]
-    request: Annotated[ExchangeRequest, Meta(description="What was sent.")]
-    response: Annotated[ExchangeResponse, Meta(description="Absent if none began.")] | None = None
+    request: ExchangeRequest
+    response: ExchangeResponse | None = None
 
 
 class ExchangeConnection(Page[Exchange]):
@@ -139,20 +139,8 @@ class ConnectorTestReply(Reply, kw_only=True):
     ) = None
     duration_ms: Annotated[Count, Meta(description="How long it took.", examples=[87])]
     phase: PhaseName | None = None
-    request: (
-        Annotated[
-            ExchangeRequest,
-            Meta(description="What was sent. Absent if the message could not be built."),
-        ]
-        | None
-    ) = None
-    response: (
-        Annotated[
-            ExchangeResponse,
-            Meta(description="What came back; of HTTP alone. Absent if no response began."),
-        ]
-        | None
-    ) = None
+    request: ExchangeRequest | None = None
+    response: ExchangeResponse | None = None
 
 
 # --- requests ---
@@ -179,16 +167,7 @@ class ConnectorTestInput(Body, kw_only=True):
 
     group_id: GroupId
     connector_id: Annotated[Id, Meta(description="Required without a draft.")] | None = None
-    draft: (
-        Annotated[
-            TestDraft,
-            Meta(
-                description="Changes to the connector that are not saved; or, without"
-                " `connectorId`, a connector that does not exist yet."
-            ),
-        ]
-        | None
-    ) = None
+    draft: TestDraft | None = None
     record_id: (
         Annotated[
             Id,

@@ -3,9 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from urllib.parse import unquote
-
-from yarl import URL
+from urllib.parse import unquote, urlsplit
 
 DEFAULT_PORTS = {"http": 3128, "socks5": 1080, "socks5h": 1080}
 SOCKS_TEXT_BYTES_MAX = 255  # of a name, a user or a password; each has one byte for its length
@@ -25,23 +23,26 @@ class Proxy:
     is_operators: bool = False  # then it may be in a private network
 
 
-def parse_proxy(url: str) -> Proxy:
+def parse_proxy(url: str, *, is_operators: bool = False) -> Proxy:
     """A proxy by its URL, which may have a user and a password; ValueError if it is none."""
+    if _INVALID.search(url) or not url.isascii():
+        raise ValueError("must not contain spaces, backslashes, control or non-ASCII characters")
     try:
-        parsed = URL(url)
-        host, port = parsed.raw_host, parsed.explicit_port
-    except (ValueError, IndexError):
+        parsed = urlsplit(url)
+        host, port = parsed.hostname, parsed.port
+    except ValueError:
         raise ValueError("is not a URL") from None
-    if parsed.scheme not in DEFAULT_PORTS or not host or _INVALID.search(url):
+    if parsed.scheme not in DEFAULT_PORTS or not host:
         raise ValueError(f"must be {'://, '.join(DEFAULT_PORTS)}:// with a host and a port")
-    if parsed.raw_path not in ("", "/") or parsed.raw_query_string or "#" in url:
+    if parsed.path not in ("", "/") or "?" in url or "#" in url:
         raise ValueError("must have nothing behind the host and the port")
     if port == 0:
         raise ValueError("must not have the port 0")
-    username, password = unquote(parsed.raw_user or ""), unquote(parsed.raw_password or "")
+    username, password = unquote(parsed.username or ""), unquote(parsed.password or "")
     for problem in list_login_problems(parsed.scheme, username, password):
         raise ValueError(problem)
-    return Proxy(parsed.scheme, host, port or DEFAULT_PORTS[parsed.scheme], username, password)
+    port = port or DEFAULT_PORTS[parsed.scheme]
+    return Proxy(parsed.scheme, host, port, username, password, is_operators)
 
 
 def list_login_problems(scheme: str, username: str, password: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ LOGIN = ("ada", "open:sesame")
 
 
 class Proxy:
-    """`fails` is what it does instead: `close`, `hang`, `flood`, `nonsense`, or a status or reply."""
+    """`fails` is what it does instead: close, hang, flood, nonsense, or a status or reply."""
 
     def __init__(
         self,

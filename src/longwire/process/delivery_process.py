@@ -11,7 +11,7 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.connectors.handler import ConnectorHandler
 from longwire.delivery.engine.engine import Engine
 from longwire.delivery.http.egress import Egress
-from longwire.delivery.http.proxies import parse_proxy
+from longwire.delivery.http.proxies import Proxy, parse_proxy
 from longwire.delivery.mail.invitations import MailHandler
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.fleet import network_channels
@@ -104,9 +104,7 @@ class DeliveryStack:
         self.egress = Egress(
             [str(network) for network in settings.egress_allow],
             connections_max=settings.fixed.attempts_in_flight_max,
-            proxies=[
-                parse_proxy(each, is_operators=True) for each in [settings.egress_proxy] if each
-            ],
+            proxies=_list_proxies(settings),
         )
         self.sequencer = Sequencer(self.writer, prometheus.count_stored)
         self.budgets = ComputeBudgets(
@@ -156,6 +154,12 @@ def _build_dispatch(
         configured_networks(apis),
         wake_on_commit,
     )
+
+
+def _list_proxies(settings: Settings) -> list[Proxy]:
+    """The operator's own, if there is one."""
+    url = settings.egress_proxy
+    return [parse_proxy(url, is_operators=True)] if url else []
 
 
 def open_otel(settings: Settings, database: Database) -> OtelExporter | None:

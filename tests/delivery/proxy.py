@@ -17,7 +17,7 @@ LOGIN = ("ada", "open:sesame")
 
 
 class Proxy:
-    """`fails` is what it does instead: close, hang, flood, nonsense, or a status or reply."""
+    """`fails` is what it does instead: close, hang, flood, garbage, or a status or reply."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Proxy:
                 return
             case "hang":
                 await asyncio.sleep(PATIENCE_S)
-            case "nonsense":
+            case "garbage":
                 writer.write(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
                 await asyncio.sleep(PATIENCE_S)
             case "flood":

@@ -178,12 +178,12 @@ def test_signatures_passwords_and_keys_in_the_url_are_masked_in_an_echo() -> Non
             receiver, url=url, secret=SIGNING, basic=Basic(username="ada", password="opensesame")
         )
         assert kept.response is not None
-        told = repr(kept.response)
+        shown_text = repr(kept.response)
         (request,) = receiver.requests
-        assert request.headers["webhook-signature"].removeprefix("v1,") not in told
-        assert request.headers["authorization"].removeprefix("Basic ") not in told
-        assert "T0123456789" not in told and "0123456789" not in told
-        assert request.id in told
+        assert request.headers["webhook-signature"].removeprefix("v1,") not in shown_text
+        assert request.headers["authorization"].removeprefix("Basic ") not in shown_text
+        assert "T0123456789" not in shown_text and "0123456789" not in shown_text
+        assert request.id in shown_text
 
 
 def test_how_far_it_came_is_known_where_no_response_began() -> None:

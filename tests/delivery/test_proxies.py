@@ -79,8 +79,8 @@ def refusals(outcomes: list[Outcome]) -> list[Unreachable]:
 FAILURES: list[tuple[str, str | int, str]] = [
     ("http", "close", "it closed the connection"),
     ("socks5", "close", "it closed the connection"),
-    ("http", "nonsense", "it does not speak HTTP"),
-    ("socks5", "nonsense", "it does not speak SOCKS5"),
+    ("http", "garbage", "it does not speak HTTP"),
+    ("socks5", "garbage", "it does not speak SOCKS5"),
     ("http", "flood", "its response is too large"),
     ("socks5", "flood", "it does not speak SOCKS5"),
     ("http", 502, "it answered with status 502"),

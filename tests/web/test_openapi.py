@@ -218,7 +218,7 @@ ADDED = {
     "PUT /appClient": {"ifUpdatedAt", "roleId"},
     "POST /device/telemetry": {"groupId"},
     "GET /group/metrics": {"subgroups"},
-    "Connector": {"deviceIds", "filterFailing"},
+    "Connector": {"deviceIds", "filterFailing", "previousSecretUntil"},
     "ConnectorError": {"since"},
     "NotificationType": {"unavailable"},
     "ConnectorEvent": {"id", "deviceId", "kind", "attempts", "message"},

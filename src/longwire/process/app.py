@@ -28,6 +28,7 @@ from longwire.api.delivery import (
     notifications,
     previews,
     replays,
+    secret_rotations,
     silences,
 )
 from longwire.api.delivery import reports as report_operations
@@ -156,6 +157,7 @@ OPERATIONS: tuple[Route, ...] = (
     *connectors.ROUTES,
     *deliveries.ROUTES,
     *exchanges.ROUTES,
+    *secret_rotations.ROUTES,
     *connector_metrics.ROUTES,
     *previews.ROUTES,
     *replays.ROUTES,

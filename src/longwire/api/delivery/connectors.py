@@ -29,17 +29,12 @@ from longwire.api.types import (
     RecordKindName,
     Tags,
     parse_period,
-    parse_version,
 )
-from longwire.clock import DAY, SECOND, Moment
 from longwire.dates import format_optional_date
 from longwire.delivery import retry_policy
 from longwire.delivery.connectors import connectors
 from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations import catalogue
-from longwire.delivery.destinations.base import MASK
-from longwire.delivery.destinations.signing import new_signing_secret, validate_signing_secret
-from longwire.errors import invalid_field
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
 from longwire.model import Connector as ConnectorValue
@@ -50,7 +45,6 @@ from longwire.web.fields import (
     Body,
     Clearable,
     Count,
-    DateIn,
     DateQuery,
     DateText,
     Id,
@@ -60,16 +54,12 @@ from longwire.web.fields import (
     Reply,
     Text,
     parse_clearable,
-    parse_date_field,
     words,
 )
 from longwire.web.page_tokens import paginate_names
 from longwire.web.routing import ANY_TOKEN, Route
 
 EVENTS_DEFAULT = 1_000
-# Receivers get the new one within a day, or say when they will; nobody needs two for ever.
-PREVIOUS_SECRET_DEFAULT: Moment = DAY
-PREVIOUS_SECRET_MAX: Moment = 90 * DAY
 
 ConnectorId = Annotated[
     str,
@@ -149,16 +139,7 @@ class Connector(Shown[ConnectorValue], kw_only=True):
     data_failure_policy: DataFailurePolicy | None = None
     retry_policy: RetryPolicy | None = None
     tags: list[str] | None = None
-    previous_secret_until: (
-        Annotated[
-            DateText,
-            Meta(
-                description="While the signing secret is rotated: until when the one before it"
-                " signs as well."
-            ),
-        ]
-        | None
-    ) = None
+    previous_secret_until: DateText | None = None
 
 
 class ConnectorConnection(Reply):
@@ -335,37 +316,6 @@ class ConnectorRef(Body):
     group_id: GroupId
 
 
-class RotateSecretInput(Body, kw_only=True):
-    """The connector whose signing secret is replaced."""
-
-    connector_id: Id
-    group_id: GroupId
-    secret: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=256,
-                description="The new one: `whsec_` and a key of 24 to 64 bytes in base64. Made by"
-                " the service if it is left out.",
-                examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
-            ),
-        ]
-        | None
-    ) = None
-    previous_until: (
-        Annotated[
-            DateIn,
-            Meta(
-                description="Until when the secret before it signs as well, up to 90 days; 24 hours"
-                " by default. If that is over, it ends at once."
-            ),
-        ]
-        | None
-    ) = None
-    if_updated_at: IfUpdatedAt | None = None
-
-
 # --- conversion ---
 
 # The states of deliveries behind each status of the interface.
@@ -484,57 +434,6 @@ def update_connector(context: Context, body: UpdateConnectorInput) -> Connector:
             body.group_id,
             body.connector_id,
             connector_draft(body),
-            params_parser(context),
-            context.services.egress,
-            quotas=context.services.quotas,
-        )
-    )
-
-
-def rotate_secret(context: Context, body: RotateSecretInput) -> Connector:
-    """Rotate the signing secret of a webhook.
-
-    From now on requests are signed with the new one, which is in `params` of the response; and
-    until `previousUntil` with the one before it as well, so that receivers may verify with either.
-    While that lasts, another rotation is refused.
-    """
-    now = context.tx.now
-    until = (now + PREVIOUS_SECRET_DEFAULT) // SECOND * SECOND
-    if body.previous_until is not None:
-        until = parse_date_field("previous_until", body.previous_until)
-    if until > now + PREVIOUS_SECRET_MAX:
-        raise invalid_field("previous_until", "must be within 90 days")
-    if body.secret == MASK:
-        raise invalid_field("secret", "is a mask; send the secret itself")
-    for problem in validate_signing_secret(body.secret):
-        raise invalid_field("secret", problem)
-    return show_connector(
-        connectors.rotate_secret(
-            context.tx,
-            context.actor,
-            body.group_id,
-            body.connector_id,
-            body.secret or new_signing_secret(),
-            until,
-            params_parser(context),
-            context.services.egress,
-            quotas=context.services.quotas,
-            if_updated_at=parse_version(body.if_updated_at),
-        )
-    )
-
-
-def end_secret_rotation(context: Context, body: ConnectorRef) -> Connector:
-    """End the rotation of a signing secret.
-
-    The secret before the current one signs no more. Without one nothing changes.
-    """
-    return show_connector(
-        connectors.end_rotation(
-            context.tx,
-            context.actor,
-            body.group_id,
-            body.connector_id,
             params_parser(context),
             context.services.egress,
             quotas=context.services.quotas,
@@ -691,20 +590,5 @@ ROUTES = [
     ),
     _route("GET", "/connector/health", get_connector_health, "connector.read", is_addition=True),
     _route("GET", "/connector/connectorEvent", list_connector_events, "connector.read"),
-    _route(
-        "POST",
-        "/connector/rotateSecret",
-        rotate_secret,
-        "connector.write",
-        conflicts=CHANGED_MEANWHILE,
-        is_addition=True,
-    ),
-    _route(
-        "POST",
-        "/connector/endSecretRotation",
-        end_secret_rotation,
-        "connector.write",
-        is_addition=True,
-    ),
     _route("POST", "/connector/resendData", resend_dead_letters, "connector.resend"),
 ]

@@ -1,15 +1,13 @@
 """Connectors: create, get, list, update, delete, resend, and the history of their deliveries."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
 from longwire import extras
 from longwire.clock import Moment
-from longwire.dates import format_date, parse_date
-from longwire.delivery import channels
+from longwire.dates import parse_date
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import InvalidExpression
 from longwire.delivery.channel_owners import (
@@ -26,7 +24,7 @@ from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.http.egress import Egress
-from longwire.errors import BadInput, FieldError
+from longwire.errors import FieldError
 from longwire.identity import access
 from longwire.model import Actor, Channel, ChannelPurpose, Connector, Page, PageRequest
 from longwire.quotas import Quotas
@@ -285,82 +283,6 @@ def try_draft(
         return KIND.try_update(tx, actor, group_id, connector_id, draft, rules)
     access.authorize(tx, actor, "connector.write", group_id)
     return None, KIND.build(tx, actor, group_id, draft, rules)
-
-
-def rotate_secret(
-    tx: Tx,
-    actor: Actor,
-    group_id: str,
-    connector_id: str,
-    secret: str,
-    until: Moment,
-    parse: ParseParams,
-    egress: Egress,
-    *,
-    quotas: Quotas,
-    if_updated_at: Moment | None = None,
-) -> ConnectorView:
-    """Sign with a new secret, and until a moment with the one before it as well."""
-    params = _open_signing_params(tx, actor, group_id, connector_id)
-    if params.get("previousSecret") is not None and not _is_over(params, tx.now):
-        # A request that is repeated would end the secret that receivers still have.
-        raise BadInput(
-            field_errors=[FieldError("connector_id", "is being rotated; end that rotation first")]
-        )
-    if secret == params.get("secret"):
-        raise BadInput(field_errors=[FieldError("secret", "is the one that it has")])
-    if params.get("secret") is None:
-        raise BadInput(
-            field_errors=[FieldError("connector_id", "has no secret; send one in params")]
-        )
-    changes = {"secret": secret, "previousSecret": None, "previousSecretUntil": None}
-    if until > tx.now:
-        changes["previousSecret"] = params["secret"]
-        changes["previousSecretUntil"] = format_date(until)
-    draft = ConnectorDraft(params=_change_params(params, changes), if_updated_at=if_updated_at)
-    return update_connector(tx, actor, group_id, connector_id, draft, parse, egress, quotas=quotas)
-
-
-def _is_over(params: Mapping[str, Any], now: Moment) -> bool:
-    until = params.get("previousSecretUntil")
-    return isinstance(until, str) and parse_date(until) <= now
-
-
-def end_rotation(
-    tx: Tx,
-    actor: Actor,
-    group_id: str,
-    connector_id: str,
-    parse: ParseParams,
-    egress: Egress,
-    *,
-    quotas: Quotas,
-) -> ConnectorView:
-    """Sign with the new secret alone; a second request changes nothing."""
-    params = _open_signing_params(tx, actor, group_id, connector_id)
-    if params.get("previousSecret") is None:
-        return get_connector(tx, actor, group_id, connector_id)
-    changes = {"previousSecret": None, "previousSecretUntil": None}
-    draft = ConnectorDraft(params=_change_params(params, changes))
-    return update_connector(tx, actor, group_id, connector_id, draft, parse, egress, quotas=quotas)
-
-
-def _open_signing_params(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> dict[str, Any]:
-    """The parameters of a connector that can sign, to be changed in this transaction."""
-    access.authorize(tx, actor, "connector.write", group_id)
-    locks.acquire_lock(tx, "connectors of group", group_id)
-    locks.acquire_lock(tx, "channel", connector_id)
-    connector = KIND.require(tx, actor, "write", group_id, connector_id)
-    if connector.channel.type != "http":
-        raise BadInput(field_errors=[FieldError("connector_id", "is of a type that does not sign")])
-    params: dict[str, Any] = msgspec.json.decode(channels.unseal_params(tx, connector.channel))
-    return params
-
-
-def _change_params(params: Mapping[str, Any], changes: Mapping[str, str | None]) -> str:
-    """With these members; None removes one."""
-    changed = {name: each for name, each in {**params, **changes}.items() if each is not None}
-    return msgspec.json.encode(changed).decode()
 
 
 def delete_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:

@@ -165,7 +165,7 @@ PreviousSecretUntil = Annotated[
 
 
 class ProxyParams(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """A proxy to send through."""
+    """Connect through this proxy; behind the operator's, if there is one."""
 
     url: Annotated[
         str,
@@ -204,13 +204,7 @@ class HttpParams(DestinationParams, kw_only=True):
     secret: SigningSecret | None = None
     previous_secret: PreviousSecret | None = None
     previous_secret_until: PreviousSecretUntil | None = None
-    proxy: (
-        Annotated[
-            ProxyParams,
-            Meta(description="Connect through this proxy; behind the operator's, if there is one."),
-        ]
-        | None
-    ) = None
+    proxy: ProxyParams | None = None
     store_responses: Annotated[
         Literal["off", "failures", "all"],
         Meta(

@@ -43,7 +43,7 @@ from longwire.delivery.http.http_limits import (
 from longwire.delivery.http.open_connections import OpenConnections
 from longwire.delivery.http.proxies import Proxy
 from longwire.delivery.http.recorder import Phase, Recorder
-from longwire.delivery.http.tunnels import Target, choose_address, open_tunnel
+from longwire.delivery.http.tunnels import TunnelTarget, choose_address, open_tunnel
 
 # A smaller body is sent with its head, at once.
 COPIED_BYTES_MAX = 64 * 1_024
@@ -190,7 +190,7 @@ class HttpConnections:
             recorder.phase = Phase.CONNECT
             return await self._egress.connect_to_any(addresses, self._port)
         recorder.phase = Phase.PROXY
-        target = Target(self._host, choose_address(addresses), self._port)
+        target = TunnelTarget(self._host, choose_address(addresses), self._port)
         return await open_tunnel(self._proxies, target, self._egress)
 
     async def _resolve(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -45,7 +45,7 @@ _SOCKS_FAILURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TunnelTarget:
     """A host that is to be reached through a proxy, and an address of it that was checked."""
 
     host: str
@@ -53,25 +53,16 @@ class Target:
     port: int
 
 
-async def open_tunnel(proxies: Sequence[Proxy], target: Target, egress: Egress) -> socket.socket:
+async def open_tunnel(
+    proxies: Sequence[Proxy], target: TunnelTarget, egress: Egress
+) -> socket.socket:
     """A socket on which the target is at the other end.
 
     Raises `ConnectionFailed`, which says that it was the proxy.
     """
-    hops = [target]
     try:
         async with asyncio.timeout(2 * CONNECT_TIMEOUT_S):
-            for proxy in reversed(proxies[1:]):
-                addresses = await _get_guard(proxy, egress).resolve(proxy.host)
-                hops.insert(0, Target(proxy.host, choose_address(addresses), proxy.port))
-            first = proxies[0]
-            sock = await _get_guard(first, egress).connect(first.host, first.port)
-            try:
-                for proxy, hop in zip(proxies, hops, strict=True):
-                    await _request_connection(sock, proxy, hop)
-            except BaseException:
-                sock.close()
-                raise
+            return await _open_chain(proxies, target, egress)
     except ConnectionFailed:
         raise
     except TimeoutError:
@@ -83,6 +74,24 @@ async def open_tunnel(proxies: Sequence[Proxy], target: Target, egress: Egress) 
         raise ConnectionFailed(
             msgspec.structs.replace(outcome, reason=f"the proxy: {outcome.reason}")
         ) from None
+
+
+async def _open_chain(
+    proxies: Sequence[Proxy], target: TunnelTarget, egress: Egress
+) -> socket.socket:
+    """Each proxy connects to the next one, and the last one to the target."""
+    hops = [target]
+    for proxy in reversed(proxies[1:]):
+        addresses = await _get_guard(proxy, egress).resolve(proxy.host)
+        hops.insert(0, TunnelTarget(proxy.host, choose_address(addresses), proxy.port))
+    first = proxies[0]
+    sock = await _get_guard(first, egress).connect(first.host, first.port)
+    try:
+        for proxy, hop in zip(proxies, hops, strict=True):
+            await _request_connection(sock, proxy, hop)
+    except BaseException:
+        sock.close()
+        raise
     return sock
 
 
@@ -95,14 +104,14 @@ def choose_address(addresses: Sequence[str]) -> str:
     return min(addresses, key=lambda each: ":" in each)
 
 
-async def _request_connection(sock: socket.socket, proxy: Proxy, target: Target) -> None:
+async def _request_connection(sock: socket.socket, proxy: Proxy, target: TunnelTarget) -> None:
     if proxy.scheme == "http":
         await _connect_by_http(sock, proxy, target)
     else:
         await _connect_by_socks(sock, proxy, target)
 
 
-async def _connect_by_http(sock: socket.socket, proxy: Proxy, target: Target) -> None:
+async def _connect_by_http(sock: socket.socket, proxy: Proxy, target: TunnelTarget) -> None:
     loop = asyncio.get_running_loop()
     host = f"[{target.host}]" if ":" in target.host else target.host
     authority = f"{host}:{target.port}"
@@ -132,7 +141,7 @@ async def _connect_by_http(sock: socket.socket, proxy: Proxy, target: Target) ->
         _fail("it sent something that nobody asked for")
 
 
-async def _connect_by_socks(sock: socket.socket, proxy: Proxy, target: Target) -> None:
+async def _connect_by_socks(sock: socket.socket, proxy: Proxy, target: TunnelTarget) -> None:
     """By RFC 1928, and RFC 1929 for the login."""
     loop = asyncio.get_running_loop()
     methods = bytes((_NO_LOGIN, _LOGIN) if proxy.username else (_NO_LOGIN,))

@@ -35,6 +35,8 @@ const LABELS: Readonly<Record<string, string>> = {
   bearer: "Bearer token",
   secret: "Signing secret",
   previousSecret: "Previous signing secret",
+  previousSecretUntil: "Previous signing secret ends",
+  storeResponses: "Keep responses of",
   batch: "Messages per request",
   template: "Template",
 };

@@ -11,13 +11,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 import msgspec
 
 from longwire import metrics
 from longwire.clock import MINUTE, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.matching import matching
 from longwire.delivery.matching.budgets import TOO_EXPENSIVE, ComputeBudgets, InlineAllowance
 from longwire.delivery.matching.matching import DeferredMatches

@@ -5,7 +5,8 @@ statuses. The docstring of an error is its default message.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from longwire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

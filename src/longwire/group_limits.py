@@ -6,12 +6,13 @@ group, the nearest holds.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import msgspec
 
 from longwire.clock import DAY, Moment
+from longwire.dataclass import dataclass
 from longwire.records import KIND_NAMES
 
 SUMMARY = "summary"

@@ -7,9 +7,9 @@ by the second; a second that overlaps a period counts as part of it.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from longwire.clock import DAY, HOUR, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import invalid_field
 from longwire.identity import access
 from longwire.model import Actor

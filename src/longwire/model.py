@@ -2,10 +2,11 @@
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.work.turns import SERVICE, CallerKey
 
 T = TypeVar("T")

@@ -8,7 +8,6 @@ libraries are large.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -27,6 +26,7 @@ from joserfc.jws import JWSRegistry
 
 from longwire import __version__
 from longwire.clock import SECOND, Clock, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.http.egress import UNRESTRICTED
 from longwire.delivery.http.http_client import create_guarded_session
 from longwire.identity.external_identities import (

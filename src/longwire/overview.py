@@ -5,9 +5,9 @@ Cached for some seconds, so that many who watch the same group cost as much as o
 
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from longwire.clock import DAY, HOUR, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.identity import access
 from longwire.model import Actor, ChannelPurpose, Scope
 from longwire.store.database import Tx

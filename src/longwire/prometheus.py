@@ -4,7 +4,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.connectors.backlogs import ConnectorBacklog
 from longwire.fleet.unknown_devices import MessageCounts
 from longwire.records import KIND_NAMES

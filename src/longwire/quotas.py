@@ -1,7 +1,6 @@
 """Quotas: how much one user or group may have. Each is a setting of the same name."""
 
-from dataclasses import dataclass
-
+from longwire.dataclass import dataclass
 from longwire.errors import LimitReached
 
 

@@ -12,10 +12,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from longwire.clock import MILLISECOND, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import LimitReached
 from longwire.store.database import Database, Tx
 from longwire.store.identity import group_limits, group_storage

@@ -1,8 +1,8 @@
 """What the operations use of the application, as one value; `web` does not look into it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from longwire.dataclass import dataclass
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.sign_in_mail import SignInMailer

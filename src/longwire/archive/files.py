@@ -9,7 +9,6 @@ import io
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ import msgspec
 from longwire import extras
 from longwire.blobs import BlobError, BlobStore
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.store.archive.archive_walk import WalkedRecord
 
 ROW_GROUP_RECORDS = 1_000

@@ -13,7 +13,7 @@ import io
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -26,6 +26,7 @@ from longwire.archive.files import (
 )
 from longwire.blobs import BlobStore
 from longwire.clock import DAY, MINUTE, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import LongwireError, OperatorError
 from longwire.records import KIND_NAMES
 from longwire.store import leases

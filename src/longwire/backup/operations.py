@@ -7,7 +7,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from longwire.backup.repository import (
     TransferredBytes,
 )
 from longwire.clock import Clock, Moment
+from longwire.dataclass import dataclass
 from longwire.dates import format_date
 from longwire.process import startup
 from longwire.seal import Keyring

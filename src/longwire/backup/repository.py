@@ -4,12 +4,13 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 from isal import isal_zlib
 
 from longwire.blobs import BlobStore
+from longwire.dataclass import dataclass
 from longwire.errors import OperatorError
 
 FORMAT = 1

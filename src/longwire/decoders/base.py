@@ -1,10 +1,11 @@
 """What all kinds of decoders have in common: bytes in, values out, or an error."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 
 # Sixteen times what a LoRaWAN frame carries; other networks have longer messages.
 PAYLOAD_BYTES_MAX = 4_096

@@ -28,11 +28,11 @@ short messages. If that is true of all fields, decoding fails.
 import re
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.decoders.base import (
     PAYLOAD_BYTES_MAX,
     Decoded,

@@ -1,10 +1,10 @@
 """Examples of codecs: what a codec should make of an input, and what it does make of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.dates import parse_date
 from longwire.decoders.base import CodecFailure, Decoded
 from longwire.decoders.javascript import NORMALIZED, PORT_MAX, JavaScriptDecoder, JavaScriptEncoder

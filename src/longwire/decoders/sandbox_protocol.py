@@ -10,8 +10,10 @@ starts the numbering again. A response is one JSON object and the CPU time it to
 """
 
 import struct
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final, Self
+
+from longwire.dataclass import dataclass
 
 # Of a request: the number of its source, the bytes of the source, the bytes of the call. Of a
 # response: its bytes, the CPU time in microseconds.

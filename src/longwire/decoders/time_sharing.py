@@ -8,8 +8,10 @@ nothing.
 
 import itertools
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
+
+from longwire.dataclass import dataclass
 
 # Ten times what an ordinary codec takes.
 SLOW_S = 0.005

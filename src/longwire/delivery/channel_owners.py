@@ -5,10 +5,11 @@ merged. Validation collects every fault, so that a response can name all of them
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Generic, TypeVar
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery import channels, retry_policy
 from longwire.delivery.channels import ChannelPolicy
 from longwire.delivery.destinations import parameters

@@ -5,11 +5,11 @@ configures, created when the first message is to leave through them; the engine 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import SYSTEM, Actor, Channel, ChannelPurpose, ServiceEvent
 from longwire.records import RecordKind
 from longwire.store import locks

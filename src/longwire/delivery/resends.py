@@ -7,10 +7,11 @@ transaction queues is bounded over all resends; they take turns.
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
+from longwire.dataclass import dataclass
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import dead_letters as store_dead_letters

@@ -1,9 +1,9 @@
 """What a check finds, and how checks are run."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from longwire.dataclass import dataclass
 from longwire.settings.declaration import redact_password
 
 

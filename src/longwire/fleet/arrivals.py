@@ -5,9 +5,10 @@ steps; a filter is evaluated between them, with no transaction open, and within 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
 from longwire.delivery.cel.lexer import InvalidExpression
 from longwire.delivery.matching.budgets import ComputeBudgets

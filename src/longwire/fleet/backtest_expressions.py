@@ -1,12 +1,13 @@
 """Backtests of expressions: these see every record of a device, and the values at its time."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from longwire.clock import DAY, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.expressions import EvaluationError
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.matching.budgets import ComputeBudgets

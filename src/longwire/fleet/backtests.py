@@ -9,7 +9,7 @@ knows then goes on in the next one.
 import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from math import inf
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from longwire.clock import DAY, HOUR, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import TooManyRequests
 from longwire.fleet.backtest_expressions import ExpressedReplay, skip_instant
 from longwire.fleet.computing import Computing

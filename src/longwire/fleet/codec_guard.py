@@ -12,11 +12,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from longwire.clock import Clock
+from longwire.dataclass import dataclass
 from longwire.decoders.base import CodecFailure
 from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
 from longwire.delivery.matching.budgets import ComputeBudgets

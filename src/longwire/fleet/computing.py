@@ -1,9 +1,10 @@
 """What a process computes for groups: their codecs, filters and templates, within budgets."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from longwire.clock import Clock
+from longwire.dataclass import dataclass
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.fleet.codec_guard import CodecGuard, CodecThreads
 

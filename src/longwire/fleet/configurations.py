@@ -5,13 +5,13 @@ of the type, those of the groups from the root down, and what the device has of 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 
 import msgspec
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.errors import invalid_field, not_found
 from longwire.fleet import device_types
 from longwire.fleet.configuration_layers import (

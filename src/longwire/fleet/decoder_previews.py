@@ -6,12 +6,13 @@ and is not cached: neither the decoders of others nor the group's own uplinks wa
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.decoders.base import DecodeError, Decoder, InvalidDecoder
 from longwire.decoders.catalogue import KINDS
 from longwire.errors import Conflict, invalid_field, not_found

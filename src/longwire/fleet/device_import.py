@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, Conflict, FieldError
 from longwire.fleet import device_types, devices
 from longwire.fleet.devices import DeviceDraft, normalize_draft

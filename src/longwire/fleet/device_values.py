@@ -1,9 +1,9 @@
 """Current values in lists of devices: as columns, in filters, and as an order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, FieldError
 from longwire.fleet.measurement_plans import get_declared, get_plan, refresh_found
 from longwire.identity import access
@@ -130,7 +130,7 @@ class _Meaning:
     maximum: float = VALUE_MAX
 
 
-@dataclass
+@dataclass()
 class SourceFinder:
     """Finds where the values of measurements are, for the devices of some groups."""
 

@@ -1,10 +1,11 @@
 """Devices: create, update, transfer and delete them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
 from longwire.fleet import device_types, device_values, hardware, monitoring, registrations

@@ -5,11 +5,12 @@ delivery engine sends them.
 """
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
 from longwire.clock import MILLISECOND, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.dates import format_date
 from longwire.delivery import channels
 from longwire.delivery.channels import DispatchContext

@@ -1,12 +1,12 @@
 """Devices with a measurement, in those of their stays that somebody may read."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
 from longwire.clock import DAY, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import NotFound, invalid_field, not_found
 from longwire.fleet import records
 from longwire.fleet.measurement_plans import get_plan, refresh_found

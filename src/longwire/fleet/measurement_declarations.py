@@ -6,11 +6,11 @@ records, the summaries and current values of the devices concerned are made agai
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import device_types
 from longwire.fleet.measurement_plans import get_declared

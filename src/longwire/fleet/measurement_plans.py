@@ -1,9 +1,10 @@
 """What is taken out of the records of a type's devices: declared measurements, and found ones."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
+from longwire.dataclass import dataclass
 from longwire.identity import access
 from longwire.measurements.batteries import find_battery
 from longwire.measurements.definitions import (

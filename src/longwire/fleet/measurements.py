@@ -1,11 +1,11 @@
 """The measurements of devices: what they are called, and their current values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.fleet import configurations, records
 from longwire.fleet.configuration_layers import to_plain
 from longwire.fleet.measurement_plans import get_declared

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import msgspec
 
 from longwire import metrics
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.channels import DispatchContext
 from longwire.fleet.downlink_states import (
     StateChanges,

@@ -5,11 +5,12 @@ and each step checks again that the actor may read it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import invalid_field, not_found
 from longwire.fleet import arrivals, records
 from longwire.identity import access

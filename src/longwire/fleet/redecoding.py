@@ -7,13 +7,13 @@ stay, and it is not delivered again.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.decoders.base import DecodeError
 from longwire.errors import Conflict, invalid_field, not_found
 from longwire.fleet import current_values, decoding, device_types, records

@@ -7,12 +7,13 @@ accepted it. The state of a registration is in the device's `information`.
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
 from msgspec import structs
 
+from longwire.dataclass import dataclass
 from longwire.delivery import channels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
 from longwire.delivery.destinations.base import Delivered, OutboundMessage, Outcome, Refused

@@ -7,13 +7,14 @@ is shown from its begin to its end, though not from every record.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from longwire.clock import DAY, HOUR, MINUTE, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import LongwireError, NotAllowed, NotFound, invalid_field
 from longwire.fleet import records
 from longwire.measurements.calendar_spans import Spans

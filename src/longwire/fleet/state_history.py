@@ -4,11 +4,12 @@ There are no summaries of words. They are read from the records, in steps, and t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import NamedTuple
 
 from longwire.clock import DAY, Moment
+from longwire.dataclass import dataclass
 from longwire.fleet.measured_devices import MeasuredDevice, ResolvedMeasurement
 from longwire.fleet.measurement_plans import get_plan
 from longwire.measurements.extraction import KindPlan, MeasuredValue, extract

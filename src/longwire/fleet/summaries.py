@@ -9,11 +9,12 @@ import asyncio
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 from longwire.clock import DAY, HOUR, MINUTE, Moment
+from longwire.dataclass import dataclass
 from longwire.fleet import current_values
 from longwire.fleet.measurement_plans import TypePlan, get_plan
 from longwire.fleet.records import FOREVER

@@ -4,9 +4,9 @@ Connectors without a message are asked by what they are now: earlier filters are
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
 from longwire.delivery.connectors.deliveries import Message, build_message
 from longwire.delivery.matching.matching import (

@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput
 from longwire.fleet import device_types, measurement_declarations
 from longwire.fleet.codec_guard import CodecCaller, CodecGuard, require_budget

@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.decoders.base import InvalidDecoder
 from longwire.decoders.catalogue import JAVASCRIPT, get_decoder, get_encoder
 from longwire.decoders.codec_examples import CodecExample, fits, run_example

@@ -7,8 +7,9 @@ that an id is taken.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from longwire.dataclass import dataclass
 from longwire.errors import conflicting_field, not_found
 from longwire.fleet import decoding
 from longwire.fleet.decoding import Codec

@@ -2,10 +2,10 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import pairwise
 
 from longwire.clock import DAY, Moment
+from longwire.dataclass import dataclass
 from longwire.fleet.summaries import Range
 from longwire.measurements.calendar_spans import QUARTER, Spans
 from longwire.measurements.summaries import DAYS_PER_PAGE, Row

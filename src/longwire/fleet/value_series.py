@@ -9,13 +9,14 @@ import asyncio
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise
 from operator import le
 from typing import NamedTuple
 
 from longwire.clock import DAY, HOUR, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import invalid_field
 from longwire.fleet.measured_devices import MeasuredDevice
 from longwire.fleet.measurement_plans import get_plan

@@ -9,8 +9,9 @@ permission, gets "not allowed" with its name.
 """
 
 from collections.abc import Collection, Iterable, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from longwire.dataclass import dataclass
 from longwire.errors import NotAllowed, not_found
 from longwire.identity.bootstrap import ADMINISTRATOR
 from longwire.model import Actor, Role, Scope, User

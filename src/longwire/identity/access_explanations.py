@@ -1,8 +1,8 @@
 """Why somebody is allowed or denied something: the roles on the way, and who could help."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from longwire.dataclass import dataclass
 from longwire.errors import invalid_field, not_found
 from longwire.identity import access, users
 from longwire.model import Actor, Role, User

@@ -6,13 +6,14 @@ decides: an address that is given to somebody else later gives them nothing.
 
 import enum
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
 import structlog
 
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, NotAuthenticated
 from longwire.identity import access, users
 from longwire.identity.sign_in_methods import SignInChange

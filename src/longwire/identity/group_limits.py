@@ -1,11 +1,11 @@
 """What limits a group: set by the operator, and how long it keeps records: by who may change it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, FieldError
 from longwire.group_limits import (
     KEPT,

@@ -1,9 +1,10 @@
 """Groups: their tree, members, owner, default role and group token."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.errors import (
     Conflict,
     NotAllowed,

@@ -5,9 +5,10 @@ invites, to hand it over. Then whoever has it need not be who is invited: it acc
 somebody who has never signed in, and the session is as one of a link that was shown.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from longwire.clock import DAY
+from longwire.dataclass import dataclass
 from longwire.errors import NotAuthenticated, NotFound
 from longwire.identity import access, groups, sessions, sign_in_methods
 from longwire.model import Actor, Group

@@ -3,9 +3,10 @@
 How one is registered and used is in `passkey_ceremonies`.
 """
 
-from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+from longwire.dataclass import dataclass
 
 _LOCALHOST = "localhost"
 

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeVar
 
 import argon2
 
+from longwire.dataclass import dataclass
 from longwire.errors import NotAuthenticated, TooManyRequests, Unavailable
 from longwire.identity import sessions
 from longwire.identity.sign_in_methods import SignInChange

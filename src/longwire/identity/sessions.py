@@ -6,9 +6,10 @@ so that it ends in every process.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import HandedOver, NotAuthenticated, SessionNotFresh, not_found
 from longwire.identity import access
 from longwire.ids import new_id, new_secret

@@ -1,9 +1,9 @@
 """What a user can sign in with: how it changed, and all of it deleted after a loss."""
 
 import enum
-from dataclasses import dataclass
 
 from longwire.clock import DAY
+from longwire.dataclass import dataclass
 from longwire.errors import not_found
 from longwire.identity import sessions
 from longwire.model import Actor, AuditEntry, LinkSource, User

@@ -2,9 +2,9 @@
 
 import secrets
 import uuid
-from dataclasses import dataclass
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import Conflict, NotAuthenticated, not_found
 from longwire.identity import access, sessions, users
 from longwire.ids import new_id, new_secret

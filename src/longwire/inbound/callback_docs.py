@@ -1,13 +1,13 @@
 """What the OpenAPI document says of the network callbacks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, json
 
+from longwire.dataclass import dataclass
 from longwire.networks.chirpstack import EVENTS
 from longwire.networks.loriot import ENCODINGS
 from longwire.web.fields import Query, words

@@ -8,7 +8,6 @@ import socket
 import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +16,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.destinations.addresses import Address, parse_address
 from longwire.delivery.destinations.base import Refused
 from longwire.delivery.destinations.connections import ConnectionFailed

@@ -7,9 +7,9 @@ business of the exports, which give a function that reads some.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
+from longwire.dataclass import dataclass
 from longwire.identity import access
 from longwire.jobs.results import JobFailed, StepResult
 from longwire.jobs.tasks import ExportTask, decode_task, permission_of

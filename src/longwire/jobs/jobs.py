@@ -1,9 +1,10 @@
 """Jobs: start, get, list, cancel and undo them; and advance one by a step."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from longwire.clock import HOUR, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.connectors import connectors
 from longwire.errors import (
     Conflict,

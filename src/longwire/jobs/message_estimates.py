@@ -5,9 +5,9 @@ Bounded: what cannot be looked at within a second is estimated, or left out of t
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from longwire.dataclass import dataclass
 from longwire.delivery.connectors.replay_estimates import ReplayEstimator
 from longwire.fleet.computing import Computing
 from longwire.identity import access

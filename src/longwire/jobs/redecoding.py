@@ -4,10 +4,9 @@ Decoding takes time and may wait for its turn, so no transaction is open meanwhi
 some records, decodes them, and stores the result if the job is still ours.
 """
 
-from dataclasses import dataclass
-
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.errors import TooManyRequests
 from longwire.fleet import redecoding
 from longwire.fleet.computing import Computing

@@ -1,8 +1,8 @@
 """What a step of a job ends with."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from longwire.dataclass import dataclass
 from longwire.model import ItemOutcome, JobCounts, JobItem
 
 

@@ -6,10 +6,11 @@ groups after the job was created is not: whoever looked at a dry run has not see
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.model import Device, DeviceFilter, DeviceOrder, Job, PageRequest, Scope
 from longwire.store.database import Tx
 from longwire.store.fleet import device_search

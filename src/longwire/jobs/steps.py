@@ -4,9 +4,9 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from longwire.dataclass import dataclass
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import NotAllowed, NotFound
 from longwire.fleet import device_types, devices

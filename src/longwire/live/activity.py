@@ -6,10 +6,11 @@ audit log, deliveries by the moment of their last change.
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.store.database import Database, Tx
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.fleet import activity as store

@@ -8,9 +8,9 @@ an origin, and runs of arrivals relative to it, with their lengths.
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from longwire.dataclass import dataclass
 from longwire.ids import format_record_id
 from longwire.store.records.arrival_numbers import WRITER_BITS
 

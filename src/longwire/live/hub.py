@@ -13,12 +13,13 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from operator import itemgetter
 
 import structlog
 
+from longwire.dataclass import dataclass
 from longwire.errors import LongwireError, TooManyRequests
 from longwire.fleet import arrivals
 from longwire.fleet.arrivals import ArrivalScope, LedgerScan

@@ -6,12 +6,12 @@ hour, as the offsets of all time zones have done for decades.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from longwire.clock import DAY, HOUR, MINUTE, SECOND, Moment
+from longwire.dataclass import dataclass
 
 QUARTER: Moment = 15 * MINUTE
 

@@ -1,11 +1,12 @@
 """Contact points: create, get, list, update, delete, test."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.dates import format_date
 from longwire.delivery.channel_owners import ChannelDraft, DraftRules, OwnerView
 from longwire.delivery.channels import DispatchContext

@@ -1,9 +1,10 @@
 """Notifications: create, get, list, update, delete, test."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from longwire.dataclass import dataclass
 from longwire.dates import format_date
 from longwire.delivery.channel_owners import (
     ChannelDraft,

@@ -5,12 +5,12 @@ silence is in force any more, whether that has ended or was deleted.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from longwire.clock import DAY, Moment
+from longwire.dataclass import dataclass
 from longwire.dates import format_date
 from longwire.delivery.channel_owners import check_device_types, check_devices
 from longwire.errors import BadInput, FieldError, not_found

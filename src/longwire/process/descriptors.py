@@ -5,7 +5,8 @@ slow destinations would take the descriptors that the database and new files nee
 """
 
 import resource
-from dataclasses import dataclass
+
+from longwire.dataclass import dataclass
 
 # Listeners, logs, the event loop, sandboxes, name resolution, the MQTT listener, files of the
 # database while they are opened, and clients that are being rejected.

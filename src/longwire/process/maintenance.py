@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
 from longwire import metrics
 from longwire.clock import DAY, HOUR, MINUTE, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.connectors import connector_metrics
 from longwire.errors import LongwireError

@@ -9,7 +9,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 from longwire import extras
 from longwire.clock import Clock
+from longwire.dataclass import dataclass
 from longwire.errors import OperatorError
 from longwire.fleet import device_types
 from longwire.identity import bootstrap, sign_in_links, tokens

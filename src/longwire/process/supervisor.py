@@ -9,10 +9,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
+
+from longwire.dataclass import dataclass
 
 BACKOFF_MIN_S = 1.0
 BACKOFF_MAX_S = 60.0

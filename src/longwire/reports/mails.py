@@ -2,10 +2,10 @@
 
 import html
 import zoneinfo
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.mail.mail_rules import to_line
 from longwire.delivery.mail.smtp import MailPart, OutboundMail
 from longwire.reports.charts import WIDTH

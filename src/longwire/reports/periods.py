@@ -6,10 +6,10 @@ Due is the first moment at which the clock on the wall shows the time, or at whi
 
 import zoneinfo
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.notifications.schedules import find_instant, get_zone
 
 EVERY = ("day", "week", "month")

@@ -3,10 +3,11 @@
 import base64
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import time
 from functools import partial
 
+from longwire.dataclass import dataclass
 from longwire.delivery.channel_owners import ChannelDraft, DraftRules, OwnerKind, updated
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.smtp import MailConfig

@@ -9,13 +9,14 @@ sent nothing, and the next one begins again.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import msgspec
 import structlog
 
 from longwire.clock import HOUR, MINUTE, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import (
     LongwireError,

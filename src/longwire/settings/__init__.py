@@ -7,13 +7,14 @@ nobody has a reason to change is no setting, but in `fixed_limits.py`.
 """
 
 import sys
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, field, fields
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from longwire.dataclass import dataclass
 from longwire.quotas import Quotas
 from longwire.settings.declaration import SettingInfo, setting
 from longwire.settings.fixed_limits import FixedLimits

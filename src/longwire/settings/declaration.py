@@ -1,10 +1,11 @@
 """How a setting is declared: its names, its reason, and whether it is secret."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import unquote
 
+from longwire.dataclass import dataclass
 from longwire.errors import OperatorError
 
 PREFIX = "LONGWIRE_"

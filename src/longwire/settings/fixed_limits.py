@@ -4,7 +4,7 @@ They are no settings; tests make them smaller. What an operator may want to chan
 `settings.py`, and [docs/operate/limits.md] says what happens beyond each.
 """
 
-from dataclasses import dataclass
+from longwire.dataclass import dataclass
 
 KIB = 1024
 MIB = 1024 * KIB

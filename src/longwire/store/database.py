@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from itertools import starmap
 from typing import Any, Protocol, TypeVar
@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 import sqlalchemy as sa
 
 from longwire.clock import Clock, Moment
+from longwire.dataclass import dataclass
 from longwire.errors import OperatorError
 from longwire.group_limits import ServiceLimits
 from longwire.ids import GroupIds

@@ -4,9 +4,10 @@ The list below has every column that is sealed, with the purpose that its owner 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from longwire.dataclass import dataclass
 from longwire.model import ChannelPurpose
 from longwire.seal import UnsealError
 from longwire.store import instance, schema

@@ -11,10 +11,10 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from longwire.dataclass import dataclass
 from longwire.errors import NotFound
 from longwire.web.docs_page import build_page_headers
 from longwire.web.routing import Request, Response, Route

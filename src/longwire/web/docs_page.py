@@ -5,9 +5,10 @@ type and the policy.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
+
+from longwire.dataclass import dataclass
 
 # The page sends tokens and secrets, so only its own script may run, and that script may connect to
 # this service alone. `data:` images are for the empty icon in the page's head.

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.errors import (
     BadInput,
     ChangedMeanwhile,

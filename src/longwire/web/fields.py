@@ -1,13 +1,13 @@
 """The building blocks of wire types: base structs, primitive fields, and limits set by settings."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.dates import format_date, parse_date
 from longwire.errors import invalid_field
 from longwire.versions import REMOVED, NewText

@@ -9,9 +9,9 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from longwire.dataclass import dataclass
 from longwire.errors import NotFound
 from longwire.web.docs_page import build_page_headers
 from longwire.web.routing import Request, Response, Route

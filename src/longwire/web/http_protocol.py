@@ -16,7 +16,7 @@ import secrets
 import sys
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -26,6 +26,7 @@ import structlog
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from longwire.dataclass import dataclass
 from longwire.web.asgi import Scope
 from longwire.web.rejections import (
     BUSY,

@@ -9,13 +9,14 @@ nothing reads would leave its sender with another one.
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, FieldError
 from longwire.web import validation
 from longwire.web.fields import Body, InputLimits

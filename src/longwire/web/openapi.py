@@ -7,11 +7,11 @@ as an `ApiInfo`.
 import types
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.web import errors
 from longwire.web.fields import InputLimits
 from longwire.web.openapi_schemas import (

@@ -7,8 +7,9 @@ places are one component.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from longwire.dataclass import dataclass
 
 Json = dict[str, Any]
 

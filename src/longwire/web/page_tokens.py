@@ -5,11 +5,11 @@ It contains the key of the last row and is bound to the caller, the operation an
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.errors import invalid_field
 from longwire.model import Actor, Page, PageRequest
 from longwire.seal import Keyring, UnsealError

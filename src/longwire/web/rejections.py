@@ -1,10 +1,10 @@
 """Why the server rejects what never becomes a request."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from longwire.dataclass import dataclass
 from longwire.web.asgi import Header
 from longwire.web.request_cycle import encode_fields
 

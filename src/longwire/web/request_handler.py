@@ -9,13 +9,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Protocol
 from weakref import WeakValueDictionary
 
 import structlog
 
+from longwire.dataclass import dataclass
 from longwire.errors import LongwireError, NotFound
 from longwire.model import Actor, Origin
 from longwire.spans import Tracer, current_span

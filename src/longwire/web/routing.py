@@ -9,7 +9,7 @@ import inspect
 import re
 import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Set
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from functools import lru_cache, partial
 from ipaddress import ip_address
 from types import ModuleType
@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, HandedOver, WrongMediaType
 from longwire.model import Actor, Origin, Session
 from longwire.spans import Span

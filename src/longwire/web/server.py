@@ -7,13 +7,13 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import uvicorn
 import uvloop
 
+from longwire.dataclass import dataclass
 from longwire.web.http_protocol import ErrorEncoder, FastPath, GuardedProtocol, guarded_protocol
 from longwire.web.tls_handshakes import wrap_create_server
 from longwire.web.wire_limits import WireLimits

@@ -6,9 +6,9 @@ For the console and the guide. Which path is which file is theirs to say.
 import gzip
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from longwire.dataclass import dataclass
 from longwire.web.compression import accepts_gzip
 from longwire.web.routing import NO_TOKEN, Request, Response, Route
 

@@ -5,12 +5,12 @@ import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from longwire.dataclass import dataclass
 from longwire.web.fields import DATE_MARK, InputLimits
 
 S = TypeVar("S", bound=msgspec.Struct)

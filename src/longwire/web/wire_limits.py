@@ -1,6 +1,6 @@
 """Limits on what a client may use before it has sent a complete request."""
 
-from dataclasses import dataclass
+from longwire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import asyncio
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from longwire.api.records.group_series import (
     read_group_series,
 )
 from longwire.api.records.record_exports import RecordExportQuery
+from longwire.dataclass import dataclass
 from longwire.dates import format_date, parse_date
 from longwire.errors import BadInput, FieldError, TooLarge, invalid_field
 from longwire.measurements.calendar_spans import CalendarSpan

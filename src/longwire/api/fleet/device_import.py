@@ -8,7 +8,6 @@ import csv
 import io
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -18,6 +17,7 @@ from longwire.api.fleet.device_shapes import Configuration, DeviceTypeName, Netw
 from longwire.api.records.csv_cells import parse_tags, unescape_cell
 from longwire.api.services import AsyncContext
 from longwire.api.types import GroupId
+from longwire.dataclass import dataclass
 from longwire.fleet import device_import
 from longwire.fleet.device_import import ImportFile, ImportLine, ImportPlan, LineError
 from longwire.fleet.devices import DeviceDraft

@@ -1,6 +1,5 @@
 """Operations on unknown devices: what was received about ids that no device of a group has."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from longwire.api.records.records import parse_published_record
 from longwire.api.replies import Page, Shown
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturn, GroupId, GroupPage
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, LongwireError, conflicting_field
 from longwire.fleet import decoding, devices, unknown_devices
 from longwire.fleet.codec_guard import CodecCaller, require_budget

@@ -1,6 +1,5 @@
 """Operations on jobs: work by filter over many devices, with progress, cancel and undo; exports."""
 
-import dataclasses
 import time
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -31,6 +30,7 @@ from longwire.api.records.exports import (
     read_rows,
 )
 from longwire.api.services import AsyncContext, Context
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, FieldError, NotFound, not_found
 from longwire.ids import format_record_id
 from longwire.jobs import jobs
@@ -50,7 +50,7 @@ COUNTED_ROWS_MAX = 10_000
 COUNTING_SECONDS_MAX = 1.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class EstimatedJob:
     """How much a job takes, and what a dry run says of its messages."""
 

@@ -7,7 +7,6 @@ lost the connection continues after the last one they have.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -16,6 +15,7 @@ from msgspec import Meta
 
 from longwire.api.records.csv_cells import encode_csv
 from longwire.api.services import AsyncContext
+from longwire.dataclass import dataclass
 from longwire.model import Actor
 from longwire.store.archive.archive_reads import (
     NeedsArchive,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from typing import Annotated, Any, Literal
@@ -32,6 +32,7 @@ from longwire.api.records.record_fields import (
 )
 from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, GroupId, parse_period
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import device_values, record_exports, record_values
 from longwire.fleet.record_exports import ExportedRecords, ExportPosition, RecordSelection

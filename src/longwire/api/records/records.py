@@ -7,7 +7,7 @@ the response, so that a list is concatenated without decoding them.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -33,6 +33,7 @@ from longwire.api.records.record_shapes import (
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import GenericReturn, GenericReturnBoolean, parse_period
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError
 from longwire.fleet import records

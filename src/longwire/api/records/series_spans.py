@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
 from typing import Annotated, Any, Literal, Protocol, TypeVar
@@ -16,6 +16,7 @@ from longwire.api.records import parquet
 from longwire.api.records.csv_cells import encode_csv, format_cells
 from longwire.api.types import parse_period
 from longwire.clock import DAY, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.dates import format_date, parse_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import series, value_series

@@ -8,9 +8,9 @@ where `m0` says that a field which it needs is missing.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.conditions import Condition
 from longwire.delivery.cel.lexer import Token, invalid_at, text_at
 from longwire.delivery.cel.library import evaluate_constant

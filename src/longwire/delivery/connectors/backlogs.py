@@ -1,8 +1,8 @@
 """What waits for connectors: the worst of them by id, the others as one, for metrics."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from longwire.dataclass import dataclass
 from longwire.store.database import Tx
 from longwire.store.delivery import channels
 from longwire.store.delivery.backlogs import Backlog

@@ -2,9 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from longwire.clock import MINUTE, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.connectors import connectors
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.identity import access

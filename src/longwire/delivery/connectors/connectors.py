@@ -1,10 +1,11 @@
 """Connectors: create, get, list, update, delete, resend, and the history of their deliveries."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from longwire import extras
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import InvalidExpression
 from longwire.delivery.channel_owners import (

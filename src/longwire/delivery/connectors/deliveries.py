@@ -6,11 +6,12 @@ all of them.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Literal
 
 from longwire import metrics
+from longwire.dataclass import dataclass
 from longwire.delivery.attempts import Attempt, parse_attempts
 from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import connectors

@@ -1,9 +1,8 @@
 """Messages of connectors: a record in the connector's format, for the connector's destination."""
 
-from dataclasses import dataclass
-
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.connectors.formats import FormatError, UnusableTemplate, format_record
 from longwire.delivery.destinations import catalogue

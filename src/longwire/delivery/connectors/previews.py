@@ -7,11 +7,11 @@ within a budget of their own.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec import structs
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import connectors, messages
 from longwire.delivery.connectors.connectors import ConnectorDraft, ParseParams

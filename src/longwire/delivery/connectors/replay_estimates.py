@@ -7,10 +7,11 @@ estimated from it.
 
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from longwire.clock import HOUR, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.connectors import connectors
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.delivery.matching.matching import Matcher, get_matcher

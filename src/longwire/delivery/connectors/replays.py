@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import msgspec
@@ -18,6 +18,7 @@ import structlog
 
 from longwire import metrics
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.expressions import EvaluationError
 from longwire.delivery.connectors import connectors
 from longwire.delivery.matching.matching import (

@@ -6,8 +6,8 @@ An address is `scheme://host:port` and nothing else; whether the host may be rea
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
+from longwire.dataclass import dataclass
 from longwire.delivery.destinations.base import OutboundMessage
 from longwire.delivery.http.egress import Egress
 

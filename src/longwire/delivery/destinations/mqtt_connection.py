@@ -10,7 +10,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from paho.mqtt import client as paho
@@ -19,6 +18,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from longwire.dataclass import dataclass
 from longwire.delivery.destinations.addresses import Address
 from longwire.delivery.destinations.base import FailureCode, Refused
 from longwire.delivery.destinations.connections import ConnectionFailed, default_tls_context

@@ -6,12 +6,13 @@ shows the fencing token of the claim; with an expired lease nothing is changed.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import SystemRandom
 
 import structlog
 
 from longwire.clock import MILLISECOND, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery import retry_policy
 from longwire.delivery.attempts import DELIVERED, append_attempt, build_attempt
 from longwire.delivery.channel_handlers import AttemptOutcome, AttemptResult, ChannelHandlers

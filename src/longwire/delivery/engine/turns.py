@@ -9,10 +9,11 @@ are shared in the same way.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Generic, TypeVar
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.destinations.base import Outcome
 from longwire.delivery.engine.worker import RELEASED, AttemptRecord, LeasedDelivery, Released
 from longwire.work.turns import CallerKey, Turns

@@ -3,10 +3,11 @@
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import SystemRandom
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.channel_handlers import BuildMessage, ComputedBuilder
 from longwire.delivery.destinations.base import (
     FailureCode,

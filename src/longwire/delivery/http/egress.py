@@ -22,10 +22,10 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
+from longwire.dataclass import dataclass
 from longwire.delivery.http.open_connections import UNLIMITED, OpenConnections
 from longwire.work.fair_queue import FairQueue
 from longwire.work.turns import CallerKey, current_caller

@@ -5,10 +5,10 @@ nothing is queued.
 """
 
 import enum
-from dataclasses import dataclass
 
 import msgspec
 
+from longwire.dataclass import dataclass
 from longwire.delivery import channels
 from longwire.delivery.channel_handlers import BuildMessage, SettledChannels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext

@@ -6,12 +6,12 @@ arrive is asked for again; of changes the account page of the console has a list
 """
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.dates import format_date
 from longwire.delivery.destinations.base import Delivered, Outcome
 from longwire.delivery.mail.email_addresses import is_address, is_allowed_address

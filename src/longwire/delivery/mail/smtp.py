@@ -7,7 +7,6 @@ configured by the operator and not by a tenant, so the egress guard does not app
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -18,6 +17,7 @@ from typing import cast
 import aiosmtplib
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,

@@ -6,8 +6,8 @@ Filters that always have a value write nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels

@@ -7,12 +7,13 @@ is the sender that the delivery engine uses for one notification.
 
 import builtins
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
 
+from longwire.dataclass import dataclass
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import InvalidExpression
 from longwire.delivery.destinations.base import (

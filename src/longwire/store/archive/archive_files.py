@@ -6,12 +6,12 @@ deleted while a file is written is published: see `publish`.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any
 
 from longwire.clock import SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.records import KIND_NAMES
 from longwire.store.database import Tx
 from longwire.store.statement import Statement

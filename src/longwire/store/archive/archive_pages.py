@@ -1,9 +1,9 @@
 """Pages of a device's records that reach into the archive."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import PageRequest
 from longwire.store.archive import archive_reads
 from longwire.store.archive.archive_files import archivable_before

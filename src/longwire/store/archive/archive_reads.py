@@ -7,11 +7,12 @@ and `read_with_archive` has them read before it finishes. What is in both is sho
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.store.archive import archive_files
 from longwire.store.archive.archive_files import ArchiveFile
 from longwire.store.database import Database, Tx, Work

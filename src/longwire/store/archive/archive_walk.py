@@ -4,10 +4,10 @@ By stay, because the key of a record begins with its device and stay: no index b
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.store import slots
 from longwire.store.database import Tx
 from longwire.store.identity import group_storage

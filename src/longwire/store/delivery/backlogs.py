@@ -1,10 +1,10 @@
 """Backlogs: how much is queued, leased or failed, for each channel and in each slot."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import FAILED, IS_OPEN, LEASED, QUEUED
 from longwire.store.statement import Statement

@@ -1,10 +1,11 @@
 """Channels: everything that leaves the service does so through one."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store import schema
 from longwire.store.cache.cache_epochs import bump_config_epoch

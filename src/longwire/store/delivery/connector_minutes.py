@@ -6,10 +6,11 @@ neither waits for the other's commit; reading adds them up.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from longwire.clock import MINUTE, Moment
+from longwire.dataclass import dataclass
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import Page, PageRequest
 from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import IS_OPEN, LEASED, DeliveryState

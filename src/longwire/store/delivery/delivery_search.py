@@ -6,11 +6,11 @@ are merged. A page reads no more than a certain number of entries of each, howev
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import Page, PageRequest
 from longwire.store.database import Tx
 from longwire.store.delivery.deliveries import CANCEL_MANY, MAKE_MANY_DUE, RESEND_MANY

@@ -1,9 +1,10 @@
 """How the database is doing: its version, safety settings, sizes and clock."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.store import instance
 from longwire.store.database import Tx
 from longwire.store.delivery import backlogs

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ import structlog
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
+from longwire.dataclass import dataclass
 from longwire.errors import DatabaseUnreachable, OutcomeUnknown, Unavailable
 from longwire.store.database import (
     Cluster,

@@ -3,11 +3,11 @@
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import psycopg
 from psycopg import sql
 
+from longwire.dataclass import dataclass
 from longwire.errors import OperatorError
 from longwire.store import schema
 from longwire.store.database import Tx

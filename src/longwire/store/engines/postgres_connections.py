@@ -14,7 +14,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ import psycopg
 import structlog
 from psycopg import conninfo
 
+from longwire.dataclass import dataclass
 from longwire.errors import BadInput
 from longwire.store.engines.postgres_timelines import Address, NewestTimelines
 

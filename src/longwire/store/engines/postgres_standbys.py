@@ -25,7 +25,6 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import Context
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -34,6 +33,7 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.clock import SECOND
+from longwire.dataclass import dataclass
 from longwire.errors import LongwireError
 from longwire.store.cache.cache_epochs import AUTH, CONFIG
 from longwire.store.database import (

@@ -2,11 +2,11 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from longwire.dataclass import dataclass
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.slots import BUCKETS

@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import structlog
 
+from longwire.dataclass import dataclass
 from longwire.errors import OutcomeUnknown, TooManyRequests, Unavailable
 from longwire.work.budgets import has_room
 from longwire.work.fair_queue import FairQueue

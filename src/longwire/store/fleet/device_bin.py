@@ -7,11 +7,11 @@ records are found, is never used by another.
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
+from longwire.dataclass import dataclass
 from longwire.model import Device
 from longwire.store import schema, slots
 from longwire.store.database import Tx

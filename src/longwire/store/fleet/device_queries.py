@@ -2,11 +2,11 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from longwire.clock import DAY, HOUR, Moment
+from longwire.dataclass import dataclass
 from longwire.model import DeviceFilter, DeviceOrder
 from longwire.store import schema
 from longwire.store.engines.number_ranges import is_in_range

@@ -6,11 +6,12 @@ tenth of a second for a hundred thousand; there may be `EXAMINED_MAX` of them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from heapq import nlargest, nsmallest
 from typing import Any, TypeVar
 
+from longwire.dataclass import dataclass
 from longwire.model import Device, DeviceFilter, DeviceOrder, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx

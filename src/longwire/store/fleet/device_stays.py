@@ -3,9 +3,9 @@
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from longwire.dataclass import dataclass
 from longwire.model import Device
 from longwire.store import schema, slots
 from longwire.store.database import Tx

@@ -1,10 +1,10 @@
 """Counts of the devices and connectors of groups, and which of them need attention."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import ChannelPurpose, Scope
 from longwire.store import schema
 from longwire.store.database import Tx

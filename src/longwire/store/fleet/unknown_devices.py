@@ -7,12 +7,13 @@ have all groups of one user together, whatever is sent.
 import enum
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import Page, PageRequest, Scope
 from longwire.seal import UnsealError
 from longwire.store import schema

@@ -7,8 +7,8 @@ number, and sorts those of one rank.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from longwire.dataclass import dataclass
 from longwire.model import DeviceFilter, PageRequest, Scope
 from longwire.store.database import Tx
 from longwire.store.engines.number_ranges import list_homes

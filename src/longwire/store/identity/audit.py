@@ -1,7 +1,6 @@
 """The audit log: one row for every change, in the transaction of the change."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import msgspec
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import Actor, AuditEntry, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx

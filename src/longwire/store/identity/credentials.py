@@ -1,9 +1,10 @@
 """Client credentials, and the access tokens issued for them and for app clients."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import Actor, Credential
 from longwire.store import schema
 from longwire.store.database import Tx

@@ -1,9 +1,9 @@
 """Passwords, authenticator apps and recovery codes of people."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.store.database import Tx
 from longwire.store.statement import Statement
 

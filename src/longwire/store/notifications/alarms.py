@@ -1,10 +1,10 @@
 """Alarms: what is or was wrong, a row each."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx

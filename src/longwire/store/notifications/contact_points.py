@@ -1,10 +1,10 @@
 """Contact points, and what uses them."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.model import ChannelOwner, Page, PageRequest
 from longwire.store import schema
 from longwire.store.database import Tx

@@ -1,9 +1,9 @@
 """Silences: for which alarms no messages are sent for some time."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from longwire.clock import Moment
+from longwire.dataclass import dataclass
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.rows import GroupRows

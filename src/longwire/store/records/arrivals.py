@@ -6,11 +6,12 @@ reads a bounded number of entries, however many groups and arrivals there are.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+from longwire.dataclass import dataclass
 from longwire.records import KIND_NAMES
 from longwire.store import slots
 from longwire.store.archive import archive_reads

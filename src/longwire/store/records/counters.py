@@ -1,10 +1,10 @@
 """Counters by group and second, the ledger of arrivals, and the devices active in each hour."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Any
 
 from longwire.clock import HOUR, SECOND, Moment
+from longwire.dataclass import dataclass
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many

@@ -1,9 +1,9 @@
 """Reports, and what became of each once, with its file."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from longwire.clock import DAY, Moment
+from longwire.dataclass import dataclass
 from longwire.model import ChannelOwner, ChannelPurpose
 from longwire.store import schema
 from longwire.store.database import Tx

@@ -34,13 +34,13 @@ def measure(findings: Findings, seconds: float) -> None:
         empty = [_start_in_new_folder(open_database) for _ in range(STARTS)]
         findings.add(_start_row(f"{engine}: ready after a start, empty database", empty, None))
         aim_s = READY_S_MAX if engine == "SQLite" else None
-        with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
-            with open_database() as url:
-                _start(Path(folder) / "data", url)
-                existing = [_start(Path(folder) / "data", url) for _ in range(STARTS)]
-                name = f"{engine}: ready after a start, existing database"
-                findings.add(_start_row(name, existing, aim_s))
-                _measure_memory(findings, engine, Path(folder) / "data", url)
+        with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder, open_database() as url:
+            data = Path(folder) / "data"
+            _start(data, url)
+            existing = [_start(data, url) for _ in range(STARTS)]
+            name = f"{engine}: ready after a start, existing database"
+            findings.add(_start_row(name, existing, aim_s))
+            _measure_memory(findings, engine, data, url)
     _measure_size(findings)
 
 

@@ -34,8 +34,7 @@ def measure(findings: Findings, seconds: float) -> None:
         empty = [_start_in_new_folder(open_database) for _ in range(STARTS)]
         findings.add(_start_row(f"{engine}: ready after a start, empty database", empty, None))
         aim_s = READY_S_MAX if engine == "SQLite" else None
-        with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder, open_database() as url:
-            data = Path(folder) / "data"
+        with _new_folder() as data, open_database() as url:
             _start(data, url)
             existing = [_start(data, url) for _ in range(STARTS)]
             name = f"{engine}: ready after a start, existing database"
@@ -49,9 +48,15 @@ def _no_server() -> Iterator[str]:
     yield ""
 
 
+@contextmanager
+def _new_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
+        yield Path(folder) / "data"
+
+
 def _start_in_new_folder(open_database: OpenDatabase) -> tuple[float, float]:
-    with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder, open_database() as url:
-        return _start(Path(folder) / "data", url)
+    with _new_folder() as data, open_database() as url:
+        return _start(data, url)
 
 
 def _start(data: Path, url: str) -> tuple[float, float]:

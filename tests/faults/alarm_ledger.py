@@ -1,11 +1,12 @@
 """Freezers that report to services which die: what they sent, and which alarms must follow.
 
 A value is repeated until it is acknowledged, and is older than the next one of its freezer. So how
-often a limit without a time is exceeded follows from the values alone. Of all alarms it must be true
-that they follow one another, and that of each beginning and end one message tells, by itself or
-counted in a grouped one.
+often a limit without a time is exceeded follows from the values alone. Of all alarms it must be
+true that they follow one another, and that each beginning and end is in one message: one of its
+own, or a grouped one that counts it.
 """
 
+import itertools
 import json
 import random
 import threading
@@ -148,7 +149,7 @@ class FreezerLedger:
         for each in alarms:
             by_place[each["notificationId"], each["deviceId"]].append(each)
         for some in by_place.values():
-            for before, after in zip(some, some[1:], strict=False):
+            for before, after in itertools.pairwise(some):
                 assert before["resolvedAt"] <= after["raisedAt"], (before, after)
         told, grouped = self.list_messages()
         twice = [key for key, ids in told.items() if len(ids) > 1]

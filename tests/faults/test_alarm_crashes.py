@@ -17,11 +17,9 @@ from longwire.settings import Settings
 from tests.delivery.receiver import Receiver
 from tests.faults.alarm_ledger import COLD, WARM, FreezerLedger
 from tests.faults.killing import VARIABLE
-from tests.faults.ledger import Start, operator_of
+from tests.faults.ledger import Start
 from tests.faults.test_delivery_crashes import LOOPBACK, Rows, expire_leases, rows
 from tests.process import Service
-from tests.waiting import eventually
-from tests.world import ok
 
 __all__ = ["rows"]
 

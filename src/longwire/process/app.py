@@ -73,6 +73,7 @@ from longwire.errors import LongwireError
 from longwire.fleet import measurement_plans
 from longwire.fleet.codec_guard import CodecGuard
 from longwire.fleet.computing import Computing
+from longwire.fleet.downlink_queues import QueueWatch
 from longwire.fleet.summaries import SummaryWork
 from longwire.identity import groups as group_rules
 from longwire.identity.caller_rates import CallerRateLimiter
@@ -206,6 +207,7 @@ class App:
             stack.engine.wake,
             measurement_plans.get_named,
         )
+        self.queue_watch = QueueWatch(database, stack.dispatch, stack.network_queues)
         self.computing = _build_computing(settings)
         self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
@@ -487,6 +489,12 @@ class App:
                 may_finish=True,
             ),
         ]
+        if self.queue_watch.is_needed:
+            tasks.append(
+                BackgroundTask(
+                    "network queues", partial(maintenance.watch_queues, database, self.queue_watch)
+                )
+            )
         if self._storage_quota.per_owner.are_set:
             watch = partial(self._storage_quota.watch_owners, database)
             tasks.append(BackgroundTask("storage quota", watch))
@@ -525,6 +533,7 @@ def _build_services(
         egress=stack.egress,
         writer=stack.writer,
         dispatch=stack.dispatch,
+        network_queues=stack.network_queues,
         sending_config=stack.sending_config,
         quotas=build_quotas(settings),
         group_deletion_grace_hours=settings.group_deletion_grace_hours,

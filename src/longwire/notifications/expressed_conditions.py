@@ -54,9 +54,9 @@ class ExpressionReader:
         groups = {each.group_id for each in devices}
         by_group = {each: rules.expressed for each in groups if (rules := get_rules(tx, each))}
         self._rules = {
-            device.number: rules
+            device.number: wanted
             for device in (devices if any(by_group.values()) else ())
-            if (rules := _select_rules(by_group.get(device.group_id, ()), device))
+            if (wanted := _select_rules(by_group.get(device.group_id, ()), device))
         }
         numbers = list(self._rules)
         self.seen: dict[int, Moment] = store.list_seen(tx, numbers) if numbers else {}

@@ -9,7 +9,7 @@ removed if it is alone, or if whoever asks wants all of them removed.
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import msgspec
 
@@ -38,6 +38,7 @@ NOT_LOOKED_AT_FOR: Moment = MINUTE  # after it was taken
 # Those that have expired meanwhile: the network may have dropped them without a word.
 EXPIRED_SINCE: Moment = HOUR
 MISSING_MAX = 10_000
+OPEN_MAX = 16  # at once in a process: a network that hangs must not use up connections
 
 REMOVED = "it was removed from the network's queue"
 EMPTIED = "the network's queue was emptied to cancel another one"
@@ -60,11 +61,16 @@ class QueuedAtNetwork(msgspec.Struct, frozen=True):
     reference: str  # in the queue
 
 
+class QueueNotShown(Unavailable):
+    """A network answers, but not with the queue of a device."""
+
+
 class NetworkQueues:
     """The queues of those networks whose API lists and empties them."""
 
     def __init__(self, apis: NetworkApis) -> None:
         self._apis = apis
+        self._open = 0
         self.networks = frozenset(
             network
             for network, api in DOWNLINK_APIS.items()
@@ -96,11 +102,15 @@ class NetworkQueues:
     @asynccontextmanager
     async def open(self, network: str) -> AsyncIterator["_OpenQueues"]:
         """The queues of one network, over connections that are closed in the end."""
+        if self._open >= OPEN_MAX:
+            raise Unavailable(f"{DOWNLINK_APIS[network].title} is asked too much. Try again later.")
+        self._open += 1
         api = self._apis.get(network, NetworkApi())
         client = DownlinkApiClient(DOWNLINK_APIS[network], api)
         try:
             yield _OpenQueues(DOWNLINK_APIS[network], api, client)
         finally:
+            self._open -= 1
             await client.close()
 
 
@@ -120,14 +130,14 @@ class _OpenQueues:
         assert self._network.queue is not None
         items = self._network.queue.parse(response.body) if response.is_success else None
         if items is None:
-            raise self._build_error(f"answered with status {response.status}", "")
+            raise QueueNotShown(self._explain(f"answered with status {response.status}"))
         return items
 
     async def empty(self, original_id: str) -> None:
         unknown = "The downlink may be removed or not; its state says so within minutes."
         response = await self._request("DELETE", original_id, unknown)
         if not response.is_success:
-            raise self._build_error(f"answered with status {response.status}", "")
+            raise Unavailable(self._explain(f"answered with status {response.status}"))
 
     async def _request(self, method: str, original_id: str, consequence: str) -> ApiResponse:
         assert self._network.queue is not None
@@ -136,14 +146,16 @@ class _OpenQueues:
             async with asyncio.timeout(ATTEMPT_TIMEOUT_S):
                 response = await self._client.request(method, request)
         except TimeoutError:
-            raise self._build_error("timed out", consequence) from None
+            raise Unavailable(self._explain("timed out", consequence)) from None
         if isinstance(response, ApiResponse):
             return response
-        reason = response.reason if isinstance(response, Refused | Unreachable) else ""
-        raise self._build_error(reason, consequence)
+        if isinstance(response, Refused):
+            raise QueueNotShown(self._explain(response.reason))
+        reason = response.reason if isinstance(response, Unreachable) else "no answer"
+        raise Unavailable(self._explain(reason, consequence))
 
-    def _build_error(self, reason: str, consequence: str) -> Unavailable:
-        return Unavailable(f"{self._network.title}: {reason}. {consequence}".rstrip())
+    def _explain(self, reason: str, consequence: str = "") -> str:
+        return f"{self._network.title}: {reason}. {consequence}".rstrip()
 
 
 def cancel_removed(
@@ -192,9 +204,11 @@ class QueueWatch:
                 by_device[each.original_id].append(each)
             async with self._queues.open(network) as queue:
                 for original_id, some in by_device.items():
-                    items = await queue.list_items(original_id)
-                    if items is not None:
-                        await self._compare(some, items)
+                    # Of others its answer may be another one; without any, the round ends.
+                    with suppress(QueueNotShown):
+                        items = await queue.list_items(original_id)
+                        if items is not None:
+                            await self._compare(some, items)
 
     async def _list_taken(self) -> Mapping[str, Sequence[TakenDownlink]]:
         """Those that still wait, by network; of a limited number of devices."""

@@ -143,7 +143,7 @@ class FreezerLedger:
         return sorted(found, key=lambda each: (each["raisedAt"], each.get("resolvedAt", "z")))
 
     def assert_sound(self, service: Service) -> None:
-        """Alarms follow one another, and each is told once."""
+        """Alarms follow one another, and there is one message for each change."""
         alarms = self.list_alarms(service)
         by_place: defaultdict[tuple[str, str], list[Body]] = defaultdict(list)
         for each in alarms:
@@ -151,24 +151,24 @@ class FreezerLedger:
         for some in by_place.values():
             for before, after in itertools.pairwise(some):
                 assert before["resolvedAt"] <= after["raisedAt"], (before, after)
-        told, grouped = self.list_messages()
-        twice = [key for key, ids in told.items() if len(ids) > 1]
-        assert not twice, f"told more than once: {twice[:3]}"
-        for (alarm_id, state), ids in told.items():
-            if state == "resolved" and (alarm_id, "raised") in told:
-                assert told[alarm_id, "raised"][0] < ids[0], alarm_id
+        sent, grouped = self.list_messages()
+        twice = [key for key, ids in sent.items() if len(ids) > 1]
+        assert not twice, f"sent more than once: {twice[:3]}"
+        for (alarm_id, state), ids in sent.items():
+            if state == "resolved" and (alarm_id, "raised") in sent:
+                assert sent[alarm_id, "raised"][0] < ids[0], alarm_id
         resolved = sum("resolvedAt" in each for each in alarms)
-        single = Counter(state for _, state in told)
+        single = Counter(state for _, state in sent)
         assert single["raised"] + grouped["raised"] == len(alarms)
         assert single["resolved"] + grouped["resolved"] == resolved
         print(f"{len(alarms)} alarms, {resolved} resolved, {sum(grouped.values())} in groups")
 
     def list_messages(self) -> tuple[dict[tuple[str, str], list[tuple[int, int]]], Counter[str]]:
-        """By alarm and state: the deliveries that told it; and how many others were counted.
+        """By alarm and state: its deliveries; and how many others were counted.
 
         What has arrived twice under one id is one delivery.
         """
-        told: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+        sent: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
         grouped: Counter[str] = Counter()
         for request in {each.id: each for each in list(self.receiver.requests)}.values():
             message = request.json["message"]
@@ -177,8 +177,8 @@ class FreezerLedger:
             else:
                 delivery = parse_delivery_id(request.id)
                 assert delivery is not None
-                told[message["alarmId"], message["state"]].append(delivery)
-        return told, grouped
+                sent[message["alarmId"], message["state"]].append(delivery)
+        return sent, grouped
 
     def assert_as_modelled(self, service: Service, notification: str) -> None:
         """Of the notification without times there are as many alarms as the values say."""

@@ -111,13 +111,13 @@ def test_whichever_commit_a_service_dies_at_alarms_and_reports_are_sent_once(
         [alarm] = [
             each for each in ledger.list_alarms(service) if each["notificationId"] == escalated
         ]
-        told, grouped = ledger.list_messages()
-        repeated = told.pop((alarm["id"], "raised"))
+        sent, grouped = ledger.list_messages()
+        repeated = sent.pop((alarm["id"], "raised"))
         assert len(repeated) == 3
         assert len({channel for channel, _ in repeated}) == 2
-        assert {len(ids) for ids in told.values()} == {1}
-        assert len(told) + grouped["raised"] == 1 + 1 + 1 + 1 + STORM
-        assert [state for _, state in told].count("resolved") == 1
+        assert {len(ids) for ids in sent.values()} == {1}
+        assert len(sent) + grouped["raised"] == 1 + 1 + 1 + 1 + STORM
+        assert [state for _, state in sent].count("resolved") == 1
         assert service.stop() == 0
 
 

@@ -204,11 +204,16 @@ class QueueWatch:
                 by_device[each.original_id].append(each)
             async with self._queues.open(network) as queue:
                 for original_id, some in by_device.items():
-                    # Of others its answer may be another one; without any, the round ends.
-                    with suppress(QueueNotShown):
-                        items = await queue.list_items(original_id)
-                        if items is not None:
-                            await self._compare(some, items)
+                    await self._look_at(queue, original_id, some)
+
+    async def _look_at(
+        self, queue: _OpenQueues, original_id: str, taken: Sequence[TakenDownlink]
+    ) -> None:
+        # Of another device the answer may be another one; without any answer the round ends.
+        with suppress(QueueNotShown):
+            items = await queue.list_items(original_id)
+            if items is not None:
+                await self._compare(taken, items)
 
     async def _list_taken(self) -> Mapping[str, Sequence[TakenDownlink]]:
         """Those that still wait, by network; of a limited number of devices."""

@@ -73,7 +73,6 @@ from longwire.errors import LongwireError
 from longwire.fleet import measurement_plans
 from longwire.fleet.codec_guard import CodecGuard
 from longwire.fleet.computing import Computing
-from longwire.fleet.downlink_queues import QueueWatch
 from longwire.fleet.summaries import SummaryWork
 from longwire.identity import groups as group_rules
 from longwire.identity.caller_rates import CallerRateLimiter
@@ -197,7 +196,7 @@ class App:
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
         stack = self._build_delivery_stack(tracer)
         self.engine, self._dispatch = stack.engine, stack.dispatch
-        self._sequencer = stack.sequencer
+        self._sequencer, self.queue_watch = stack.sequencer, stack.queue_watch
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
@@ -207,7 +206,6 @@ class App:
             stack.engine.wake,
             measurement_plans.get_named,
         )
-        self.queue_watch = QueueWatch(database, stack.dispatch, stack.network_queues)
         self.computing = _build_computing(settings)
         self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
@@ -446,6 +444,23 @@ class App:
             ),
         ]
 
+    def _list_network_tasks(self) -> list[BackgroundTask]:
+        database, dispatch = self.database, self._dispatch
+        tasks = [
+            BackgroundTask(
+                "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
+            ),
+            BackgroundTask(
+                "pending registrations",
+                partial(maintenance.send_pending_registrations, database, dispatch),
+                may_finish=True,
+            ),
+        ]
+        if self.queue_watch.is_needed:
+            watch = partial(maintenance.watch_queues, database, self.queue_watch)
+            tasks.append(BackgroundTask("network queues", watch))
+        return tasks
+
     def _list_background_tasks(self) -> list[BackgroundTask]:
         database, engine, dispatch = self.database, self.engine, self._dispatch
         keep_days = self._settings.fixed.connector_metrics_keep_days
@@ -480,21 +495,8 @@ class App:
             BackgroundTask("alarms", self.alarm_work.run),
             BackgroundTask("reports", ReportRunner(database, dispatch, read_report).run),
             BackgroundTask("sign-in mail", self._sign_in.mailer.run),
-            BackgroundTask(
-                "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
-            ),
-            BackgroundTask(
-                "pending registrations",
-                partial(maintenance.send_pending_registrations, database, dispatch),
-                may_finish=True,
-            ),
+            *self._list_network_tasks(),
         ]
-        if self.queue_watch.is_needed:
-            tasks.append(
-                BackgroundTask(
-                    "network queues", partial(maintenance.watch_queues, database, self.queue_watch)
-                )
-            )
         if self._storage_quota.per_owner.are_set:
             watch = partial(self._storage_quota.watch_owners, database)
             tasks.append(BackgroundTask("storage quota", watch))

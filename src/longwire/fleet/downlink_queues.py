@@ -1,7 +1,7 @@
 """Queues of networks: what waits there can be removed, and what is missing there is noticed.
 
 ChirpStack lists the queue of a device and empties it as a whole: no single item can be removed, and
-nobody is told that a queue was emptied. To put the others back would lose them if we died on the
+no event says that a queue was emptied. To put the others back would lose them if we died on the
 way, send twice what a gateway takes at that moment, and give them other ids. So a downlink is
 removed if it is alone, or if whoever asks wants all of them removed.
 """

@@ -1562,15 +1562,21 @@ export class DownlinksNoun extends Noun {
   }
 
   /**
-   * Cancel a queued downlink.
+   * Cancel a downlink that is queued, or that waits in ChirpStack's queue.
+   *
+   * That queue can only be emptied as a whole. If the device has more in it, nothing is cancelled
+   * unless `others` is true: then all of them are.
    *
    * - `deviceId`: The id of the device.
    *
    * - `groupId`: The id of the group.
    *
+   * - `others`: Whether everything else in the network's queue of the device may be cancelled with
+   * it, where that can only be emptied as a whole.
+   *
    * `DELETE /device/downlink`; needs `device.downlink`.
    */
-  cancel(downlinkId: string, options: { deviceId: string; groupId?: string }): Promise<m.Downlink> {
+  cancel(downlinkId: string, options: { deviceId: string; groupId?: string; others?: boolean }): Promise<m.Downlink> {
     return this.transport.request({ method: "DELETE", path: "/device/downlink", isRepeatable: false, query: { downlinkId, ...options } });
   }
 }

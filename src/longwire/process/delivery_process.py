@@ -14,6 +14,7 @@ from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.invitations import MailHandler
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.fleet import network_channels
+from longwire.fleet.downlink_queues import NetworkQueues, QueueWatch
 from longwire.fleet.network_apis import NetworkApis, configured_networks
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_service_events
@@ -112,9 +113,11 @@ class DeliveryStack:
         )
         self.sending_config = build_sending_config(settings)
         apis = build_network_apis(settings)
+        self.network_queues = NetworkQueues(apis)
         self.dispatch = _build_dispatch(
             self.sequencer, apis, lambda numbers: self.engine.wake_threadsafe(numbers)
         )
+        self.queue_watch = QueueWatch(database, self.dispatch, self.network_queues)
         self.engine = Engine(
             database,
             self.writer,

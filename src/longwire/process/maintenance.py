@@ -21,6 +21,7 @@ from longwire.fleet import (
     registrations,
     retention,
 )
+from longwire.fleet.downlink_queues import QueueWatch
 from longwire.fleet.summaries import SummaryWork
 from longwire.fleet.unknown_devices import KEEP_DAYS
 from longwire.group_limits import oldest_kept
@@ -61,6 +62,7 @@ CONFIGURATIONS_POLL_INTERVAL_S = 1.0
 REPORTS_PER_BATCH_MAX = 50
 DOWNLINKS_POLL_INTERVAL_S = 1.0
 DOWNLINKS_PER_BATCH_MAX = 200
+QUEUES_INTERVAL_S = 60.0
 REGISTRATIONS_PER_BATCH_MAX = 200
 SUMMARIES_INTERVAL_S = 30.0
 CLEANUP_INTERVAL_S = 30.0
@@ -216,6 +218,11 @@ async def expire_downlinks(database: Database, dispatch: DispatchContext) -> Non
             await _run_in_batches(database, expire_batch)
 
     await _run_as_leader(database, DOWNLINKS_POLL_INTERVAL_S, expire)
+
+
+async def watch_queues(database: Database, watch: QueueWatch) -> None:
+    """Notice what was removed from the queues of networks."""
+    await _run_as_leader(database, QUEUES_INTERVAL_S, watch.look)
 
 
 async def send_pending_registrations(database: Database, dispatch: DispatchContext) -> None:

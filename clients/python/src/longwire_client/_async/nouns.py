@@ -1993,9 +1993,17 @@ class AsyncDownlinks(_Noun):
         return await self._transport.request(call)
 
     async def cancel(
-        self, downlink_id: str, *, device_id: str, group_id: str | None = None
+        self,
+        downlink_id: str,
+        *,
+        device_id: str,
+        group_id: str | None = None,
+        others: bool | None = None,
     ) -> m.Downlink:
-        """Cancel a queued downlink.
+        """Cancel a downlink that is queued, or that waits in ChirpStack's queue.
+
+        That queue can only be emptied as a whole. If the device has more in it, nothing is
+        cancelled unless `others` is true: then all of them are.
 
         `DELETE /device/downlink`; needs `device.downlink`.
         """
@@ -2003,7 +2011,12 @@ class AsyncDownlinks(_Noun):
             "DELETE",
             "/device/downlink",
             m.Downlink,
-            query={"downlinkId": downlink_id, "deviceId": device_id, "groupId": group_id},
+            query={
+                "downlinkId": downlink_id,
+                "deviceId": device_id,
+                "groupId": group_id,
+                "others": others,
+            },
         )
         return await self._transport.request(call)
 

@@ -1989,9 +1989,17 @@ class Downlinks(_Noun):
         return self._transport.request(call)
 
     def cancel(
-        self, downlink_id: str, *, device_id: str, group_id: str | None = None
+        self,
+        downlink_id: str,
+        *,
+        device_id: str,
+        group_id: str | None = None,
+        others: bool | None = None,
     ) -> m.Downlink:
-        """Cancel a queued downlink.
+        """Cancel a downlink that is queued, or that waits in ChirpStack's queue.
+
+        That queue can only be emptied as a whole. If the device has more in it, nothing is
+        cancelled unless `others` is true: then all of them are.
 
         `DELETE /device/downlink`; needs `device.downlink`.
         """
@@ -1999,7 +2007,12 @@ class Downlinks(_Noun):
             "DELETE",
             "/device/downlink",
             m.Downlink,
-            query={"downlinkId": downlink_id, "deviceId": device_id, "groupId": group_id},
+            query={
+                "downlinkId": downlink_id,
+                "deviceId": device_id,
+                "groupId": group_id,
+                "others": others,
+            },
         )
         return self._transport.request(call)
 

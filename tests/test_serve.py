@@ -186,6 +186,7 @@ def test_a_wrong_key_is_refused_and_a_given_one_is_used(
     assert service.token, "its seals open again"
 
 
+@pytest.mark.engine_free
 def test_several_workers_need_postgresql(tmp_path: Path) -> None:
     result = refusal("--workers", "2", "--data", "data", "--port", "0", cwd=tmp_path)
     assert result.startswith("workers: ")

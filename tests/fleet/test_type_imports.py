@@ -101,6 +101,7 @@ def try_files(person: Person, group: str, files: dict[str, str], **more: Any) ->
     return dict(ok(person.post("/device/type/import", body)))
 
 
+@pytest.mark.engine_free
 def test_a_device_of_chirpstack_becomes_a_type_if_its_examples_pass(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -204,6 +205,7 @@ def test_files_over_a_type_change_it_if_the_examples_pass_and_nothing_otherwise(
     assert shown["displayName"] == "Sonar 3"
 
 
+@pytest.mark.engine_free
 def test_a_device_of_the_things_network_has_a_codec_for_each_direction(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

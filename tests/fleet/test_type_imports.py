@@ -1,10 +1,12 @@
 """Device types from the files of their makers: ChirpStack's profiles, The Things Network's."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE_S
 from tests.world import Person, World, nothing_happens, ok, refused
 
 SONAR = """
@@ -87,6 +89,14 @@ downlinkDecoder:
     + "function normalizeUplink(input) { return {data: {level: input.data.depth}}; }",
     "acme/probe-down.js": SONAR,
 }
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    """Its groups may read files for as long as a busy machine takes: the time that passes counts."""
+    world = make_world()
+    world.app.computing.drafts.set_budget(ms_per_s=1_000, burst_ms=PATIENCE_S * 1_000)
+    return world
 
 
 def write_files(folder: Path, files: dict[str, str]) -> Path:

@@ -8,7 +8,7 @@ import pytest
 
 from longwire.clock import DAY, MINUTE
 from longwire.dates import format_date
-from longwire.notifications import alarm_work, schedules
+from longwire.notifications import alarm_work, monitoring, schedules
 from longwire.process import maintenance
 from tests.delivery.receiver import Receiver
 from tests.notifications.test_measured_alarms import TOO_WARM, Freezer
@@ -19,8 +19,9 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
-    """Its alarms are looked at when a test asks for it, and its clock stands still."""
+    """Its alarms and devices are looked at when a test asks for it, and its clock stands still."""
     monkeypatch.setattr(alarm_work, "INTERVAL_S", 3_600)
+    monkeypatch.setattr(monitoring, "INTERVAL_S", 3_600)
     world = make_world(token_lifetime_s=10**8)
     world.clock.freeze()
     return world

@@ -93,7 +93,7 @@ downlinkDecoder:
 
 @pytest.fixture
 def world(make_world: Callable[..., World]) -> World:
-    """Its groups may read files for as long as a busy machine takes: the time that passes counts."""
+    """Reading files may take as long as a busy machine needs: the time that passes counts."""
     world = make_world()
     world.app.computing.drafts.set_budget(ms_per_s=1_000, burst_ms=PATIENCE_S * 1_000)
     return world
@@ -320,4 +320,5 @@ def test_a_group_pays_for_reading_files(world: World) -> None:
     world.app.computing.drafts.set_budget(ms_per_s=0.001, burst_ms=150)
     statuses = (ada.post("/device/type/import", body).status_code for _ in range(60))
     assert any(status == 429 for status in statuses)
-    try_files(ada, other, CHIRPSTACK)
+    # Whether its examples are tried as well depends on how busy the machine is.
+    ok(ada.post("/device/type/import", {**body, "files": CHIRPSTACK, "groupId": ada.group()}))

@@ -42,7 +42,7 @@ CHECKS: list[CheckFunction] = [
     negative_data_rejection,
 ]
 PARTS = 2  # so that they run at the same time
-EXAMPLES = {"sqlite": 1, "postgresql": 1}
+EXAMPLES = {"sqlite": 2, "postgresql": 2}
 EXAMPLES_AT_LENGTH = {"sqlite": 100, "postgresql": 25}
 VALID = (GenerationMode.POSITIVE,)  # test_refusals.py has invalid requests at every operation
 ALL_MODES = tuple(GenerationMode)

@@ -199,6 +199,7 @@ def test_an_acknowledgement_is_about_the_message_that_asked_last(world: World) -
     assert site.list_states(second) == ["Queued", "Sent", "Failed"]
 
 
+@pytest.mark.engine_free
 def test_two_callbacks_at_the_same_moment_get_the_same_message(world: World) -> None:
     site = VendorSite(world)
     for number in range(4):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from longwire.changes import DeviceNote, RegistryChangeType
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
@@ -41,6 +42,12 @@ from longwire.store.fleet.value_search import ValueOrder
 from longwire.store.identity import audit
 from longwire.store.identity.audit import AuditedObject
 from longwire.versions import next_version, require_version
+
+# By the actions of the audit log.
+_UPDATE_TYPES = {
+    "device.update": RegistryChangeType.UPDATED,
+    "device.replaceHardware": RegistryChangeType.HARDWARE_REPLACED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +300,7 @@ def insert_drafts(
     monitoring.schedule_silence_checks(tx, created)
     audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in created]
     audit.log_many(tx, actor, "device.create", audited, group_id=group_id)
+    tx.notes += [DeviceNote(RegistryChangeType.CREATED, each) for each in created]
     return created
 
 
@@ -447,6 +455,7 @@ def delete_devices(
     store.delete(tx, devices)
     audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
     audit.log_many(tx, actor, "device.delete", audited, group_id=group_id)
+    tx.notes += [DeviceNote(RegistryChangeType.DELETED, each) for each in devices]
     return devices
 
 
@@ -464,7 +473,7 @@ def apply_transfer(
     audited = [AuditedObject(each.id, each.name, before, after) for each in devices]
     for group in (group_id, to_group_id):
         audit.log_many(tx, actor, "device.transfer", audited, group_id=group, detail=to_group_id)
-    return [
+    moved = [
         replace(
             device,
             group_id=to_group_id,
@@ -474,6 +483,9 @@ def apply_transfer(
         )
         for device in devices
     ]
+    pairs = zip(devices, moved, strict=True)
+    tx.notes += [DeviceNote(RegistryChangeType.MOVED, now, was) for was, now in pairs]
+    return moved
 
 
 def store_updates(
@@ -503,6 +515,7 @@ def move_to_bin(tx: Tx, actor: Actor, devices: Sequence[Device], job_id: str) ->
     audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
     group_id = devices[0].group_id
     audit.log_many(tx, actor, "device.delete", audited, group_id=group_id, detail=job_id)
+    tx.notes += [DeviceNote(RegistryChangeType.DELETED, each) for each in devices]
 
 
 def restore_from_bin(tx: Tx, actor: Actor, group_id: str, binned: Sequence[BinnedDevice]) -> None:
@@ -513,6 +526,7 @@ def restore_from_bin(tx: Tx, actor: Actor, group_id: str, binned: Sequence[Binne
     monitoring.schedule_silence_checks(tx, restored)
     audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in restored]
     audit.log_many(tx, actor, "device.restore", audited, group_id=group_id)
+    tx.notes += [DeviceNote(RegistryChangeType.RESTORED, each) for each in restored]
 
 
 def _log_updates(
@@ -529,6 +543,8 @@ def _log_updates(
     ]
     group_id = changes[0][0].group_id
     audit.log_many(tx, actor, action, audited, group_id=group_id, detail=detail)
+    type = _UPDATE_TYPES[action]
+    tx.notes += [DeviceNote(type, now, was) for was, now in changes]
 
 
 def _audited(device: Device) -> audit.Fields:

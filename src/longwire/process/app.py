@@ -200,6 +200,7 @@ class App:
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
+        stack.change_forwarder.on_deferred = self._deferred_matching.notify
         self.alarm_work = AlarmWork(
             database,
             stack.dispatch.take_sequence_numbers,

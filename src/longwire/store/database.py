@@ -75,6 +75,7 @@ class Tx:
         "find_traceparent",
         "is_postgres",
         "is_write",
+        "notes",
         "now",
         "origin",
         "shares_commit",
@@ -100,6 +101,8 @@ class Tx:
         self.shares_commit = False
         self.standby: StandbyPosition | None = None  # of a read that a standby serves
         self.statements: StatementQueue | None = None  # of a write on PostgreSQL
+        # Changes that connectors may ask for, until they are forwarded at the end.
+        self.notes: list[Any] = []
         self._on_commit: list[Callable[[], None]] = []
         self._driver: Any = None
 
@@ -221,6 +224,11 @@ class Tx:
         """Have something called after the commit, on any thread; it must not fail."""
         self._on_commit.append(call)
 
+    def finish(self) -> None:
+        """Called by the engine when the work is done, before the commit."""
+        if self.notes:
+            self.context.forward_changes(self)
+
     def committed(self) -> None:
         """Called by the engine when the commit is durable, before anyone sees its result."""
         self.cache.publish()
@@ -255,6 +263,8 @@ class DatabaseContext:
     archive: Any = None
     slots: int = 1  # into which devices are divided; known once the database is started
     limits: ServiceLimits = field(default_factory=ServiceLimits)  # set by the same
+    # Inserts the deliveries of what a transaction has noted; set by the same.
+    forward_changes: Callable[["Tx"], None] = field(default=lambda tx: tx.notes.clear())
 
 
 class NodeRole(StrEnum):

@@ -14,14 +14,17 @@ import msgspec
 
 from longwire import metrics
 from longwire.changes import (
-    AlarmChange,
     AlarmChangeType,
     Change,
+    ChangedAlarm,
+    ChangedDevice,
     ChangeKind,
+    DeviceBefore,
+    DeviceContext,
     DeviceNote,
-    RegistryChange,
     RegistryChangeType,
     encode_change,
+    get_context,
 )
 from longwire.clock import Moment
 from longwire.dates import format_date, format_optional_date
@@ -60,7 +63,7 @@ class ChangeForwarder:
 
     def forward(self, tx: Tx) -> None:
         """Store the changes of a transaction, and the deliveries that they cause."""
-        notes, tx.notes = tx.notes, []
+        notes = tx.take_noted()
         cache_epochs.refresh_epochs(tx)  # sees a connector that was just created
         drafts = list(_ChangeBuilder(tx, notes).build())
         if not drafts:
@@ -109,11 +112,11 @@ class _ChangeBuilder:
             elif self._asks_for_registry(note.device.group_id):
                 change = _describe_device(note, note.type, note.device.group_id, self._tx.now)
                 if note.type != RegistryChangeType.UPDATED or change.before:
-                    yield self._build_row(change, self._tx.now, _get_context(note.device))
+                    yield self._build_row(change, self._tx.now, get_context(note.device))
 
     # --- alarms ---
 
-    def _load_contexts(self) -> Mapping[str, tuple[str, dict[str, Any]]]:
+    def _load_contexts(self) -> Mapping[str, tuple[str, DeviceContext]]:
         """Group and context of the devices that alarms are about: as they were, if they go."""
         gone = {
             each.device.id: each.before if each.type == _MOVED and each.before else each.device
@@ -123,7 +126,7 @@ class _ChangeBuilder:
         alarmed = {each.alarm.device_id for each in self._notes if isinstance(each, AlarmNote)}
         wanted = {each for each in alarmed if each and each not in gone}
         there = device_contexts.list_contexts(self._tx, wanted) if wanted else {}
-        return {**there, **{key: (each.group_id, _get_context(each)) for key, each in gone.items()}}
+        return {**there, **{key: (each.group_id, get_context(each)) for key, each in gone.items()}}
 
     def _build_alarm(self, note: AlarmNote) -> ChangeRow:
         alarm = note.alarm
@@ -133,16 +136,16 @@ class _ChangeBuilder:
             AlarmChangeType.RESOLVED: alarm.resolved_at,
         }[note.type]
         assert at is not None
-        group_id, context = self._contexts.get(alarm.device_id or "", ("", {}))
+        group_id, context = self._contexts.get(alarm.device_id or "", ("", None))
         # A device that is in another group by now may have another name there.
-        known = context if group_id == alarm.group_id else {}
+        known = context if group_id == alarm.group_id else None
         change = self._describe_alarm(alarm, note.type, at)
         return self._build_row(change, at, known, cause=note.cause)
 
-    def _describe_alarm(self, alarm: Alarm, type: AlarmChangeType, at: Moment) -> AlarmChange:
+    def _describe_alarm(self, alarm: Alarm, type: AlarmChangeType, at: Moment) -> ChangedAlarm:
         rule = self._get_rule(alarm)
         params = rule.params if rule is not None and rule.condition is not None else None
-        return AlarmChange(
+        return ChangedAlarm(
             type=type,
             device_id=alarm.device_id or "",
             timestamp=format_date(at),
@@ -177,7 +180,7 @@ class _ChangeBuilder:
         """For who sees the group that it leaves, the one that it joins, and both."""
         assert note.before is not None
         device, left, now = note.device, note.before.group_id, self._tx.now
-        joined, context = device.group_id, _get_context(device)
+        joined, context = device.group_id, get_context(device)
         is_left, is_joined = self._asks_for_registry(left), self._asks_for_registry(joined)
         if is_left:
             change = _describe_device(note, _MOVED_OUT, left, now)
@@ -206,7 +209,7 @@ class _ChangeBuilder:
         self,
         change: Change,
         ts: Moment,
-        context: Mapping[str, Any],
+        context: DeviceContext | None,
         *,
         other: str | None = None,
         is_for_both: bool = False,
@@ -220,43 +223,35 @@ class _ChangeBuilder:
             kind=change.kind.value,
             ts=ts,
             encoded=encode_change(change),
-            context=msgspec.json.encode(context).decode(),
+            context="{}" if context is None else msgspec.json.encode(context).decode(),
             cause=cause,
         )
 
 
-def _get_context(device: Device) -> dict[str, Any]:
-    return {"deviceName": device.name, "deviceType": device.type, "tags": list(device.tags)}
-
-
 def _describe_device(
     note: DeviceNote, type: RegistryChangeType, group_id: str, now: Moment
-) -> RegistryChange:
-    device = note.device
-    is_moved = note.type == _MOVED
-    return RegistryChange(
+) -> ChangedDevice:
+    device, before = note.device, note.before
+    return ChangedDevice(
         type=type,
         device_id=device.id,
         timestamp=format_date(now),
         group_id=group_id,
-        from_group_id=note.before.group_id if type == _MOVED and note.before else None,
+        from_group_id=before.group_id if type == _MOVED and before is not None else None,
         network=device.network,
         original_id=device.original_id,
         configuration=device.configuration,
-        before=None if is_moved or note.before is None else _list_changed(note.before, device),
+        before=None if note.type == _MOVED or before is None else _list_changed(before, device),
     )
 
 
-def _list_changed(before: Device, after: Device) -> dict[str, Any] | None:
-    """The members of the message that are others than before, as they were."""
-    was, now = _get_members(before), _get_members(after)
-    return {name: value for name, value in was.items() if value != now[name]} or None
-
-
-def _get_members(device: Device) -> dict[str, Any]:
-    return {
-        **_get_context(device),
-        "network": device.network,
-        "originalId": device.original_id,
-        "configuration": device.configuration,
-    }
+def _list_changed(was: Device, now: Device) -> DeviceBefore | None:
+    changed = DeviceBefore(
+        device_name=was.name if was.name != now.name else None,
+        device_type=was.type if was.type != now.type else None,
+        tags=was.tags if was.tags != now.tags else None,
+        network=was.network if was.network != now.network else None,
+        original_id=was.original_id if was.original_id != now.original_id else None,
+        configuration=was.configuration if was.configuration != now.configuration else None,
+    )
+    return None if changed == DeviceBefore() else changed

@@ -3,9 +3,10 @@
 A change is forwarded as a message of its own. As a record, it is stored as the JSON that is sent.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -63,7 +64,7 @@ class _Change(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, r
     group_id: str
 
 
-class AlarmChange(_Change, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+class ChangedAlarm(_Change, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """An alarm that was raised, acknowledged or resolved, as it was then."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.ALARM
@@ -91,7 +92,26 @@ class AlarmChange(_Change, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
         return self.device_id or self.connector_id or self.alarm_id
 
 
-class RegistryChange(_Change, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+class DeviceContext(Struct, frozen=True, gc=False, rename="camel"):
+    """What messages say of their device besides its id."""
+
+    device_name: str
+    device_type: str
+    tags: Sequence[str]
+
+
+class DeviceBefore(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+    """Of a device that was changed, the members of the message that were others, as they were."""
+
+    device_name: str | None = None
+    device_type: str | None = None
+    tags: Sequence[str] | None = None
+    network: str | None = None
+    original_id: str | None = None
+    configuration: str | None = None
+
+
+class ChangedDevice(_Change, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """A device as it is after a change, or as it was when it was deleted."""
 
     kind: ClassVar[ChangeKind] = ChangeKind.REGISTRY
@@ -100,14 +120,14 @@ class RegistryChange(_Change, frozen=True, kw_only=True, gc=False, omit_defaults
     network: str
     original_id: str
     configuration: str
-    before: dict[str, Any] | None = None  # the members of the message that were changed
+    before: DeviceBefore | None = None  # if it was changed
 
     @property
     def subject_id(self) -> str:
         return self.device_id
 
 
-Change = AlarmChange | RegistryChange
+Change = ChangedAlarm | ChangedDevice
 
 
 class EncodedChange(Struct, frozen=True, gc=False):
@@ -123,13 +143,17 @@ class EncodedChange(Struct, frozen=True, gc=False):
 
 _encode = msgspec.json.Encoder().encode
 _decoders: dict[int, msgspec.json.Decoder[Change]] = {
-    ChangeKind.ALARM: msgspec.json.Decoder(AlarmChange),
-    ChangeKind.REGISTRY: msgspec.json.Decoder(RegistryChange),
+    ChangeKind.ALARM: msgspec.json.Decoder(ChangedAlarm),
+    ChangeKind.REGISTRY: msgspec.json.Decoder(ChangedDevice),
 }
 
 
 def encode_change(change: Change) -> EncodedChange:
     return EncodedChange(change, _encode(change).decode())
+
+
+def get_context(device: Device) -> DeviceContext:
+    return DeviceContext(device.name, device.type, device.tags)
 
 
 def parse_content(kind: int, body: str) -> EncodedRecord | EncodedChange:

@@ -300,7 +300,7 @@ def insert_drafts(
     monitoring.schedule_silence_checks(tx, created)
     audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in created]
     audit.log_many(tx, actor, "device.create", audited, group_id=group_id)
-    tx.notes += [DeviceNote(RegistryChangeType.CREATED, each) for each in created]
+    tx.note([DeviceNote(RegistryChangeType.CREATED, each) for each in created])
     return created
 
 
@@ -455,7 +455,7 @@ def delete_devices(
     store.delete(tx, devices)
     audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
     audit.log_many(tx, actor, "device.delete", audited, group_id=group_id)
-    tx.notes += [DeviceNote(RegistryChangeType.DELETED, each) for each in devices]
+    tx.note([DeviceNote(RegistryChangeType.DELETED, each) for each in devices])
     return devices
 
 
@@ -484,7 +484,7 @@ def apply_transfer(
         for device in devices
     ]
     pairs = zip(devices, moved, strict=True)
-    tx.notes += [DeviceNote(RegistryChangeType.MOVED, now, was) for was, now in pairs]
+    tx.note([DeviceNote(RegistryChangeType.MOVED, now, was) for was, now in pairs])
     return moved
 
 
@@ -515,7 +515,7 @@ def move_to_bin(tx: Tx, actor: Actor, devices: Sequence[Device], job_id: str) ->
     audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
     group_id = devices[0].group_id
     audit.log_many(tx, actor, "device.delete", audited, group_id=group_id, detail=job_id)
-    tx.notes += [DeviceNote(RegistryChangeType.DELETED, each) for each in devices]
+    tx.note([DeviceNote(RegistryChangeType.DELETED, each) for each in devices])
 
 
 def restore_from_bin(tx: Tx, actor: Actor, group_id: str, binned: Sequence[BinnedDevice]) -> None:
@@ -526,7 +526,7 @@ def restore_from_bin(tx: Tx, actor: Actor, group_id: str, binned: Sequence[Binne
     monitoring.schedule_silence_checks(tx, restored)
     audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in restored]
     audit.log_many(tx, actor, "device.restore", audited, group_id=group_id)
-    tx.notes += [DeviceNote(RegistryChangeType.RESTORED, each) for each in restored]
+    tx.note([DeviceNote(RegistryChangeType.RESTORED, each) for each in restored])
 
 
 def _log_updates(
@@ -544,7 +544,7 @@ def _log_updates(
     group_id = changes[0][0].group_id
     audit.log_many(tx, actor, action, audited, group_id=group_id, detail=detail)
     type = _UPDATE_TYPES[action]
-    tx.notes += [DeviceNote(type, now, was) for was, now in changes]
+    tx.note([DeviceNote(type, now, was) for was, now in changes])
 
 
 def _audited(device: Device) -> audit.Fields:

@@ -153,7 +153,7 @@ class AlarmBook:
         store.save(self._tx, changed, new)
         # Another transaction may have raised one at the same time, and that is the one.
         stored = self._stored | store.list_stored(self._tx, [each.id for each in new])
-        self._tx.notes += [each for each in self._notes if each.alarm.id in stored]
+        self._tx.note([each for each in self._notes if each.alarm.id in stored])
 
 
 class _MeasuredAlarms:

@@ -1,10 +1,10 @@
 """What messages say of devices."""
 
 from collections.abc import Collection
-from typing import Any
 
 import msgspec
 
+from longwire.changes import DeviceContext
 from longwire.store.database import Tx
 from longwire.store.statement import Statement
 
@@ -15,12 +15,9 @@ where id {in:ids}
 """)
 
 
-def list_contexts(tx: Tx, ids: Collection[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+def list_contexts(tx: Tx, ids: Collection[str]) -> dict[str, tuple[str, DeviceContext]]:
     """The group of some devices, and what is said of them; nobody is kept from changing them."""
     return {
-        device_id: (
-            str(group),
-            {"deviceName": name, "deviceType": type, "tags": msgspec.json.decode(tags)},
-        )
+        device_id: (str(group), DeviceContext(name, type, msgspec.json.decode(tags)))
         for device_id, group, name, type, tags in tx.fetch(LIST_CONTEXTS, ids=ids)
     }

@@ -459,7 +459,7 @@ def acknowledge(tx: Tx, scope: Scope, alarm_id: str, by: str, comment: str | Non
     changed = map(_to_alarm, tx.fetch(ACKNOWLEDGE, **values, homes=_homes(scope)))
     # Its state knows the worst value.
     notes = [AlarmNote(AlarmChangeType.ACKNOWLEDGED, replace(each, worst=None)) for each in changed]
-    tx.notes += notes
+    tx.note(notes)
     return bool(notes)
 
 
@@ -502,7 +502,7 @@ def _note_closed(tx: Tx, statement: Statement[Any], resolution: str, **values: A
     # The others were resolved before, by a value or an observation. Of these, the worst value
     # was in the state, which may be gone.
     closed = [each for each in map(_to_alarm, rows) if each.resolution == resolution]
-    tx.notes += [AlarmNote(AlarmChangeType.RESOLVED, replace(each, worst=None)) for each in closed]
+    tx.note([AlarmNote(AlarmChangeType.RESOLVED, replace(each, worst=None)) for each in closed])
     return len(rows)
 
 

@@ -9,6 +9,7 @@ from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
 from longwire.fleet import device_types, device_values, hardware, monitoring, registrations
+from longwire.fleet.bulk_changes import BulkChange, require_some_change
 from longwire.fleet.device_values import NO_VALUES, SourceFinder, ValueSelection
 from longwire.fleet.measurement_plans import take_over
 from longwire.fleet.registrations import VendorRegistration
@@ -60,16 +61,6 @@ class DeviceDraft:
     network: str
     tags: Sequence[str] = ()
     configuration: str | None = None  # None for that of its type
-
-
-@dataclass(frozen=True, slots=True)
-class BulkChange:
-    """What to change of many devices; empty or None leaves a field as it is."""
-
-    add_tags: Sequence[str] = ()
-    remove_tags: Sequence[str] = ()
-    type: str | None = None
-    configuration: str | None = None
 
 
 def normalize_draft(draft: DeviceDraft) -> DeviceDraft:
@@ -358,7 +349,7 @@ def update_devices(
 ) -> list[Device]:
     """Update many devices of a group, all or none; those that are so already stay as they are."""
     scope = access.authorize(tx, actor, "device.update", group_id)
-    _require_some_change(change)
+    require_some_change(change)
     devices = _get_all_locked(tx, scope, device_ids, "device_ids[{}]")
     device_type = None
     if change.type is not None:
@@ -374,22 +365,6 @@ def update_devices(
     changes = [(was, now) for was, now in pairs if now != was]
     store_updates(tx, actor, changes)
     return updated
-
-
-def _require_some_change(change: BulkChange) -> None:
-    both = [index for index, tag in enumerate(change.remove_tags) if tag in change.add_tags]
-    if both:
-        raise BadInput(
-            field_errors=[
-                FieldError(f"remove_tags[{index}]", "is in addTags, too") for index in both
-            ]
-        )
-    if not any(
-        (change.add_tags, change.remove_tags, change.type, change.configuration is not None)
-    ):
-        raise BadInput(
-            "There is nothing to change: send addTags, removeTags, type or configuration."
-        )
 
 
 def apply_change(

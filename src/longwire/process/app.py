@@ -200,7 +200,6 @@ class App:
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
-        stack.change_forwarder.on_deferred = self._deferred_matching.notify
         self.alarm_work = AlarmWork(
             database,
             stack.dispatch.take_sequence_numbers,
@@ -285,6 +284,7 @@ class App:
 
     def _build_ingest(self, stack: DeliveryStack) -> tuple[Ingest, StorageQuota]:
         settings = self._settings
+        stack.change_forwarder.on_deferred = self._deferred_matching.notify
         quota = _build_storage_quota(settings)
         ingest = Ingest(
             self.database,

@@ -275,6 +275,7 @@ class AlarmMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
     """How bad it is, in any words; networks and the service use `info`, `warning` and `error`."""
 
     measurement: str | None = None
+    """That has a limit."""
 
     above: float | None = None
     """The limit."""
@@ -283,6 +284,7 @@ class AlarmMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The limit."""
 
     raised_at: datetime = field(name="raisedAt")
+    """When it was raised."""
 
     value: float | None = None
     """When it was raised."""
@@ -291,6 +293,7 @@ class AlarmMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Until then."""
 
     acknowledged_at: datetime | None = field(default=None, name="acknowledgedAt")
+    """When it was acknowledged."""
 
     acknowledged_by: str | None = field(default=None, name="acknowledgedBy")
     """The id of a user."""
@@ -299,6 +302,7 @@ class AlarmMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Of who has acknowledged it."""
 
     resolved_at: datetime | None = field(default=None, name="resolvedAt")
+    """When it was resolved."""
 
     resolution: str | None = None
     """Why, if no value has resolved it."""

@@ -121,16 +121,28 @@ class AlarmMessage(Reply, kw_only=True):
     ) = None
     reason: Annotated[str, Meta(description="Of the notification.", examples=["measurement"])]
     severity: Annotated[str, Meta(examples=["critical"])]
-    measurement: Annotated[str, Meta(examples=["temperature"])] | None = None
+    measurement: (
+        Annotated[str, Meta(description="That has a limit.", examples=["temperature"])] | None
+    ) = None
     above: Annotated[AlarmNumber, Meta(description="The limit.")] | None = None
     below: Annotated[AlarmNumber, Meta(description="The limit.")] | None = None
-    raised_at: DateText
+    raised_at: Annotated[DateText, Meta(description="When it was raised.")]
     value: Annotated[AlarmNumber, Meta(description="When it was raised.")] | None = None
     worst_value: Annotated[AlarmNumber, Meta(description="Until then.")] | None = None
-    acknowledged_at: DateText | None = None
-    acknowledged_by: Annotated[str, Meta(description="The id of a user.")] | None = None
-    comment: Annotated[str, Meta(description="Of who has acknowledged it.")] | None = None
-    resolved_at: DateText | None = None
+    acknowledged_at: Annotated[DateText, Meta(description="When it was acknowledged.")] | None = (
+        None
+    )
+    acknowledged_by: (
+        Annotated[
+            str, Meta(description="The id of a user.", examples=["usr_vzpeqxr5mxjrq2uy6ct3mlgw"])
+        ]
+        | None
+    ) = None
+    comment: (
+        Annotated[str, Meta(description="Of who has acknowledged it.", examples=["On my way"])]
+        | None
+    ) = None
+    resolved_at: Annotated[DateText, Meta(description="When it was resolved.")] | None = None
     resolution: (
         Annotated[
             str,

@@ -84,7 +84,7 @@ def reads(person: Person, device: str, celsius: float) -> None:
     person.reports(device, timestamp=at, data=json.dumps({"temperature": celsius}))
 
 
-def test_the_life_of_a_device_is_told_to_who_asks_for_the_registry(
+def test_the_life_of_a_device_is_forwarded_to_who_asks_for_the_registry(
     world: World, ada: Person, listen: Callable[..., Listener]
 ) -> None:
     group = ada.group()
@@ -143,7 +143,7 @@ def _assert_counted(world: World, person: Person, group: str, metrics: dict[str,
     assert len(world.list_rows("delivery")) == messages == sum(metrics.values())
 
 
-def test_both_groups_of_a_device_that_moves_are_told_what_they_may_see(
+def test_both_groups_of_a_device_that_moves_get_what_they_may_see(
     ada: Person, listen: Callable[..., Listener]
 ) -> None:
     root = ada.group()
@@ -180,7 +180,7 @@ def test_both_groups_of_a_device_that_moves_are_told_what_they_may_see(
         assert (again.id, again.json) == (first.id, first.json)
 
 
-def test_an_alarm_is_told_when_it_is_raised_acknowledged_and_resolved(
+def test_an_alarm_is_forwarded_when_it_is_raised_acknowledged_and_resolved(
     make_world: Callable[..., World],
     monkeypatch: pytest.MonkeyPatch,
     listen: Callable[..., Listener],
@@ -242,8 +242,8 @@ def test_an_alarm_is_told_when_it_is_raised_acknowledged_and_resolved(
     ids = [each["id"] for each in record if each["connectorId"] == early.id]
     cause = ok(ada.get("/connector/message", id=min(ids, key=_place)))["recordId"]
     trace = ok(ada.get("/record/trace", recordId=cause))
-    told = [each["message"]["event"]["kind"] for each in trace["connectors"] if "message" in each]
-    assert sorted(told) == ["alarm", "alarm", "alarm", "alarm", "data"]
+    forwarded = [each["message"]["event"]["kind"] for each in trace["connectors"] if "message" in each]
+    assert sorted(forwarded) == ["alarm", "alarm", "alarm", "alarm", "data"]
     assert {each.get("notTaken") for each in trace["connectors"]} == {None, "kind"}
     by_message = ok(ada.get("/record/trace", messageId=min(ids, key=_place)))
     assert by_message["arrival"] == trace["arrival"]

@@ -242,7 +242,9 @@ def test_an_alarm_is_forwarded_when_it_is_raised_acknowledged_and_resolved(
     ids = [each["id"] for each in record if each["connectorId"] == early.id]
     cause = ok(ada.get("/connector/message", id=min(ids, key=_place)))["recordId"]
     trace = ok(ada.get("/record/trace", recordId=cause))
-    forwarded = [each["message"]["event"]["kind"] for each in trace["connectors"] if "message" in each]
+    forwarded = [
+        each["message"]["event"]["kind"] for each in trace["connectors"] if "message" in each
+    ]
     assert sorted(forwarded) == ["alarm", "alarm", "alarm", "alarm", "data"]
     assert {each.get("notTaken") for each in trace["connectors"]} == {None, "kind"}
     by_message = ok(ada.get("/record/trace", messageId=min(ids, key=_place)))

@@ -2332,9 +2332,10 @@ export class ConnectorsNoun extends Noun {
   /**
    * Preview what a connector would send.
    *
-   * For the latest records: whether they match, why not, and the request that would be sent.
-   * Nothing is sent. With a draft, nothing is saved either, and `matchedBefore` compares it with
-   * the saved connector. Records of a device or a period are looked for among the last 5,000.
+   * For the latest records, and changes of the kinds that it asks for: whether they match, why
+   * not, and the request that would be sent. Nothing is sent. With a draft, nothing is saved
+   * either, and `matchedBefore` compares it with the saved connector. Records of a device or a
+   * period are looked for among the last 5,000.
    *
    * - `connectorId`: The id of the connector; required without a draft.
    *
@@ -2369,7 +2370,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
    * or milliseconds since 1970. Without an offset it is UTC.
@@ -2382,7 +2383,7 @@ export class MessagesNoun extends Noun {
    *
    * `GET /connector/messages`; needs `connector.read`.
    */
-  list(groupId: string, options: { limit?: number; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
+  list(groupId: string, options: { limit?: number; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
     return new Pages(this.transport, { method: "GET", path: "/connector/messages", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -2409,7 +2410,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: Last changed from then on.
    *
@@ -2419,7 +2420,7 @@ export class MessagesNoun extends Noun {
    *
    * `POST /connector/messages/retry`; needs `connector.resend`.
    */
-  retry(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; status?: string } = {}): Promise<m.MessagesChanged> {
+  retry(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When; status?: string } = {}): Promise<m.MessagesChanged> {
     return this.transport.request({ method: "POST", path: "/connector/messages/retry", isRepeatable: false, body: { groupId, ...options } });
   }
 
@@ -2435,7 +2436,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: Last changed from then on.
    *
@@ -2443,7 +2444,7 @@ export class MessagesNoun extends Noun {
    *
    * `POST /connector/messages/cancel`; needs `connector.resend`.
    */
-  cancel(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When } = {}): Promise<m.MessagesChanged> {
+  cancel(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When } = {}): Promise<m.MessagesChanged> {
     return this.transport.request({ method: "POST", path: "/connector/messages/cancel", isRepeatable: false, body: { groupId, ...options } });
   }
 

@@ -284,6 +284,7 @@ class App:
 
     def _build_ingest(self, stack: DeliveryStack) -> tuple[Ingest, StorageQuota]:
         settings = self._settings
+        stack.change_forwarder.on_deferred = self._deferred_matching.notify
         quota = _build_storage_quota(settings)
         ingest = Ingest(
             self.database,

@@ -7,6 +7,7 @@ from functools import partial
 
 from longwire import extras
 from longwire.api.service import ServiceEndpoints
+from longwire.change_forwarding import ChangeForwarder
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
 from longwire.delivery.engine.engine import Engine
@@ -112,6 +113,13 @@ class DeliveryStack:
             burst_ms=round(settings.compute_ms_per_group_per_s * settings.fixed.compute_burst_s),
         )
         self.sending_config = build_sending_config(settings)
+        self.change_forwarder = ChangeForwarder(
+            self.writer,
+            self.sequencer.take,
+            self.budgets,
+            lambda numbers: self.engine.wake_threadsafe(numbers),
+        )
+        database.context.forward_changes = self.change_forwarder.forward
         apis = build_network_apis(settings)
         self.network_queues = NetworkQueues(apis)
         self.dispatch = _build_dispatch(

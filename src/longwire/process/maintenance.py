@@ -33,7 +33,13 @@ from longwire.records import KIND_NAMES
 from longwire.store import instance
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
-from longwire.store.delivery import channels, connector_minutes, dead_letters, deliveries
+from longwire.store.delivery import (
+    change_messages,
+    channels,
+    connector_minutes,
+    dead_letters,
+    deliveries,
+)
 from longwire.store.engines import partitions
 from longwire.store.fleet import device_reports, unknown_devices
 from longwire.store.fleet import downlinks as store_downlinks
@@ -340,12 +346,18 @@ async def delete_old_jobs(database: Database, keep_days: int) -> None:
 
 
 async def delete_old_alarms(database: Database, keep_days: int) -> None:
-    """Delete alarms that were resolved long ago, and close those that nobody will resolve."""
+    """Delete alarms that were resolved long ago, and close those that nobody will resolve.
+
+    And what was forwarded of them, and of devices, as long ago.
+    """
     if lost := await database.read(lambda tx: alarms.list_lost(tx, ALARMS_PER_BATCH_MAX)):
         await database.write(lambda tx: alarms.close(tx, lost, "what it was about is gone"))
     if keep_days:
         before = database.context.clock.now() - keep_days * DAY
         await _run_in_batches(database, lambda tx: alarms.prune(tx, before, ALARMS_PER_BATCH_MAX))
+        await _run_in_batches(
+            database, lambda tx: change_messages.prune(tx, before, ALARMS_PER_BATCH_MAX)
+        )
 
 
 async def delete_old_silences(database: Database) -> None:

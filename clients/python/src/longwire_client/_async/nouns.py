@@ -2989,10 +2989,10 @@ class AsyncConnectors(_Noun):
     ) -> m.Preview:
         """Preview what a connector would send.
 
-        For the latest records: whether they match, why not, and the request that would be sent.
-        Nothing is sent. With a draft, nothing is saved either, and `matchedBefore` compares it
-        with the saved connector. Records of a device or a period are looked for among the last
-        5,000.
+        For the latest records, and changes of the kinds that it asks for: whether they match,
+        why not, and the request that would be sent. Nothing is sent. With a draft, nothing is
+        saved either, and `matchedBefore` compares it with the saved connector. Records of a
+        device or a period are looked for among the last 5,000.
 
         `POST /connector/preview`; needs `connector.read`.
         """
@@ -3025,7 +3025,7 @@ class AsyncMessages(_Noun):
         connector_id: str | None = None,
         status: Literal["failed", "processing", "succeed"] | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
@@ -3076,7 +3076,7 @@ class AsyncMessages(_Noun):
         ids: Sequence[str] | None = None,
         connector_id: str | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
         status: str | None = None,
@@ -3114,7 +3114,7 @@ class AsyncMessages(_Noun):
         ids: Sequence[str] | None = None,
         connector_id: str | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
     ) -> m.MessagesChanged:

@@ -1,9 +1,10 @@
-"""Messages of connectors: a record in the connector's format, for the connector's destination."""
+"""Messages of connectors: a record or a change in the format of one, for its destination."""
 
 from dataclasses import dataclass
 
 import msgspec
 
+from longwire.changes import get_subject_id
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.connectors.formats import (
     MARKABLE_FORMATS,
@@ -23,7 +24,6 @@ from longwire.delivery.destinations.base import (
 from longwire.delivery.http.egress import Egress
 from longwire.ids import format_delivery_id
 from longwire.model import Connector
-from longwire.records import EncodedRecord
 
 
 def build_destination(
@@ -43,12 +43,12 @@ class MessageBuilder:
     def for_connector(cls, connector: Connector, params: DestinationParams) -> "MessageBuilder":
         return cls(connector, StoredExpression(params.template) if params.template else None)
 
-    def build(self, seq: int, encoded: EncodedRecord, context: str) -> OutboundMessage | Refused:
+    def build(self, seq: int, encoded: Encoded, context: str) -> OutboundMessage | Refused:
         """The message for a stored record, or why it cannot be built."""
         return self._build(format_delivery_id(self.connector.number, seq), encoded, context)
 
     def build_test(
-        self, message_id: str, encoded: EncodedRecord, context: str
+        self, message_id: str, encoded: Encoded, context: str
     ) -> OutboundMessage | Refused:
         """The same for a message by hand, with an id that no delivery has, and marked as a test."""
         built = self._build(message_id, encoded, context)
@@ -59,9 +59,7 @@ class MessageBuilder:
             body, element = mark_as_test(body), mark_as_test(element)
         return msgspec.structs.replace(built, body=body, element=element, is_test=True)
 
-    def _build(
-        self, message_id: str, encoded: EncodedRecord, context: str
-    ) -> OutboundMessage | Refused:
+    def _build(self, message_id: str, encoded: Encoded, context: str) -> OutboundMessage | Refused:
         record = encoded.record
         device = msgspec.json.decode(context)
         try:
@@ -78,8 +76,8 @@ class MessageBuilder:
             message_id,
             record.kind.label,
             record.group_id or self.connector.group_id,
-            record.device_id,
-            device["deviceType"],
+            get_subject_id(record),
+            device.get("deviceType", ""),
             formatted.body,
             formatted.content_type,
             formatted.element,

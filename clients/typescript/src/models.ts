@@ -673,6 +673,8 @@ export interface Connector {
   retryPolicy?: RetryPolicy;
   /** Free words to find it by. */
   tags?: string[];
+  /** While the signing secret is rotated: until when the one before it signs as well. */
+  previousSecretUntil?: string;
 }
 
 /** A page of connectors; the interface names the list `test`. */
@@ -835,6 +837,47 @@ export interface ConnectorRef {
   connectorId: string;
   /** The id of the group. */
   groupId: string;
+}
+
+/** Which connector or draft, and which record; a sample, unless `recordId` names one. */
+export interface ConnectorTestInput {
+  /** The id of the group. */
+  groupId: string;
+  /** Required without a draft. */
+  connectorId?: string;
+  /** Changes to the connector that are not saved, or a whole one. */
+  draft?: TestDraft;
+  /**
+   * A stored record of the group, or of a group below it if `subgroups` is set. Requires
+   * `record.read`.
+   */
+  recordId?: string;
+  /** The kind of the sample. */
+  kind?: RecordKind;
+  /** The `data` of the sample. */
+  data?: string;
+}
+
+/** What became of a test message. */
+export interface ConnectorTestReply {
+  /** Whether the receiver has confirmed it. */
+  delivered: boolean;
+  /** `delivered`, or why not, as in `attempts` of a message. */
+  outcome: AttemptOutcome;
+  /** Why it was not delivered. */
+  reason?: string;
+  /** How long it took. */
+  durationMs: number;
+  /**
+   * How far it came: `resolve` (the host name), `connect`, `proxy`, `tls`, `request` (sent, and no
+   * response has begun), `response` (its head has arrived) or `complete`. Absent for what is no
+   * HTTP.
+   */
+  phase?: ExchangePhase;
+  /** What was sent; absent if the message could not be built. */
+  request?: ExchangeRequest;
+  /** What came back, of HTTP alone; absent if no response began. */
+  response?: ExchangeResponse;
 }
 
 /**
@@ -1930,6 +1973,73 @@ export interface EventMessage {
   deviceName: string;
   /** The tags of the device when the record arrived. */
   tags: string[];
+}
+
+/** What was sent in one attempt, and what came back. */
+export interface Exchange {
+  /** As in `exchangeId` of an attempt. */
+  id: string;
+  /** When it began. */
+  timestamp: string;
+  /** How long it took. */
+  durationMs: number;
+  /**
+   * How far it came: `resolve` (the host name), `connect`, `proxy`, `tls`, `request` (sent, and no
+   * response has begun), `response` (its head has arrived) or `complete`. Absent for what is no
+   * HTTP.
+   */
+  phase?: ExchangePhase;
+  /** How many messages the request had. */
+  messages: number;
+  /** What was sent. */
+  request: ExchangeRequest;
+  /** What came back; absent if no response began. */
+  response?: ExchangeResponse;
+}
+
+/** A page of exchanges. */
+export interface ExchangeConnection {
+  /** The items of this page. */
+  items: Exchange[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** The first 4 KiB of a body. */
+export interface ExchangeContent {
+  /** As text, or in base64 if it is none. */
+  text: string;
+  /** Whether it is in base64. */
+  isBase64: boolean;
+  /** Bytes of the body; of a response, as far as it was received. */
+  size: number;
+  /** Whether there was more. */
+  isCut: boolean;
+}
+
+/** ExchangePhase */
+export type ExchangePhase = "complete" | "connect" | "proxy" | "request" | "resolve" | "response" | "tls";
+
+/** The request, as it was sent; secrets are masked. */
+export interface ExchangeRequest {
+  /** The method, or what the protocol does. */
+  method: string;
+  /** Where it went. */
+  url: string;
+  /** The headers; credentials are masked. */
+  headers: Record<string, unknown>;
+  /** The beginning of the body. */
+  body: ExchangeContent;
+}
+
+/** The response. Secrets of the connector that it echoes are masked. */
+export interface ExchangeResponse {
+  /** The HTTP status. */
+  status: number;
+  /** Those that say what a failure is about. */
+  headers: Record<string, unknown>;
+  /** The beginning of the body. */
+  body: ExchangeContent;
 }
 
 /** ExportContent */
@@ -3169,6 +3279,8 @@ export interface MessageAttempt {
   outcome: AttemptOutcome;
   /** Of the HTTP response. */
   status?: number;
+  /** The id of what was sent and what came back, if that was kept: `GET /connector/exchanges`. */
+  exchangeId?: string;
 }
 
 /** A page of messages. */
@@ -4119,6 +4231,26 @@ export interface RoleInput {
   permissions: string;
 }
 
+/** The connector whose signing secret is replaced. */
+export interface RotateSecretInput {
+  /** The id of the connector. */
+  connectorId: string;
+  /** The id of the group. */
+  groupId: string;
+  /**
+   * The new one: `whsec_` and a key of 24 to 64 bytes in base64. Made by the service if it is left
+   * out.
+   */
+  secret?: string;
+  /**
+   * Until when the secret before it signs as well, up to 90 days; 24 hours by default. If that is
+   * over, it ends at once.
+   */
+  previousUntil?: When;
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
+}
+
 /** A day of the week and a period of it. */
 export interface Schedule {
   /** 1 to 7 for Monday to Sunday; 0 is Sunday, too. */
@@ -4493,6 +4625,16 @@ export interface TelemetryMessage {
   deviceName: string;
   /** The tags of the device when the record arrived. */
   tags: string[];
+}
+
+/** The fields of a connector that decide what is sent, and where to. */
+export interface TestDraft {
+  /** The connector type. */
+  type?: string;
+  /** A JSON object, as described by the type's `expectedParameters`. */
+  params?: string;
+  /** How a record is encoded in a message. */
+  format?: MessageFormat;
 }
 
 /** Take a report of ThingPark's network server. */

@@ -8,6 +8,7 @@ from longwire.changes import get_subject_id
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.connectors.formats import (
     MARKABLE_FORMATS,
+    Encoded,
     FormatError,
     UnusableTemplate,
     format_record,
@@ -44,7 +45,7 @@ class MessageBuilder:
         return cls(connector, StoredExpression(params.template) if params.template else None)
 
     def build(self, seq: int, encoded: Encoded, context: str) -> OutboundMessage | Refused:
-        """The message for a stored record, or why it cannot be built."""
+        """The message for a stored record or change, or why it cannot be built."""
         return self._build(format_delivery_id(self.connector.number, seq), encoded, context)
 
     def build_test(

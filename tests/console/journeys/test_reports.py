@@ -23,8 +23,8 @@ def test_a_report_is_created_sent_at_once_changed_and_deleted(
         ada, bob = world.person("ada"), world.person("bob")
         group = ada.group("Cold store")
         ada.invite(bob, group, "viewer")
-        now_s = world.clock.now() // 1_000_000
-        ada.reports(ada.device(group), "data", data={"celsius": 4.5}, timestamp=1_000 * now_s)
+        now_ms = world.clock.now() // 1_000
+        ada.reports(ada.device(group), data='{"celsius": 4.5}', timestamp=now_ms)
         eventually(lambda: ok(ada.get("/group/measurements", groupId=group))["items"] != [])
         receiver.respond_with(400)
 
@@ -59,8 +59,8 @@ def test_a_report_is_created_sent_at_once_changed_and_deleted(
             send.click()
             expect(outcome).to_contain_text("✓ sent")
             expect(outcome).to_contain_text("to 1 recipient")
-            (mail,) = mails.mails
-            assert mail.message["subject"].startswith("Cold rooms: ")
+            subjects = [each.message["subject"] for each in mails.mails]
+            assert len([each for each in subjects if each.startswith("Cold rooms: ")]) == 1
             console.check_accessibility()
 
             # What was changed is undone, and what was not changed is not sent.
@@ -78,12 +78,12 @@ def test_a_report_is_created_sent_at_once_changed_and_deleted(
             expect(page.locator(".toasts")).to_contain_text("Saved.")
             expect(save).to_have_attribute("title", "Nothing is changed")
             send.click()
-            expect(outcome).to_contain_text("▲ not delivered")
-            expect(outcome).to_contain_text("400")
+            expect(outcome).to_contain_text("◆ to be tried again")
+            expect(outcome).to_contain_text("answered with status 400")
             page.get_by_role("link", name="Reports").last.click()
             row = page.get_by_role("grid", name="Reports").locator("[data-index]")
-            expect(row).to_contain_text("▲ not delivered")
-            expect(row).to_contain_text("400")
+            expect(row).to_contain_text("◆ to be tried again")
+            expect(row).to_contain_text("answered with status 400")
             console.check_accessibility()
 
         with browse(world, bob) as console:
@@ -92,7 +92,7 @@ def test_a_report_is_created_sent_at_once_changed_and_deleted(
             expect(main).to_contain_text("New report Why?")
             page.get_by_role("link", name="Cold rooms").click()
             expect(main).to_contain_text("Edit Why?")
-            expect(main).to_contain_text("▲ not delivered")
+            expect(main).to_contain_text("◆ to be tried again")
             for each in ("Send now", "Delete", "Save"):
                 expect(page.get_by_role("button", name=each)).to_have_count(0)
             console.check_accessibility()

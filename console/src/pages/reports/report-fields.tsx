@@ -161,7 +161,7 @@ function SeriesFields(props: Props) {
       </div>
       <ChosenDevices {...props} max={SERIES_DEVICES_MAX} />
       <SubgroupsField {...props} />
-      <MoreFields summary="Only some devices" hasValue={Boolean(form.type || form.tags)} error={fieldErrors(problem, ["parameters.type", "parameters.tags"])} refusal={problem}>
+      <MoreFields summary="Only of a type, or with tags" hasValue={Boolean(form.type || form.tags)} error={fieldErrors(problem, ["parameters.type", "parameters.tags"])} refusal={problem}>
         <div className="report-choices">
           <TypeField {...props} />
           <ParameterText {...props} name="tags" field="tags" label="Tags" hint="Separated by commas; a device has each of them." />

@@ -61,7 +61,7 @@ function LastRun({ run, timezone }: { run: Run; timezone: string }) {
   return (
     <>
       <div>
-        <RunPill run={run} /> <TimeText at={run.at} withAgo />
+        <RunPill run={run} /> <TimeText at={run.at} withAgo precision="minute" />
       </div>
       {cause && <div>{cause}</div>}
       <div className="ink-2">about {periodWords({ ...run, timezone })}</div>

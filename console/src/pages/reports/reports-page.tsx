@@ -38,7 +38,7 @@ function RunCell({ report: { lastRun: run } }: { report: Report }) {
     <div className="report-lines">
       <span>
         <RunPill run={run} /> {!cause && <TimeText at={run.at} precision="minute" />}
-        {run.bytes > 0 && <span className="ink-2 report-if-card"> · {sizeWords(run)}</span>}
+        {run.bytes > 0 && <span className="ink-2 if-card"> · {sizeWords(run)}</span>}
       </span>
       {cause && (
         <span className="ink-2" title={cause}>
@@ -84,7 +84,7 @@ function useColumns(groupId: string): Column<Report>[] {
         cell: (row) => (
           <div className="report-lines">
             <ContentText report={row} />
-            <span className="ink-2 report-no-card">{FORMAT_WORDS[row.format]}</span>
+            <span className="ink-2 no-card">{FORMAT_WORDS[row.format]}</span>
           </div>
         ),
       },

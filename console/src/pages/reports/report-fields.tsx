@@ -178,7 +178,7 @@ function RecordFields(props: Props) {
         <ParameterSelect {...props} name="kind" label="Kind" options={Object.entries(KIND_WORDS)} />
         <ChosenDevices {...props} max={1} />
       </div>
-      <ColumnsField {...props} hint="Each gets a column. Without any, a column has what each record says as JSON." />
+      <ColumnsField {...props} hint="Each gets a column, beside those of the record." />
       <SubgroupsField {...props} />
     </>
   );

@@ -9,12 +9,12 @@ import { notificationTypesQuery } from "~/pages/notifications/queries";
 import { Button } from "~/ui/button";
 import { sendByKeys } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
-import { ErrorState, QueryView } from "~/ui/state";
+import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { Locked } from "~/ui/why";
 import { bodyOf, emptyForm, isComplete } from "./form";
 import { createReport, reportsQuery } from "./queries";
-import { ReportFields } from "./report-fields";
+import { ReportFields, firstContent } from "./report-fields";
 import { channelOf } from "./channels";
 import "~/pages/connectors/connectors.css";
 import "~/pages/notifications/notifications.css";
@@ -26,9 +26,9 @@ function NewFields({ groupId, types }: { groupId: string; types: readonly Schema
   const navigate = useNavigate();
   const client = useQueryClient();
   const zone = useZone() || Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const { isOperator } = useRights(groupId);
-  const { fields, noMail } = useMemo(() => channelOf(types, isOperator), [types, isOperator]);
-  const [form, setForm] = useState(() => ({ ...emptyForm(zone), ...(noMail ? { to: "webhook" as const } : {}) }));
+  const rights = useRights(groupId);
+  const { fields, noMail } = useMemo(() => channelOf(types, rights.isOperator), [types, rights.isOperator]);
+  const [form, setForm] = useState(() => ({ ...emptyForm(zone), content: firstContent(rights), ...(noMail ? { to: "webhook" as const } : {}) }));
   const save = useMutation({
     mutationFn: () => createReport({ groupId, ...bodyOf(form, fields) }),
     onSuccess: (created) => {
@@ -87,7 +87,7 @@ export function NewReportPage() {
         <Locked label="New report" operation="POST /report" groupId={groupId} />
       ) : (
         <QueryView query={types} skeletonRows={8}>
-          {(all) => <NewFields groupId={groupId} types={all} />}
+          {(all) => (rights.isPending ? <Loading /> : <NewFields groupId={groupId} types={all} />)}
         </QueryView>
       )}
     </>

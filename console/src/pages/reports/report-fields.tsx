@@ -3,7 +3,7 @@ import { useId, type ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { ALARM_REASONS, SEVERITIES } from "~/alarms/words";
 import type { ApiProblem } from "~/api/client";
-import { mayCall, useMay, useRights } from "~/api/may";
+import { mayCall, useMay, useRights, type Rights } from "~/api/may";
 import type { Operation } from "~/api/permissions";
 import { byName, groupMeasurementsQuery } from "~/measurements/group-measurements";
 import { MeasurementsChoice } from "~/measurements/picker";
@@ -38,6 +38,12 @@ const CONTENTS: readonly (readonly [Content, string, string, Operation])[] = [
   ["devices", "Devices", "The list of devices as it is then, with their current values if wanted.", "GET /devices/export"],
   ["alarms", "Alarms", "Those that were raised in the period, and what became of them.", "GET /group/alarms"],
 ];
+
+// The first one that somebody may read.
+export function firstContent(rights: Rights): Content {
+  return (CONTENTS.find(([, , , operation]) => mayCall(rights, operation)) ?? CONTENTS[0])?.[0] ?? "series";
+}
+
 const COLUMNS_MAX = 20;
 const SERIES_DEVICES_MAX = 1_000;
 const EVERY: Options = [

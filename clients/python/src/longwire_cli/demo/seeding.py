@@ -381,7 +381,8 @@ class _Seeder:
         async def create(
             name: str, every: str, content: str, parameters: Json, **fields: object
         ) -> str:
-            body = {"groupId": fleet.group_id, "name": name, "every": every, "content": content}
+            body: Json = {"groupId": fleet.group_id, "name": name, "every": every}
+            body["content"] = content
             body |= {"at": "06:00", "timezone": "Europe/Amsterdam", "format": "xlsx", **fields}
             body |= {"parameters": {"subgroups": True, **parameters}}
             to = {"type": "webhook", "params": {"url": hook}}

@@ -36,6 +36,7 @@ import { newNotificationSearch, notificationSearch, notificationsSearch } from "
 import { overviewSearch } from "./pages/overview/search";
 import { peopleSearch } from "./pages/people/search";
 import { platformSearch } from "./pages/platform/search";
+import { newReportSearch, reportSearch, reportsSearch } from "./pages/reports/search";
 import { rolesSearch } from "./pages/roles/search";
 import { messageTraceSearch, recordTraceSearch } from "./pages/trace/search";
 import { typeSearch, typesSearch } from "./pages/types/search";
@@ -194,6 +195,27 @@ const notification = createRoute({
   path: "/g/$groupId/notifications/$notificationId",
   validateSearch: notificationSearch,
   component: lazyRouteComponent(() => import("./pages/notifications/notification-page"), "NotificationPage"),
+});
+
+const reports = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/reports",
+  validateSearch: reportsSearch,
+  component: lazyRouteComponent(() => import("./pages/reports/reports-page"), "ReportsPage"),
+});
+
+const newReport = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/reports/new",
+  validateSearch: newReportSearch,
+  component: lazyRouteComponent(() => import("./pages/reports/new-report-page"), "NewReportPage"),
+});
+
+const report = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/reports/$reportId",
+  validateSearch: reportSearch,
+  component: lazyRouteComponent(() => import("./pages/reports/report-page"), "ReportPage"),
 });
 
 const contactPoints = createRoute({
@@ -362,6 +384,9 @@ export const router = createRouter({
       notifications,
       newNotification,
       notification,
+      reports,
+      newReport,
+      report,
       contactPoints,
       newContactPoint,
       contactPoint,

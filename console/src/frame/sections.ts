@@ -18,6 +18,7 @@ export const SECTIONS: readonly Section[] = [
   { to: "/g/$groupId/connectors", label: "Connectors", key: "c", needs: "GET /connector/connectors" },
   { to: "/g/$groupId/messages", label: "Messages", key: "s", needs: "GET /connector/messages" },
   { to: "/g/$groupId/notifications", label: "Notifications", key: "n", needs: "GET /notification/notifications" },
+  { to: "/g/$groupId/reports", label: "Reports", key: "r", needs: "GET /group/reports" },
 ];
 
 export const MANAGE: readonly Section[] = [

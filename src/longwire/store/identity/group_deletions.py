@@ -25,6 +25,7 @@ _KEYED_BY_GROUP = {
     "alarm": "id",
     "silence": "id",
     "contact_window": "contact",
+    "share": "id",
     "found_measurement": "type, key_number",
     "declared_measurements": "type",
 }

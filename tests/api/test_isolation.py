@@ -21,8 +21,6 @@ import msgspec
 import pytest
 
 from longwire import model
-from longwire.clock import DAY, Clock
-from longwire.dates import format_date
 from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
@@ -69,7 +67,7 @@ NEW_REPORT = {
 }
 NEW_SHARE = {
     "name": "new",
-    "expiresAt": format_date(Clock().now() + 30 * DAY),
+    "expiresInDays": 30,
     "device": {"deviceId": "@device"},
 }
 LONG_AGO = {"beginDate": "2020-01-01", "endDate": "2020-01-02"}

@@ -33,15 +33,15 @@ from longwire.store.fleet.shares import SHARES, Share
 from longwire.store.identity import audit, credentials, group_limits, request_owners
 
 CONTENTS = ("chart", "device", "list", "map")
-STATES = ("open", "expired", "notAllowed", "deviceGone")
+STATES = ("open", "expired", "forbidden", "gone")
 # Whoever may have reports sent to any address may have them read by whoever has a link.
 PUBLISH = "notification.write"
 SECRET_PREFIX = "lwv"
 PAGE_PATH = "/console/shared/"  # the id follows, and the secret in the fragment
 
-EXPIRES_AFTER_MAX: Moment = 366 * DAY
+EXPIRES_IN_DAYS_MAX = 366
 # Nobody watches what a program does, and whoever steals its token could publish for as long.
-EXPIRES_AFTER_MAX_OF_CLIENT: Moment = 31 * DAY
+EXPIRES_IN_DAYS_MAX_OF_CLIENT = 31
 KEPT_AFTER_EXPIRY: Moment = 7 * DAY
 ORIGINS_MAX = 20
 ORIGIN_CHARACTERS_MAX = 262
@@ -64,7 +64,7 @@ class ShareDraft:
     device_ids: Sequence[str]  # an empty one for those of the group
     parameters: str  # JSON
     origins: Sequence[str]
-    expires_at: Moment
+    expires_in_days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def create_share(
     _require_oneself(tx)
     access.authorize(tx, actor, PUBLISH, group_id)
     scope = _authorize_reading(tx, actor, group_id, subgroups=draft.subgroups)
-    field_errors = [*_check_expiry(tx.now, actor, draft.expires_at), *_check_origins(draft.origins)]
+    field_errors = [*_check_expiry(actor, draft.expires_in_days), *_check_origins(draft.origins)]
     if field_errors:
         raise BadInput(field_errors=field_errors)
     present = store_devices.list_present(tx, scope, draft.device_ids)
@@ -124,7 +124,7 @@ def create_share(
         actor_kind=actor.kind,
         actor_id=actor.id,
         created_at=tx.now,
-        expires_at=draft.expires_at,
+        expires_at=tx.now + draft.expires_in_days * DAY,
     )
     SHARES.insert(tx, share)
     _log(tx, actor, "create", share, after=_describe(share))
@@ -178,13 +178,9 @@ def _require_oneself(tx: Tx) -> None:
         raise HandedOver
 
 
-def _check_expiry(now: Moment, actor: Actor, expires_at: Moment) -> list[FieldError]:
-    most = EXPIRES_AFTER_MAX_OF_CLIENT if actor.kind == "client" else EXPIRES_AFTER_MAX
-    if expires_at <= now:
-        return [FieldError("expires_at", "is in the past")]
-    if expires_at > now + most:
-        return [FieldError("expires_at", f"is more than {most // DAY} days from now")]
-    return []
+def _check_expiry(actor: Actor, days: int) -> list[FieldError]:
+    most = EXPIRES_IN_DAYS_MAX_OF_CLIENT if actor.kind == "client" else EXPIRES_IN_DAYS_MAX
+    return [FieldError("expires_in_days", f"must be at most {most}")] if days > most else []
 
 
 def _check_origins(origins: Sequence[str]) -> list[FieldError]:
@@ -213,19 +209,19 @@ def _describe(share: Share) -> dict[str, Any]:
         "name": share.name,
         "content": share.content,
         "subgroups": share.subgroups,
-        "deviceIds": share.device_ids,
+        "device_ids": share.device_ids,
         "parameters": share.parameters,
         "origins": share.origins,
-        "expiresAt": format_date(share.expires_at),
-        "createdBy": share.actor_id,
+        "expires_at": format_date(share.expires_at),
+        "created_by": share.actor_id,
     }
 
 
 def _describe_use(share: Share) -> dict[str, Any]:
     return {
         "uses": share.uses,
-        "firstUsedAt": format_optional_date(share.first_used_at),
-        "lastUsedAt": format_optional_date(share.last_used_at),
+        "first_used_at": format_optional_date(share.first_used_at),
+        "last_used_at": format_optional_date(share.last_used_at),
     }
 
 
@@ -247,9 +243,9 @@ def find_state(tx: Tx, share: Share) -> str:
     try:
         scope = authorize_share(tx, share, require_publisher(tx, share))
     except (NotAllowed, NotAuthenticated, NotFound):
-        return "notAllowed"
+        return "forbidden"
     if share.device_ids and not store_devices.list_present(tx, scope, share.device_ids):
-        return "deviceGone"
+        return "gone"
     return "open"
 
 

@@ -73,7 +73,7 @@ from longwire.api.records import (
     traces,
 )
 from longwire.api.service import ServiceEndpoints
-from longwire.api.services import Services, ShareServices, SignInServices
+from longwire.api.services import Services
 from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
@@ -246,15 +246,24 @@ class App:
         ]
         self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
         service_endpoints.set_openapi_builder(self.build_openapi)
-        self._services = _build_services(
-            settings,
-            stack,
-            self._ingest,
-            self.computing,
-            self._sign_in.services,
-            build_share_services(database, rate_limiter, self._share_uses),
-        )
+        self._services = self._build_services(stack, rate_limiter)
         self._request_handler = self._build_request_handler(limits, tracer)
+
+    def _build_services(self, stack: DeliveryStack, rate_limiter: CallerRateLimiter) -> Services:
+        settings = self._settings
+        return Services(
+            egress=stack.egress,
+            writer=stack.writer,
+            dispatch=stack.dispatch,
+            sending_config=stack.sending_config,
+            quotas=build_quotas(settings),
+            group_deletion_grace_hours=settings.group_deletion_grace_hours,
+            sequencer=stack.sequencer,
+            ingest=self._ingest,
+            computing=self.computing,
+            sign_in=self._sign_in.services,
+            shares=build_share_services(self.database, rate_limiter, self._share_uses),
+        )
 
     def _build_request_handler(
         self, limits: InputLimits, tracer: Tracer | None
@@ -540,29 +549,6 @@ def _build_storage_quota(settings: Settings) -> StorageQuota:
     return StorageQuota(
         Limits("group", settings.stored_records_per_group_max, settings.stored_bytes_per_group_max),
         Limits("owner", settings.stored_records_per_owner_max, settings.stored_bytes_per_owner_max),
-    )
-
-
-def _build_services(
-    settings: Settings,
-    stack: DeliveryStack,
-    ingest: Ingest,
-    computing: Computing,
-    sign_in: SignInServices,
-    share_services: ShareServices,
-) -> Services:
-    return Services(
-        egress=stack.egress,
-        writer=stack.writer,
-        dispatch=stack.dispatch,
-        sending_config=stack.sending_config,
-        quotas=build_quotas(settings),
-        group_deletion_grace_hours=settings.group_deletion_grace_hours,
-        sequencer=stack.sequencer,
-        ingest=ingest,
-        computing=computing,
-        sign_in=sign_in,
-        shares=share_services,
     )
 
 

@@ -105,7 +105,7 @@ class SharedSeries(Reply, kw_only=True):
     )
     calendar_span: CalendarName | None = None
     timezone: TimeZoneName | None = None
-    lines: list[SharedLine]
+    lines: Annotated[list[SharedLine], Meta(description="In the order of what was shared.")]
 
 
 class SharedColumn(Reply, kw_only=True):
@@ -156,7 +156,7 @@ class SharedDeviceRow(Reply, kw_only=True):
 class SharedDevices(Reply, kw_only=True):
     """The device of a link, or a page of its list."""
 
-    columns: list[SharedColumn]
+    columns: Annotated[list[SharedColumn], Meta(description="What the current values are called.")]
     items: list[SharedDeviceRow]
     total: Annotated[Count, Meta(description="How many there are.", examples=[204])]
     total_is_more: Annotated[bool, Meta(description="Whether there may be more than `total`.")] = (

@@ -50,7 +50,12 @@ class SharedChart(Body, kw_only=True, omit_defaults=True):
 
     measurements: Annotated[
         list[MeasurementName],
-        Meta(min_length=1, max_length=MEASUREMENTS_MAX, examples=[["moisture"]]),
+        Meta(
+            min_length=1,
+            max_length=MEASUREMENTS_MAX,
+            description="What is measured; each is a line of its own.",
+            examples=[["moisture"]],
+        ),
     ]
     device_ids: Annotated[
         list[DeviceId],
@@ -81,7 +86,10 @@ class SharedChart(Body, kw_only=True, omit_defaults=True):
         | None
     ) = None
     percentile: (
-        Annotated[float, Meta(ge=0, le=100, description="With `combine=percentile`.")] | None
+        Annotated[
+            float, Meta(ge=0, le=100, description="With `combine=percentile`.", examples=[95])
+        ]
+        | None
     ) = None
     last_seconds: (
         Annotated[

@@ -39,13 +39,11 @@ from longwire.web.authentication import get_token
 from longwire.web.fields import (
     Body,
     Count,
-    DateIn,
     DateText,
     Id,
     Name,
     Paged,
     Query,
-    parse_date_field,
     words,
 )
 from longwire.web.page_tokens import PageTokens
@@ -64,8 +62,8 @@ StateName = Annotated[
     str,
     words("ShareState", shares.STATES),
     Meta(
-        description="`open`, or why the link shows nothing: `expired`; `notAllowed`, if whoever"
-        " created it could not do so any more; `deviceGone`, if the devices are in this group no"
+        description="`open`, or why the link shows nothing: `expired`; `forbidden`, if whoever"
+        " created it could not do so any more; `gone`, if the devices are in this group no"
         " longer.",
         examples=["open"],
     ),
@@ -113,8 +111,10 @@ class ShareLink(Shown[Share], kw_only=True):
     uses: Annotated[
         Count, Meta(description="How often it was opened, up to some seconds ago.", examples=[17])
     ]
-    first_used_at: DateText | None = None
-    last_used_at: DateText | None = None
+    first_used_at: (
+        Annotated[DateText, Meta(description="When it showed something for the first time.")] | None
+    ) = None
+    last_used_at: Annotated[DateText, Meta(description="When it did so last.")] | None = None
 
 
 class NewShareLink(ShareLink, kw_only=True):
@@ -147,9 +147,14 @@ class ShareInput(Body, kw_only=True):
 
     group_id: GroupId
     name: Name
-    expires_at: Annotated[
-        DateIn,
-        Meta(description="At most 366 days from now; 31 days if an app client creates it."),
+    expires_in_days: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=shares.EXPIRES_IN_DAYS_MAX,
+            description="How long the link works; up to 31 days if an app client creates it.",
+            examples=[30],
+        ),
     ]
     origins: PageOrigins = field(default_factory=list)
     chart: SharedChart | None = None
@@ -198,7 +203,7 @@ def create_share(context: Context, body: ShareInput) -> NewShareLink:
         device_ids=scope.device_ids,
         parameters=encode_view(view),
         origins=body.origins,
-        expires_at=parse_date_field("expires_at", body.expires_at),
+        expires_in_days=body.expires_in_days,
     )
     quotas = context.services.quotas
     try:
@@ -391,6 +396,10 @@ ROUTES = [
         "notification.write",
         object_rule="in groupId; and device.read and record.read there",
         conflicts="The group has the maximum number of shared views.",
+        example={
+            **{"groupId": "880148294221312", "name": "Cold rooms", "expiresInDays": 30},
+            "device": {"deviceId": "dev_vzpeqxr5mxjrq2uy6ct3mlgw", "values": ["moisture"]},
+        },
         has_secrets=True,
     ),
     _route("GET", "/group/shares", list_shares, "notification.read", object_rule="in the group"),

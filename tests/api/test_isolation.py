@@ -388,7 +388,10 @@ OF_OTHER_KINDS = {
     f"parameters.{name}" for name in ("connectorId", "deviceId", "objectId", "actorId")
 }
 # In place of what the table sends; the operation's own tests ask for those of others.
-OTHER_FORMS = {("POST", "/notification/backtest"): {"notificationId", "notification.groupId"}}
+OTHER_FORMS = {
+    ("POST", "/notification/backtest"): {"notificationId", "notification.groupId"},
+    ("POST", "/share"): {"chart.deviceIds[0]"},
+}
 
 
 class Tenant:

@@ -53,7 +53,7 @@ def test_a_link_shows_each_kind_of_view_and_no_more(make_world):
     freezer, cellar = ada.device(group, name="Freezer"), ada.device(group, name="Cellar")
     other, quay = ada.device(elsewhere, name="Vault"), ada.device(below, name="Quay door")
     now = format_date(world.clock.now())
-    for device, value in ((freezer, -18.5), (cellar, 9), (other, 77), (quay, 5)):
+    for device, value in ((freezer, -18.5), (cellar, 9), (other, 98765), (quay, 5)):
         ada.reports(device, data=json.dumps({"temperature": value, "secret": 4}), timestamp=now)
         ada.reports(device, "geoloc", lat=51.9, lng=value / 10, radius=40, timestamp=now)
     ada.reports(freezer, data='{"door": "open"}', timestamp=now)
@@ -96,7 +96,7 @@ def test_a_link_shows_each_kind_of_view_and_no_more(make_world):
     # Nothing says more than what was shared, and a link opens its own view only.
     for link, path in ((device, READ[2]), (listed, READ[2]), (mapped, READ[3]), (chart, READ[1])):
         text = visitor(world, link).get(path).text
-        for hidden in (group, freezer, other, "Vault", "secret", "77", ada.id):
+        for hidden in (group, freezer, other, "Vault", "secret", "98765", ada.id):
             assert hidden not in text
     for path in (READ[1], READ[3]):
         assert refused(visitor(world, device).get(path), 404)

@@ -55,7 +55,7 @@ def test_a_link_shows_each_kind_of_view_and_no_more(make_world):
     now = format_date(world.clock.now())
     for device, value in ((freezer, -18.5), (cellar, 9), (other, 98765), (quay, 5)):
         ada.reports(device, data=json.dumps({"temperature": value, "secret": 4}), timestamp=now)
-        ada.reports(device, "geoloc", lat=51.9, lng=value / 10, radius=40, timestamp=now)
+        ada.reports(device, "geoloc", lat=51.9, lng=value / 1_000, radius=40, timestamp=now)
     ada.reports(freezer, data='{"door": "open"}', timestamp=now)
 
     device = share(ada, group, device={"deviceId": freezer, "values": ["temperature"]})

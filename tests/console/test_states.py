@@ -257,6 +257,7 @@ EMPTY = (
     "messages",
     "notifications",
     "contact-points",
+    "shared-views",
     "clients",
     "jobs",
     "drift",

@@ -23,6 +23,7 @@ from longwire.ingest.service import Ingest
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.web import routing
+from longwire.work.owner_turns import OwnerTurns
 from longwire.work.rate_limits import OperationRateLimiter, RateLimiter
 
 
@@ -64,6 +65,7 @@ class ShareServices:
     addresses: RateLimiter
     requests: OperationRateLimiter  # of a link, and of all links of an owner
     callers: CallerRateLimiter  # of the group
+    charts: OwnerTurns  # that are made at once
     uses: ShareUses
 
 

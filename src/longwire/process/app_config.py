@@ -34,6 +34,7 @@ from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.web.fields import InputLimits
 from longwire.web.wire_limits import WireLimits
+from longwire.work.owner_turns import OwnerTurns
 from longwire.work.rate_limits import OperationRateLimiter, RateLimiter
 
 # Of one user: codes have six digits, and three of them are valid at a time.
@@ -45,6 +46,7 @@ SESSIONS_PER_MINUTE = 60
 # Requests with links of shared views: a page sends two when it is opened, and one a minute.
 SHARED_VIEWS_PER_ADDRESS_AND_MINUTE = 240
 SHARED_VIEWS_PER_LINK_AND_MINUTE = 600  # four times as many of an owner
+SHARED_CHARTS_AT_ONCE = 2  # of an owner, beside those of people who are signed in
 
 
 def build_metric_labels(settings: Settings) -> MetricLabels:
@@ -179,6 +181,7 @@ def build_share_services(
         ),
         requests=OperationRateLimiter(clock, SHARED_VIEWS_PER_LINK_AND_MINUTE),
         callers=rate_limiter,
+        charts=OwnerTurns(SHARED_CHARTS_AT_ONCE),
         uses=uses,
     )
 

@@ -158,7 +158,7 @@ function Tile({ column, value }: { column: Column; value: Schemas["SharedValue"]
   );
 }
 
-function DeviceView({ secret }: { secret: string }) {
+function DeviceView({ secret, name }: { secret: string; name: string }) {
   const query = useDevices(secret);
   useEnded(query.error);
   const page = query.data?.pages[0];
@@ -167,7 +167,8 @@ function DeviceView({ secret }: { secret: string }) {
   return (
     <>
       <p>
-        <strong>{row.deviceName}</strong> <Seen at={row.seenAt} />
+        {row.deviceName !== name && <strong>{row.deviceName} </strong>}
+        <Seen at={row.seenAt} />
       </p>
       {page.columns.length > 0 ? (
         <ul className="shared-tiles">
@@ -291,7 +292,7 @@ function MapView({ secret }: { secret: string }) {
 
 function Content({ secret, view }: { secret: string; view: Schemas["SharedView"] }) {
   if (view.content === "chart") return <ChartView secret={secret} name={view.name} />;
-  if (view.content === "device") return <DeviceView secret={secret} />;
+  if (view.content === "device") return <DeviceView secret={secret} name={view.name} />;
   if (view.content === "list") return <ListView secret={secret} name={view.name} />;
   return <MapView secret={secret} />;
 }

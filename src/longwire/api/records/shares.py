@@ -310,7 +310,8 @@ async def get_shared_series(context: AsyncContext) -> SharedSeries:
     """
     share = await _find_share(context)
     chart = _decode(share, "chart")
-    found = await read_chart(context.database, share, chart, context.now)
+    async with context.services.shares.charts.take(current_caller.get().owner):
+        found = await read_chart(context.database, share, chart, context.now)
     _note(context, share)
     return found
 

@@ -112,6 +112,9 @@ export interface Alarm {
   isNotificationDisabled?: boolean;
 }
 
+/** AlarmChangeType */
+export type AlarmChangeType = "alarm.acknowledged" | "alarm.raised" | "alarm.resolved";
+
 /** A page of alarms. */
 export interface AlarmConnection {
   /** The items of this page. */
@@ -144,6 +147,60 @@ export interface AlarmInterval {
   value?: number;
   /** The highest or lowest since. */
   worstValue?: number;
+}
+
+/** An alarm that was raised, acknowledged or resolved, for connectors that ask for `alarm`. */
+export interface AlarmMessage {
+  /** The id of the message, the same for every attempt: deduplicate by it. */
+  id: string;
+  /** The kind of the record. */
+  kind: MessageKind;
+  /** What became of it. */
+  type: AlarmChangeType;
+  /** Absent if it is about a connector. */
+  deviceId?: string;
+  /** When that was. */
+  timestamp: string;
+  /** Of the device or the connector. */
+  groupId: string;
+  /** The id of the alarm. */
+  alarmId: string;
+  /** The id of the notification. */
+  notificationId: string;
+  /** Instead of a device. */
+  connectorId?: string;
+  /** Of the notification. */
+  reason: string;
+  /** How bad it is, in any words; networks and the service use `info`, `warning` and `error`. */
+  severity: string;
+  /** That has a limit. */
+  measurement?: string;
+  /** The limit. */
+  above?: number;
+  /** The limit. */
+  below?: number;
+  /** When it was raised. */
+  raisedAt: string;
+  /** When it was raised. */
+  value?: number;
+  /** Until then. */
+  worstValue?: number;
+  /** When it was acknowledged. */
+  acknowledgedAt?: string;
+  /** The id of a user. */
+  acknowledgedBy?: string;
+  /** Of who has acknowledged it. */
+  comment?: string;
+  /** When it was resolved. */
+  resolvedAt?: string;
+  /** Why, if no value has resolved it. */
+  resolution?: string;
+  /** The name of the device when the record arrived, or that in the record. */
+  deviceName?: string;
+  /** The type of the device when the record arrived, or that in the record. */
+  deviceType?: string;
+  /** The tags of the device when the record arrived. */
+  tags?: string[];
 }
 
 /** AlarmState */
@@ -464,8 +521,8 @@ export interface CancelMessagesInput {
   connectorId?: string;
   /** Only about this device. */
   deviceId?: string;
-  /** Only records of this kind. */
-  kind?: RecordKind;
+  /** Only messages of this kind. */
+  kind?: MessageKind;
   /** Last changed from then on. */
   beginDate?: When;
   /** Last changed before. */
@@ -491,19 +548,19 @@ export interface ChirpstackCallback {
 /** ChirpstackEvent */
 export type ChirpstackEvent = "ack" | "integration" | "join" | "location" | "log" | "status" | "txack" | "up";
 
-/** A record, as a connector sends it in the format `cloudevents` (CloudEvents 1.0). */
+/** A record or a change, as a connector sends it in the format `cloudevents` (version 1.0). */
 export interface CloudEventMessage {
   /** Of CloudEvents. */
   specversion: CloudEventsVersion;
   /** The id of the message, the same for every attempt: deduplicate by it. */
   id: string;
-  /** The group and the device. */
+  /** The group and the device, or the connector that an alarm is about. */
   source: string;
-  /** `longwire.device.` and the kind of the record. */
+  /** `longwire.device.` and the kind of the record; of a change, `longwire.` and its `type`. */
   type: string;
-  /** The id of the device. */
+  /** The id of the device or the connector. */
   subject: string;
-  /** The timestamp of the record. */
+  /** The timestamp of the record or the change. */
   time: string;
   /** Of `data`. */
   datacontenttype: string;
@@ -666,7 +723,7 @@ export interface ConnectorEvent {
   /** The id of the device. */
   deviceId?: string;
   /** The kind of the record. */
-  kind?: RecordKind;
+  kind?: MessageKind;
   /** How often it was attempted. */
   attempts?: number;
   /** The error of the last attempt. */
@@ -780,7 +837,11 @@ export interface ConnectorRef {
   groupId: string;
 }
 
-/** A connector that forwards records of the group: its message, or why it has none. */
+/**
+ * A connector that forwards records of the group: its message, or why it has none.
+ *
+ *     And once more for each alarm that the record has raised or resolved, and that it was sent.
+ */
 export interface ConnectorTrace {
   /** The id of the connector. */
   connectorId: string;
@@ -789,10 +850,10 @@ export interface ConnectorTrace {
   /** Its message about the record. */
   message?: Message;
   /**
-   * Why it has no message: `disabled`, `created_later` (than the record arrived), `device_type`,
-   * `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter takes too long
-   * here), or `matches_now`: it would take the record now, but was changed since, is still to be
-   * asked, or the message is no longer stored.
+   * Why it has no message: `disabled`, `created_later` (than the record arrived), `kind`,
+   * `device_type`, `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter takes
+   * too long here), or `matches_now`: it would take the record now, but was changed since, is
+   * still to be asked, or the message is no longer stored.
    */
   notTaken?: NotTaken;
   /** `now`: by what the connector is at present; earlier filters are not stored. */
@@ -3074,8 +3135,11 @@ export interface Message {
   state: MessageState;
   /** The group of the connector. */
   groupId: string;
-  /** What it is about. */
-  recordId: string;
+  /**
+   * The record that it is about, or that has raised or resolved the alarm; absent for other
+   * changes.
+   */
+  recordId?: string;
   /** When it was queued first. */
   createdAt: string;
   /** When it is attempted next. */
@@ -3084,7 +3148,7 @@ export interface Message {
   resent: number;
   /** The last 20 attempts, oldest first. */
   attempts: MessageAttempt[];
-  /** The record, as a list of its kind returns it; with `record.read`. */
+  /** The record, as a list of its kind returns it, or the change; with `record.read`. */
   record?: Record<string, unknown>;
 }
 
@@ -3122,6 +3186,9 @@ export interface MessageConnection {
 
 /** MessageFormat */
 export type MessageFormat = "cloudevents" | "custom" | "json" | "raw";
+
+/** MessageKind */
+export type MessageKind = "alarm" | "data" | "event" | "geoloc" | "registry" | "telemetry";
 
 /** MessageState */
 export type MessageState = "cancelled" | "expired" | "failed" | "queued" | "sending" | "succeeded";
@@ -3195,10 +3262,10 @@ export interface NewShareLink {
 export type NoUndo = "is_undo" | "messages_sent" | "nothing_changed" | "values_replaced";
 
 /** NotSent */
-export type NotSent = "device_id" | "device_type" | "filter_failed" | "filter_false" | "invalid_message";
+export type NotSent = "device_id" | "device_type" | "filter_failed" | "filter_false" | "invalid_message" | "kind";
 
 /** NotTaken */
-export type NotTaken = "created_later" | "device_id" | "device_type" | "disabled" | "filter_failed" | "filter_false" | "matches_now" | "not_evaluated";
+export type NotTaken = "created_later" | "device_id" | "device_type" | "disabled" | "filter_failed" | "filter_false" | "kind" | "matches_now" | "not_evaluated";
 
 /** Who is notified of what, and when. */
 export interface Notification {
@@ -3527,10 +3594,15 @@ export interface Positions {
   nextToken?: string;
 }
 
-/** What a connector would do with the latest records, newest first. */
+/** What a connector would do with the latest records and changes, newest first. */
 export interface Preview {
   /** The items of this page. */
   items: PreviewItem[];
+  /**
+   * Those of its `kinds` of which nothing is stored yet. Changes of the registry are stored from
+   * when a connector asks for them.
+   */
+  kindsWithoutExamples?: MessageKind[];
 }
 
 /** The fields of a connector that decide what it sends. */
@@ -3567,12 +3639,12 @@ export interface PreviewInput {
   endDate?: When;
 }
 
-/** What a connector would do with one stored record. */
+/** What a connector would do with one stored record or change. */
 export interface PreviewItem {
-  /** The id of the device. */
-  deviceId: string;
+  /** Absent for the alarm of a connector. */
+  deviceId?: string;
   /** The kind of the record. */
-  kind: RecordKind;
+  kind: MessageKind;
   /** The timestamp of the record. */
   timestamp: string;
   /** Whether the connector forwards it. */
@@ -3580,9 +3652,9 @@ export interface PreviewItem {
   /** Why not, in words; empty if it does. */
   reason: string;
   /**
-   * Why it is not forwarded: `device_type`, `device_id`, `filter_false`, `filter_failed` (it is
-   * neither true nor false), or `invalid_message` (it cannot be written in the format). Absent if
-   * it is forwarded.
+   * Why it is not forwarded: `kind`, `device_type`, `device_id`, `filter_false`, `filter_failed`
+   * (it is neither true nor false), or `invalid_message` (it cannot be written in the format).
+   * Absent if it is forwarded.
    */
   code?: NotSent;
   /** A field that the filter names and the record does not have. */
@@ -3714,6 +3786,48 @@ export interface RedecodeReturn {
   failure?: string;
   /** There is a next page: send it in the same request. Absent on the last page. */
   nextToken?: string;
+}
+
+/** RegistryChangeType */
+export type RegistryChangeType = "device.created" | "device.deleted" | "device.hardwareReplaced" | "device.moved" | "device.movedIn" | "device.movedOut" | "device.restored" | "device.updated";
+
+/**
+ * A device that was created, changed, moved or deleted, for connectors that ask for `registry`.
+ *
+ *     It has what the device is after the change, or was when it was deleted.
+ */
+export interface RegistryMessage {
+  /** The id of the message, the same for every attempt: deduplicate by it. */
+  id: string;
+  /** The kind of the record. */
+  kind: MessageKind;
+  /**
+   * What was done. A connector that sees only one of the two groups of a device that moves gets
+   * `device.movedOut` or `device.movedIn`.
+   */
+  type: RegistryChangeType;
+  /** The id of the device. */
+  deviceId: string;
+  /** When that was. */
+  timestamp: string;
+  /** The group of the device; with `device.movedOut`, the one that it left. */
+  groupId: string;
+  /** Where it was, with `device.moved`. */
+  fromGroupId?: string;
+  /** Which network carries the messages of the device. */
+  network: string;
+  /** The id of the device in its network. */
+  originalId: string;
+  /** As JSON. */
+  configuration: string;
+  /** The members that were changed, as they were before. */
+  before?: Record<string, unknown>;
+  /** The name of the device when the record arrived, or that in the record. */
+  deviceName: string;
+  /** The type of the device when the record arrived, or that in the record. */
+  deviceType: string;
+  /** The tags of the device when the record arrived. */
+  tags: string[];
 }
 
 /** The progress of a replay. */
@@ -3970,8 +4084,8 @@ export interface RetryMessagesInput {
   connectorId?: string;
   /** Only about this device. */
   deviceId?: string;
-  /** Only records of this kind. */
-  kind?: RecordKind;
+  /** Only messages of this kind. */
+  kind?: MessageKind;
   /** Last changed from then on. */
   beginDate?: When;
   /** Last changed before. */

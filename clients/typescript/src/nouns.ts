@@ -1562,15 +1562,21 @@ export class DownlinksNoun extends Noun {
   }
 
   /**
-   * Cancel a queued downlink.
+   * Cancel a downlink that is queued, or that waits in ChirpStack's queue.
+   *
+   * That queue can only be emptied as a whole. If the device has more in it, nothing is cancelled
+   * unless `others` is true: then all of them are.
    *
    * - `deviceId`: The id of the device.
    *
    * - `groupId`: The id of the group.
    *
+   * - `others`: Whether everything else in the network's queue of the device may be cancelled with
+   * it, where that can only be emptied as a whole.
+   *
    * `DELETE /device/downlink`; needs `device.downlink`.
    */
-  cancel(downlinkId: string, options: { deviceId: string; groupId?: string }): Promise<m.Downlink> {
+  cancel(downlinkId: string, options: { deviceId: string; groupId?: string; others?: boolean }): Promise<m.Downlink> {
     return this.transport.request({ method: "DELETE", path: "/device/downlink", isRepeatable: false, query: { downlinkId, ...options } });
   }
 }
@@ -2326,9 +2332,10 @@ export class ConnectorsNoun extends Noun {
   /**
    * Preview what a connector would send.
    *
-   * For the latest records: whether they match, why not, and the request that would be sent.
-   * Nothing is sent. With a draft, nothing is saved either, and `matchedBefore` compares it with
-   * the saved connector. Records of a device or a period are looked for among the last 5,000.
+   * For the latest records, and changes of the kinds that it asks for: whether they match, why
+   * not, and the request that would be sent. Nothing is sent. With a draft, nothing is saved
+   * either, and `matchedBefore` compares it with the saved connector. Records of a device or a
+   * period are looked for among the last 5,000.
    *
    * - `connectorId`: The id of the connector; required without a draft.
    *
@@ -2363,7 +2370,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
    * or milliseconds since 1970. Without an offset it is UTC.
@@ -2376,7 +2383,7 @@ export class MessagesNoun extends Noun {
    *
    * `GET /connector/messages`; needs `connector.read`.
    */
-  list(groupId: string, options: { limit?: number; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
+  list(groupId: string, options: { limit?: number; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
     return new Pages(this.transport, { method: "GET", path: "/connector/messages", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
@@ -2403,7 +2410,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: Last changed from then on.
    *
@@ -2413,7 +2420,7 @@ export class MessagesNoun extends Noun {
    *
    * `POST /connector/messages/retry`; needs `connector.resend`.
    */
-  retry(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; status?: string } = {}): Promise<m.MessagesChanged> {
+  retry(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When; status?: string } = {}): Promise<m.MessagesChanged> {
     return this.transport.request({ method: "POST", path: "/connector/messages/retry", isRepeatable: false, body: { groupId, ...options } });
   }
 
@@ -2429,7 +2436,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: Last changed from then on.
    *
@@ -2437,7 +2444,7 @@ export class MessagesNoun extends Noun {
    *
    * `POST /connector/messages/cancel`; needs `connector.resend`.
    */
-  cancel(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When } = {}): Promise<m.MessagesChanged> {
+  cancel(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When } = {}): Promise<m.MessagesChanged> {
     return this.transport.request({ method: "POST", path: "/connector/messages/cancel", isRepeatable: false, body: { groupId, ...options } });
   }
 

@@ -7,6 +7,7 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.sign_in_mail import SignInMailer
 from longwire.fleet.computing import Computing
+from longwire.fleet.downlink_queues import NetworkQueues
 from longwire.fleet.share_uses import ShareUses
 from longwire.identity.attempt_limits import (
     AddressLimiter,
@@ -76,6 +77,7 @@ class Services:
     egress: Egress
     writer: int  # the id of this process among those that write the database
     dispatch: DispatchContext
+    network_queues: NetworkQueues
     sending_config: SendingConfig
     quotas: Quotas
     group_deletion_grace_hours: int

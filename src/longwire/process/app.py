@@ -208,7 +208,7 @@ class App:
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
         stack = self._build_delivery_stack(tracer)
         self.engine, self._dispatch = stack.engine, stack.dispatch
-        self._sequencer = stack.sequencer
+        self._sequencer, self.queue_watch = stack.sequencer, stack.queue_watch
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
@@ -255,6 +255,7 @@ class App:
             egress=stack.egress,
             writer=stack.writer,
             dispatch=stack.dispatch,
+            network_queues=stack.network_queues,
             sending_config=stack.sending_config,
             quotas=build_quotas(settings),
             group_deletion_grace_hours=settings.group_deletion_grace_hours,
@@ -311,6 +312,7 @@ class App:
 
     def _build_ingest(self, stack: DeliveryStack) -> tuple[Ingest, StorageQuota]:
         settings = self._settings
+        stack.change_forwarder.on_deferred = self._deferred_matching.notify
         quota = _build_storage_quota(settings)
         ingest = Ingest(
             self.database,
@@ -481,6 +483,23 @@ class App:
             ),
         ]
 
+    def _list_network_tasks(self) -> list[BackgroundTask]:
+        database, dispatch = self.database, self._dispatch
+        tasks = [
+            BackgroundTask(
+                "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
+            ),
+            BackgroundTask(
+                "pending registrations",
+                partial(maintenance.send_pending_registrations, database, dispatch),
+                may_finish=True,
+            ),
+        ]
+        if self.queue_watch.is_needed:
+            watch = partial(maintenance.watch_queues, database, self.queue_watch)
+            tasks.append(BackgroundTask("network queues", watch))
+        return tasks
+
     def _list_background_tasks(self) -> list[BackgroundTask]:
         database, engine, dispatch = self.database, self.engine, self._dispatch
         keep_days = self._settings.fixed.connector_metrics_keep_days
@@ -516,14 +535,7 @@ class App:
             BackgroundTask("alarms", self.alarm_work.run),
             BackgroundTask("reports", ReportRunner(database, dispatch, read_report).run),
             BackgroundTask("sign-in mail", self._sign_in.mailer.run),
-            BackgroundTask(
-                "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
-            ),
-            BackgroundTask(
-                "pending registrations",
-                partial(maintenance.send_pending_registrations, database, dispatch),
-                may_finish=True,
-            ),
+            *self._list_network_tasks(),
         ]
         if self._storage_quota.per_owner.are_set:
             watch = partial(self._storage_quota.watch_owners, database)

@@ -7,6 +7,7 @@ from functools import partial
 
 from longwire import extras
 from longwire.api.service import ServiceEndpoints
+from longwire.change_forwarding import ChangeForwarder
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
 from longwire.delivery.engine.engine import Engine
@@ -14,6 +15,7 @@ from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.invitations import MailHandler
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.fleet import network_channels
+from longwire.fleet.downlink_queues import NetworkQueues, QueueWatch
 from longwire.fleet.network_apis import NetworkApis, configured_networks
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_service_events
@@ -111,10 +113,19 @@ class DeliveryStack:
             burst_ms=round(settings.compute_ms_per_group_per_s * settings.fixed.compute_burst_s),
         )
         self.sending_config = build_sending_config(settings)
+        self.change_forwarder = ChangeForwarder(
+            self.writer,
+            self.sequencer.take,
+            self.budgets,
+            lambda numbers: self.engine.wake_threadsafe(numbers),
+        )
+        database.context.forward_changes = self.change_forwarder.forward
         apis = build_network_apis(settings)
+        self.network_queues = NetworkQueues(apis)
         self.dispatch = _build_dispatch(
             self.sequencer, apis, lambda numbers: self.engine.wake_threadsafe(numbers)
         )
+        self.queue_watch = QueueWatch(database, self.dispatch, self.network_queues)
         self.engine = Engine(
             database,
             self.writer,

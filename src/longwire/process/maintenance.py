@@ -22,6 +22,7 @@ from longwire.fleet import (
     retention,
     shares,
 )
+from longwire.fleet.downlink_queues import QueueWatch
 from longwire.fleet.summaries import SummaryWork
 from longwire.fleet.unknown_devices import KEEP_DAYS
 from longwire.group_limits import oldest_kept
@@ -33,7 +34,13 @@ from longwire.records import KIND_NAMES
 from longwire.store import instance
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
-from longwire.store.delivery import channels, connector_minutes, dead_letters, deliveries
+from longwire.store.delivery import (
+    change_messages,
+    channels,
+    connector_minutes,
+    dead_letters,
+    deliveries,
+)
 from longwire.store.engines import partitions
 from longwire.store.fleet import device_reports, unknown_devices
 from longwire.store.fleet import downlinks as store_downlinks
@@ -62,6 +69,7 @@ CONFIGURATIONS_POLL_INTERVAL_S = 1.0
 REPORTS_PER_BATCH_MAX = 50
 DOWNLINKS_POLL_INTERVAL_S = 1.0
 DOWNLINKS_PER_BATCH_MAX = 200
+QUEUES_INTERVAL_S = 60.0
 REGISTRATIONS_PER_BATCH_MAX = 200
 SUMMARIES_INTERVAL_S = 30.0
 CLEANUP_INTERVAL_S = 30.0
@@ -220,6 +228,11 @@ async def expire_downlinks(database: Database, dispatch: DispatchContext) -> Non
     await _run_as_leader(database, DOWNLINKS_POLL_INTERVAL_S, expire)
 
 
+async def watch_queues(database: Database, watch: QueueWatch) -> None:
+    """Notice what was removed from the queues of networks."""
+    await _run_as_leader(database, QUEUES_INTERVAL_S, watch.look)
+
+
 async def send_pending_registrations(database: Database, dispatch: DispatchContext) -> None:
     """Once after the start: enqueue registrations that waited for the vendor's API settings."""
 
@@ -336,12 +349,18 @@ async def delete_old_jobs(database: Database, keep_days: int) -> None:
 
 
 async def delete_old_alarms(database: Database, keep_days: int) -> None:
-    """Delete alarms that were resolved long ago, and close those that nobody will resolve."""
+    """Delete alarms that were resolved long ago, and close those that nobody will resolve.
+
+    And what was forwarded of them, and of devices, as long ago.
+    """
     if lost := await database.read(lambda tx: alarms.list_lost(tx, ALARMS_PER_BATCH_MAX)):
         await database.write(lambda tx: alarms.close(tx, lost, "what it was about is gone"))
     if keep_days:
         before = database.context.clock.now() - keep_days * DAY
         await _run_in_batches(database, lambda tx: alarms.prune(tx, before, ALARMS_PER_BATCH_MAX))
+        await _run_in_batches(
+            database, lambda tx: change_messages.prune(tx, before, ALARMS_PER_BATCH_MAX)
+        )
 
 
 async def delete_old_silences(database: Database) -> None:

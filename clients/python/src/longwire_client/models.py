@@ -29,6 +29,7 @@ JobState = Literal["cancelled", "failed", "running", "succeeded", "waiting"]
 ListedAlarms = Literal["all", "open", "resolved"]
 MeasurementClass = Literal["amount", "counter", "gauge", "state"]
 MessageFormat = Literal["cloudevents", "custom", "json", "raw"]
+MessageKind = Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"]
 PayloadEncoding = Literal["base64", "hex"]
 RecordExportFormat = Literal["csv", "ndjson", "parquet"]
 RecordKind = Literal["data", "event", "geoloc", "telemetry"]
@@ -235,6 +236,85 @@ class AlarmInterval(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     worst_value: float | None = field(default=None, name="worstValue")
     """The highest or lowest since."""
+
+
+class AlarmMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """An alarm that was raised, acknowledged or resolved, for connectors that ask for `alarm`."""
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    kind: str
+    """The kind of the record."""
+
+    type: str
+    """What became of it."""
+
+    device_id: str | None = field(default=None, name="deviceId")
+    """Absent if it is about a connector."""
+
+    timestamp: datetime
+    """When that was."""
+
+    group_id: str = field(name="groupId")
+    """Of the device or the connector."""
+
+    alarm_id: str = field(name="alarmId")
+    """The id of the alarm."""
+
+    notification_id: str = field(name="notificationId")
+    """The id of the notification."""
+
+    connector_id: str | None = field(default=None, name="connectorId")
+    """Instead of a device."""
+
+    reason: str
+    """Of the notification."""
+
+    severity: str
+    """How bad it is, in any words; networks and the service use `info`, `warning` and `error`."""
+
+    measurement: str | None = None
+    """That has a limit."""
+
+    above: float | None = None
+    """The limit."""
+
+    below: float | None = None
+    """The limit."""
+
+    raised_at: datetime = field(name="raisedAt")
+    """When it was raised."""
+
+    value: float | None = None
+    """When it was raised."""
+
+    worst_value: float | None = field(default=None, name="worstValue")
+    """Until then."""
+
+    acknowledged_at: datetime | None = field(default=None, name="acknowledgedAt")
+    """When it was acknowledged."""
+
+    acknowledged_by: str | None = field(default=None, name="acknowledgedBy")
+    """The id of a user."""
+
+    comment: str | None = None
+    """Of who has acknowledged it."""
+
+    resolved_at: datetime | None = field(default=None, name="resolvedAt")
+    """When it was resolved."""
+
+    resolution: str | None = None
+    """Why, if no value has resolved it."""
+
+    device_name: str | None = field(default=None, name="deviceName")
+    """The name of the device when the record arrived, or that in the record."""
+
+    device_type: str | None = field(default=None, name="deviceType")
+    """The type of the device when the record arrived, or that in the record."""
+
+    tags: list[str] | None = None
+    """The tags of the device when the record arrived."""
 
 
 class AllRecords(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -647,8 +727,8 @@ class CancelMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     device_id: str | None = field(default=None, name="deviceId")
     """Only about this device."""
 
-    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
-    """Only records of this kind."""
+    kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None
+    """Only messages of this kind."""
 
     begin_date: When | None = field(default=None, name="beginDate")
     """Last changed from then on."""
@@ -682,7 +762,7 @@ class ChirpstackCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CloudEventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """A record, as a connector sends it in the format `cloudevents` (CloudEvents 1.0)."""
+    """A record or a change, as a connector sends it in the format `cloudevents` (version 1.0)."""
 
     specversion: str
     """Of CloudEvents."""
@@ -691,16 +771,16 @@ class CloudEventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the message, the same for every attempt: deduplicate by it."""
 
     source: str
-    """The group and the device."""
+    """The group and the device, or the connector that an alarm is about."""
 
     type: str
-    """`longwire.device.` and the kind of the record."""
+    """`longwire.device.` and the kind of the record; of a change, `longwire.` and its `type`."""
 
     subject: str
-    """The id of the device."""
+    """The id of the device or the connector."""
 
     time: datetime
-    """The timestamp of the record."""
+    """The timestamp of the record or the change."""
 
     datacontenttype: str
     """Of `data`."""
@@ -1062,7 +1142,11 @@ class ConnectorRef(Input, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ConnectorTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """A connector that forwards records of the group: its message, or why it has none."""
+    """A connector that forwards records of the group: its message, or why it has none.
+
+        And once more for each alarm that the record has raised or resolved, and that it was
+    sent.
+    """
 
     connector_id: str = field(name="connectorId")
     """The id of the connector."""
@@ -1074,10 +1158,10 @@ class ConnectorTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Its message about the record."""
 
     not_taken: str | None = field(default=None, name="notTaken")
-    """Why it has no message: `disabled`, `created_later` (than the record arrived), `device_type`,
-    `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter takes too long
-    here), or `matches_now`: it would take the record now, but was changed since, is still to be
-    asked, or the message is no longer stored.
+    """Why it has no message: `disabled`, `created_later` (than the record arrived), `kind`,
+    `device_type`, `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter
+    takes too long here), or `matches_now`: it would take the record now, but was changed since,
+    is still to be asked, or the message is no longer stored.
     """
 
     as_of: str | None = field(default=None, name="asOf")
@@ -4123,8 +4207,10 @@ class Message(Model, frozen=True, kw_only=True, omit_defaults=True):
     group_id: str = field(name="groupId")
     """The group of the connector."""
 
-    record_id: str = field(name="recordId")
-    """What it is about."""
+    record_id: str | None = field(default=None, name="recordId")
+    """The record that it is about, or that has raised or resolved the alarm; absent for other
+    changes.
+    """
 
     created_at: datetime = field(name="createdAt")
     """When it was queued first."""
@@ -4139,7 +4225,7 @@ class Message(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The last 20 attempts, oldest first."""
 
     record: dict[str, Any] | None = None
-    """The record, as a list of its kind returns it; with `record.read`."""
+    """The record, as a list of its kind returns it, or the change; with `record.read`."""
 
 
 class MessageAttempt(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4690,10 +4776,15 @@ class Positions(Model, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Preview(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """What a connector would do with the latest records, newest first."""
+    """What a connector would do with the latest records and changes, newest first."""
 
     items: list[PreviewItem]
     """The items of this page."""
+
+    kinds_without_examples: list[str] | None = field(default=None, name="kindsWithoutExamples")
+    """Those of its `kinds` of which nothing is stored yet. Changes of the registry are stored from
+    when a connector asks for them.
+    """
 
 
 class PreviewDraft(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -4748,10 +4839,10 @@ class PreviewInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """What a connector would do with one stored record."""
+    """What a connector would do with one stored record or change."""
 
-    device_id: str = field(name="deviceId")
-    """The id of the device."""
+    device_id: str | None = field(default=None, name="deviceId")
+    """Absent for the alarm of a connector."""
 
     kind: str
     """The kind of the record."""
@@ -4766,9 +4857,9 @@ class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Why not, in words; empty if it does."""
 
     code: str | None = None
-    """Why it is not forwarded: `device_type`, `device_id`, `filter_false`, `filter_failed` (it is
-    neither true nor false), or `invalid_message` (it cannot be written in the format). Absent
-    if it is forwarded.
+    """Why it is not forwarded: `kind`, `device_type`, `device_id`, `filter_false`, `filter_failed`
+    (it is neither true nor false), or `invalid_message` (it cannot be written in the format).
+    Absent if it is forwarded.
     """
 
     missing_field: str | None = field(default=None, name="missingField")
@@ -4939,6 +5030,58 @@ class RedecodeReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     next_token: str | None = field(default=None, name="nextToken")
     """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class RegistryMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A device that was created, changed, moved or deleted, for connectors that ask for
+    `registry`.
+
+        It has what the device is after the change, or was when it was deleted.
+    """
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    kind: str
+    """The kind of the record."""
+
+    type: str
+    """What was done. A connector that sees only one of the two groups of a device that moves gets
+    `device.movedOut` or `device.movedIn`.
+    """
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    timestamp: datetime
+    """When that was."""
+
+    group_id: str = field(name="groupId")
+    """The group of the device; with `device.movedOut`, the one that it left."""
+
+    from_group_id: str | None = field(default=None, name="fromGroupId")
+    """Where it was, with `device.moved`."""
+
+    network: str
+    """Which network carries the messages of the device."""
+
+    original_id: str = field(name="originalId")
+    """The id of the device in its network."""
+
+    configuration: str
+    """As JSON."""
+
+    before: dict[str, Any] | None = None
+    """The members that were changed, as they were before."""
+
+    device_name: str = field(name="deviceName")
+    """The name of the device when the record arrived, or that in the record."""
+
+    device_type: str = field(name="deviceType")
+    """The type of the device when the record arrived, or that in the record."""
+
+    tags: list[str]
+    """The tags of the device when the record arrived."""
 
 
 class Replay(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -5243,8 +5386,8 @@ class RetryMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     device_id: str | None = field(default=None, name="deviceId")
     """Only about this device."""
 
-    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
-    """Only records of this kind."""
+    kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None
+    """Only messages of this kind."""
 
     begin_date: When | None = field(default=None, name="beginDate")
     """Last changed from then on."""

@@ -26,10 +26,11 @@ from longwire.api.types import (
     GroupId,
     GroupPage,
     IfUpdatedAt,
-    RecordKindName,
+    MessageKindName,
     Tags,
     parse_period,
 )
+from longwire.changes import MESSAGE_KIND_NAMES
 from longwire.dates import format_optional_date
 from longwire.delivery import retry_policy
 from longwire.delivery.connectors import connectors
@@ -38,7 +39,6 @@ from longwire.delivery.destinations import catalogue
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
 from longwire.model import Connector as ConnectorValue
-from longwire.records import KIND_NAMES
 from longwire.store.delivery.delivery_history import DeliveryEvent
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.web.fields import (
@@ -200,7 +200,7 @@ class ConnectorEvent(Shown[DeliveryEvent]):
     status: DeliveryStatus | None = None
     id: str | None = None
     device_id: str | None = None
-    kind: RecordKindName | None = None
+    kind: MessageKindName | None = None
     attempts: Count | None = None
     error: str | None = field(default=None, name="message")
 
@@ -349,7 +349,8 @@ def show_event(event: DeliveryEvent, *, connector_id: str) -> ConnectorEvent:
         connector_id=connector_id,
         status=_STATUS[event.state],
         id=format_delivery_id(event.channel_number, event.seq),
-        kind=KIND_NAMES[event.kind],
+        kind=MESSAGE_KIND_NAMES[event.kind],
+        device_id=event.device_id or None,
     )
 
 

@@ -327,6 +327,7 @@ def _merge(connector: Connector, draft: ConnectorDraft, params: DestinationParam
         device_ids=updated_unique(draft.device_ids, connector.device_ids),
         message_filter=message_filter,
         format=updated(draft.format, connector.format),
+        kinds=tuple(params.kinds or ()),
     )
 
 

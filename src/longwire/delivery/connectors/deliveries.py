@@ -15,6 +15,7 @@ from longwire.delivery.attempts import Attempt, parse_attempts
 from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import connectors
 from longwire.delivery.connectors.delivery_commands import COMMAND_WRITER
+from longwire.delivery.matching import matching
 from longwire.errors import BadInput, FieldError, NotAllowed, not_found
 from longwire.identity import access
 from longwire.ids import parse_delivery_id
@@ -26,6 +27,7 @@ from longwire.model import (
     PageRequest,
 )
 from longwire.store.database import Database, Tx
+from longwire.store.delivery import change_messages as store_changes
 from longwire.store.delivery import connectors as store_connectors
 from longwire.store.delivery import delivery_history, delivery_search
 from longwire.store.delivery.connectors import CONNECTORS
@@ -130,6 +132,7 @@ class Message:
     event: DeliveryEvent
     attempts: list[Attempt]
     record: str | None  # JSON; for those who may read records, while it is stored
+    record_seq: int | None  # the arrival of what it is about; None for a change without a record
 
 
 def get_message(tx: Tx, actor: Actor, message_id: str) -> Message:
@@ -148,7 +151,9 @@ def get_message(tx: Tx, actor: Actor, message_id: str) -> Message:
 
 
 def build_message(connector: Connector, detail: DeliveryDetail, record: str | None) -> Message:
-    return Message(connector, detail.event, parse_attempts(detail.attempt_log), record)
+    event = detail.event
+    record_seq = detail.cause if event.kind in matching.CHANGE_KINDS else event.seq
+    return Message(connector, event, parse_attempts(detail.attempt_log), record, record_seq)
 
 
 def _find_record(tx: Tx, connector: Connector, detail: DeliveryDetail) -> str | None:
@@ -157,6 +162,10 @@ def _find_record(tx: Tx, connector: Connector, detail: DeliveryDetail) -> str | 
         return detail.body
     event = detail.event
     groups = connectors.list_source_groups(tx, connector)
+    if event.kind in matching.CHANGE_KINDS:
+        change = store_changes.get(tx, event.seq)
+        is_seen = change is not None and str(change.group_number) in groups
+        return change.encoded.body if change is not None and is_seen else None
     arrived = arrived_records.find_of_device(tx, event.device_id, event.seq)
     if arrived is None or arrived.device.group_id not in groups:
         return None

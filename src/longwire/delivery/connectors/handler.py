@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from longwire import metrics
+from longwire.changes import parse_content
 from longwire.delivery.channel_handlers import (
     AttemptOutcome,
     AttemptResult,
@@ -16,7 +17,6 @@ from longwire.delivery.connectors import connector_metrics, connectors, messages
 from longwire.delivery.destinations.base import OutboundMessage, Refused, Sender
 from longwire.delivery.http.egress import Egress
 from longwire.model import Channel, ChannelPurpose
-from longwire.records import parse_record
 from longwire.store.database import Tx
 from longwire.store.delivery import connector_minutes
 from longwire.store.delivery.connector_minutes import SettledAttempts
@@ -33,8 +33,8 @@ class ConnectorHandler:
         builder = messages.MessageBuilder.for_connector(connector, params)
 
         def build_message(claimed: ClaimedDelivery) -> OutboundMessage | Refused:
-            encoded = parse_record(claimed.kind, claimed.body)
-            return builder.build(claimed.seq, encoded, claimed.context)
+            content = parse_content(claimed.kind, claimed.body)
+            return builder.build(claimed.seq, content, claimed.context)
 
         template = builder.template
         return (

@@ -8,7 +8,7 @@ engine. It may keep connections open between batches.
 import builtins
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -162,6 +162,9 @@ Template = Annotated[
 ]
 
 
+MessageKind = Literal["data", "event", "geoloc", "telemetry", "alarm", "registry"]
+
+
 class DestinationParams(ParamsBase, kw_only=True):
     """Parameters that every type of connector has."""
 
@@ -169,6 +172,28 @@ class DestinationParams(ParamsBase, kw_only=True):
         bool, Meta(description="Also forward messages of devices in subgroups.")
     ] = False
     template: Template | None = None
+    kinds: (
+        Annotated[
+            list[MessageKind],
+            Meta(
+                min_length=1,
+                max_length=6,
+                description="What is forwarded: kinds of records, `alarm` for alarms that are"
+                " raised, acknowledged or resolved, and `registry` for devices that are created,"
+                " changed, moved or deleted. Without it, all records.",
+                examples=[["data", "alarm"]],
+            ),
+        ]
+        | None
+    ) = None
+
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        names = self.kinds or ()
+        twice = [index for index, each in enumerate(names) if each in names[:index]]
+        return [
+            *super().validate(egress),
+            *((f"kinds[{index}]", "is given twice") for index in twice),
+        ]
 
 
 def list_invalid_fields(reasons: Mapping[str, str | None]) -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ _KEYED_BY_GROUP = {
     "record_expiry": "kind",
     "unknown_device": "network, original_key",
     "alarm": "id",
+    "change_message": "seq",
     "silence": "id",
     "contact_window": "contact",
     "share": "id",

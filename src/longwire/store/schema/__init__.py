@@ -18,6 +18,7 @@ from longwire.store.schema.base import GroupNumber as GroupNumber
 from longwire.store.schema.base import KeyText as KeyText
 from longwire.store.schema.base import group_number as group_number
 from longwire.store.schema.base import metadata as metadata
+from longwire.store.schema.channels import change_message as change_message
 from longwire.store.schema.channels import channel as channel
 from longwire.store.schema.channels import connector as connector
 from longwire.store.schema.channels import connector_minute as connector_minute

@@ -1989,9 +1989,17 @@ class Downlinks(_Noun):
         return self._transport.request(call)
 
     def cancel(
-        self, downlink_id: str, *, device_id: str, group_id: str | None = None
+        self,
+        downlink_id: str,
+        *,
+        device_id: str,
+        group_id: str | None = None,
+        others: bool | None = None,
     ) -> m.Downlink:
-        """Cancel a queued downlink.
+        """Cancel a downlink that is queued, or that waits in ChirpStack's queue.
+
+        That queue can only be emptied as a whole. If the device has more in it, nothing is
+        cancelled unless `others` is true: then all of them are.
 
         `DELETE /device/downlink`; needs `device.downlink`.
         """
@@ -1999,7 +2007,12 @@ class Downlinks(_Noun):
             "DELETE",
             "/device/downlink",
             m.Downlink,
-            query={"downlinkId": downlink_id, "deviceId": device_id, "groupId": group_id},
+            query={
+                "downlinkId": downlink_id,
+                "deviceId": device_id,
+                "groupId": group_id,
+                "others": others,
+            },
         )
         return self._transport.request(call)
 
@@ -2972,10 +2985,10 @@ class Connectors(_Noun):
     ) -> m.Preview:
         """Preview what a connector would send.
 
-        For the latest records: whether they match, why not, and the request that would be sent.
-        Nothing is sent. With a draft, nothing is saved either, and `matchedBefore` compares it
-        with the saved connector. Records of a device or a period are looked for among the last
-        5,000.
+        For the latest records, and changes of the kinds that it asks for: whether they match,
+        why not, and the request that would be sent. Nothing is sent. With a draft, nothing is
+        saved either, and `matchedBefore` compares it with the saved connector. Records of a
+        device or a period are looked for among the last 5,000.
 
         `POST /connector/preview`; needs `connector.read`.
         """
@@ -3008,7 +3021,7 @@ class Messages(_Noun):
         connector_id: str | None = None,
         status: Literal["failed", "processing", "succeed"] | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
@@ -3059,7 +3072,7 @@ class Messages(_Noun):
         ids: Sequence[str] | None = None,
         connector_id: str | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
         status: str | None = None,
@@ -3097,7 +3110,7 @@ class Messages(_Noun):
         ids: Sequence[str] | None = None,
         connector_id: str | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
     ) -> m.MessagesChanged:

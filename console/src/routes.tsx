@@ -239,6 +239,12 @@ const contactPoint = createRoute({
   component: lazyRouteComponent(() => import("./pages/contacts/contact-point-page"), "ContactPointPage"),
 });
 
+const sharedViews = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/shared-views",
+  component: lazyRouteComponent(() => import("./pages/shared/shared-views-page"), "SharedViewsPage"),
+});
+
 const groupSettings = createRoute({
   getParentRoute: () => frame,
   path: "/g/$groupId/settings",
@@ -390,6 +396,7 @@ export const router = createRouter({
       contactPoints,
       newContactPoint,
       contactPoint,
+      sharedViews,
       groupSettings,
       people,
       appClients,

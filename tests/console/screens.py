@@ -48,6 +48,7 @@ def list_screens(get: Get, group: str) -> dict[str, str]:
         "contact-points": f"{here}/contact-points",
         "new-contact-point": f"{here}/contact-points/new?type=rota",
         "contact-point": f"{here}/contact-points/{contact_point}",
+        "shared-views": f"{here}/shared-views",
         "settings": f"{here}/settings",
         "people": f"{here}/people",
         "clients": f"{here}/clients",

@@ -252,6 +252,7 @@ EMPTY = (
     "notifications",
     "reports",
     "contact-points",
+    "shared-views",
     "clients",
     "jobs",
     "drift",

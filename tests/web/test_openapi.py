@@ -237,6 +237,7 @@ ALTERNATIVES = {
     *("POST /session", "POST /device/downlink", "POST /job"),
     *("POST /connector/messages/retry", "POST /connector/messages/cancel"),
     "POST /notification/backtest",
+    "POST /share",
 }
 
 # Callbacks of networks.

@@ -27,6 +27,7 @@ export const MANAGE: readonly Section[] = [
   { to: "/roles", label: "Roles" },
   { to: "/g/$groupId/clients", label: "App clients", needs: "GET /group/appClients" },
   { to: "/g/$groupId/contact-points", label: "Contact points", needs: "GET /group/contactPoints" },
+  { to: "/g/$groupId/shared-views", label: "Shared views", needs: "GET /group/shares" },
   { to: "/g/$groupId/jobs", label: "Jobs", needs: "GET /jobs" },
   { to: "/g/$groupId/audit", label: "Audit log", needs: "GET /group/audit" },
   { to: "/types", label: "Device types" },

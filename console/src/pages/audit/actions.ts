@@ -63,6 +63,10 @@ export const ACTIONS: Readonly<Record<string, string>> = {
   "role.create": "created the role",
   "role.delete": "deleted the role",
   "role.update": "changed the role",
+  "share.create": "created the shared view",
+  "share.delete": "revoked the shared view",
+  "share.expire": "deleted the expired shared view",
+  "share.use": "counted the first use of a day of the shared view",
   "unknownDevice.dismiss": "dismissed unknown devices of the group",
   "signInLink.create": "created a sign-in link for",
 };

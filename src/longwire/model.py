@@ -431,6 +431,10 @@ class Channel:
     filter_failing_since: Moment | None = None  # while most of them fail
     resend_before: Moment | None = None
     paused_until: Moment | None = None  # its receiver has asked for so much time
+    retry_delays: tuple[int, ...] = ()  # in place of `retry_delay_s`; one for each retry
+    max_per_s: float | None = None  # requests
+    rate_taken_until: Moment | None = None  # requests are planned up to here
+    is_ordered: bool = False  # the messages of a device are sent one after the other
 
 
 @dataclass(frozen=True, slots=True)

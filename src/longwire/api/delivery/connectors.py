@@ -105,6 +105,16 @@ class RetryPolicy(Shown[Channel]):
 
     retry_delay_s: int | None = field(default=None, name="retryDelay")
     retries_max: int | None = field(default=None, name="maxRetry")
+    delays: (
+        Annotated[
+            list[int],
+            Meta(
+                description="Seconds before each retry, in place of the other two.",
+                examples=[[30, 300, 1_500]],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class DataFailurePolicy(Shown[Channel]):
@@ -156,6 +166,22 @@ class ConnectorHealth(Shown[connectors.ConnectorHealth], kw_only=True):
         Meta(description="Failed attempts in a row, since the last success.", examples=[5]),
     ]
     waiting: Annotated[Count, Meta(description="Queued messages, up to 10,000.", examples=[12])]
+    held_back: Annotated[
+        Count,
+        Meta(
+            description="Of those that wait: for an earlier message of their device, because the"
+            " connector is ordered; up to 10,000.",
+            examples=[7],
+        ),
+    ]
+    rate_limited: Annotated[
+        Count,
+        Meta(
+            description="Of those that wait: due, and held up by `maxPerSecond` alone; up to"
+            " 10,000.",
+            examples=[0],
+        ),
+    ]
     dead_letters: Annotated[
         Count, Meta(description="Messages kept for a resend, up to 10,000.", examples=[64])
     ]
@@ -224,11 +250,28 @@ class ConnectorEventConnection(Reply):
 # --- requests ---
 
 
-class RetryPolicyInput(Body):
-    """How often a delivery is retried, and the delay between attempts in seconds."""
+RetryDelay = Annotated[int, Meta(ge=1, le=retry_policy.RETRY_DELAY_MAX_S)]
 
-    retry_delay: Annotated[int, Meta(ge=1, le=retry_policy.RETRY_DELAY_MAX_S)]
-    max_retry: Annotated[int, Meta(ge=0, le=retry_policy.RETRIES_MAX)]
+
+class RetryPolicyInput(Body):
+    """How often a delivery is retried, and the delay between attempts in seconds.
+
+    Either `retryDelay` and `maxRetry`, or `delays`.
+    """
+
+    retry_delay: RetryDelay | None = None
+    max_retry: Annotated[int, Meta(ge=0, le=retry_policy.RETRIES_MAX)] | None = None
+    delays: (
+        Annotated[
+            list[RetryDelay],
+            Meta(
+                max_length=retry_policy.RETRIES_MAX,
+                description="Seconds before each retry; as many retries as there are delays.",
+                examples=[[30, 300, 1_500]],
+            ),
+        ]
+        | None
+    ) = None
 
 
 RetryPolicyChange = Annotated[
@@ -339,7 +382,7 @@ def show_connector(view: connectors.ConnectorView) -> Connector:
             start_time=format_optional_date(kept_since),
             resending=channel.resend_before is not None,
         ),
-        retry_policy=None if channel.retries_max is None else RetryPolicy.show(channel),
+        retry_policy=_show_retry_policy(channel),
     )
 
 
@@ -376,12 +419,21 @@ def connector_draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.C
     )
 
 
-def _retry_draft(given: Clearable[RetryPolicyInput | str]) -> connectors.Retry | None:
+def _retry_draft(given: Clearable[RetryPolicyInput | str]) -> connectors.RetryDraft | None:
     if given is UNSET:
         return None
     if isinstance(given, RetryPolicyInput):
-        return given.retry_delay, given.max_retry
-    return connectors.RETRY_DEFAULT
+        return connectors.RetryDraft(given.retry_delay, given.max_retry, given.delays)
+    return connectors.RetryDraft()
+
+
+def _show_retry_policy(channel: Channel) -> RetryPolicy | None:
+    """None for the default."""
+    if channel.retries_max is None:
+        return None
+    if channel.retry_delay_s is not None:
+        return RetryPolicy.show(channel, delays=None)
+    return RetryPolicy.show(channel, retries_max=None, delays=list(channel.retry_delays))
 
 
 # --- operations ---
@@ -539,6 +591,9 @@ _MISPLACED = {
     "deviceId": "send a list, deviceIds",
     "retryDelay": "send it in retryPolicy",
     "maxRetry": "send it in retryPolicy",
+    "delays": "send it in retryPolicy",
+    "ordered": "send it in params",
+    "maxPerSecond": "send it in params",
     "storingDuration": "send it in dataFailurePolicy",
 }
 _route = partial(Route, tag="Connectors", object_rule=_IN_GROUP, not_found_is_bad_request=True)

@@ -22,7 +22,7 @@ from longwire.errors import BadInput, FieldError
 from longwire.ids import format_record_id
 from longwire.records import KIND_NAMES
 from longwire.store.delivery.delivery_search import DeliveryFilter, StateCounts
-from longwire.store.delivery.delivery_states import DeliveryState
+from longwire.store.delivery.delivery_states import HELD_BACK, DeliveryState
 from longwire.store.records.records import ALL_TIME
 from longwire.web.fields import (
     Body,
@@ -283,7 +283,7 @@ def show_message(message: deliveries.Message) -> Message:
         group_id=message.connector.group_id,
         record_id=format_record_id(event.seq),
         created_at=format_date(event.created_at),
-        due_at=format_date(event.due_at) if is_queued else None,
+        due_at=format_date(event.due_at) if is_queued and event.due_at < HELD_BACK else None,
         resent=event.generation,
         attempts=[MessageAttempt.show(each) for each in message.attempts],
         record=record,

@@ -379,7 +379,7 @@ def _find_matching(
         us_left -= cost_us
         if is_match:
             context = encode_device_context(record.device)
-            matching.append(build_delivery(matcher.number, record.row, context))
+            matching.append(build_delivery(matcher, record.row, context))
     return len(found), matching
 
 

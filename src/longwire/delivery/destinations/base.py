@@ -162,6 +162,12 @@ Template = Annotated[
 ]
 
 
+# A request every 17 minutes. Faster than the highest rate, the limit would be what one process can
+# send, which needs no setting.
+MAX_PER_SECOND_MIN = 0.001
+MAX_PER_SECOND_MAX = 1_000
+
+
 class DestinationParams(ParamsBase, kw_only=True):
     """Parameters that every type of connector has."""
 
@@ -169,6 +175,25 @@ class DestinationParams(ParamsBase, kw_only=True):
         bool, Meta(description="Also forward messages of devices in subgroups.")
     ] = False
     template: Template | None = None
+    ordered: Annotated[
+        bool,
+        Meta(
+            description="Send the messages of a device one after the other: one that failed holds"
+            " back the later ones of its device until it is delivered, given up or cancelled."
+        ),
+    ] = False
+    max_per_second: (
+        Annotated[
+            float,
+            Meta(
+                ge=MAX_PER_SECOND_MIN,
+                le=MAX_PER_SECOND_MAX,
+                description="Send at most so many requests in a second; the others wait.",
+                examples=[10, 0.5],
+            ),
+        ]
+        | None
+    ) = None
 
 
 def list_invalid_fields(reasons: Mapping[str, str | None]) -> list[tuple[str, str]]:

@@ -70,6 +70,7 @@ class Matcher(msgspec.Struct, frozen=True):
     device_types: frozenset[str]
     device_ids: frozenset[str]
     expression: StoredExpression | None
+    is_ordered: bool = False
 
     @property
     def kept_bytes(self) -> int:
@@ -176,6 +177,7 @@ def build_matcher(connector: Connector, owner: str | None = None) -> Matcher:
         frozenset(connector.device_types),
         frozenset(connector.device_ids),
         expression,
+        connector.channel.is_ordered,
     )
 
 
@@ -228,15 +230,17 @@ def encode_device_context(device: ReportingDevice) -> str:
     return msgspec.json.encode(build_device_context(device)).decode()
 
 
-def build_delivery(channel_number: int, row: RecordRow, device_context: str) -> NewDelivery:
+def build_delivery(matcher: Matcher, row: RecordRow, device_context: str) -> NewDelivery:
     return NewDelivery(
-        channel_number,
+        matcher.number,
         row.seq,
         row.encoded.record.device_id,
         row.kind,
         row.ts,
         row.encoded.body,
         device_context,
+        None,
+        matcher.is_ordered,
     )
 
 
@@ -294,9 +298,7 @@ def _match_record(
             result.deferred.add(owner, row)
         elif matched:
             result.groups[int(owner)] += len(matched)
-            result.deliveries.extend(
-                build_delivery(each.number, row, device.text) for each in matched
-            )
+            result.deliveries.extend(build_delivery(each, row, device.text) for each in matched)
 
 
 def _evaluate(
@@ -345,7 +347,7 @@ class DeferredMatches(msgspec.Struct):
         self.deliveries, self.filters, self.done_seq = [], FilterOutcomes(), None
 
     def add(self, matchers: Iterable[Matcher], row: RecordRow, context: str) -> None:
-        self.deliveries += [build_delivery(each.number, row, context) for each in matchers]
+        self.deliveries += [build_delivery(each, row, context) for each in matchers]
 
     def match(
         self,

@@ -4,6 +4,7 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -122,10 +123,7 @@ def test_what_is_given_up_or_cancelled_holds_back_nothing_and_its_resend_is_in_l
         line.says("0", "1", "2", "3")
         if end == "cancelled":
             for _ in range(2):
-                eventually(lambda: any(each.get("attempts") for each in waiting(line)))
-                [first] = [each["id"] for each in waiting(line) if each.get("attempts")]
-                body = {"groupId": line.group, "ids": [first]}
-                ok(line.person.post("/connector/messages/cancel", body))
+                eventually(partial(cancel_attempted, line))
         line.settles(succeed=2, failed=2)
         assert arrivals(receiver)[line.device] == ["0", "1", "2", "3"]
         if end == "cancelled":
@@ -144,8 +142,12 @@ def test_what_is_given_up_or_cancelled_holds_back_nothing_and_its_resend_is_in_l
         assert arrivals(receiver)[line.device] == ["0", "1", "2", "3", "0", "0", "2", "4"]
 
 
-def waiting(line: Line) -> list[dict[str, Any]]:
-    return [each for each in line.events() if each["status"] == "processing"]
+def cancel_attempted(line: Line) -> bool:
+    """Cancel the message that waits for its retry; whether there was one."""
+    waiting = [each for each in line.events() if each["status"] == "processing"]
+    ids = [each["id"] for each in waiting if each.get("attempts")]
+    body = {"groupId": line.group, "ids": ids}
+    return bool(ids) and ok(line.person.post("/connector/messages/cancel", body))["changed"] == 1
 
 
 def test_a_batch_has_one_message_of_each_device(world: World) -> None:
@@ -193,6 +195,30 @@ def test_invalid_parameters_are_refused(world: World) -> None:
         refused(ada.post("/connector", {**body, "params": params}), 400, f"params.{member}")
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_two_processes_keep_the_order(world: World, make_world: Callable[..., World]) -> None:
+    other = make_world(token_lifetime_s=10**8)
+    eventually(lambda: len(other.database.cluster.delivering) == 2)
+    failed: set[tuple[str, str]] = set()
+
+    def fail_each_once(request: Received) -> int:
+        key = request.json["deviceId"], request.json["data"]
+        if int(key[1]) % 3 or key in failed:
+            return 200
+        failed.add(key)
+        return 422
+
+    with Receiver(fail_each_once) as receiver:
+        policy = {"retryDelay": 1, "maxRetry": 5}
+        line = OrderedLine(world, receiver.url, devices=8, retryPolicy=policy)
+        texts = [str(number) for number in range(12)]
+        for text in texts:
+            line.report_all(text)
+        line.settles(succeed=8 * 12)
+        expected = [each for text in texts for each in [text] * (2 - bool(int(text) % 3))]
+        assert arrivals(receiver) == dict.fromkeys(line.devices, expected)
+
+
 # --- any history ---
 
 OUTCOMES = (
@@ -209,6 +235,7 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("settle"), st.integers(0, 5), st.sampled_from(OUTCOMES)),
     st.tuples(st.sampled_from(["cancel", "retry"]), st.integers(0, 9)),
     st.tuples(st.just("resend")),
+    st.tuples(st.just("crash")),
     st.tuples(st.just("wait"), st.sampled_from([1, 60, 4_000])),
 )
 
@@ -290,6 +317,10 @@ class History:
     def resend(self) -> None:
         number = self.channel.number
         self.world.write(lambda tx: dead_letters.resend(tx, number, tx.now, 0, 100))
+
+    def crash(self) -> None:
+        """What was leased is taken over; its process may still say what became of it, too late."""
+        self.world.write(lambda tx: claiming.recover_orphans(tx, 1, 0, 2**62))
 
     def wait(self, seconds: int) -> None:
         self.world.clock.let_pass(seconds=seconds)

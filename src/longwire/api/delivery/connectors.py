@@ -1,5 +1,6 @@
 """Operations on connectors and their deliveries."""
 
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Annotated
 
@@ -43,6 +44,7 @@ from longwire.store.delivery.delivery_history import DeliveryEvent
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.web.fields import (
     Body,
+    CheckedBody,
     Clearable,
     Count,
     DateQuery,
@@ -253,7 +255,7 @@ class ConnectorEventConnection(Reply):
 RetryDelay = Annotated[int, Meta(ge=1, le=retry_policy.RETRY_DELAY_MAX_S)]
 
 
-class RetryPolicyInput(Body):
+class RetryPolicyInput(CheckedBody):
     """How often a delivery is retried, and the delay between attempts in seconds.
 
     Either `retryDelay` and `maxRetry`, or `delays`.
@@ -272,6 +274,17 @@ class RetryPolicyInput(Body):
         ]
         | None
     ) = None
+
+    @classmethod
+    def check_members(cls, given: Collection[str]) -> Mapping[str, str]:
+        others = ("retryDelay", "maxRetry")
+        if "delays" not in given:
+            return {
+                name: "is required, unless there are delays" for name in others if name not in given
+            }
+        wrong = [name for name in others if name in given]
+        why = "send either delays, or retryDelay and maxRetry"
+        return dict.fromkeys([*wrong, "delays"] if wrong else [], why)
 
 
 RetryPolicyChange = Annotated[

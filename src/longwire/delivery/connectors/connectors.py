@@ -337,7 +337,6 @@ def _check_draft(
     return [
         *_check_installed(draft, type_name),
         *_check_filter(draft.message_filter),
-        *_check_retry(draft.retry),
         *_check_format(type_name, updated(draft.format, connector.format), params),
         *check_device_types(tx, draft.device_types, connector.group_id),
         *_check_devices(tx, draft.device_ids, connector.group_id, subgroups),
@@ -374,21 +373,6 @@ def _merge_retry(channel: Channel, retry: RetryDraft | None) -> Channel:
         retries_max=retry.retries_max if retry.delays_s is None else len(delays),
         retry_delays=delays,
     )
-
-
-def _check_retry(retry: RetryDraft | None) -> list[FieldError]:
-    """Either a delay and a number of retries, or a list of delays."""
-    if retry is None or retry == RetryDraft():
-        return []
-    fields = {"retry_delay": retry.delay_s, "max_retry": retry.retries_max}
-    if retry.delays_s is None:
-        reason = "is required, or delays in place of retryDelay and maxRetry"
-        wrong = [name for name, value in fields.items() if value is None]
-    else:
-        reason = "send either delays, or retryDelay and maxRetry"
-        wrong = [name for name, value in fields.items() if value is not None]
-        wrong = [*wrong, "delays"] if wrong else []
-    return [FieldError(f"retry_policy.{name}", reason) for name in wrong]
 
 
 def _check_installed(draft: ConnectorDraft, type_name: str) -> list[FieldError]:

@@ -26,6 +26,7 @@ from longwire.settings import Settings
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 from longwire.store.identity import groups as store_groups
+from longwire.store.identity import members as store_members
 from longwire.store.identity import roles as store_roles
 from tests.operations import context_of
 from tests.store.test_tree import IDS, forests, in_a_trial, paths_of, plant, way_up
@@ -109,7 +110,7 @@ def test_any_tree_and_roles_give_what_the_parents_say(
             store_roles.insert(tx, Role(f"rol_{number}", "", "", tuple(permissions), updated_at=0))
         direct = {IDS[group]: role % len(held) for group, role in assigned.items()}
         for group_id, role in direct.items():
-            store_groups.MEMBERS.insert(tx, Membership(group_id, "usr_a", f"rol_{role}", 0, 0))
+            store_members.MEMBERS.insert(tx, Membership(group_id, "usr_a", f"rol_{role}", 0, 0))
         actor = Actor("user", "usr_a")
         effective: dict[str, frozenset[str]] = {}
         for group_id in IDS:

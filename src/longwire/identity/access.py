@@ -18,6 +18,7 @@ from longwire.store.database import Tx
 from longwire.store.identity import clients as store_clients
 from longwire.store.identity import credentials as store_credentials
 from longwire.store.identity import groups as store_groups
+from longwire.store.identity import members as store_members
 from longwire.store.identity import permissions as store_permissions
 from longwire.store.identity import roles as store_roles
 
@@ -118,19 +119,19 @@ def has_in_one_group(tx: Tx, actor: Actor, permissions: Set[str]) -> bool:
         return True
     if actor.kind == "client" and actor.group_id is not None:
         return permissions <= get_permissions(tx, actor, actor.group_id)
-    role_ids = store_groups.list_role_ids(tx, actor.id)
+    role_ids = store_members.list_role_ids(tx, actor.id)
     held = {each: permissions & get_role_permissions(tx, each) for each in role_ids}
     if permissions - frozenset().union(*held.values()):
         return False
     candidates = [role_id for role_id, some in held.items() if some == permissions]
     if not candidates:
         # Possibly more than what there is above one group; the last statement is exact.
-        for below, above in store_groups.list_role_pairs(tx, actor.id):
+        for below, above in store_members.list_role_pairs(tx, actor.id):
             held[below] = held.get(below, frozenset()) | held.get(above, frozenset())
         candidates = [role_id for role_id, some in held.items() if some == permissions]
     if not candidates:
         return False
-    group_id = store_groups.find_with_permissions(tx, actor.id, candidates, permissions)
+    group_id = store_members.find_with_permissions(tx, actor.id, candidates, permissions)
     return group_id is not None and permissions <= get_permissions(tx, actor, group_id)
 
 
@@ -185,7 +186,7 @@ def get_direct_roles(tx: Tx, actor: Actor, group_ids: Collection[str]) -> RoleAs
     """The actor's direct roles in some groups, in the order of these."""
     found = _get_few_assignments(tx, actor)
     if found is None:
-        found = store_groups.list_memberships_in(tx, actor.id, group_ids)
+        found = store_members.list_memberships_in(tx, actor.id, group_ids)
     return {each: found[each] for each in group_ids if each in found}
 
 
@@ -222,5 +223,5 @@ def _load_few_assignments(tx: Tx, actor: Actor) -> RoleAssignments | None:
     if actor.kind == "client" and actor.group_id is not None:
         role_id = store_clients.get_role_id(tx, actor.id)
         return {actor.group_id: role_id} if role_id else {}
-    found = store_groups.list_memberships(tx, actor.id, ASSIGNMENTS_CACHED_MAX + 1)
+    found = store_members.list_memberships(tx, actor.id, ASSIGNMENTS_CACHED_MAX + 1)
     return found if len(found) <= ASSIGNMENTS_CACHED_MAX else None

@@ -8,6 +8,7 @@ from longwire.identity import access, users
 from longwire.model import Actor, Role, User
 from longwire.store.database import Tx
 from longwire.store.identity import groups as store_groups
+from longwire.store.identity import members as store_members
 from longwire.store.identity import roles as store_roles
 from longwire.store.identity import users as store_users
 from longwire.store.identity.permissions import PERMISSIONS
@@ -109,7 +110,7 @@ def _list_granting(tx: Tx, actor: Actor, path: list[str]) -> Iterator[User]:
     for group_id in reversed(path):
         if _sees(tx, actor, group_id, "member.read"):
             scope = access.authorize(tx, actor, "member.read", group_id)
-            yield from store_groups.list_holders(
+            yield from store_members.list_holders(
                 tx, scope, group_id, "member.write", CANDIDATES_MAX
             )
 

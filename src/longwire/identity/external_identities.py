@@ -22,7 +22,7 @@ from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.identity import audit, request_owners
 from longwire.store.identity import external_identities as store
-from longwire.store.identity import groups as store_groups
+from longwire.store.identity import members as store_members
 from longwire.store.identity import users as store_users
 
 log = structlog.get_logger()
@@ -211,7 +211,7 @@ def _apply_claims(
     cache_epochs.bump_auth_epoch(tx)
     plan = _plan_changes(tx, user, wanted)
     for group_id in plan.taken:
-        store_groups.MEMBERS.delete(tx, group_id, user.id)
+        store_members.MEMBERS.delete(tx, group_id, user.id)
         audit.log(tx, SYSTEM, "member.remove", user.id, group_id=group_id)
     for rule in plan.given:
         membership = Membership(
@@ -219,7 +219,7 @@ def _apply_claims(
         )
         is_new = rule.group_id in plan.new
         if is_new:
-            store_groups.MEMBERS.insert(tx, membership)
+            store_members.MEMBERS.insert(tx, membership)
         store.set_claim_value(tx, membership, rule.claim_value)
         action = "member.invite" if is_new else "member.update"
         audit.log(tx, SYSTEM, action, user.id, group_id=rule.group_id, detail=rule.role_id)

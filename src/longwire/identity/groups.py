@@ -32,7 +32,8 @@ from longwire.store.fleet import device_reports as store_reports
 from longwire.store.fleet import device_types, devices, measurements, summaries
 from longwire.store.identity import audit, group_limits, request_owners
 from longwire.store.identity import groups as store
-from longwire.store.identity.groups import MEMBERS
+from longwire.store.identity import members as store_members
+from longwire.store.identity.members import MEMBERS
 from longwire.store.notifications import contact_points
 from longwire.versions import NewText, next_version, require_version, update_text
 
@@ -247,7 +248,7 @@ def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupVi
 
 def list_members(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[MemberView]:
     scope = access.authorize(tx, actor, "member.read", group_id)
-    page = store.list_members(tx, scope, group_id, request)
+    page = store_members.list_members(tx, scope, group_id, request)
     people = [
         MemberView(
             users.show_member(actor, user, member),
@@ -296,13 +297,13 @@ def invite(
 
 def is_invited(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> bool:
     """Whether the actor has not accepted a membership in one of these groups."""
-    return bool(store.list_invitations(tx, actor.id, group_ids))
+    return bool(store_members.list_invitations(tx, actor.id, group_ids))
 
 
 def accept_invitations(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> None:
     """A user accepts memberships in these groups."""
     cache_epochs.bump_auth_epoch(tx)
-    for membership in store.list_invitations(tx, actor.id, group_ids):
+    for membership in store_members.list_invitations(tx, actor.id, group_ids):
         MEMBERS.save(tx, membership, replace(membership, accepted_at=tx.now))
         owner_id = request_owners.get_owner_id(tx, membership.group_id)
         request_owners.move_to_sponsor(tx, actor.id, owner_id)

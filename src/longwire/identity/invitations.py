@@ -15,6 +15,7 @@ from longwire.seal import UnsealError
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.identity import groups as store_groups
+from longwire.store.identity import members as store_members
 
 PAGE = "/console/sign-in#token="
 LIFETIME = DAY
@@ -45,7 +46,7 @@ def build_link(
     tx: Tx, base_url: str, group_id: str, user_id: str, *, issued_by: str | None = None
 ) -> str:
     """The link to a membership that is not accepted yet; `issued_by` is who is shown it."""
-    (member,) = store_groups.list_invitations(tx, user_id, [group_id])
+    (member,) = store_members.list_invitations(tx, user_id, [group_id])
     parts = (group_id, user_id, str(member.created_at), str(tx.now), issued_by or _NOBODY)
     return f"{base_url}{PAGE}{tx.keyring.seal(' '.join(parts), _SEAL_PURPOSE)}"
 
@@ -61,7 +62,7 @@ def open_link(tx: Tx, token: str) -> OpenedInvitation:
     group_id, user_id, invited_at, sealed_at, issuer = parts
     user, issued_by = Actor("user", user_id), None if issuer == _NOBODY else issuer
     scope = access.authorize_own_membership(tx, user, group_id)
-    member = store_groups.MEMBERS.get(tx, scope, group_id, user_id)
+    member = store_members.MEMBERS.get(tx, scope, group_id, user_id)
     group = store_groups.get(tx, scope, group_id)
     is_expired = tx.now - int(sealed_at) > LIFETIME
     if group is None or member is None or member.created_at != int(invited_at) or is_expired:

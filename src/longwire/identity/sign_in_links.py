@@ -13,7 +13,7 @@ from longwire.ids import new_secret
 from longwire.model import SYSTEM, Actor, LinkSource, SignInCode, User
 from longwire.store.database import Tx
 from longwire.store.identity import audit
-from longwire.store.identity import groups as store_groups
+from longwire.store.identity import members as store_members
 from longwire.store.identity import users as store_users
 from longwire.store.identity.sign_in_codes import SIGN_IN_CODES
 
@@ -94,7 +94,7 @@ def create_to_show(tx: Tx, actor: Actor, email: str, group_id: str) -> str:
     if actor.kind != "user":
         raise NotAllowed("This needs a user; an app client is not one.")
     user = store_users.get_by_email(tx, email)
-    member = store_groups.MEMBERS.get(tx, scope, group_id, user.id) if user else None
+    member = store_members.MEMBERS.get(tx, scope, group_id, user.id) if user else None
     # Before they have accepted, nobody may learn whether the address has an account.
     if user is None or member is None or member.accepted_at is None:
         raise invalid_field("email", "must be that of a member who has accepted their invitation")

@@ -8,7 +8,7 @@ from longwire.ids import new_id
 from longwire.model import Actor, Membership, PushToken, User
 from longwire.store.database import Tx
 from longwire.store.identity import audit, request_owners
-from longwire.store.identity import groups as store_groups
+from longwire.store.identity import members as store_members
 from longwire.store.identity import users as store
 
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]{1,189}")
@@ -28,7 +28,7 @@ def get_visible(tx: Tx, actor: Actor, user_id: str) -> User:
     membership = None
     if not actor.is_operator:
         scope = access.scope_all_groups(actor, "member.read")
-        membership = store_groups.get_shared_membership(tx, scope, user_id)
+        membership = store_members.get_shared_membership(tx, scope, user_id)
     user = store.USERS.get(tx, user_id) if membership or actor.is_operator else None
     if user is None:
         raise not_found("user_id", "user")

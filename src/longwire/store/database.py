@@ -154,6 +154,11 @@ class Tx:
         """Run a statement; how many rows it changed."""
         return int(self._run(statement, values).rowcount)
 
+    def run_many(self, statement: Statement[Any], values: Sequence[Mapping[str, Any]], /) -> None:
+        """Run a statement without arrays with the values of each of many rows."""
+        text = statement.psycopg if self.is_postgres else statement.sqlite
+        self.driver.cursor().executemany(text, values)
+
     def _run(self, statement: Statement[Any], values: Mapping[str, Any]) -> Any:
         driver = self._driver or self.driver
         if self.is_postgres:

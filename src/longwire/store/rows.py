@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from longwire.model import Page, PageRequest, Scope
 from longwire.store.database import Tx
 from longwire.store.identity.scopes import within
-from longwire.store.paging import page
 from longwire.store.schema.base import GroupNumber
 
 V = TypeVar("V")
@@ -124,11 +123,23 @@ class _Table(Generic[V]):
         return None if row is None else self.parse(row)
 
     def _page(self, tx: Tx, request: PageRequest, order: str, conditions: Conditions) -> Page[V]:
-        """In the order of some columns; in descending order with a minus before them."""
+        """In the order of some columns; in descending order with a minus before them.
+
+        The next page starts after the key of the last row, so pages neither skip nor repeat rows
+        while others write, and the thousandth page costs what the first one does.
+        """
         key = [self.table.c[name] for name in order.removeprefix("-").split()]
         is_ascending = not order.startswith("-")
         statement = self.select.where(*conditions)
-        return page(tx, statement, key, request, self.parse, ascending=is_ascending)
+        if request.after is not None:
+            statement = statement.where(_beyond(key, request.after, is_ascending))
+        sorted_by = [column.asc() if is_ascending else column.desc() for column in key]
+        rows = tx.rows(statement.order_by(*sorted_by).limit(request.limit + 1))
+        items = [self.parse(row) for row in rows[: request.limit]]
+        if len(rows) <= request.limit:
+            return Page(items)
+        last = rows[request.limit - 1]._mapping
+        return Page(items, tuple(last[column] for column in key))
 
 
 class Rows(_Table[V]):
@@ -218,3 +229,13 @@ def _to_column(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) else value
+
+
+def _beyond(
+    key: Sequence[sa.ColumnElement[Any]], after: tuple[int | str, ...], ascending: bool
+) -> sa.ColumnElement[bool]:
+    values = [sa.literal(value, column.type) for value, column in zip(after, key, strict=True)]
+    if len(key) == 1:
+        return key[0] > values[0] if ascending else key[0] < values[0]
+    there, here = sa.tuple_(*key), sa.tuple_(*values)
+    return there > here if ascending else there < here

@@ -75,6 +75,14 @@ def take_numbers(tx: Tx, device_ids: Sequence[str]) -> list[int]:
     ]
 
 
+def fetch_rows(
+    tx: Tx, table: sa.Table, column: str, device_numbers: Sequence[int]
+) -> list[dict[str, Any]]:
+    """The rows that belong to devices, by the column that has their numbers; as for `insert`."""
+    statement = sa.select(table).where(table.c[column].in_(device_numbers))
+    return [dict(row._mapping) for row in tx.rows(statement)]
+
+
 def insert(tx: Tx, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that belong to devices, with their slots where there are several."""
     found_by = table.info.get(SLOT_BY)

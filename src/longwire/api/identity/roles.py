@@ -24,7 +24,7 @@ from longwire.store.identity import groups as store_groups
 from longwire.store.identity import permissions as store_permissions
 from longwire.store.identity import roles as store
 from longwire.store.identity.clients import CLIENTS
-from longwire.store.identity.groups import MEMBERS
+from longwire.store.identity.members import MEMBERS
 from longwire.versions import next_version, require_version
 from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Text
 from longwire.web.openapi_schemas import HIDDEN

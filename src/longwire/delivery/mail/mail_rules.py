@@ -8,8 +8,8 @@ from longwire.delivery.mail.smtp import MailConfig
 from longwire.errors import TooManyRequests
 from longwire.identity import access
 from longwire.store.database import Tx
-from longwire.store.identity import groups as store_groups
 from longwire.store.identity import mail_quotas, users
+from longwire.store.identity import members as store_members
 
 NOT_A_MEMBER = Refused(
     "the address does not belong to a member who has accepted the invitation",
@@ -72,11 +72,11 @@ def check_notification_mail(
 def _may_receive(tx: Tx, group_id: str, address: str, config: MailConfig) -> bool:
     user = users.get_by_email(tx, address)
     path = access.get_group_path(tx, group_id)
-    if user is not None and store_groups.list_invitations(tx, user.id, [group_id]):
+    if user is not None and store_members.list_invitations(tx, user.id, [group_id]):
         return False
     if config.mail_domains:  # those outside of them are refused by the SMTP client
         return True
-    return user is not None and store_groups.is_accepted_member(tx, user.id, path)
+    return user is not None and store_members.is_accepted_member(tx, user.id, path)
 
 
 def _until_next_hour(tx: Tx) -> int:

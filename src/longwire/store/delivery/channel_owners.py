@@ -10,7 +10,7 @@ from longwire.store.cache.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.delivery import channels
 from longwire.store.delivery.channels import CHANNELS
-from longwire.store.identity.scopes import for_scopes, get_reach, get_reach_values
+from longwire.store.identity.scopes import fetch_within, for_scopes
 from longwire.store.notifications import alarms
 from longwire.store.rows import Rows
 from longwire.store.statement import Statement
@@ -84,9 +84,8 @@ order by c.number
         return [self._to_owner(row) for row in tx.fetch(statement, **values)]
 
     def get(self, tx: Tx, scope: Scope, owner_id: str) -> Owner | None:
-        statement = self._get[get_reach(scope)]
-        found = self.fetch(tx, statement, id=owner_id, **get_reach_values(scope))
-        return found[0] if found else None
+        found = fetch_within(tx, scope, self._get, id=owner_id)
+        return self._to_owner(found[0]) if found else None
 
     def get_by_numbers(self, tx: Tx, numbers: Collection[int]) -> dict[int, Owner]:
         found = self.fetch(tx, self._get_by_numbers, numbers=numbers) if numbers else []
@@ -97,13 +96,12 @@ order by c.number
     ) -> Page[Owner]:
         """Those of a group, or all that a scope reaches."""
         after = request.after[0] if request.after is not None else 0
-        values = {"after": after, "most": request.limit + 1, **get_reach_values(scope)}
+        values = {"after": after, "most": request.limit + 1}
         if group_id is not None:
             values["home"] = schema.group_number(group_id)
-        statement = self._pages[group_id is not None][get_reach(scope)]
-        found = self.fetch(tx, statement, **values)
-        items = found[: request.limit]
-        return Page(items, (items[-1].number,) if len(found) > len(items) else None)
+        rows = fetch_within(tx, scope, self._pages[group_id is not None], **values)
+        items = [self._to_owner(row) for row in rows[: request.limit]]
+        return Page(items, (items[-1].number,) if len(rows) > len(items) else None)
 
     def count_in_group(self, tx: Tx, group_id: str) -> int:
         """How many a group has, disabled ones as well."""

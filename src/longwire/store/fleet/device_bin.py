@@ -10,8 +10,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import sqlalchemy as sa
-
 from longwire.model import Device
 from longwire.store import schema, slots
 from longwire.store.database import Tx
@@ -19,7 +17,6 @@ from longwire.store.engines.bulk import insert_many
 from longwire.store.fleet import device_stays, devices, unknown_devices
 from longwire.store.statement import Statement, in_unlocked
 
-_table = schema.binned_device
 _device = schema.device
 _value = schema.current_value
 _VALUE_COLUMNS = tuple(column.name for column in _value.c)
@@ -52,6 +49,13 @@ returning number
 """,
     some=in_unlocked(_OF_GROUP),
 )
+LOCK_MANY = Statement("""
+select number, id, group_id, snapshot
+from binned_device
+where id {in:ids}
+order by number
+{lock}
+""")
 DELETE = Statement("""
 delete from binned_device
 where id {in:ids}
@@ -75,21 +79,21 @@ def insert(tx: Tx, binned: Sequence[Device], job_id: str) -> None:
     """Put devices of one group, which are locked, into the bin."""
     numbers = [device.number for device in binned]
     snapshots: dict[int, dict[str, Any]] = {
-        row.number: {_device.name: dict(row._mapping)}
-        for row in tx.rows(sa.select(_device).where(_device.c.number.in_(numbers)))
+        row["number"]: {_device.name: row}
+        for row in slots.fetch_rows(tx, _device, "number", numbers)
     }
     for table in devices.DEVICE_TABLES:
-        statement = sa.select(table).where(table.c.device_number.in_(numbers))
-        for row in tx.rows(statement):
-            snapshots[row.device_number][table.name] = dict(row._mapping)
-        tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
-    for row in tx.rows(sa.select(_value).where(_value.c.device_number.in_(numbers))):
+        for row in slots.fetch_rows(tx, table, "device_number", numbers):
+            snapshots[row["device_number"]][table.name] = row
+        devices.delete_rows(tx, table.name, numbers)
+    for row in slots.fetch_rows(tx, _value, "device_number", numbers):
         # Many of a device, without the names of the columns.
-        snapshots[row.device_number].setdefault(_value.name, []).append(list(row))
-    tx.execute(sa.delete(_value).where(_value.c.device_number.in_(numbers)))
+        values = snapshots[row["device_number"]].setdefault(_value.name, [])
+        values.append(list(row.values()))
+    devices.delete_rows(tx, _value.name, numbers)
     insert_many(
         tx,
-        _table,
+        schema.binned_device,
         ("number", "id", "group_id", "job_id", "snapshot"),
         [
             (
@@ -104,15 +108,15 @@ def insert(tx: Tx, binned: Sequence[Device], job_id: str) -> None:
     )
     # These are not restored: nobody knows whether the downlinks still apply.
     devices.delete_dependents(tx, numbers)
-    tx.execute(sa.delete(_device).where(_device.c.number.in_(numbers)))
+    tx.run(devices.DELETE_MANY, numbers=numbers)
     devices.adjust_count(tx, binned[0].group_id, -len(binned))
     tx.cache.touched_devices.update(numbers)
 
 
 def lock_many(tx: Tx, device_ids: Sequence[str]) -> dict[str, BinnedDevice]:
     """Those of the devices that are in the bin, by id; nobody erases them meanwhile."""
-    statement = sa.select(_table).where(_table.c.id.in_(device_ids)).order_by(_table.c.number)
-    return {row.id: _binned(row) for row in tx.rows(statement.with_for_update())}
+    binned = [_parse(*row) for row in tx.fetch(LOCK_MANY, ids=device_ids)]
+    return {each.id: each for each in binned}
 
 
 def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
@@ -149,13 +153,13 @@ def _erase(tx: Tx, taken: Collection[tuple[Any, ...]]) -> int:
     return len(taken)
 
 
-def _binned(row: sa.Row[Any]) -> BinnedDevice:
-    snapshot = json.loads(row.snapshot)
+def _parse(number: int, device_id: str, group_number: int, encoded: str) -> BinnedDevice:
+    snapshot = json.loads(encoded)
     device = snapshot[_device.name]
     return BinnedDevice(
-        row.number,
-        row.id,
-        row.group_id,
+        number,
+        device_id,
+        str(group_number),
         device["type"],
         device["network"],
         device["original_key"],

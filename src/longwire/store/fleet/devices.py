@@ -5,28 +5,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-import sqlalchemy as sa
-
 from longwire.model import Device, Page, PageRequest, Scope
 from longwire.store import schema, slots
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
 from longwire.store.fleet import current_values, device_reports, unknown_devices
 from longwire.store.fleet.device_stays import begin_stays, erase_all_stays
-from longwire.store.identity.scopes import reaches, within
+from longwire.store.identity.scopes import fetch_within, for_scopes, reaches
 from longwire.store.notifications import alarms, condition_states, device_monitors
-from longwire.store.paging import page
 from longwire.store.rows import GroupRows
 from longwire.store.search_text import search_text
-from longwire.store.statement import Statement
-
-_table = schema.device
-_state = schema.device_state
-_stay = schema.device_stay
+from longwire.store.statement import Sql, Statement
 
 DEVICES = GroupRows(
     Device,
-    _table,
+    schema.device,
     "number",
     derived={
         # The name as it is sorted, and what a search looks into.
@@ -36,12 +29,172 @@ DEVICES = GroupRows(
         ),
     },
 )
-_SEEN_AT = sa.func.nullif(_state.c.seen_at, schema.NEVER_SEEN)
-_SELECT = sa.select(*DEVICES.columns, _state.c.battery, _SEEN_AT.label("seen_at")).join(
-    _state,
-    sa.and_(_state.c.group_id == _table.c.group_id, _state.c.device_number == _table.c.number),
+_SELECT = Sql(
+    """
+select {columns}, s.battery, nullif(s.seen_at, {never})
+from device d
+join device_state s
+    on s.group_id = d.group_id
+    and s.device_number = d.number
+""",
+    columns=DEVICES.sql("d"),
+    never=str(schema.NEVER_SEEN),
 )
-
+GET = for_scopes(
+    """{select}
+where d.id = :id
+    and {within}
+""",
+    within={"within": "d.group_id"},
+    select=_SELECT,
+)
+LIST_BY_IDS = for_scopes(
+    """{select}
+where d.id {in:ids}
+    and {within}
+order by d.number
+""",
+    within={"within": "d.group_id"},
+    select=_SELECT,
+)
+LIST_BY_NUMBERS = Statement(
+    """{select}
+where d.number {in:numbers}
+order by d.number
+""",
+    select=_SELECT,
+)
+LIST_PAGE = for_scopes(
+    """{select}
+where d.group_id = :home
+    and {within}
+    and d.number > :after
+order by d.number
+limit :most
+""",
+    within={"within": "d.group_id"},
+    select=_SELECT,
+)
+LIST_PRESENT = for_scopes(
+    """
+select id
+from device
+where id {in:ids}
+    and {within}
+""",
+    within={"within": "group_id"},
+    into=str,
+)
+LOCK_MANY = for_scopes(
+    """
+select d.number
+from device d
+where d.id {in:ids}
+    and {within}
+order by d.number
+{lock:d}
+""",
+    within={"within": "d.group_id"},
+    into=int,
+)
+LOCK_SOME_OF_GROUP = Statement(
+    """
+select number
+from device
+where group_id = :home
+order by number
+limit :most
+{skip_locked:device}
+""",
+    into=int,
+)
+GET_LAST_NUMBER = Statement(
+    """
+select coalesce(max(number), 0)
+from device
+""",
+    into=int,
+)
+LIST_BY_ORIGINAL_KEYS = Statement("""
+select original_key, id, group_id
+from device
+where network = :network
+    and original_key {in:keys}
+""")
+LIST_NUMBERS = Statement("""
+select id, number
+from device
+where id {in:ids}
+""")
+_CHANGEABLE = (
+    "name",
+    "name_key",
+    "search_key",
+    "type",
+    "information",
+    "configuration",
+    "tags",
+    "updated_at",
+    "updated_by",
+)
+SAVE = Statement(f"""
+update device
+set {", ".join(f"{name} = :{name}" for name in _CHANGEABLE)}
+where number = :number
+""")
+SET_IDENTITY = Statement("""
+update device
+set network = :network,
+    original_id = :original_id,
+    original_key = :original_key
+where number = :number
+""")
+TRANSFER = Statement("""
+update device
+set group_id = :home,
+    stay = stay + 1,
+    updated_at = :now,
+    updated_by = :by,
+    joined_at = :now
+where number {in:numbers}
+""")
+# Its position is of a record that the new group does not see.
+TRANSFER_STATES = Statement("""
+update device_state
+set group_id = :home,
+    lat = null,
+    lng = null,
+    radius = null,
+    position_at = null
+where device_number {in:numbers}
+""")
+DELETE_MANY = Statement("""
+delete from device
+where number {in:numbers}
+""")
+# What belongs to a device, a row in each; it is deleted with the device, and restored with it.
+DEVICE_TABLES = (
+    schema.device_state,
+    schema.device_report,
+    schema.registration,
+    schema.network_link,
+)
+DELETE_OF_DEVICES = {
+    table.name: Statement(f"""
+delete from {table.name}
+where device_number {{in:numbers}}
+""")
+    for table in (*DEVICE_TABLES, schema.current_value, schema.downlink)
+}
+DELETE_STATES = Statement("""
+delete from notification_state
+where subject {in:numbers}
+""")
+ADJUST_COUNT = Statement("""
+update device_group
+set device_count = device_count + :difference
+where id = :home
+""")
 
 COUNT_OF_TYPE = Statement(
     """
@@ -84,57 +237,52 @@ where type {in:types}
 
 
 def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
-    row = tx.row(_SELECT.where(_table.c.id == device_id, within(_table.c.group_id, scope)))
-    return _device(row) if row else None
+    rows = fetch_within(tx, scope, GET, id=device_id)
+    return _device(rows[0]) if rows else None
 
 
 def list_present(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> frozenset[str]:
     """Those of the devices that are within the scope."""
-    statement = sa.select(_table.c.id).where(
-        _table.c.id.in_(device_ids), within(_table.c.group_id, scope)
-    )
-    return frozenset(row[0] for row in tx.rows(statement))
+    return frozenset(fetch_within(tx, scope, LIST_PRESENT, ids=device_ids))
 
 
 def list_by_ids(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> list[Device]:
     """The same as values, in the order of their creation."""
-    statement = _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
-    return [_device(row) for row in tx.rows(statement.order_by(_table.c.number))]
+    return [_device(row) for row in fetch_within(tx, scope, LIST_BY_IDS, ids=device_ids)]
 
 
 def get_last_number(tx: Tx) -> int:
     """The number of the newest device of all."""
-    return tx.rows(sa.select(sa.func.max(_table.c.number)))[0][0] or 0
+    return tx.fetch(GET_LAST_NUMBER)[0]
 
 
 def lock_many(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
     """Lock those of the devices that are within the scope; by id."""
-    locked = (
-        sa.select(_table.c.number)
-        .where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
-        .order_by(_table.c.number)
-        .with_for_update(of=_table)
-    )
-    return {device.id: device for device in _list_locked(tx, locked)}
+    numbers = fetch_within(tx, scope, LOCK_MANY, ids=device_ids)
+    return {device.id: device for device in _list_locked(tx, numbers)}
 
 
-def _list_locked(tx: Tx, locked: sa.Select[tuple[int]]) -> list[Device]:
+def _list_locked(tx: Tx, numbers: Sequence[int]) -> list[Device]:
     """Devices, locked before their states are read: these may be on another server."""
-    numbers = [row[0] for row in tx.rows(locked)]
     if not numbers:
         return []
-    statement = _SELECT.where(_table.c.number.in_(numbers)).order_by(_table.c.number)
-    return [_device(row) for row in tx.rows(statement)]
+    return [_device(row) for row in tx.fetch(LIST_BY_NUMBERS, numbers=numbers)]
 
 
 def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Device]:
-    statement = _SELECT.where(_table.c.group_id == group_id, within(_table.c.group_id, scope))
-    return page(tx, statement, [_table.c.number], request, _device)
+    values = {
+        "home": schema.group_number(group_id),
+        "after": 0 if request.after is None else request.after[0],
+        "most": request.limit + 1,
+    }
+    rows = fetch_within(tx, scope, LIST_PAGE, **values)
+    items = [_device(row) for row in rows[: request.limit]]
+    return Page(items, (items[-1].number,) if len(rows) > request.limit else None)
 
 
 def list_by_numbers(tx: Tx, scope: Scope, numbers: Sequence[int]) -> list[Device]:
     """Devices in the order of their numbers as given; those that are gone are left out."""
-    rows = tx.rows(_SELECT.where(_table.c.number.in_(numbers)))
+    rows = tx.fetch(LIST_BY_NUMBERS, numbers=numbers)
     found = {device.number: device for device in map(_device, rows)}
     return [
         found[number]
@@ -145,20 +293,15 @@ def list_by_numbers(tx: Tx, scope: Scope, numbers: Sequence[int]) -> list[Device
 
 def list_taken_keys(tx: Tx, network: str, original_keys: Sequence[str]) -> frozenset[str]:
     """Those of the original ids that a device of the network has, in any group."""
-    statement = sa.select(_table.c.original_key).where(
-        _table.c.network == network, _table.c.original_key.in_(original_keys)
-    )
-    return frozenset(row[0] for row in tx.rows(statement))
+    return frozenset(list_by_original_keys(tx, network, original_keys))
 
 
 def list_by_original_keys(
     tx: Tx, network: str, original_keys: Sequence[str]
 ) -> dict[str, tuple[str, str]]:
     """(id, group id) of the devices of a network with these original ids, in any group."""
-    statement = sa.select(_table.c.original_key, _table.c.id, _table.c.group_id).where(
-        _table.c.network == network, _table.c.original_key.in_(original_keys)
-    )
-    return {row.original_key: (row.id, row.group_id) for row in tx.rows(statement)}
+    found = tx.fetch(LIST_BY_ORIGINAL_KEYS, network=network, keys=original_keys)
+    return {key: (device_id, str(home)) for key, device_id, home in found}
 
 
 def count_of_type(tx: Tx, name: str, most: int) -> int:
@@ -181,33 +324,30 @@ def list_used_types(
 
 def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> list[Device]:
     """Insert devices of one group; returns them with their numbers."""
+    ids = [device.id for device in devices]
     rows = [
-        DEVICES.to_row(device) | {"original_key": key}
+        DEVICES.to_row(device)
+        | {"original_key": key, "group_id": schema.group_number(device.group_id)}
         for device, key in zip(devices, original_keys, strict=True)
     ]
     for row in rows:
         del row["number"]  # the database counts it up
     if tx.is_postgres:
-        taken = slots.take_numbers(tx, [device.id for device in devices])
-        placed = [
-            {"number": number, "slot": slots.get_slot_by_number(tx, number)} for number in taken
-        ]
-        rows = [row | place for row, place in zip(rows, placed, strict=True)]
-    tx.execute(sa.insert(_table), rows)
-    statement = sa.select(_table.c.id, _table.c.number).where(
-        _table.c.id.in_([device.id for device in devices])
-    )
-    numbers = {row.id: row.number for row in tx.rows(statement)}
+        for row, number in zip(rows, slots.take_numbers(tx, ids), strict=True):
+            row |= {"number": number, "slot": slots.get_slot_by_number(tx, number)}
+    columns = tuple(rows[0])
+    insert_many(tx, schema.device, columns, [tuple(row.values()) for row in rows])
+    numbers = dict(tx.fetch(LIST_NUMBERS, ids=ids))
     inserted = [replace(device, number=numbers[device.id]) for device in devices]
     insert_many(
         tx,
-        _stay,
+        schema.device_stay,
         ("device_number", "stay", "group_id"),
         [(device.number, device.stay, schema.group_number(device.group_id)) for device in inserted],
     )
     insert_many(
         tx,
-        _state,
+        schema.device_state,
         ("group_id", "device_number"),
         [(schema.group_number(device.group_id), device.number) for device in inserted],
     )
@@ -222,68 +362,32 @@ def save(tx: Tx, device: Device) -> None:
 
 def save_many(tx: Tx, devices: Sequence[Device]) -> None:
     if devices:
-        tx.execute(_SAVE, [_changeable(device) for device in devices])
+        tx.run_many(SAVE, [_changeable(device) for device in devices])
         device_reports.invalidate(tx, [device.number for device in devices])
 
 
 def set_identity(tx: Tx, device: Device, original_key: str) -> None:
     """Store by which id of which network a device is known; `save` stores the rest."""
     unknown_devices.delete_of_devices(tx, [device.number])
-    tx.execute(
-        sa.update(_table)
-        .where(_table.c.number == device.number)
-        .values(network=device.network, original_id=device.original_id, original_key=original_key)
-    )
+    values = {"original_id": device.original_id, "original_key": original_key}
+    tx.run(SET_IDENTITY, number=device.number, network=device.network, **values)
     unknown_devices.delete_of_devices(tx, [device.number])
-
-
-_CHANGEABLE = (
-    "name",
-    "name_key",
-    "search_key",
-    "type",
-    "information",
-    "configuration",
-    "tags",
-    "updated_at",
-    "updated_by",
-)
-_SAVE = (
-    sa.update(_table)
-    .where(_table.c.number == sa.bindparam("of_number"))
-    .values({name: sa.bindparam(name) for name in _CHANGEABLE})
-)
 
 
 def _changeable(device: Device) -> dict[str, Any]:
     row = DEVICES.to_row(device)
-    return {name: row[name] for name in _CHANGEABLE} | {"of_number": device.number}
+    return {name: row[name] for name in _CHANGEABLE} | {"number": device.number}
 
 
 def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
     """Start a stay in another group."""
     numbers = [device.number for device in devices]
-    tx.execute(
-        sa.update(_table)
-        .where(_table.c.number.in_(numbers))
-        .values(
-            group_id=group_id,
-            stay=_table.c.stay + 1,
-            updated_at=tx.now,
-            updated_by=by,
-            joined_at=tx.now,
-        )
-    )
-    tx.execute(
-        sa.update(_state)
-        .where(_state.c.device_number.in_(numbers))
-        # Its position is of a record that the new group does not see.
-        .values(group_id=group_id, lat=None, lng=None, radius=None, position_at=None)
-    )
+    home = schema.group_number(group_id)
+    tx.run(TRANSFER, numbers=numbers, home=home, now=tx.now, by=by)
+    tx.run(TRANSFER_STATES, numbers=numbers, home=home)
     _delete_notification_states(tx, numbers, "the device was moved to another group")
     # The new group must not send downlinks to the networks of the old one.
-    link = schema.network_link
-    tx.execute(sa.delete(link).where(link.c.device_number.in_(numbers)))
+    delete_rows(tx, "network_link", numbers)
     begin_stays(tx, devices, group_id)
     # The new group sees what comes from now on.
     current_values.delete(tx, numbers)
@@ -297,14 +401,15 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     numbers = [device.number for device in devices]
     erase_all_stays(tx, numbers)
     for table in (*DEVICE_TABLES, schema.current_value):
-        tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
+        delete_rows(tx, table.name, numbers)
     delete_dependents(tx, numbers)
-    tx.execute(sa.delete(_table).where(_table.c.number.in_(numbers)))
+    tx.run(DELETE_MANY, numbers=numbers)
     adjust_count(tx, devices[0].group_id, -len(devices))
 
 
-# What belongs to a device, a row in each; it is deleted with the device, and restored with it.
-DEVICE_TABLES = (_state, schema.device_report, schema.registration, schema.network_link)
+def delete_rows(tx: Tx, table: str, numbers: Sequence[int]) -> None:
+    """Delete the rows of devices in a table of theirs."""
+    tx.run(DELETE_OF_DEVICES[table], numbers=numbers)
 
 
 def delete_dependents(tx: Tx, numbers: Sequence[int]) -> None:
@@ -314,21 +419,14 @@ def delete_dependents(tx: Tx, numbers: Sequence[int]) -> None:
     """
     device_monitors.delete(tx, numbers)
     unknown_devices.delete_of_devices(tx, numbers)
-    downlink = schema.downlink
-    tx.execute(sa.delete(downlink).where(downlink.c.device_number.in_(numbers)))
+    delete_rows(tx, "downlink", numbers)
     _delete_notification_states(tx, numbers, "the device was deleted")
 
 
 def delete_some_of_group(tx: Tx, group_id: str, limit: int) -> int:
     """Delete some devices of a group that is deleted; how many."""
-    locked = (
-        sa.select(_table.c.number)
-        .where(_table.c.group_id == group_id)
-        .order_by(_table.c.number)
-        .limit(limit)
-        .with_for_update(of=_table, skip_locked=True)
-    )
-    found = _list_locked(tx, locked)
+    numbers = tx.fetch(LOCK_SOME_OF_GROUP, home=schema.group_number(group_id), most=limit)
+    found = _list_locked(tx, numbers)
     if found:
         delete(tx, found)
     return len(found)
@@ -336,19 +434,13 @@ def delete_some_of_group(tx: Tx, group_id: str, limit: int) -> int:
 
 def _delete_notification_states(tx: Tx, numbers: Sequence[int], resolution: str) -> None:
     """The notifications of the group that devices leave drop their state; alarms are closed."""
-    state = schema.notification_state
-    tx.execute(sa.delete(state).where(state.c.subject.in_(numbers)))
+    tx.run(DELETE_STATES, numbers=numbers)
     condition_states.delete_of_devices(tx, numbers)
     alarms.close_of_subjects(tx, numbers, resolution)
 
 
 def adjust_count(tx: Tx, group_id: str, difference: int) -> None:
-    group = schema.group
-    tx.execute(
-        sa.update(group)
-        .where(group.c.id == group_id)
-        .values(device_count=group.c.device_count + difference)
-    )
+    tx.run(ADJUST_COUNT, home=schema.group_number(group_id), difference=difference)
 
 
 def encode_tags(tags: Sequence[str]) -> str:

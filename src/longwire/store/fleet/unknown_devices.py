@@ -18,7 +18,7 @@ from longwire.seal import UnsealError
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
-from longwire.store.identity.scopes import for_scopes, get_reach, get_reach_values
+from longwire.store.identity.scopes import fetch_within, for_scopes, get_reach, get_reach_values
 from longwire.store.rows import GroupRows
 from longwire.store.statement import Statement
 
@@ -289,15 +289,14 @@ def delete(
 
 def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[UnknownDevice]:
     """The newest ids first; what changes with each message does not move them."""
-    reach, values = get_reach(scope), get_reach_values(scope)
-    values["most"] = request.limit + 1
+    most = request.limit + 1
     if request.after is None:
-        rows = tx.fetch(LIST[reach], **values)
+        rows = fetch_within(tx, scope, LIST, most=most)
     else:
         at, group_id, network, key = request.after
         place = {"after_at": at, "after_network": network, "after_key": key}
         home = schema.group_number(str(group_id))
-        rows = tx.fetch(LIST_AFTER[reach], **values, **place, after_group=home)
+        rows = fetch_within(tx, scope, LIST_AFTER, most=most, **place, after_group=home)
     items = [_device(tx, row) for row in rows[: request.limit]]
     if len(rows) == len(items):
         return Page(items)

@@ -13,7 +13,7 @@ from longwire.model import Actor, AuditEntry, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import insert_many
-from longwire.store.identity.scopes import for_scopes, get_reach, get_reach_values, reaches
+from longwire.store.identity.scopes import fetch_within, for_scopes, reaches
 from longwire.store.rows import GroupRows
 from longwire.store.statement import Sql, Statement
 
@@ -314,8 +314,8 @@ def list_page(tx: Tx, scope: Scope, wanted: AuditFilter, request: PageRequest) -
 
 def find_key(tx: Tx, scope: Scope, entry_id: int) -> tuple[Moment, int] | None:
     """The key of an entry in the order of the list."""
-    at = tx.first(GET_MOMENT[get_reach(scope)], id=entry_id, **get_reach_values(scope))
-    return None if at is None else (at, entry_id)
+    found = fetch_within(tx, scope, GET_MOMENT, id=entry_id)
+    return (found[0], entry_id) if found else None
 
 
 def _read_batch(

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from longwire.model import AppClient, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.identity.scopes import for_scopes, get_reach, get_reach_values
+from longwire.store.identity.scopes import fetch_within, for_scopes
 from longwire.store.rows import GroupRows
 from longwire.store.statement import Statement
 
@@ -38,5 +38,4 @@ def get_role_id(tx: Tx, client_id: str) -> str | None:
 
 def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:
     """The names of those of the app clients that are within the scope."""
-    rows = tx.fetch(LIST_NAMES[get_reach(scope)], ids=ids, **get_reach_values(scope))
-    return dict(rows)
+    return dict(fetch_within(tx, scope, LIST_NAMES, ids=ids))

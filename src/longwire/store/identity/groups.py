@@ -1,36 +1,29 @@
-"""Groups, the tree they form, and their members."""
+"""Groups, and the tree they form."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from longwire.clock import Moment
-from longwire.model import Actor, Group, Membership, Page, PageRequest, Scope, User
+from longwire.model import Actor, Group, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.cache.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
-from longwire.store.identity.scopes import belongs, reaches, topmost, within
-from longwire.store.identity.users import USERS
+from longwire.store.identity.scopes import ROOTS, Reach, fetch_within, for_scopes, reaches
 from longwire.store.notifications import alarms
-from longwire.store.paging import page
 from longwire.store.rows import GroupRows
 from longwire.store.search_text import search_text
-from longwire.store.statement import Statement
+from longwire.store.statement import Sql, Statement
 
-_table = schema.group
-_path = schema.group_path
-_member = schema.member
-
-GROUPS = GroupRows(Group, _table, derived={"name_key": lambda group: search_text(group.name or "")})
-MEMBERS = GroupRows(Membership, _member, "group_id", "user_id")
-
-# Built once, because building it takes longer than running it.
-_LOCK = (
-    sa.select(_table.c.id)
-    .where(_table.c.id == sa.bindparam("group_id"))
-    .with_for_update(key_share=True)
+GROUPS = GroupRows(
+    Group, schema.group, derived={"name_key": lambda group: search_text(group.name or "")}
 )
+
+LOCK = Statement("""
+select id
+from device_group
+where id = :group_id
+{postgres:for no key update}
+""")
 GET_GROUP = Statement(
     """
 select {columns}
@@ -39,6 +32,188 @@ where id = :group_id
 """,
     columns=GROUPS.sql(),
 )
+# By who belongs, in a group or above it; and whether only those at or below a group are listed.
+_HOMES = {
+    "user": "select member.group_id from member where member.user_id = :user_id",
+    "client": "select own.id from device_group own where own.id = :home",
+}
+LIST_BELONGING = {
+    (kind, is_below): for_scopes(
+        """
+select {columns}
+from device_group g
+where g.id in (
+        select path.group_id
+        from group_path path
+        where path.ancestor_id in ({homes})
+    )
+    and {within}
+    {below}
+    and g.id > :after
+order by g.id
+limit :most
+""",
+        within={"within": "g.id"},
+        columns=GROUPS.sql("g"),
+        homes=homes,
+        below="and g.id in (select b.group_id from group_path b where b.ancestor_id = :below)"
+        if is_below
+        else "",
+    )
+    for kind, homes in _HOMES.items()
+    for is_below in (False, True)
+}
+_LIST_TREE = """
+select {columns}
+from device_group g
+where g.deleted_at is null
+    and {condition}
+    and {within}
+    {below}
+    and (g.name_key, g.id) > (:after_name, :after_id)
+order by g.name_key, g.id
+limit :most
+"""
+
+
+def _make_tree_list(condition: Sql | str) -> Statement[tuple[Any, ...]]:
+    columns = GROUPS.sql("g")
+    return Statement(_LIST_TREE, columns=columns, condition=condition, within="1 = 1", below="")
+
+
+LIST_CHILDREN = _make_tree_list("g.parent_id = :parent")
+# Those where the holder's own role has the permission, but none above them.
+_IN_ROOTS = """g.id in ({roots})
+    and not exists (
+        select 1
+        from group_path above
+        where above.group_id = g.id
+            and above.depth > 0
+            and above.ancestor_id in ({roots})
+    )"""
+LIST_TOPMOST = {
+    reach: _make_tree_list(condition)
+    for reach, condition in (
+        (Reach.ALL, Sql("g.parent_id is null")),
+        *((reach, Sql(_IN_ROOTS, roots=roots)) for reach, roots in ROOTS.items()),
+    )
+}
+LIST_NAMED = {
+    is_below: for_scopes(
+        _LIST_TREE,
+        within={"within": "g.id"},
+        condition="({sqlite:instr}{postgres:strpos}(g.name_key, :text) > 0 or g.id = :id)",
+        columns=GROUPS.sql("g"),
+        below="""and g.id in (
+        select b.group_id
+        from group_path b
+        where b.ancestor_id = :parent
+            and b.depth > 0
+    )"""
+        if is_below
+        else "",
+    )
+    for is_below in (False, True)
+}
+COUNT_CHILDREN = Statement("""
+select parent_id, count(*)
+from device_group
+where parent_id {in:group_ids}
+group by parent_id
+""")
+LIST_REACHED = for_scopes(
+    """
+select id
+from device_group
+where {within}
+limit :most
+""",
+    within={"within": "id"},
+    into=str,
+)
+LIST_SUBTREE = Statement(
+    """
+select group_id
+from group_path
+where ancestor_id = :ancestor
+""",
+    into=str,
+)
+COUNT_BELOW = Statement(
+    """
+select count(*)
+from group_path
+where ancestor_id = :ancestor
+    and depth > 0
+""",
+    into=int,
+)
+GET_HEIGHT = Statement(
+    """
+select coalesce(max(depth), 0)
+from group_path
+where ancestor_id = :ancestor
+""",
+    into=int,
+)
+LIST_AT_OR_BELOW = Statement(
+    """
+select group_id
+from group_path
+where ancestor_id = :ancestor
+    and group_id {in:group_ids}
+""",
+    into=str,
+)
+# The path of a new group: itself, and everything above it.
+INSERT_PATH = Statement("""
+insert into group_path (ancestor_id, group_id, depth)
+select cast(:group_id as bigint), cast(:group_id as bigint), 0
+union all
+select ancestor_id, cast(:group_id as bigint), depth + 1
+from group_path
+where group_id = :parent
+""")
+DELETE_PATHS_ABOVE = Statement("""
+delete from group_path
+where group_id in (
+        select below.group_id
+        from group_path below
+        where below.ancestor_id = :group_id
+    )
+    and ancestor_id in (
+        select above.ancestor_id
+        from group_path above
+        where above.group_id = :group_id
+            and above.depth > 0
+    )
+""")
+INSERT_PATHS_BELOW = Statement("""
+insert into group_path (ancestor_id, group_id, depth)
+select up.ancestor_id, down.group_id, up.depth + down.depth + 1
+from group_path up
+cross join group_path down
+where up.group_id = :parent
+    and down.ancestor_id = :group_id
+""")
+SET_PARENT = Statement("""
+update device_group
+set parent_id = :parent,
+    moved_at = :now
+where id = :group_id
+""")
+SET_TOKEN = Statement("""
+update device_group
+set token_digest = :digest,
+    sealed_token = :sealed
+where id = :group_id
+""")
+OWNS_ANY = Statement("""
+select 1
+from device_group
+where owner_id = :user_id
+limit 1
+""")
 LIST_SUBTREE_FROM = Statement("""
 select group_id
 from group_path
@@ -84,64 +259,6 @@ select default_role_id
 from device_group
 where id = :group_id
 """)
-LIST_MEMBERSHIPS = Statement("""
-select group_id, role_id
-from member
-where user_id = :user_id
-limit :most
-""")
-LIST_MEMBERSHIPS_IN = Statement(
-    """
-select group_id, role_id
-from member
-where user_id = :user_id
-    and group_id {in:group_ids}
-""",
-    is_planned_by_values=True,
-)
-LIST_ROLE_IDS = Statement("""
-select distinct role_id
-from member
-where user_id = :user_id
-""")
-# SQLite takes tables in the order of a cross join. Otherwise it reads all groups of somebody for
-# each of their groups.
-LIST_ROLE_PAIRS = Statement(
-    """
-select distinct below.role_id, above.role_id
-from member below
-cross join group_path path
-cross join member above
-where below.user_id = :user_id
-    and path.group_id = below.group_id
-    and path.depth > 0
-    and above.group_id = path.ancestor_id
-    and above.user_id = :user_id
-    and above.role_id <> below.role_id
-""",
-    is_planned_by_values=True,
-)
-FIND_WITH_PERMISSIONS = Statement(
-    """
-select below.group_id
-from member below
-where below.user_id = :user_id
-    and below.role_id {in:role_ids}
-    and (
-        select count(distinct held.permission_id)
-        from group_path path
-        cross join member above
-        cross join role_permission held
-        where path.group_id = below.group_id
-            and above.group_id = path.ancestor_id
-            and above.user_id = :user_id
-            and held.role_id = above.role_id
-            and held.permission_id {in:permissions}
-    ) = :permission_count
-limit 1
-""",
-    is_planned_by_values=True,
-)
 
 
 def get(tx: Tx, scope: Scope, group_id: str) -> Group | None:
@@ -155,13 +272,23 @@ def list_page(
     tx: Tx, belonging: Actor, scope: Scope | None, below: str | None, request: PageRequest
 ) -> Page[Group]:
     """The groups somebody belongs to; within a scope when another one asks; at or below a group."""
-    statement = GROUPS.select.where(belongs(_table.c.id, belonging))
-    if scope is not None:
-        statement = statement.where(within(_table.c.id, scope))
+    statements = LIST_BELONGING[belonging.kind, below is not None]
+    values: dict[str, Any] = {
+        "after": 0 if request.after is None else schema.group_number(str(request.after[0])),
+        "most": request.limit + 1,
+    }
+    if belonging.kind == "client":
+        values["home"] = schema.group_number(belonging.group_id or "")
+    else:
+        values["user_id"] = belonging.id
     if below is not None:
-        subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == below)
-        statement = statement.where(_table.c.id.in_(subtree))
-    return page(tx, statement, [_table.c.id], request, GROUPS.parse)
+        values["below"] = schema.group_number(below)
+    if scope is None:
+        rows = tx.fetch(statements[Reach.ALL], **values)
+    else:
+        rows = fetch_within(tx, scope, statements, **values)
+    items = [GROUPS.parse(row) for row in rows[: request.limit]]
+    return Page(items, (items[-1].id,) if len(rows) > request.limit else None)
 
 
 def list_tree(
@@ -171,68 +298,54 @@ def list_tree(
 
     With a text, all groups of the scope, or below the parent, that have it in their name.
     """
-    statement = sa.select(*GROUPS.columns, _table.c.name_key).where(_table.c.deleted_at.is_(None))
+    name, group_id = request.after or ("", "")
+    values: dict[str, Any] = {
+        "after_name": name,
+        "after_id": schema.group_number(str(group_id)) if group_id else 0,
+        "most": request.limit + 1,
+    }
+    if parent_id is not None:
+        values["parent"] = schema.group_number(parent_id)
     if q is not None:
-        find = sa.func.strpos if tx.is_postgres else sa.func.instr
-        matches = find(_table.c.name_key, search_text(q)) > 0
-        statement = statement.where(sa.or_(matches, _table.c.id == q), within(_table.c.id, scope))
-        if parent_id is not None:
-            below = sa.select(_path.c.group_id).where(
-                _path.c.ancestor_id == parent_id, _path.c.depth > 0
-            )
-            statement = statement.where(_table.c.id.in_(below))
+        found = {"text": search_text(q), "id": schema.group_number(q)}
+        rows = fetch_within(tx, scope, LIST_NAMED[parent_id is not None], **values, **found)
     elif parent_id is not None:
-        statement = statement.where(_table.c.parent_id == parent_id)
+        rows = tx.fetch(LIST_CHILDREN, **values)
     else:
-        statement = statement.where(topmost(_table.c.id, _table.c.parent_id, scope))
-    return page(tx, statement, [_table.c.name_key, _table.c.id], request, GROUPS.parse)
+        rows = fetch_within(tx, scope, LIST_TOPMOST, **values)
+    items = [GROUPS.parse(row) for row in rows[: request.limit]]
+    is_more = len(rows) > request.limit
+    return Page(items, (search_text(items[-1].name or ""), items[-1].id) if is_more else None)
 
 
 def count_children(tx: Tx, group_ids: Sequence[str]) -> dict[str, int]:
     """How many groups are directly below each of some groups."""
-    statement = (
-        sa.select(_table.c.parent_id, sa.func.count().label("children"))
-        .where(_table.c.parent_id.in_(group_ids))
-        .group_by(_table.c.parent_id)
-    )
-    return {row.parent_id: row.children for row in tx.rows(statement)}
+    numbers = [schema.group_number(each) for each in group_ids]
+    return {str(parent): count for parent, count in tx.fetch(COUNT_CHILDREN, group_ids=numbers)}
 
 
 def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
     """Insert a group, which counts for the quota of its owner."""
     GROUPS.insert(tx, group, quota_user_id=group.owner_id, token_digest=token_digest)
-    _attach(tx, group.id, group.parent_id)
+    parent = None if group.parent_id is None else schema.group_number(group.parent_id)
+    tx.run(INSERT_PATH, group_id=schema.group_number(group.id), parent=parent)
 
 
 def lock(tx: Tx, group_id: str) -> None:
     """Keep others from changing the row until the commit, so that what is read now stays true."""
-    tx.rows(_LOCK, {"group_id": group_id})
+    tx.fetch(LOCK, group_id=schema.group_number(group_id))
 
 
 def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
     """Move a subtree below another parent, or make it a root."""
     bump_config_epoch(tx, group_id)  # it inherits the connectors of other groups now
-    subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
-    above = sa.select(_path.c.ancestor_id).where(
-        _path.c.group_id == group_id, _path.c.ancestor_id != group_id
-    )
-    tx.execute(
-        sa.delete(_path).where(
-            _path.c.group_id.in_(subtree.scalar_subquery()),
-            _path.c.ancestor_id.in_(above.scalar_subquery()),
-        )
-    )
-    moved = {"parent_id": parent_id, "moved_at": tx.now}
-    tx.execute(sa.update(_table).where(_table.c.id == group_id).values(moved))
-    if parent_id is not None:
-        up, down = _path.alias("up"), _path.alias("down")
-        pairs = (
-            sa.select(up.c.ancestor_id, down.c.group_id, up.c.depth + down.c.depth + 1)
-            .select_from(up.join(down, sa.true()))
-            .where(up.c.group_id == parent_id, down.c.ancestor_id == group_id)
-        )
-        tx.execute(sa.insert(_path).from_select(["ancestor_id", "group_id", "depth"], pairs))
-    alarms.close_out_of_reach(tx, schema.group_number(group_id))
+    moved = schema.group_number(group_id)
+    parent = None if parent_id is None else schema.group_number(parent_id)
+    tx.run(DELETE_PATHS_ABOVE, group_id=moved)
+    tx.run(SET_PARENT, group_id=moved, parent=parent, now=tx.now)
+    if parent is not None:
+        tx.run(INSERT_PATHS_BELOW, group_id=moved, parent=parent)
+    alarms.close_out_of_reach(tx, moved)
 
 
 def get_path(tx: Tx, group_id: str) -> tuple[str, ...]:
@@ -262,8 +375,8 @@ def list_paths(tx: Tx, group_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def update_token(tx: Tx, group_id: str, digest: bytes, sealed: str) -> None:
     """Keep another network token instead of the one there was."""
-    changed = {"token_digest": digest, "sealed_token": sealed}
-    tx.execute(sa.update(_table).where(_table.c.id == group_id).values(changed))
+    number = schema.group_number(group_id)
+    tx.run(SET_TOKEN, group_id=number, digest=digest, sealed=sealed)
 
 
 def get_id_by_token(tx: Tx, digest: bytes) -> str | None:
@@ -274,14 +387,12 @@ def get_id_by_token(tx: Tx, digest: bytes) -> str | None:
 
 def list_reached(tx: Tx, scope: Scope, limit: int) -> list[str]:
     """The groups that a scope reaches."""
-    statement = sa.select(_table.c.id).where(within(_table.c.id, scope)).limit(limit)
-    return list(tx.connection.scalars(statement))
+    return fetch_within(tx, scope, LIST_REACHED, most=limit)
 
 
 def list_subtree(tx: Tx, group_id: str) -> list[str]:
     """The group and all below it."""
-    statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
-    return list(tx.connection.scalars(statement))
+    return tx.fetch(LIST_SUBTREE, ancestor=schema.group_number(group_id))
 
 
 def list_subtree_from(tx: Tx, group_id: str, first: int, most: int) -> list[int]:
@@ -291,147 +402,29 @@ def list_subtree_from(tx: Tx, group_id: str, first: int, most: int) -> list[int]
 
 
 def count_below(tx: Tx, group_id: str) -> int:
-    return tx.count(_path.c.ancestor_id == group_id, _path.c.group_id != group_id)
+    return tx.fetch(COUNT_BELOW, ancestor=schema.group_number(group_id))[0]
 
 
 def get_height(tx: Tx, group_id: str) -> int:
     """How many levels lie below the group."""
-    row = tx.row(sa.select(sa.func.max(_path.c.depth)).where(_path.c.ancestor_id == group_id))
-    return int(row[0]) if row and row[0] is not None else 0
+    return tx.fetch(GET_HEIGHT, ancestor=schema.group_number(group_id))[0]
 
 
 def are_within(tx: Tx, group_ids: Iterable[str], ancestor_id: str) -> bool:
     """Whether all the groups lie at or below one."""
     wanted = set(group_ids)
-    statement = sa.select(_path.c.group_id).where(
-        _path.c.ancestor_id == ancestor_id, _path.c.group_id.in_(wanted)
-    )
-    return {row[0] for row in tx.rows(statement)} == wanted
-
-
-# --- members ---
-
-
-def list_memberships(tx: Tx, user_id: str, most: int) -> dict[str, str]:
-    """Where a person belongs: some or all groups, with the role in each."""
-    rows = tx.fetch(LIST_MEMBERSHIPS, user_id=user_id, most=most)
-    return {str(number): role_id for number, role_id in rows}
-
-
-def list_memberships_in(tx: Tx, user_id: str, group_ids: Iterable[str]) -> dict[str, str]:
-    """Those of these groups that a person belongs to, with the role in each."""
-    numbers = [schema.group_number(each) for each in group_ids]
-    values = {"user_id": user_id, "group_ids": numbers}
-    rows = tx.fetch(LIST_MEMBERSHIPS_IN, **values)
-    return {str(number): role_id for number, role_id in rows}
-
-
-def list_role_ids(tx: Tx, user_id: str) -> list[str]:
-    """The roles that a person has, in whatever group."""
-    return [row[0] for row in tx.fetch(LIST_ROLE_IDS, user_id=user_id)]
-
-
-def list_role_pairs(tx: Tx, user_id: str) -> list[tuple[Any, ...]]:
-    """The different roles that a person has in a group and in one above it."""
-    return tx.fetch(LIST_ROLE_PAIRS, user_id=user_id)
-
-
-def find_with_permissions(
-    tx: Tx, user_id: str, role_ids: Collection[str], permissions: Collection[str]
-) -> str | None:
-    """A group where a person has one of these roles, and all of these permissions on its path."""
     values = {
-        "user_id": user_id,
-        "role_ids": role_ids,
-        "permissions": permissions,
-        "permission_count": len(permissions),
+        "ancestor": schema.group_number(ancestor_id),
+        "group_ids": [schema.group_number(each) for each in wanted],
     }
-    rows = tx.fetch(FIND_WITH_PERMISSIONS, **values)
-    return str(rows[0][0]) if rows else None
+    return set(tx.fetch(LIST_AT_OR_BELOW, **values)) == wanted
 
 
 def owns_any(tx: Tx, user_id: str) -> bool:
     """Whether a user owns some group."""
-    statement = sa.select(_table.c.id).where(_table.c.owner_id == user_id).limit(1)
-    return tx.row(statement) is not None
+    return tx.first(OWNS_ANY, user_id=user_id) is not None
 
 
 def get_default_role_id(tx: Tx, group_id: str) -> str | None:
     rows = tx.fetch(GET_DEFAULT_ROLE_ID, group_id=schema.group_number(group_id))
     return rows[0][0] if rows else None
-
-
-def get_shared_membership(tx: Tx, scope: Scope, user_id: str) -> Membership | None:
-    """A membership of a user in a group within the scope: one that they accepted, if there is."""
-    statement = (
-        MEMBERS.select.where(_member.c.user_id == user_id, within(_member.c.group_id, scope))
-        .order_by(_member.c.accepted_at.is_(None), _member.c.created_at)
-        .limit(1)
-    )
-    row = tx.row(statement)
-    return MEMBERS.parse(row) if row else None
-
-
-def list_invitations(tx: Tx, user_id: str, group_ids: Iterable[str]) -> list[Membership]:
-    """The memberships in these groups that a user has not accepted."""
-    statement = MEMBERS.select.where(
-        _member.c.user_id == user_id,
-        _member.c.accepted_at.is_(None),
-        _member.c.group_id.in_(list(group_ids)),
-    )
-    return [MEMBERS.parse(row) for row in tx.rows(statement)]
-
-
-def is_accepted_member(tx: Tx, user_id: str, group_ids: Iterable[str]) -> bool:
-    """Whether a user is a member of one of these groups and has accepted that."""
-    statement = sa.select(_member.c.user_id).where(
-        _member.c.user_id == user_id,
-        _member.c.accepted_at.is_not(None),
-        _member.c.group_id.in_(list(group_ids)),
-    )
-    return tx.row(statement.limit(1)) is not None
-
-
-def list_members(
-    tx: Tx, scope: Scope, group_id: str, request: PageRequest
-) -> Page[tuple[User, Membership]]:
-    user = schema.user
-    statement = (
-        sa.select(*USERS.columns, *MEMBERS.columns)
-        .join(_member, _member.c.user_id == user.c.id)
-        .where(_member.c.group_id == group_id, within(_member.c.group_id, scope))
-    )
-
-    def parse(row: sa.Row[Any]) -> tuple[User, Membership]:
-        return USERS.parse(row), MEMBERS.parse(row[len(USERS.columns) :])
-
-    return page(tx, statement, [_member.c.created_at, _member.c.user_id], request, parse)
-
-
-def list_holders(tx: Tx, scope: Scope, group_id: str, permission: str, most: int) -> list[User]:
-    """Members who have accepted and whose role in the group has a permission; the oldest first."""
-    user, held = schema.user, schema.role_permission
-    statement = (
-        USERS.select.join(_member, _member.c.user_id == user.c.id)
-        .join(held, held.c.role_id == _member.c.role_id)
-        .where(
-            _member.c.group_id == group_id,
-            within(_member.c.group_id, scope),
-            _member.c.accepted_at.is_not(None),
-            held.c.permission_id == permission,
-        )
-        .order_by(_member.c.created_at, _member.c.user_id)
-        .limit(most)
-    )
-    return [USERS.parse(row) for row in tx.rows(statement)]
-
-
-def _attach(tx: Tx, group_id: str, parent_id: str | None) -> None:
-    """Write the path of a new group: itself, and everything above its parent."""
-    rows = [{"ancestor_id": group_id, "group_id": group_id, "depth": 0}]
-    if parent_id is not None:
-        rows += [
-            {"ancestor_id": ancestor, "group_id": group_id, "depth": depth}
-            for depth, ancestor in enumerate(get_path(tx, parent_id), start=1)
-        ]
-    tx.execute(sa.insert(_path), rows)

@@ -1,12 +1,11 @@
 """Roles and the permissions they hold."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from longwire.model import Actor, Page, PageRequest, Role, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
-from longwire.store.identity.scopes import Reach, for_scopes, get_reach, get_reach_values
+from longwire.store.identity.scopes import fetch_within, for_scopes
 from longwire.store.rows import Rows
 from longwire.store.statement import Statement
 
@@ -168,17 +167,19 @@ def list_permissions(tx: Tx, role_id: str) -> tuple[str, ...]:
 
 
 def is_visible(tx: Tx, scope: Scope, actor: Actor, role_id: str) -> bool:
-    return bool(_fetch(tx, FIND_VISIBLE, scope, actor, role_id=role_id))
+    return bool(fetch_within(tx, scope, FIND_VISIBLE, actor=actor.id, role_id=role_id))
 
 
 def list_page(tx: Tx, scope: Scope, actor: Actor, request: PageRequest) -> Page[Role]:
     """Built-in roles, those the actor made, and those in use within the scope."""
     most = request.limit + 1
     if request.after is None:
-        rows = _fetch(tx, LIST_VISIBLE, scope, actor, most=most)
+        rows = fetch_within(tx, scope, LIST_VISIBLE, actor=actor.id, most=most)
     else:
         at, last = request.after
-        rows = _fetch(tx, LIST_VISIBLE_AFTER, scope, actor, most=most, after_at=at, after_id=last)
+        rows = fetch_within(
+            tx, scope, LIST_VISIBLE_AFTER, actor=actor.id, most=most, after_at=at, after_id=last
+        )
     shown = rows[: request.limit]
     held = _permissions_by_role(tx, [row[0] for row in shown])
     items = [ROLES.parse(row, permissions=held.get(row[0], ())) for row in shown]
@@ -187,15 +188,8 @@ def list_page(tx: Tx, scope: Scope, actor: Actor, request: PageRequest) -> Page[
 
 def list_holding(tx: Tx, scope: Scope, actor: Actor, permission: str, most: int) -> list[Role]:
     """Those of the same roles that have a permission."""
-    rows = _fetch(tx, LIST_HOLDING, scope, actor, held=permission, most=most)
+    rows = fetch_within(tx, scope, LIST_HOLDING, actor=actor.id, held=permission, most=most)
     return [ROLES.parse(row, permissions=()) for row in rows]
-
-
-def _fetch(
-    tx: Tx, statements: Mapping[Reach, Statement[Any]], scope: Scope, actor: Actor, **values: Any
-) -> list[Any]:
-    reach = get_reach_values(scope)
-    return tx.fetch(statements[get_reach(scope)], actor=actor.id, **reach, **values)
 
 
 def list_groups_using(tx: Tx, role_id: str) -> frozenset[str]:

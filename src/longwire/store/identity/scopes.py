@@ -10,7 +10,7 @@ A statement with it has a text for each way to reach groups:
     ''',
         within={"within": "group_id"},
     )
-    rows = tx.fetch(LIST_NAMES[get_reach(scope)], **get_reach_values(scope))
+    rows = fetch_within(tx, scope, LIST_NAMES)
 
 Of the conditions for `Rows`, those of a caller are cached, because building one takes longer than
 the database needs for it.
@@ -19,13 +19,16 @@ the database needs for it.
 import enum
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from longwire.model import Actor, Scope
 from longwire.store import schema
+from longwire.store.database import Tx
 from longwire.store.statement import Sql, Statement
+
+T = TypeVar("T")
 
 CONDITIONS_CACHED_MAX = 1_024
 
@@ -41,7 +44,7 @@ class Reach(enum.Enum):
 
 _REACH_OF_KIND = {"user": Reach.MEMBER, "client": Reach.CLIENT}
 # The groups in which the holder's own role has the permission; it holds below them, too.
-_ROOTS: Mapping[Reach, str] = {
+ROOTS: Mapping[Reach, str] = {
     Reach.MEMBER: """
 select member.group_id
 from member
@@ -67,7 +70,7 @@ select reached.group_id
 from group_path reached
 where reached.ancestor_id in ({roots})
 """
-    for reach, roots in _ROOTS.items()
+    for reach, roots in ROOTS.items()
 }
 
 
@@ -107,6 +110,13 @@ def get_reach_values(scope: Scope) -> dict[str, Any]:
     return {"holder": scope.holder.id, "permission": scope.permission}
 
 
+def fetch_within(
+    tx: Tx, scope: Scope, statements: Mapping[Reach, Statement[T]], /, **values: Any
+) -> list[T]:
+    """Run a statement as a scope reaches its groups; what its rows become."""
+    return tx.fetch(statements[get_reach(scope)], **values, **get_reach_values(scope))
+
+
 def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool]:
     """True for rows whose group (`column`) the scope reaches."""
     if scope.holder is None:
@@ -114,21 +124,6 @@ def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool
     if scope.holder.is_operator:
         return sa.true()
     return column.in_(_subtrees(scope.holder, scope.permission))
-
-
-def topmost(
-    column: sa.ColumnElement[Any], parent: sa.ColumnElement[Any], scope: Scope
-) -> sa.ColumnElement[bool]:
-    """True for groups that a scope with a holder reaches, but none above them."""
-    assert scope.holder is not None
-    if scope.holder.is_operator:
-        return parent.is_(None)
-    roots = _roots(scope.holder, scope.permission)
-    path = schema.group_path
-    above = sa.select(path.c.group_id).where(
-        path.c.group_id == column, path.c.depth > 0, path.c.ancestor_id.in_(roots)
-    )
-    return sa.and_(column.in_(roots), ~above.exists())
 
 
 def reaches(scope: Scope, group_id: str) -> bool:
@@ -139,35 +134,8 @@ def reaches(scope: Scope, group_id: str) -> bool:
     return group_id in scope.group_ids
 
 
-def belongs(column: sa.ColumnElement[Any], actor: Actor) -> sa.ColumnElement[bool]:
-    """True for groups that somebody belongs to, directly or through a group above."""
-    return column.in_(_homes(actor))
-
-
-@functools.lru_cache(maxsize=CONDITIONS_CACHED_MAX)
-def _homes(actor: Actor) -> sa.Select[Any]:
-    """The groups that somebody belongs to, and all below them."""
-    if actor.kind == "client":
-        own = sa.select(schema.group.c.id).where(schema.group.c.id == actor.group_id)
-    else:
-        own = sa.select(schema.member.c.group_id).where(schema.member.c.user_id == actor.id)
-    return _at_or_below(own)
-
-
 @functools.lru_cache(maxsize=CONDITIONS_CACHED_MAX)
 def _subtrees(actor: Actor, permission: str) -> sa.TextualSelect:
     """The groups in which the actor holds the permission."""
     text = sa.text(_REACHED[_REACH_OF_KIND[actor.kind]])
     return text.bindparams(holder=actor.id, permission=permission).columns(schema.group.c.id)
-
-
-@functools.lru_cache(maxsize=CONDITIONS_CACHED_MAX)
-def _roots(actor: Actor, permission: str) -> sa.TextualSelect:
-    """The groups in which the actor's own role holds the permission; it holds below them too."""
-    text = sa.text(_ROOTS[_REACH_OF_KIND[actor.kind]])
-    return text.bindparams(holder=actor.id, permission=permission).columns(schema.group.c.id)
-
-
-def _at_or_below(groups: sa.Select[Any]) -> sa.Select[Any]:
-    path = schema.group_path
-    return sa.select(path.c.group_id).where(path.c.ancestor_id.in_(groups))

@@ -6,7 +6,7 @@ from longwire.model import Page, PageRequest, PushToken, Scope, User
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.bulk import OnConflict, insert_many
-from longwire.store.identity.scopes import Reach, for_scopes, get_reach, get_reach_values
+from longwire.store.identity.scopes import Reach, fetch_within, for_scopes
 from longwire.store.rows import Rows
 from longwire.store.statement import Statement
 
@@ -137,9 +137,7 @@ def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[tuple[User, bo
     For an operator every user.
     """
     after = str(request.after[0]) if request.after is not None else ""
-    values = get_reach_values(scope)
-    statement = LIST_SHARING[get_reach(scope)]
-    rows = tx.fetch(statement, after=after, most=request.limit + 1, **values)
+    rows = fetch_within(tx, scope, LIST_SHARING, after=after, most=request.limit + 1)
     items = [(USERS.parse(row), bool(row[-1])) for row in rows[: request.limit]]
     return Page(items, (items[-1][0].id,) if len(rows) > len(items) else None)
 
@@ -149,7 +147,7 @@ def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:
 
     Of those who have accepted their invitation: of others one knows what was typed in it.
     """
-    rows = tx.fetch(LIST_SOME_SHARING[get_reach(scope)], ids=ids, **get_reach_values(scope))
+    rows = fetch_within(tx, scope, LIST_SOME_SHARING, ids=ids)
     people = map(USERS.parse, rows)
     return {
         each.id: each.name

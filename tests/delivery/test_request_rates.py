@@ -72,7 +72,7 @@ def test_a_batch_counts_as_one_request_and_a_fraction_is_a_rate(world: World) ->
         line.settles(succeed=61)
         require_rate(receiver, 0.5)
         assert 2 <= len(receiver.requests) <= 3
-        # A restart does not begin anew, and a higher rate holds at once.
+        # A restart does not begin with a fresh rate, and a higher rate holds at once.
         line.reports(1)
         world.restart()
         line.settles(succeed=62)

@@ -1,6 +1,5 @@
 """Operations on connectors and their deliveries."""
 
-from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Annotated
 
@@ -15,6 +14,13 @@ from longwire.api.delivery.channels import (
     params_parser,
     show_error,
     show_failing_filter,
+)
+from longwire.api.delivery.retry_policies import (
+    RetryPolicy,
+    RetryPolicyChange,
+    RetryPolicyInput,
+    build_retry_draft,
+    show_retry_policy,
 )
 from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
@@ -44,7 +50,6 @@ from longwire.store.delivery.delivery_history import DeliveryEvent
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.web.fields import (
     Body,
-    CheckedBody,
     Clearable,
     Count,
     DateQuery,
@@ -100,23 +105,6 @@ Filter = Annotated[
 
 class ConnectorError(ChannelError):
     """The last failure."""
-
-
-class RetryPolicy(Shown[Channel]):
-    """How often a delivery is retried, and the delay between attempts in seconds."""
-
-    retry_delay_s: int | None = field(default=None, name="retryDelay")
-    retries_max: int | None = field(default=None, name="maxRetry")
-    delays: (
-        Annotated[
-            list[int],
-            Meta(
-                description="Seconds before each retry, in place of the other two.",
-                examples=[[30, 300, 1_500]],
-            ),
-        ]
-        | None
-    ) = None
 
 
 class DataFailurePolicy(Shown[Channel]):
@@ -252,50 +240,6 @@ class ConnectorEventConnection(Reply):
 # --- requests ---
 
 
-RetryDelay = Annotated[int, Meta(ge=1, le=retry_policy.RETRY_DELAY_MAX_S)]
-
-
-class RetryPolicyInput(CheckedBody):
-    """How often a delivery is retried, and the delay between attempts in seconds.
-
-    Either `retryDelay` and `maxRetry`, or `delays`.
-    """
-
-    retry_delay: RetryDelay | None = None
-    max_retry: Annotated[int, Meta(ge=0, le=retry_policy.RETRIES_MAX)] | None = None
-    delays: (
-        Annotated[
-            list[RetryDelay],
-            Meta(
-                max_length=retry_policy.RETRIES_MAX,
-                description="Seconds before each retry; as many retries as there are delays.",
-                examples=[[30, 300, 1_500]],
-            ),
-        ]
-        | None
-    ) = None
-
-    @classmethod
-    def check_members(cls, given: Collection[str]) -> Mapping[str, str]:
-        others = ("retryDelay", "maxRetry")
-        if "delays" not in given:
-            return {
-                name: "is required, unless there are delays" for name in others if name not in given
-            }
-        wrong = [name for name in others if name in given]
-        why = "send either delays, or retryDelay and maxRetry"
-        return dict.fromkeys([*wrong, "delays"] if wrong else [], why)
-
-
-RetryPolicyChange = Annotated[
-    RetryPolicyInput | Annotated[str, Meta(max_length=0)],
-    Meta(
-        description="How to retry; an empty string restores the default.",
-        examples=[{"retryDelay": 60, "maxRetry": 5}],
-    ),
-]
-
-
 class DataFailurePolicyInput(Body):
     """How many seconds dead letters are kept for a resend."""
 
@@ -395,7 +339,7 @@ def show_connector(view: connectors.ConnectorView) -> Connector:
             start_time=format_optional_date(kept_since),
             resending=channel.resend_before is not None,
         ),
-        retry_policy=_show_retry_policy(channel),
+        retry_policy=show_retry_policy(channel),
     )
 
 
@@ -428,25 +372,8 @@ def connector_draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.C
         message_filter=parse_clearable(body.message_filter),
         format=body.format,
         storing_s=storing.storing_duration if storing else None,
-        retry=_retry_draft(body.retry_policy),
+        retry=build_retry_draft(body.retry_policy),
     )
-
-
-def _retry_draft(given: Clearable[RetryPolicyInput | str]) -> connectors.RetryDraft | None:
-    if given is UNSET:
-        return None
-    if isinstance(given, RetryPolicyInput):
-        return connectors.RetryDraft(given.retry_delay, given.max_retry, given.delays)
-    return connectors.RetryDraft()
-
-
-def _show_retry_policy(channel: Channel) -> RetryPolicy | None:
-    """None for the default."""
-    if channel.retries_max is None:
-        return None
-    if channel.retry_delay_s is not None:
-        return RetryPolicy.show(channel, delays=None)
-    return RetryPolicy.show(channel, retries_max=None, delays=list(channel.retry_delays))
 
 
 # --- operations ---

@@ -151,8 +151,9 @@ def get_health(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Connec
 
 def _is_at_rate(tx: Tx, channel: Channel) -> bool:
     """Whether nothing but its rate keeps what is due from being sent."""
-    is_taken = (channel.rate_taken_until or 0) > tx.now and channel.max_per_s is not None
-    return is_taken and channel.is_enabled and (channel.paused_until or 0) <= tx.now
+    if channel.max_per_s is None or not channel.is_enabled or (channel.paused_until or 0) > tx.now:
+        return False
+    return store_channels.get_taken_until(tx, channel.number) > tx.now
 
 
 def _get_next_attempt(tx: Tx, channel: Channel) -> Moment | None:

@@ -186,6 +186,12 @@ where number = :number
 {skip_locked}
 """)
 
+GET_TAKEN_UNTIL = Statement("""
+select coalesce(rate_taken_until, 0)
+from channel
+where number = :number
+""")
+
 TAKE_REQUESTS = Statement("""
 update channel
 set rate_taken_until = :until
@@ -399,7 +405,7 @@ def record_given_up(tx: Tx, number: int, given_up: int, first_error: str) -> Non
 
 
 def reset_given_up(tx: Tx, number: int) -> None:
-    """Somebody has taken care of them; what is given up from now on counts anew."""
+    """Somebody has taken care of them; what is given up from now on is counted from zero."""
     tx.run(RESET_GIVEN_UP, number=number)
 
 
@@ -412,6 +418,11 @@ def lock_rate(tx: Tx, number: int) -> Moment | None:
     """Until when the requests of a channel are taken; None while somebody else takes some."""
     rows = tx.fetch(LOCK_RATE, number=number)
     return int(rows[0][0]) if rows else None
+
+
+def get_taken_until(tx: Tx, number: int) -> Moment:
+    """Until when the requests of a channel are taken."""
+    return int(tx.fetch(GET_TAKEN_UNTIL, number=number)[0][0])
 
 
 def take_requests(tx: Tx, number: int, until: Moment) -> None:

@@ -64,7 +64,7 @@ export interface Alarm {
   notificationName?: string;
   /**
    * Of its notification: `measurement`, `deviceSilent`, `batteryLow`, `configurationDrift`,
-   * `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+   * `geofenceEnter`, `geofenceExit`, `connectorFailing` or `messagesFailed`.
    */
   reason: string;
   /** The id of the device. */
@@ -758,6 +758,13 @@ export interface ConnectorHealth {
   failures: number;
   /** Queued messages, up to 10,000. */
   waiting: number;
+  /**
+   * Of those that wait: for an earlier message of their device, because the connector is ordered;
+   * up to 10,000.
+   */
+  heldBack: number;
+  /** Of those that wait: due, and held up by `maxPerSecond` alone; up to 10,000. */
+  rateLimited: number;
   /** Messages kept for a resend, up to 10,000. */
   deadLetters: number;
   /** The first of these attempts; absent if the last one succeeded. */
@@ -4212,14 +4219,22 @@ export interface RetryPolicy {
   retryDelay?: number;
   /** How often a failed attempt is retried. */
   maxRetry?: number;
+  /** Seconds before each retry, in place of the other two. */
+  delays?: number[];
 }
 
-/** How often a delivery is retried, and the delay between attempts in seconds. */
+/**
+ * How often a delivery is retried, and the delay between attempts in seconds.
+ *
+ *     Either `retryDelay` and `maxRetry`, or `delays`.
+ */
 export interface RetryPolicyInput {
   /** Seconds between two attempts. */
-  retryDelay: number;
+  retryDelay?: number;
   /** How often a failed attempt is retried. */
-  maxRetry: number;
+  maxRetry?: number;
+  /** Seconds before each retry; as many retries as there are delays. */
+  delays?: number[];
 }
 
 /** A named set of permissions. */

@@ -3197,7 +3197,7 @@ export class AlarmsNoun extends Noun {
    * - `severity`: That of a notification.
    *
    * - `reason`: Of its notification: `measurement`, `deviceSilent`, `batteryLow`,
-   * `configurationDrift`, `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+   * `configurationDrift`, `geofenceEnter`, `geofenceExit`, `connectorFailing` or `messagesFailed`.
    *
    * - `silenceId`: Those of which this silence has held messages back, ended or not.
    *
@@ -3214,7 +3214,8 @@ export class AlarmsNoun extends Noun {
   /**
    * Acknowledge an alarm.
    *
-   * Says that somebody cares about it. One that is acknowledged already stays as it is.
+   * Says that somebody cares about it. One that is acknowledged already stays as it is. One with
+   * the reason `messagesFailed` is resolved by that.
    *
    * - `groupId`: The group of the alarm.
    *

@@ -127,7 +127,7 @@ class Alarm(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     reason: str
     """Of its notification: `measurement`, `deviceSilent`, `batteryLow`, `configurationDrift`,
-    `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+    `geofenceEnter`, `geofenceExit`, `connectorFailing` or `messagesFailed`.
     """
 
     device_id: str | None = field(default=None, name="deviceId")
@@ -1030,6 +1030,14 @@ class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     waiting: int
     """Queued messages, up to 10,000."""
+
+    held_back: int = field(name="heldBack")
+    """Of those that wait: for an earlier message of their device, because the connector is
+    ordered; up to 10,000.
+    """
+
+    rate_limited: int = field(name="rateLimited")
+    """Of those that wait: due, and held up by `maxPerSecond` alone; up to 10,000."""
 
     dead_letters: int = field(name="deadLetters")
     """Messages kept for a resend, up to 10,000."""
@@ -5553,15 +5561,24 @@ class RetryPolicy(Model, frozen=True, kw_only=True, omit_defaults=True):
     max_retry: int | None = field(default=None, name="maxRetry")
     """How often a failed attempt is retried."""
 
+    delays: list[int] | None = None
+    """Seconds before each retry, in place of the other two."""
+
 
 class RetryPolicyInput(Input, frozen=True, kw_only=True, omit_defaults=True):
-    """How often a delivery is retried, and the delay between attempts in seconds."""
+    """How often a delivery is retried, and the delay between attempts in seconds.
 
-    retry_delay: int = field(name="retryDelay")
+    Either `retryDelay` and `maxRetry`, or `delays`.
+    """
+
+    retry_delay: int | None = field(default=None, name="retryDelay")
     """Seconds between two attempts."""
 
-    max_retry: int = field(name="maxRetry")
+    max_retry: int | None = field(default=None, name="maxRetry")
     """How often a failed attempt is retried."""
+
+    delays: Sequence[int] | None = None
+    """Seconds before each retry; as many retries as there are delays."""
 
 
 class Role(Model, frozen=True, kw_only=True, omit_defaults=True):

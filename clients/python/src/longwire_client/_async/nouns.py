@@ -4134,7 +4134,8 @@ class AsyncAlarms(_Noun):
     ) -> m.Alarm:
         """Acknowledge an alarm.
 
-        Says that somebody cares about it. One that is acknowledged already stays as it is.
+        Says that somebody cares about it. One that is acknowledged already stays as it is. One
+        with the reason `messagesFailed` is resolved by that.
 
         `POST /alarm/acknowledge`; needs `notification.write`.
         """

@@ -4126,7 +4126,8 @@ class Alarms(_Noun):
     def acknowledge(self, alarm_id: str, *, group_id: str, comment: str | None = None) -> m.Alarm:
         """Acknowledge an alarm.
 
-        Says that somebody cares about it. One that is acknowledged already stays as it is.
+        Says that somebody cares about it. One that is acknowledged already stays as it is. One
+        with the reason `messagesFailed` is resolved by that.
 
         `POST /alarm/acknowledge`; needs `notification.write`.
         """

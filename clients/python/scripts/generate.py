@@ -49,6 +49,9 @@ ONE_OF = {
 }
 MADE = '"""{what}\n\nMade by scripts/generate.py; do not edit.\n"""\n\n'
 
+# A member of this name would hide it from the types of those below.
+_USED_IN_TYPES = frozenset(("list", "dict"))
+
 
 def build_openapi() -> Json:
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +98,7 @@ def list_words(node: Any) -> Iterator[tuple[str, list[str]]]:
 def to_snake(name: str) -> str:
     """`device_id` for deviceId, `raw` for __raw, `from_` for From."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip("_")).lower()
-    return f"{words}_" if keyword.iskeyword(words) else words
+    return f"{words}_" if keyword.iskeyword(words) or words in _USED_IN_TYPES else words
 
 
 def to_docstring(text: str, indent: str) -> str:

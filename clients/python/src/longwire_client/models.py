@@ -4470,7 +4470,7 @@ class NewShareLink(Model, frozen=True, kw_only=True, omit_defaults=True):
     device: SharedDevice | None = None
     """What a device says now."""
 
-    list: SharedList | None = None
+    list_: SharedList | None = field(default=None, name="list")
     """Devices with some of their current values."""
 
     map: SharedMap | None = None
@@ -5944,7 +5944,7 @@ class ShareInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     device: SharedDevice | None = None
     """What a device says now."""
 
-    list: SharedList | None = None
+    list_: SharedList | None = field(default=None, name="list")
     """Devices with some of their current values."""
 
     map: SharedMap | None = None
@@ -5972,7 +5972,7 @@ class ShareLink(Model, frozen=True, kw_only=True, omit_defaults=True):
     device: SharedDevice | None = None
     """What a device says now."""
 
-    list: SharedList | None = None
+    list_: SharedList | None = field(default=None, name="list")
     """Devices with some of their current values."""
 
     map: SharedMap | None = None

@@ -3983,7 +3983,7 @@ class AsyncShares(_Noun):
         origins: Sequence[str] | None = None,
         chart: m.SharedChart | None = None,
         device: m.SharedDevice | None = None,
-        list: m.SharedList | None = None,
+        list_: m.SharedList | None = None,
         map: m.SharedMap | None = None,
     ) -> m.NewShareLink:
         """Create a link that shows something of a group.
@@ -4007,7 +4007,7 @@ class AsyncShares(_Noun):
                     origins=origins,
                     chart=chart,
                     device=device,
-                    list=list,
+                    list_=list_,
                     map=map,
                 )
             ),

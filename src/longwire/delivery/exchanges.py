@@ -45,7 +45,7 @@ _BINARY = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _GARBLED_PART = 10
 
 
-class Content(msgspec.Struct, frozen=True, array_like=True):
+class BodyExcerpt(msgspec.Struct, frozen=True, array_like=True):
     """The beginning of a body. The order of the fields is what is stored."""
 
     text: str  # base64 if it is binary
@@ -60,7 +60,7 @@ class SentRequest(msgspec.Struct, frozen=True, array_like=True):
     method: str
     url: str
     headers: Mapping[str, str]
-    body: Content
+    body: BodyExcerpt
 
 
 class ReceivedResponse(msgspec.Struct, frozen=True, array_like=True):
@@ -68,7 +68,7 @@ class ReceivedResponse(msgspec.Struct, frozen=True, array_like=True):
 
     status: int
     headers: Mapping[str, str]
-    body: Content
+    body: BodyExcerpt
 
 
 class Exchange(msgspec.Struct, frozen=True, array_like=True):
@@ -172,7 +172,9 @@ def _unpack(raw: bytes, encoding: bytes) -> bytes:
         return raw
 
 
-def _decode(part: bytes, size: int, content_type: bytes, *, is_cut: bool | None = None) -> Content:
+def _decode(
+    part: bytes, size: int, content_type: bytes, *, is_cut: bool | None = None
+) -> BodyExcerpt:
     if is_cut is None:
         is_cut = size > len(part)
     charset = _CHARSET.search(content_type)
@@ -182,8 +184,8 @@ def _decode(part: bytes, size: int, content_type: bytes, *, is_cut: bool | None 
         text = text[:-1]  # a character that was cut
     garbled = text.count("�")
     if _BINARY.search(text) or garbled * _GARBLED_PART > len(text):
-        return Content(b64encode(part).decode(), True, size, is_cut)
-    return Content(text, False, size, is_cut)
+        return BodyExcerpt(b64encode(part).decode(), True, size, is_cut)
+    return BodyExcerpt(text, False, size, is_cut)
 
 
 _encode = msgspec.msgpack.Encoder().encode

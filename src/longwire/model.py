@@ -107,8 +107,7 @@ class PositionFilter:
 
     since: Moment = -(2**62)
     box: GeoBox | None = None
-    # By the number of a group whose positions expire earlier than those of the others.
-    since_of_group: Mapping[int, Moment] = field(default_factory=dict)
+    since_of_group: Mapping[int, Moment] = field(default_factory=dict)  # by number, if later
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +430,9 @@ class Channel:
     filter_failing_since: Moment | None = None  # while most of them fail
     resend_before: Moment | None = None
     paused_until: Moment | None = None  # its receiver has asked for so much time
+    retry_delays: tuple[int, ...] = ()  # in place of `retry_delay_s`; one for each retry
+    max_per_s: float | None = None  # requests
+    is_ordered: bool = False  # the messages of a device are sent one after the other
 
 
 @dataclass(frozen=True, slots=True)

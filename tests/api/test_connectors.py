@@ -224,6 +224,8 @@ def test_an_update_keeps_omitted_fields_and_clears_empty_ones(world: World) -> N
             {"retryPolicy": {"retryDelay": 1, "maxRetry": 0}},
         ),
         ({"retryPolicy": {"retryDelay": 2, "maxRetry": 3}}, {}),
+        ({"retryPolicy": {"delays": [30, 300]}}, {"retryPolicy": {"delays": [30, 300]}}),
+        ({"retryPolicy": {"delays": []}}, {"retryPolicy": {"delays": []}}),
     ):
         assert after(ada, **fields) == seen, fields
     assert "messageFilter" not in ok(ada.put("/connector", {**which, "messageFilter": ""}))
@@ -236,6 +238,15 @@ def test_an_update_keeps_omitted_fields_and_clears_empty_ones(world: World) -> N
         assert {"retryPolicy", "name"} <= {
             each["field"].partition(".")[0] for each in refused(answer, 400)["errors"]
         }
+    for policy, names in (
+        ({"retryDelay": 1}, ["maxRetry"]),
+        ({"delays": [1], "maxRetry": 1}, ["maxRetry", "delays"]),
+        ({"delays": [1], "retryDelay": 1, "maxRetry": 1}, ["retryDelay", "maxRetry", "delays"]),
+        ({"delays": [0, 1, 86_401]}, ["delays[0]", "delays[2]"]),
+        ({"delays": [1] * 101}, ["delays"]),
+    ):
+        fields = [f"retryPolicy.{name}" for name in names]
+        refused(ada.put("/connector", {**which, "retryPolicy": policy}), 400, *fields)
     # Another type wants other parameters.
     refused(ada.put("/connector", {**which, "type": "mqtt"}), 400, "params")
     mqtt = json.dumps({"url": "mqtt://127.0.0.1:9", "topic": "longwire"})

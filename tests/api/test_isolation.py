@@ -66,6 +66,11 @@ NEW_REPORT = {
     **{"name": "new", "content": "devices", "every": "month", "at": "06:00"},
     "to": {"type": "webhook", "params": {"url": NOWHERE}},
 }
+NEW_SHARE = {
+    "name": "new",
+    "expiresInDays": 30,
+    "device": {"deviceId": "@device"},
+}
 LONG_AGO = {"beginDate": "2020-01-01", "endDate": "2020-01-02"}
 
 
@@ -305,6 +310,9 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("POST", "/report"): Right(body={**NEW_REPORT, "groupId": "@home"}),
     ("PUT", "/report"): Right(body={**REPORT, "name": "changed"}),
     ("POST", "/report/send"): Right(body=REPORT),
+    ("POST", "/share"): Right(body={**NEW_SHARE, "groupId": "@home"}),
+    ("GET", "/group/shares"): Right({"groupId": "@home"}),
+    ("DELETE", "/share"): Right({"groupId": "@home", "shareId": "@share"}),
     ("POST", "/device/redecode"): Right(
         body={"deviceId": "@device", "groupId": "@home", **LONG_AGO}
     ),
@@ -385,7 +393,10 @@ OF_OTHER_KINDS = {
     f"parameters.{name}" for name in ("connectorId", "deviceId", "objectId", "actorId")
 }
 # In place of what the table sends; the operation's own tests ask for those of others.
-OTHER_FORMS = {("POST", "/notification/backtest"): {"notificationId", "notification.groupId"}}
+OTHER_FORMS = {
+    ("POST", "/notification/backtest"): {"notificationId", "notification.groupId"},
+    ("POST", "/share"): {"chart.deviceIds[0]"},
+}
 
 
 class Tenant:
@@ -432,6 +443,7 @@ class Tenant:
             "@alarm": self._alarm(home, devices["@device"]),
             "@silence": self._silence(home),
             "@report": self._report(home),
+            "@share": self._share(home, devices["@device"]),
             "@downlink": self._downlink(devices["@sent_to"]),
             "@type": self._type(home, "type"),
             "@spare_type": self._type(home, "spare type"),
@@ -599,6 +611,12 @@ class Tenant:
     def _report(self, home: str) -> str:
         body = {**NEW_REPORT, "name": f"{self.canary} report", "groupId": home}
         return str(ok(self.people["admin"].post("/report", body))["id"])
+
+    def _share(self, home: str, device: str) -> str:
+        body = {**NEW_SHARE, "name": f"{self.canary} view", "groupId": home}
+        return str(
+            ok(self.people["admin"].post("/share", {**body, "device": {"deviceId": device}}))["id"]
+        )
 
     def _alarm(self, home: str, device: str) -> str:
         """An open alarm; its notification is disabled, so that nothing happens by itself."""

@@ -250,7 +250,9 @@ EMPTY = (
     "connectors",
     "messages",
     "notifications",
+    "reports",
     "contact-points",
+    "shared-views",
     "clients",
     "jobs",
     "drift",
@@ -271,8 +273,9 @@ def test_a_new_group_says_what_belongs_there(world: World, browse: OpenConsole) 
 
 # Screens whose data are of a range that moves on load another one instead.
 REFRESHED = (
-    *("devices", "connectors", "notifications", "notification", "people", "clients", "jobs"),
-    *("job", "drift", "groups", "settings", "device", "trace", "message-trace", "platform"),
+    *("devices", "connectors", "notifications", "notification", "reports", "report", "people"),
+    *("clients", "jobs", "job", "drift", "groups", "settings", "device", "trace"),
+    *("message-trace", "platform"),
 )
 STALE_MS = 70_000
 
@@ -314,6 +317,7 @@ UNMATCHED = {
     "connectors": "?q=nowhere",
     "messages": "?connector=old-broker&kind=data",
     "notifications": "?q=nowhere",
+    "reports": "?q=nowhere",
     "contact-points": "?q=nowhere",
     "jobs": "?state=cancelled",
     "audit": "?action=nothing",

@@ -61,7 +61,8 @@ def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
         which = {"groupId": group, "connectorId": connector}
         health = ok(ada.get("/connector/health", **which))
         assert health.pop("failingSince") < waiting["dueAt"]
-        assert health == {"failures": 2, "waiting": 0, "deadLetters": 1}
+        waiting_for = {"heldBack": 0, "rateLimited": 0}
+        assert health == {"failures": 2, "waiting": 0, **waiting_for, "deadLetters": 1}
         done = ok(ada.post("/connector/messages/retry", {"groupId": group, "ids": [failed["id"]]}))
         assert (done["changed"], done["skipped"], done["isMore"]) == (1, 0, False)
         eventually(lambda: bool(messages(ada, group, status="succeed")))

@@ -45,6 +45,13 @@ def test_jitter_adds_a_fifth_at_most(
     assert least_s * SECOND <= between <= most_s * SECOND
 
 
+@pytest.mark.parametrize("attempts, least_s", [(1, 10), (2, 60), (3, 5), (4, 5)])
+def test_a_list_has_a_delay_for_each_retry(attempts: int, least_s: int) -> None:
+    for share, factor in ((LEAST, 1), (MOST, 1.2)):
+        delay = retry_policy.retry_delay(attempts, None, share, delays_s=(10, 60, 5))
+        assert delay == int(least_s * factor * SECOND)
+
+
 @pytest.mark.parametrize(
     "delay_s, retry_after_s, expected_s",
     [

@@ -348,6 +348,67 @@ def test_the_alarm_of_a_connector_that_is_disabled_is_closed(world: World) -> No
             assert failing.queued == 1
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_messages_that_are_given_up_raise_an_alarm_until_somebody_takes_care_of_them(
+    quiet: World, keeps: bool
+) -> None:
+    world = quiet
+    with alarmed(world, reason="messagesFailed") as alarm, Receiver(422, 500, 422) as customer:
+        ada, group = alarm.person, alarm.group
+        connector = ada.connector(
+            group,
+            customer.url,
+            retryPolicy={"delays": []},
+            dataFailurePolicy={"storingDuration": 86_400 if keeps else 0},
+        )
+        named = {"groupId": group, "connectorId": connector}
+
+        def count(status: str) -> int:
+            return int(ada.events(group, connector)["stats"][status])
+
+        def fails() -> None:
+            wanted = count("totalFailed") + 1
+            ada.reports(alarm.device, timestamp=1_700_000_000_000 + next(world.numbers))
+            eventually(lambda: count("totalFailed") == wanted)
+
+        def list_alarms(state: str) -> list[dict[str, Any]]:
+            return list(ok(ada.get("/group/alarms", groupId=group, state=state))["items"])
+
+        fails()
+        fails()
+        world.run_monitors_once()
+        message = alarm.wait_for(1)[0]["message"]
+        assert (message["connectorId"], message["error"]) == (connector, "answered with status 422")
+        assert (message["messages"], message["state"]) == (2, "raised")
+        # Those that follow are no second alarm, after a restart neither.
+        fails()
+        world.restart()
+        world.run_monitors_once()
+        [raised] = list_alarms("open")
+        assert (raised["connectorId"], raised["reason"]) == (connector, "messagesFailed")
+        assert alarm.queued == 1
+        if keeps:
+            customer.respond_with(200)
+            ok(ada.post("/connector/resendData", named))
+        else:
+            body = {"groupId": group, "alarmId": raised["id"], "comment": "we know"}
+            [over] = [ok(ada.post("/alarm/acknowledge", body))]
+            assert (over["state"], over["comment"]) == ("resolved", "we know")
+            refused(ada.post("/alarm/acknowledge", body), 409)
+        world.run_monitors_once()
+        eventually(lambda: list_alarms("open") == [])
+        assert [each["id"] for each in list_alarms("resolved")] == [raised["id"]]
+        world.run_monitors_once()
+        assert alarm.queued == 1, "what somebody has taken care of is not raised again"
+        # But what is given up after that.
+        eventually(lambda: count("totalStillProcessing") == 0)
+        customer.respond_with(500)
+        fails()
+        world.run_monitors_once()
+        message = alarm.wait_for(2)[1]["message"]
+        assert (message["messages"], message["error"]) == (1, "answered with status 500")
+
+
 def test_a_connector_whose_receiver_is_gone_causes_an_alert_at_once(world: World) -> None:
     with alarmed(world, reason="connectorFailing") as failing:
         ada, group = failing.person, failing.group

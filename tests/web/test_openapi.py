@@ -185,7 +185,7 @@ DeviceInput    groupId! name! type! originalId! network! tags
 VendorInput    id! deviceTypeId! deviceName! pac! activable automaticRenewal lat lng
 ConnectorInput groupId! params! type! id name description deviceTypes deviceIds messageFilter \
 format dataFailurePolicy:DataFailurePolicyInput retryPolicy:RetryPolicyInput
-RetryPolicyInput retryDelay! maxRetry!
+RetryPolicyInput retryDelay maxRetry
 NotificationInput groupId! params! type! name! description deviceId reason schedule deviceTypes tags
 Schedule       Day! From:ScheduleTime To:ScheduleTime
 ScheduleTime   Hours! Minutes! Secondes
@@ -220,6 +220,8 @@ ADDED = {
     "GET /group/metrics": {"subgroups"},
     "Connector": {"deviceIds", "filterFailing", "previousSecretUntil"},
     "ConnectorError": {"since"},
+    "RetryPolicy": {"delays"},
+    "RetryPolicyInput": {"delays"},  # in place of the other two, so that no one is required
     "NotificationType": {"unavailable"},
     "ConnectorEvent": {"id", "deviceId", "kind", "attempts", "message"},
     "ConnectorEventConnection": {"nextToken"},
@@ -237,6 +239,7 @@ ALTERNATIVES = {
     *("POST /session", "POST /device/downlink", "POST /job"),
     *("POST /connector/messages/retry", "POST /connector/messages/cancel"),
     "POST /notification/backtest",
+    "POST /share",
 }
 
 # Callbacks of networks.

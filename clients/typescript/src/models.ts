@@ -64,7 +64,7 @@ export interface Alarm {
   notificationName?: string;
   /**
    * Of its notification: `measurement`, `deviceSilent`, `batteryLow`, `configurationDrift`,
-   * `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+   * `geofenceEnter`, `geofenceExit`, `connectorFailing` or `messagesFailed`.
    */
   reason: string;
   /** The id of the device. */
@@ -758,6 +758,13 @@ export interface ConnectorHealth {
   failures: number;
   /** Queued messages, up to 10,000. */
   waiting: number;
+  /**
+   * Of those that wait: for an earlier message of their device, because the connector is ordered;
+   * up to 10,000.
+   */
+  heldBack: number;
+  /** Of those that wait: due, and held up by `maxPerSecond` alone; up to 10,000. */
+  rateLimited: number;
   /** Messages kept for a resend, up to 10,000. */
   deadLetters: number;
   /** The first of these attempts; absent if the last one succeeded. */
@@ -3329,6 +3336,47 @@ export interface MessagesChanged {
   isMore: boolean;
 }
 
+/** A new link; its secret is shown here only. */
+export interface NewShareLink {
+  /** Its id. */
+  id: string;
+  /** The id of the group. */
+  groupId: string;
+  /** The title of the page. */
+  name: string;
+  /** What the link shows. */
+  content: SharedContent;
+  /** Numbers over time. */
+  chart?: SharedChart;
+  /** What a device says now. */
+  device?: SharedDevice;
+  /** Devices with some of their current values. */
+  list?: SharedList;
+  /** Where the devices are. */
+  map?: SharedMap;
+  /** Of pages that may embed it; no other may. */
+  origins: string[];
+  /**
+   * `open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could not
+   * do so any more; `gone`, if the devices are in this group no longer.
+   */
+  state: ShareState;
+  /** Until when the link works. */
+  expiresAt: string;
+  /** When it was created. */
+  createdAt: string;
+  /** Who created it, and with whose permissions it is read. */
+  createdBy: string;
+  /** How often it was opened, up to some seconds ago. */
+  uses: number;
+  /** When it showed something for the first time. */
+  firstUsedAt?: string;
+  /** When it did so last. */
+  lastUsedAt?: string;
+  /** Whoever has it sees what it shows. The secret is in the fragment. */
+  url: string;
+}
+
 /** NoUndo */
 export type NoUndo = "is_undo" | "messages_sent" | "nothing_changed" | "values_replaced";
 
@@ -4171,14 +4219,22 @@ export interface RetryPolicy {
   retryDelay?: number;
   /** How often a failed attempt is retried. */
   maxRetry?: number;
+  /** Seconds before each retry, in place of the other two. */
+  delays?: number[];
 }
 
-/** How often a delivery is retried, and the delay between attempts in seconds. */
+/**
+ * How often a delivery is retried, and the delay between attempts in seconds.
+ *
+ *     Either `retryDelay` and `maxRetry`, or `delays`.
+ */
 export interface RetryPolicyInput {
   /** Seconds between two attempts. */
-  retryDelay: number;
+  retryDelay?: number;
   /** How often a failed attempt is retried. */
-  maxRetry: number;
+  maxRetry?: number;
+  /** Seconds before each retry; as many retries as there are delays. */
+  delays?: number[];
 }
 
 /** A named set of permissions. */
@@ -4452,6 +4508,323 @@ export interface SessionItem {
 
 /** Severity */
 export type Severity = "critical" | "info" | "warning";
+
+/** What to show by a link: exactly one of `chart`, `device`, `list` and `map`. */
+export interface ShareInput {
+  /** The id of the group. */
+  groupId: string;
+  /** Its name. */
+  name: string;
+  /** How long the link works; up to 31 days if an app client creates it. */
+  expiresInDays: number;
+  /** Of pages that may embed it; no other may. */
+  origins?: string[];
+  /** Numbers over time. */
+  chart?: SharedChart;
+  /** What a device says now. */
+  device?: SharedDevice;
+  /** Devices with some of their current values. */
+  list?: SharedList;
+  /** Where the devices are. */
+  map?: SharedMap;
+}
+
+/** A link that shows something of a group. */
+export interface ShareLink {
+  /** Its id. */
+  id: string;
+  /** The id of the group. */
+  groupId: string;
+  /** The title of the page. */
+  name: string;
+  /** What the link shows. */
+  content: SharedContent;
+  /** Numbers over time. */
+  chart?: SharedChart;
+  /** What a device says now. */
+  device?: SharedDevice;
+  /** Devices with some of their current values. */
+  list?: SharedList;
+  /** Where the devices are. */
+  map?: SharedMap;
+  /** Of pages that may embed it; no other may. */
+  origins: string[];
+  /**
+   * `open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could not
+   * do so any more; `gone`, if the devices are in this group no longer.
+   */
+  state: ShareState;
+  /** Until when the link works. */
+  expiresAt: string;
+  /** When it was created. */
+  createdAt: string;
+  /** Who created it, and with whose permissions it is read. */
+  createdBy: string;
+  /** How often it was opened, up to some seconds ago. */
+  uses: number;
+  /** When it showed something for the first time. */
+  firstUsedAt?: string;
+  /** When it did so last. */
+  lastUsedAt?: string;
+}
+
+/** A page of links. */
+export interface ShareLinkConnection {
+  /** The items of this page. */
+  items: ShareLink[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** ShareState */
+export type ShareState = "expired" | "forbidden" | "gone" | "open";
+
+/** Numbers over time: of some devices, each a line of its own, or of a group as one. */
+export interface SharedChart {
+  /** What is measured; each is a line of its own. */
+  measurements: string[];
+  /** Of these devices; else of the whole group. */
+  deviceIds?: string[];
+  /** With all groups below it. */
+  subgroups?: boolean;
+  /** Only devices of a type. */
+  type?: string;
+  /** Only devices that have each of them. */
+  tags?: string[];
+  /** As in `GET /group/series`. */
+  of?: SeriesAggregate;
+  /** As in `GET /group/series`; of named devices `none` unless given. */
+  combine?: SeriesCombination;
+  /** With `combine=percentile`. */
+  percentile?: number;
+  /** How far it goes back from whenever it is looked at; a day unless given, or dates. */
+  lastSeconds?: number;
+  /** Of a chart that stays as it is. */
+  beginDate?: When;
+  /**
+   * The end of the range, which is not part of it; a date without a time includes that day. RFC
+   * 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC. A JSON
+   * number is taken, too.
+   */
+  endDate?: When;
+  /** Seconds per point. */
+  timeSpan?: number;
+  /** Instead of `timeSpan`; a week begins on Monday. */
+  calendarSpan?: CalendarSpan;
+  /** Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`. */
+  timezone?: string;
+}
+
+/** What a current value is called. */
+export interface SharedColumn {
+  /** The name of the measurement. */
+  name: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class?: MeasurementClass;
+  /** What people call it. */
+  label?: string;
+  /** For people. */
+  unit?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+}
+
+/** SharedContent */
+export type SharedContent = "chart" | "device" | "list" | "map";
+
+/** What a device says now. */
+export interface SharedDevice {
+  /** The id of the device. */
+  deviceId: string;
+  /** Only these current values; all unless given. */
+  values?: string[];
+  /** With its last position. */
+  position?: boolean;
+}
+
+/** A device of a link, with what it shows of it. */
+export interface SharedDeviceRow {
+  /** Of the device. */
+  deviceName: string;
+  /** When it reported last. */
+  seenAt?: string;
+  /** Current values, by name. */
+  values: Record<string, unknown>;
+  /** Its last position, if the link shows it. */
+  position?: SharedPosition;
+}
+
+/** The device of a link, or a page of its list. */
+export interface SharedDevices {
+  /** What the current values are called. */
+  columns: SharedColumn[];
+  /** The items of this page. */
+  items: SharedDeviceRow[];
+  /** How many there are. */
+  total: number;
+  /** Whether there may be more than `total`. */
+  totalIsMore?: boolean;
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** Numbers or states of a device, or of all as one. */
+export interface SharedLine {
+  /** Of the device. */
+  deviceName?: string;
+  /** The name of the measurement. */
+  measurement: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class?: MeasurementClass;
+  /** What people call it. */
+  label?: string;
+  /** For people. */
+  unit?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+  /** What counts of a span. */
+  of: SeriesAggregate;
+  /** By time. */
+  points: SharedPoint[];
+  /** Of a state: each change. */
+  states?: SeriesState[];
+}
+
+/** Devices of a group, with some of their current values. */
+export interface SharedList {
+  /** With all groups below it. */
+  subgroups?: boolean;
+  /** Current values to show as columns. */
+  values?: string[];
+  /**
+   * Only devices with such a current value: a measurement, one of `<`, `<=`, `>`, `>=`, `==`,
+   * `!=`, and a number, a word or `null`; or `@` and a date, for its time. All must hold. Needs
+   * `record.read`.
+   */
+  where?: string[];
+  /**
+   * Sort by a current value, whatever `sort` is: `value:` and a measurement. Devices without it
+   * are last. Needs `record.read`.
+   */
+  order?: string;
+  /** With `order`: the largest value first. */
+  descending?: boolean;
+  /**
+   * A part of the name, of the original id or of a tag, or the begin of the id; case-insensitive.
+   * First come devices with this id or original id, then those whose name or original id begins
+   * with it.
+   */
+  q?: string;
+  /** The device type. */
+  type?: string;
+  /**
+   * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
+   * networks, in any case.
+   */
+  network?: string;
+  /** A tag they have. */
+  tag?: string;
+  /**
+   * Last seen within the last hour, day or week, longer ago, never; or silent by what its
+   * configuration expects.
+   */
+  seen?: SeenWithin;
+  /** Less charge, in percent. */
+  batteryBelow?: number;
+  /** What to sort by. */
+  sort?: DeviceOrder;
+  /** Whether the oldest or smallest come first. */
+  ascending?: boolean;
+}
+
+/** Where the devices of a group are. */
+export interface SharedMap {
+  /** With all groups below it. */
+  subgroups?: boolean;
+}
+
+/** A number in a span. */
+export interface SharedPoint {
+  /** The begin of the span. */
+  timestamp: string;
+  /** What `of` of the line says. */
+  value: number;
+  /** Of a mean, the smallest. */
+  min?: number;
+  /** Of a mean, the largest. */
+  max?: number;
+}
+
+/** Where a device was last. */
+export interface SharedPosition {
+  /** Of the device. */
+  deviceName: string;
+  /** Latitude. */
+  lat: number;
+  /** Longitude. */
+  lng: number;
+  /** In metres, if known. */
+  radius?: number;
+  /** When it happened. */
+  timestamp: string;
+}
+
+/** A page of the map of a link. */
+export interface SharedPositions {
+  /** The items of this page. */
+  items: SharedPosition[];
+  /** How many there are. */
+  total: number;
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** The chart of a link. */
+export interface SharedSeries {
+  /** The begin of the range, which is part of it. */
+  beginDate: string;
+  /** The end of the range, which is not part of it; a date without a time includes that day. */
+  endDate: string;
+  /** Seconds per point. */
+  timeSpan?: number;
+  /** Instead of `timeSpan`; a week begins on Monday. */
+  calendarSpan?: CalendarSpan;
+  /** Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`. */
+  timezone?: string;
+  /** In the order of what was shared. */
+  lines: SharedLine[];
+}
+
+/** A current value. */
+export interface SharedValue {
+  /** A word or a boolean only of a state. */
+  value: number | string | boolean;
+  /** When it happened. */
+  timestamp: string;
+  /** Of a single device: it should have reported since. */
+  isStale?: boolean;
+}
+
+/** What a link shows, and whether it still does. */
+export interface SharedView {
+  /** The title. */
+  name: string;
+  /** What the link shows. */
+  content: SharedContent;
+  /**
+   * `open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could not
+   * do so any more; `gone`, if the devices are in this group no longer.
+   */
+  state: ShareState;
+  /** Until when the link works. */
+  expiresAt: string;
+}
 
 /** SignInChange */
 export type SignInChange = "passkey.create" | "passkey.delete" | "passkey.update" | "password.set" | "signInLink.create" | "totp.disable" | "totp.enable" | "user.bind" | "user.resetSignIn";

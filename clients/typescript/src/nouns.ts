@@ -3073,6 +3073,112 @@ export class ReportsNoun extends Noun {
   }
 }
 
+export class SharesNoun extends Noun {
+  /**
+   * List the links that show something of a group.
+   *
+   * With how often each was used, the newest first; until a week after they expire.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With those of all groups below it.
+   *
+   * `GET /group/shares`; needs `notification.read`.
+   */
+  list(groupId: string, options: { limit?: number; subgroups?: boolean } = {}): Pages<m.ShareLink, m.ShareLinkConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/shares", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Create a link that shows something of a group.
+   *
+   * To whoever has it, without signing in, until it expires or is deleted: a chart, what a device
+   * says now, a list of devices or a map. It is read with the permissions that its creator has at
+   * that time, and shows nothing as soon as they could not create it any more. Only pages of
+   * `origins` may embed it.
+   *
+   * - `name`: Its name.
+   *
+   * - `expiresInDays`: How long the link works; up to 31 days if an app client creates it.
+   *
+   * - `origins`: Of pages that may embed it; no other may.
+   *
+   * - `chart`: Numbers over time.
+   *
+   * - `device`: What a device says now.
+   *
+   * - `list`: Devices with some of their current values.
+   *
+   * - `map`: Where the devices are.
+   *
+   * `POST /share`; needs `notification.write`.
+   */
+  create(groupId: string, options: { name: string; expiresInDays: number; origins?: string[]; chart?: m.SharedChart; device?: m.SharedDevice; list?: m.SharedList; map?: m.SharedMap }): Promise<m.NewShareLink> {
+    return this.transport.request({ method: "POST", path: "/share", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Revoke a link.
+   *
+   * It shows nothing from now on. The audit log keeps what it showed, and when it was used.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /share`; needs `notification.write`.
+   */
+  delete(shareId: string, options: { groupId: string }): Promise<m.ShareLink> {
+    return this.transport.request({ method: "DELETE", path: "/share", isRepeatable: false, query: { shareId, ...options } });
+  }
+
+  /**
+   * Get what a link shows.
+   *
+   * With the secret of the link as the access token, which opens nothing else.
+   *
+   * `GET /share/link`.
+   */
+  view(): Promise<m.SharedView> {
+    return this.transport.request({ method: "GET", path: "/share/link", isRepeatable: true });
+  }
+
+  /**
+   * Get the numbers of a shared chart.
+   *
+   * With the secret of the link as the access token.
+   *
+   * `GET /share/series`.
+   */
+  series(): Promise<m.SharedSeries> {
+    return this.transport.request({ method: "GET", path: "/share/series", isRepeatable: true });
+  }
+
+  /**
+   * List the devices of a shared list, or get a shared device.
+   *
+   * With their current values, and with the secret of the link as the access token.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /share/devices`.
+   */
+  devices(options: { limit?: number } = {}): Pages<m.SharedColumn, m.SharedDevices> {
+    return new Pages(this.transport, { method: "GET", path: "/share/devices", isRepeatable: true, query: { ...options } }, "columns");
+  }
+
+  /**
+   * List the positions of a shared map.
+   *
+   * With the secret of the link as the access token.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /share/positions`.
+   */
+  positions(options: { limit?: number } = {}): Pages<m.SharedPosition, m.SharedPositions> {
+    return new Pages(this.transport, { method: "GET", path: "/share/positions", isRepeatable: true, query: { ...options } }, "items");
+  }
+}
+
 export class AlarmsNoun extends Noun {
   /**
    * List the alarms of a group.
@@ -3091,7 +3197,7 @@ export class AlarmsNoun extends Noun {
    * - `severity`: That of a notification.
    *
    * - `reason`: Of its notification: `measurement`, `deviceSilent`, `batteryLow`,
-   * `configurationDrift`, `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+   * `configurationDrift`, `geofenceEnter`, `geofenceExit`, `connectorFailing` or `messagesFailed`.
    *
    * - `silenceId`: Those of which this silence has held messages back, ended or not.
    *
@@ -3108,7 +3214,8 @@ export class AlarmsNoun extends Noun {
   /**
    * Acknowledge an alarm.
    *
-   * Says that somebody cares about it. One that is acknowledged already stays as it is.
+   * Says that somebody cares about it. One that is acknowledged already stays as it is. One with
+   * the reason `messagesFailed` is resolved by that.
    *
    * - `groupId`: The group of the alarm.
    *
@@ -3526,6 +3633,7 @@ export class Nouns {
   readonly notifications: NotificationsNoun;
   readonly contactPoints: ContactPointsNoun;
   readonly reports: ReportsNoun;
+  readonly shares: SharesNoun;
   readonly alarms: AlarmsNoun;
   readonly jobs: JobsNoun;
   readonly audit: AuditNoun;
@@ -3554,6 +3662,7 @@ export class Nouns {
     this.notifications = new NotificationsNoun(transport);
     this.contactPoints = new ContactPointsNoun(transport);
     this.reports = new ReportsNoun(transport);
+    this.shares = new SharesNoun(transport);
     this.alarms = new AlarmsNoun(transport);
     this.jobs = new JobsNoun(transport);
     this.audit = new AuditNoun(transport);

@@ -15,7 +15,7 @@ from longwire.settings import Settings
 from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_history
-from longwire.store.delivery.delivery_states import DeliveryState
+from longwire.store.delivery.delivery_states import HELD_BACK, DeliveryState
 from longwire_cli.tables import print_table
 from longwire_cli.terminal import json_flag, print_result
 
@@ -75,7 +75,7 @@ def deliveries_list(
 
 
 def _delivery_row(each: delivery_history.DeliveryEvent, channel: Channel | None) -> dict[str, Any]:
-    is_waiting = each.state == DeliveryState.QUEUED
+    is_waiting = each.state == DeliveryState.QUEUED and each.due_at < HELD_BACK
     return {
         "id": format_delivery_id(each.channel_number, each.seq),
         "connector": channel.id if channel else "(deleted)",

@@ -19,7 +19,8 @@ from longwire.model import (
 )
 from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels
-from longwire.store.delivery import delivery_history, delivery_search
+from longwire.store.delivery import deliveries as store_deliveries
+from longwire.store.delivery import delivery_history
 from longwire.store.fleet import downlinks as store
 from longwire.store.fleet import reporting_devices
 from longwire.store.fleet.reporting_devices import ReportingDevice
@@ -239,7 +240,7 @@ def _cancel_deliveries(tx: Tx, queued: Sequence[tuple[str, Downlink]]) -> set[in
             seqs[channel_id(network, downlink.group_id)].append(downlink.seq)
     in_flight: set[int] = set()
     for each, number in store_channels.get_numbers(tx, ChannelPurpose.DOWNLINK, seqs).items():
-        cancelled = delivery_search.cancel_many(tx, number, seqs[each], _EXPIRED)
+        cancelled = store_deliveries.cancel_many(tx, number, seqs[each], _EXPIRED)
         left = [seq for seq in seqs[each] if seq not in cancelled]
         if left:
             in_flight |= delivery_history.list_leased(tx, number, left)

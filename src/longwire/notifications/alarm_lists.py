@@ -7,12 +7,17 @@ from longwire.errors import Conflict, not_found
 from longwire.identity import access
 from longwire.model import Actor, Page, PageRequest
 from longwire.notifications.rules import get_rules
+from longwire.notifications.trigger_states import MESSAGES_FAILED
 from longwire.store.database import Tx
+from longwire.store.delivery import channels as store_channels
 from longwire.store.fleet import reporting_devices
 from longwire.store.identity import audit
 from longwire.store.notifications import alarms as store
+from longwire.store.notifications import notifications as store_notifications
 from longwire.store.notifications.alarms import AlarmFilter, ListedAlarm
 from longwire.store.notifications.silences import SILENCES
+
+ACKNOWLEDGED = "somebody has acknowledged it"
 
 CompleteAlarm = Callable[[ListedAlarm], ListedAlarm]
 
@@ -43,15 +48,27 @@ def list_alarms(
 def acknowledge(
     tx: Tx, actor: Actor, group_id: str, alarm_id: str, comment: str | None
 ) -> ListedAlarm:
-    """Acknowledge an open alarm; one that is acknowledged stays as it is."""
+    """Acknowledge an open alarm; one that is acknowledged stays as it is.
+
+    One about messages that were given up is over with that.
+    """
     scope = access.authorize(tx, actor, "notification.write", group_id)
+    before = store.get_listed(tx, scope, alarm_id)
+    if before is None:
+        raise not_found("alarm_id", "alarm")
+    if before.alarm.resolved_at is not None:
+        raise Conflict("The alarm is resolved.")
+    is_over = before.alarm.reason == MESSAGES_FAILED
+    if is_over:
+        # Nothing else can end it if the messages are not kept. Those that fail later are new ones.
+        store_notifications.end_state(tx, before.alarm.notification_number, before.alarm.subject)
     if store.acknowledge(tx, scope, alarm_id, actor.id, comment):
         audit.log(tx, actor, "alarm.acknowledge", alarm_id, group_id=group_id, detail=comment or "")
+    if is_over:
+        store.close(tx, [alarm_id], ACKNOWLEDGED)
+        store_channels.reset_given_up_of_all(tx, -before.alarm.subject)
     found = store.get_listed(tx, scope, alarm_id)
-    if found is None:
-        raise not_found("alarm_id", "alarm")
-    if found.alarm.resolved_at is not None:
-        raise Conflict("The alarm is resolved.")
+    assert found is not None
     return _complete(tx, actor, group_id)(found)
 
 

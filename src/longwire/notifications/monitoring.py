@@ -1,4 +1,4 @@
-"""Monitoring of conditions that no record reports: silent devices and failing connectors.
+"""Monitoring of what no record reports: silent devices, connectors that fail or give messages up.
 
 Every process monitors, in small steps: it reads what may have changed, and checks it again on the
 transaction that fires. There the trigger state is locked, so that only one process fires.
@@ -26,6 +26,7 @@ from longwire.notifications.trigger_states import (
     CONNECTOR_FAILING,
     CONNECTOR_RECOVERED,
     DEVICE_SILENT,
+    MESSAGES_FAILED,
 )
 from longwire.notifications.triggers import (
     TriggerCandidate,
@@ -35,6 +36,7 @@ from longwire.notifications.triggers import (
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
+from longwire.store.delivery import dead_letters
 from longwire.store.identity import groups as store_groups
 from longwire.store.notifications import notifications as store
 from longwire.store.notifications.notifications import (
@@ -62,6 +64,7 @@ MONITORED_REASONS = (
     CONFIGURATION_DRIFT,
     CONNECTOR_FAILING,
     CONNECTOR_RECOVERED,
+    MESSAGES_FAILED,
 )
 
 log = structlog.get_logger()
@@ -181,7 +184,7 @@ def _read_step(tx: Tx, rule: Rule, group_id: str, after: int) -> MonitoringStep:
         candidates = _check_drift(tx, rule, group_id, drift)
     else:
         health = store.list_connector_health(tx, rule.number, group_id)
-        candidates = _check_health(tx, rule, group_id, health)
+        candidates = _check_connectors(tx, rule, group_id, health)
     filters = FilterOutcomes()
     allowance = InlineAllowance(us_per_group_max=US_PER_STEP_MAX, us_max=US_PER_STEP_MAX)
     subjects = [each.subject for each in candidates if _may_fire(each, filters, allowance)]
@@ -227,7 +230,7 @@ def notify_changes(
     else:
         numbers = [store.connector_subject(each) for each in only]
         health = store.list_connector_health(tx, rule.number, group_id, numbers)
-        candidates = _check_health(tx, current, group_id, health)
+        candidates = _check_connectors(tx, current, group_id, health)
     filters = FilterOutcomes()
     recipients = RecipientCache(tx)
     firings = apply_trigger_state(tx, recipients, candidates, filters, InlineAllowance())
@@ -295,6 +298,27 @@ def _check_drift(
     ]
 
 
+def _check_connectors(
+    tx: Tx, rule: Rule, group_id: str, connectors: Sequence[MonitoredConnector]
+) -> list[TriggerCandidate]:
+    check = _check_given_up if rule.reason == MESSAGES_FAILED else _check_health
+    return check(tx, rule, group_id, connectors)
+
+
+def _describe_connector(tx: Tx, group_id: str, connector: MonitoredConnector) -> dict[str, Any]:
+    return {
+        "kind": "connector",
+        "connectorId": connector.id,
+        "connectorName": connector.name,
+        "connectorType": connector.type,
+        "groupId": group_id,
+        "timestamp": format_date(tx.now),
+        "failures": connector.failures,
+        "error": connector.error,
+        "enabled": connector.is_enabled,
+    }
+
+
 def _check_health(
     tx: Tx, rule: Rule, group_id: str, connectors: Sequence[MonitoredConnector]
 ) -> list[TriggerCandidate]:
@@ -303,17 +327,7 @@ def _check_health(
         TriggerCandidate(
             rule,
             store.connector_subject(each.number),
-            {
-                "kind": "connector",
-                "connectorId": each.id,
-                "connectorName": each.name,
-                "connectorType": each.type,
-                "groupId": group_id,
-                "timestamp": format_date(tx.now),
-                "failures": each.failures,
-                "error": each.error,
-                "enabled": each.is_enabled,
-            },
+            _describe_connector(tx, group_id, each),
             tx.now,
             reason=rule.reason or "",
             is_active=is_failing,
@@ -323,6 +337,45 @@ def _check_health(
         if (is_failing := _is_failing(each, rule.params.failing_after)) is not None
         and _is_change(rule, each.state, tx.now, is_active=is_failing)
     ]
+
+
+def _check_given_up(
+    tx: Tx, rule: Rule, group_id: str, connectors: Sequence[MonitoredConnector]
+) -> list[TriggerCandidate]:
+    """Connectors that gave messages up, or of which none is left that could be resent."""
+    return [
+        TriggerCandidate(
+            rule,
+            store.connector_subject(each.number),
+            {
+                **_describe_connector(tx, group_id, each),
+                "messages": each.given_up,
+                "error": each.given_up_error,
+            },
+            tx.now,
+            reason=MESSAGES_FAILED,
+            is_active=has_given_up,
+            at=tx.now,
+            value=each.given_up,
+        )
+        for each in connectors
+        if _is_change(rule, each.state, tx.now, is_active=(has_given_up := _has_given_up(tx, each)))
+    ]
+
+
+def _has_given_up(tx: Tx, connector: MonitoredConnector) -> bool:
+    """Whether there is something to take care of that was not known before.
+
+    What is not kept for a resend is taken care of once somebody acknowledges it.
+    """
+    if not connector.given_up or connector.given_up_at is None:
+        return False
+    state = connector.state
+    if state.raised_at is None and connector.given_up_at <= (state.as_of or 0):
+        return False
+    if not connector.storing_s:
+        return True
+    return dead_letters.get_oldest_dead_letter_ts(tx, connector.number) is not None
 
 
 def _is_failing(health: MonitoredConnector, failing_after: int) -> bool | None:

@@ -23,6 +23,7 @@ DEVICE_SILENT = "deviceSilent"
 BATTERY_LOW = "batteryLow"
 CONNECTOR_FAILING = "connectorFailing"
 CONNECTOR_RECOVERED = "connectorRecovered"
+MESSAGES_FAILED = "messagesFailed"
 CONFIGURATION_DRIFT = "configurationDrift"
 GEOFENCE_ENTER = "geofenceEnter"
 GEOFENCE_EXIT = "geofenceExit"
@@ -37,6 +38,7 @@ REASON_POLICIES = {
     GEOFENCE_EXIT: ReasonPolicy(ignores_initial_state=True),
     CONNECTOR_FAILING: ReasonPolicy(),
     CONNECTOR_RECOVERED: ReasonPolicy(notifies_start=False, notifies_end=True),
+    MESSAGES_FAILED: ReasonPolicy(),
     # Its states are those of its condition.
     MEASUREMENT: ReasonPolicy(notifies_end=True),
 }

@@ -20,6 +20,7 @@ from longwire.fleet import (
     monitoring,
     registrations,
     retention,
+    shares,
 )
 from longwire.fleet.downlink_queues import QueueWatch
 from longwire.fleet.summaries import SummaryWork
@@ -81,6 +82,7 @@ JOB_ITEMS_PER_BATCH_MAX = 1_000
 ALARMS_PER_BATCH_MAX = 1_000
 SILENCES_PER_BATCH_MAX = 1_000
 REPORT_PARTS_PER_BATCH_MAX = 8  # of a megabyte each
+SHARES_PER_BATCH_MAX = 200
 UNKNOWN_DEVICES_PER_BATCH_MAX = 200
 # A message about an id may be stored while its device is created.
 UNKNOWN_DEVICES_CHECKED_FOR: Moment = 5 * MINUTE
@@ -280,6 +282,7 @@ async def run_cleanup(
         await delete_old_alarms(database, alarm_keep_days)
         await delete_old_silences(database)
         await _run_in_batches(database, lambda tx: reports.prune(tx, REPORT_PARTS_PER_BATCH_MAX))
+        await _run_in_batches(database, lambda tx: shares.prune(tx, SHARES_PER_BATCH_MAX))
 
     await _run_as_leader(database, CLEANUP_INTERVAL_S, clean_up)
 

@@ -1,6 +1,6 @@
 """The building blocks of wire types: base structs, primitive fields, and limits set by settings."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, TypeVar
 
@@ -19,6 +19,21 @@ class Query(msgspec.Struct, kw_only=True, rename="camel"):
 
 class Body(msgspec.Struct, kw_only=True, rename="camel"):
     """The JSON request body of an operation."""
+
+
+class CheckedBody(Body):
+    """A part of a body whose members depend on each other."""
+
+    @classmethod
+    def check_members(cls, given: Collection[str]) -> Mapping[str, str]:
+        """What is wrong with the members that are given, by their names on the wire."""
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        names = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
+        given = {wire_name for name, wire_name in names if getattr(self, name) is not None}
+        if self.check_members(given):
+            raise ValueError  # whoever collects all errors says what is wrong
 
 
 class Reply(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):

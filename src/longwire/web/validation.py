@@ -17,7 +17,7 @@ import msgspec
 
 from longwire.dates import parse_date
 from longwire.errors import BadInput, FieldError, TooLarge
-from longwire.web.fields import InputLimits
+from longwire.web.fields import CheckedBody, InputLimits
 from longwire.web.type_info import (
     bounded_struct_fields,
     field_bounds,
@@ -295,6 +295,10 @@ class _ErrorCollector:
                 yield from self._errors(value[field.encode_name], field.type, place)
             elif field.required:
                 yield FieldError(place, "is required")
+        if issubclass(struct, CheckedBody):
+            given = {name for name, each in value.items() if each is not None}
+            for name, reason in struct.check_members(given).items():
+                yield FieldError(f"{path}.{name}" if path else name, reason)
         if struct.__struct_config__.forbid_unknown_fields:
             for name in value.keys() - set(wire_names(struct).values()):
                 yield FieldError(f"{path}.{name}" if path else name, "is not a known member")

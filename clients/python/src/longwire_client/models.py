@@ -127,7 +127,7 @@ class Alarm(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     reason: str
     """Of its notification: `measurement`, `deviceSilent`, `batteryLow`, `configurationDrift`,
-    `geofenceEnter`, `geofenceExit` or `connectorFailing`.
+    `geofenceEnter`, `geofenceExit`, `connectorFailing` or `messagesFailed`.
     """
 
     device_id: str | None = field(default=None, name="deviceId")
@@ -1030,6 +1030,14 @@ class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     waiting: int
     """Queued messages, up to 10,000."""
+
+    held_back: int = field(name="heldBack")
+    """Of those that wait: for an earlier message of their device, because the connector is
+    ordered; up to 10,000.
+    """
+
+    rate_limited: int = field(name="rateLimited")
+    """Of those that wait: due, and held up by `maxPerSecond` alone; up to 10,000."""
 
     dead_letters: int = field(name="deadLetters")
     """Messages kept for a resend, up to 10,000."""
@@ -4441,6 +4449,63 @@ class MessagesChanged(Model, frozen=True, kw_only=True, omit_defaults=True):
     """More match; repeat the request for the rest."""
 
 
+class NewShareLink(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A new link; its secret is shown here only."""
+
+    id: str
+    """Its id."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str
+    """The title of the page."""
+
+    content: str
+    """What the link shows."""
+
+    chart: SharedChart | None = None
+    """Numbers over time."""
+
+    device: SharedDevice | None = None
+    """What a device says now."""
+
+    list: SharedList | None = None
+    """Devices with some of their current values."""
+
+    map: SharedMap | None = None
+    """Where the devices are."""
+
+    origins: list[str]
+    """Of pages that may embed it; no other may."""
+
+    state: str
+    """`open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could
+    not do so any more; `gone`, if the devices are in this group no longer.
+    """
+
+    expires_at: datetime = field(name="expiresAt")
+    """Until when the link works."""
+
+    created_at: datetime = field(name="createdAt")
+    """When it was created."""
+
+    created_by: str = field(name="createdBy")
+    """Who created it, and with whose permissions it is read."""
+
+    uses: int
+    """How often it was opened, up to some seconds ago."""
+
+    first_used_at: datetime | None = field(default=None, name="firstUsedAt")
+    """When it showed something for the first time."""
+
+    last_used_at: datetime | None = field(default=None, name="lastUsedAt")
+    """When it did so last."""
+
+    url: str
+    """Whoever has it sees what it shows. The secret is in the fragment."""
+
+
 class Notification(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Who is notified of what, and when."""
 
@@ -5496,15 +5561,24 @@ class RetryPolicy(Model, frozen=True, kw_only=True, omit_defaults=True):
     max_retry: int | None = field(default=None, name="maxRetry")
     """How often a failed attempt is retried."""
 
+    delays: list[int] | None = None
+    """Seconds before each retry, in place of the other two."""
+
 
 class RetryPolicyInput(Input, frozen=True, kw_only=True, omit_defaults=True):
-    """How often a delivery is retried, and the delay between attempts in seconds."""
+    """How often a delivery is retried, and the delay between attempts in seconds.
 
-    retry_delay: int = field(name="retryDelay")
+    Either `retryDelay` and `maxRetry`, or `delays`.
+    """
+
+    retry_delay: int | None = field(default=None, name="retryDelay")
     """Seconds between two attempts."""
 
-    max_retry: int = field(name="maxRetry")
+    max_retry: int | None = field(default=None, name="maxRetry")
     """How often a failed attempt is retried."""
+
+    delays: Sequence[int] | None = None
+    """Seconds before each retry; as many retries as there are delays."""
 
 
 class Role(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -5847,6 +5921,412 @@ class SessionItem(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     issued_by: str | None = field(default=None, name="issuedBy")
     """The user who was shown its link, if it was another."""
+
+
+class ShareInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """What to show by a link: exactly one of `chart`, `device`, `list` and `map`."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str
+    """Its name."""
+
+    expires_in_days: int = field(name="expiresInDays")
+    """How long the link works; up to 31 days if an app client creates it."""
+
+    origins: Sequence[str] | None = None
+    """Of pages that may embed it; no other may."""
+
+    chart: SharedChart | None = None
+    """Numbers over time."""
+
+    device: SharedDevice | None = None
+    """What a device says now."""
+
+    list: SharedList | None = None
+    """Devices with some of their current values."""
+
+    map: SharedMap | None = None
+    """Where the devices are."""
+
+
+class ShareLink(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A link that shows something of a group."""
+
+    id: str
+    """Its id."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str
+    """The title of the page."""
+
+    content: str
+    """What the link shows."""
+
+    chart: SharedChart | None = None
+    """Numbers over time."""
+
+    device: SharedDevice | None = None
+    """What a device says now."""
+
+    list: SharedList | None = None
+    """Devices with some of their current values."""
+
+    map: SharedMap | None = None
+    """Where the devices are."""
+
+    origins: list[str]
+    """Of pages that may embed it; no other may."""
+
+    state: str
+    """`open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could
+    not do so any more; `gone`, if the devices are in this group no longer.
+    """
+
+    expires_at: datetime = field(name="expiresAt")
+    """Until when the link works."""
+
+    created_at: datetime = field(name="createdAt")
+    """When it was created."""
+
+    created_by: str = field(name="createdBy")
+    """Who created it, and with whose permissions it is read."""
+
+    uses: int
+    """How often it was opened, up to some seconds ago."""
+
+    first_used_at: datetime | None = field(default=None, name="firstUsedAt")
+    """When it showed something for the first time."""
+
+    last_used_at: datetime | None = field(default=None, name="lastUsedAt")
+    """When it did so last."""
+
+
+class ShareLinkConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of links."""
+
+    items: list[ShareLink]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class SharedChart(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Numbers over time: of some devices, each a line of its own, or of a group as one."""
+
+    measurements: list[str]
+    """What is measured; each is a line of its own."""
+
+    device_ids: list[str] | None = field(default=None, name="deviceIds")
+    """Of these devices; else of the whole group."""
+
+    subgroups: bool | None = None
+    """With all groups below it."""
+
+    type: str | None = None
+    """Only devices of a type."""
+
+    tags: list[str] | None = None
+    """Only devices that have each of them."""
+
+    of: str | None = None
+    """As in `GET /group/series`."""
+
+    combine: str | None = None
+    """As in `GET /group/series`; of named devices `none` unless given."""
+
+    percentile: float | None = None
+    """With `combine=percentile`."""
+
+    last_seconds: int | None = field(default=None, name="lastSeconds")
+    """How far it goes back from whenever it is looked at; a day unless given, or dates."""
+
+    begin_date: str | None = field(default=None, name="beginDate")
+    """Of a chart that stays as it is."""
+
+    end_date: str | None = field(default=None, name="endDate")
+    """The end of the range, which is not part of it; a date without a time includes that day. RFC
+    3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC. A
+    JSON number is taken, too.
+    """
+
+    time_span: int | None = field(default=None, name="timeSpan")
+    """Seconds per point."""
+
+    calendar_span: str | None = field(default=None, name="calendarSpan")
+    """Instead of `timeSpan`; a week begins on Monday."""
+
+    timezone: str | None = None
+    """Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`."""
+
+
+class SharedColumn(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What a current value is called."""
+
+    name: str
+    """The name of the measurement."""
+
+    class_: str | None = field(default=None, name="class")
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    label: str | None = None
+    """What people call it."""
+
+    unit: str | None = None
+    """For people."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+
+class SharedDevice(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What a device says now."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    values: list[str] | None = None
+    """Only these current values; all unless given."""
+
+    position: bool | None = None
+    """With its last position."""
+
+
+class SharedDeviceRow(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A device of a link, with what it shows of it."""
+
+    device_name: str = field(name="deviceName")
+    """Of the device."""
+
+    seen_at: datetime | None = field(default=None, name="seenAt")
+    """When it reported last."""
+
+    values: dict[str, SharedValue]
+    """Current values, by name."""
+
+    position: SharedPosition | None = None
+    """Its last position, if the link shows it."""
+
+
+class SharedDevices(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The device of a link, or a page of its list."""
+
+    columns: list[SharedColumn]
+    """What the current values are called."""
+
+    items: list[SharedDeviceRow]
+    """The items of this page."""
+
+    total: int
+    """How many there are."""
+
+    total_is_more: bool | None = field(default=None, name="totalIsMore")
+    """Whether there may be more than `total`."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class SharedLine(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Numbers or states of a device, or of all as one."""
+
+    device_name: str | None = field(default=None, name="deviceName")
+    """Of the device."""
+
+    measurement: str
+    """The name of the measurement."""
+
+    class_: str | None = field(default=None, name="class")
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    label: str | None = None
+    """What people call it."""
+
+    unit: str | None = None
+    """For people."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+    of: str
+    """What counts of a span."""
+
+    points: list[SharedPoint]
+    """By time."""
+
+    states: list[SeriesState] | None = None
+    """Of a state: each change."""
+
+
+class SharedList(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Devices of a group, with some of their current values."""
+
+    subgroups: bool | None = None
+    """With all groups below it."""
+
+    values: list[str] | None = None
+    """Current values to show as columns."""
+
+    where: list[str] | None = None
+    """Only devices with such a current value: a measurement, one of `<`, `<=`, `>`, `>=`, `==`,
+    `!=`, and a number, a word or `null`; or `@` and a date, for its time. All must hold. Needs
+    `record.read`.
+    """
+
+    order: str | None = None
+    """Sort by a current value, whatever `sort` is: `value:` and a measurement. Devices without it
+    are last. Needs `record.read`.
+    """
+
+    descending: bool | None = None
+    """With `order`: the largest value first."""
+
+    q: str | None = None
+    """A part of the name, of the original id or of a tag, or the begin of the id;
+    case-insensitive. First come devices with this id or original id, then those whose name or
+    original id begins with it.
+    """
+
+    type: str | None = None
+    """The device type."""
+
+    network: str | None = None
+    """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
+    networks, in any case.
+    """
+
+    tag: str | None = None
+    """A tag they have."""
+
+    seen: str | None = None
+    """Last seen within the last hour, day or week, longer ago, never; or silent by what its
+    configuration expects.
+    """
+
+    battery_below: float | None = field(default=None, name="batteryBelow")
+    """Less charge, in percent."""
+
+    sort: str | None = None
+    """What to sort by."""
+
+    ascending: bool | None = None
+    """Whether the oldest or smallest come first."""
+
+
+class SharedMap(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the devices of a group are."""
+
+    subgroups: bool | None = None
+    """With all groups below it."""
+
+
+class SharedPoint(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A number in a span."""
+
+    timestamp: datetime
+    """The begin of the span."""
+
+    value: float
+    """What `of` of the line says."""
+
+    min: float | None = None
+    """Of a mean, the smallest."""
+
+    max: float | None = None
+    """Of a mean, the largest."""
+
+
+class SharedPosition(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a device was last."""
+
+    device_name: str = field(name="deviceName")
+    """Of the device."""
+
+    lat: float
+    """Latitude."""
+
+    lng: float
+    """Longitude."""
+
+    radius: int | None = None
+    """In metres, if known."""
+
+    timestamp: datetime
+    """When it happened."""
+
+
+class SharedPositions(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of the map of a link."""
+
+    items: list[SharedPosition]
+    """The items of this page."""
+
+    total: int
+    """How many there are."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class SharedSeries(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The chart of a link."""
+
+    begin_date: datetime = field(name="beginDate")
+    """The begin of the range, which is part of it."""
+
+    end_date: datetime = field(name="endDate")
+    """The end of the range, which is not part of it; a date without a time includes that day."""
+
+    time_span: int | None = field(default=None, name="timeSpan")
+    """Seconds per point."""
+
+    calendar_span: str | None = field(default=None, name="calendarSpan")
+    """Instead of `timeSpan`; a week begins on Monday."""
+
+    timezone: str | None = None
+    """Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`."""
+
+    lines: list[SharedLine]
+    """In the order of what was shared."""
+
+
+class SharedValue(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A current value."""
+
+    value: float | str | bool
+    """A word or a boolean only of a state."""
+
+    timestamp: datetime
+    """When it happened."""
+
+    is_stale: bool | None = field(default=None, name="isStale")
+    """Of a single device: it should have reported since."""
+
+
+class SharedView(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What a link shows, and whether it still does."""
+
+    name: str
+    """The title."""
+
+    content: str
+    """What the link shows."""
+
+    state: str
+    """`open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could
+    not do so any more; `gone`, if the devices are in this group no longer.
+    """
+
+    expires_at: datetime = field(name="expiresAt")
+    """Until when the link works."""
 
 
 class SignInChangeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):

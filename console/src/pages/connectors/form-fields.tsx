@@ -133,8 +133,8 @@ export function PolicyFields({ form, problem, onChange }: FormProps) {
       />
       <TextField
         label="Seconds between attempts"
-        inputMode="numeric"
-        error={fieldError(problem, "retryPolicy.retryDelay")}
+        hint="One number, or one for each retry, separated by commas; then leave the number of retries empty."
+        error={fieldError(problem, "retryPolicy.retryDelay") ?? fieldError(problem, "retryPolicy.delays")}
         value={form.retryDelay}
         onChange={(event) => onChange({ retryDelay: event.target.value })}
       />

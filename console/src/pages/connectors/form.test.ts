@@ -46,3 +46,13 @@ test("two versions side by side: only what differs", () => {
     { label: "URL", mine: "https://a.example", theirs: "https://b.example" },
   ]);
 });
+
+test.each([
+  [{ delays: [30, 300, 1_500] }, "30, 300, 1500", "", { delays: [30, 300, 1_500] }],
+  [{ delays: [30] }, "30", "1", { retryDelay: 30, maxRetry: 1 }],
+  [{ delays: [] }, "", "0", { retryDelay: 60, maxRetry: 0 }],
+])("a list of delays %j survives the form", (retryPolicy, retryDelay, maxRetry, retry) => {
+  const form = formOf({ ...CONNECTOR, retryPolicy }, FIELDS);
+  expect(form).toMatchObject({ retryDelay, maxRetry });
+  expect(bodyOf(form, FIELDS).retry).toEqual(retry);
+});

@@ -16,7 +16,7 @@ export interface ConnectorForm {
   readonly deviceIds: string;
   readonly messageFilter: string;
   readonly format: Schemas["MessageFormat"];
-  // Empty for the service's own backoff.
+  // Empty for the service's own backoff. One number, or one for each retry, which counts them.
   readonly retryDelay: string;
   readonly maxRetry: string;
   readonly keepDays: string;
@@ -40,8 +40,7 @@ export function formOf(connector: Connector, fields: readonly FormField[]): Conn
     deviceIds: (connector.deviceIds ?? []).join(", "),
     messageFilter: connector.messageFilter ?? "",
     format: connector.format ?? "json",
-    retryDelay: connector.retryPolicy?.retryDelay?.toString() ?? "",
-    maxRetry: connector.retryPolicy?.maxRetry?.toString() ?? "",
+    ...retryTexts(connector.retryPolicy),
     keepDays: String(Math.round(((connector.dataFailurePolicy?.storingDuration ?? 0) / DAY_S) * 100) / 100),
     tags: (connector.tags ?? []).join(", "),
   };
@@ -62,8 +61,18 @@ export function draftOf(form: ConnectorForm, fields: readonly FormField[]): Sche
   };
 }
 
-function retryOf(form: ConnectorForm): { retryDelay: number; maxRetry: number } | null {
+function retryTexts(policy: Connector["retryPolicy"]): Pick<ConnectorForm, "retryDelay" | "maxRetry"> {
+  const delays = policy?.delays;
+  if (!delays) return { retryDelay: policy?.retryDelay?.toString() ?? "", maxRetry: policy?.maxRetry?.toString() ?? "" };
+  // One delay is the same as one retry, and none as no retry.
+  return { retryDelay: delays.join(", "), maxRetry: delays.length > 1 ? "" : String(delays.length) };
+}
+
+function retryOf(form: ConnectorForm): Schemas["RetryPolicyInput"] | null {
   if (!form.retryDelay.trim() && !form.maxRetry.trim()) return null;
+  const delays = words(form.retryDelay).map(Number);
+  // With a number of retries as well, the service says what is wrong.
+  if (delays.length > 1) return { delays, ...(form.maxRetry.trim() ? { maxRetry: Number(form.maxRetry) } : {}) };
   return { retryDelay: Number(form.retryDelay || 60), maxRetry: Number(form.maxRetry || 0) };
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { countText, percent, stateOf, totalsOf } from "./health";
 
-const FINE = { failures: 0, waiting: 0, deadLetters: 0 };
+const FINE = { failures: 0, waiting: 0, heldBack: 0, rateLimited: 0, deadLetters: 0 };
 type Given = Parameters<typeof stateOf>[0];
 
 test.each<[Given, Parameters<typeof stateOf>[1], string, string]>([
@@ -13,6 +13,7 @@ test.each<[Given, Parameters<typeof stateOf>[1], string, string]>([
   [{ enabled: true, updatedBy: "usr_1" }, { ...FINE, failures: 1200, deadLetters: 4 }, "bad", "failing, 1,200 in a row"],
   [{ enabled: true, updatedBy: "usr_1", filterFailing: { since: "", failed: 86, evaluated: 100 } }, { ...FINE, deadLetters: 4 }, "warn", "filter fails for 86 of 100"],
   [{ enabled: true, updatedBy: "usr_1" }, { ...FINE, deadLetters: 4 }, "warn", "has dead letters"],
+  [{ enabled: true, updatedBy: "usr_1" }, { ...FINE, waiting: 40, rateLimited: 30 }, "warn", "at its rate limit"],
   [{ enabled: true, updatedBy: "usr_1", dataFailurePolicy: { resending: true } }, FINE, "warn", "resending"],
 ])("state of %j with %j", (connector, health, tone, label) => {
   expect(stateOf(connector, health)).toMatchObject({ tone, label });

@@ -35,6 +35,7 @@ export function stateOf(
   }
   const { filterFailing } = connector;
   if (filterFailing) return { tone: "warn", label: `filter fails for ${filterFailing.failed} of ${filterFailing.evaluated}`, detail: error };
+  if (health.rateLimited > 0) return { tone: "warn", label: "at its rate limit", detail: `${countText(health.rateLimited)} messages wait for it` };
   if (health.deadLetters > 0) return { tone: "warn", label: "has dead letters", detail: error };
   return { tone: "good", label: "forwarding", detail: "" };
 }

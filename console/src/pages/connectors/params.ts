@@ -33,7 +33,15 @@ export function seconds(value: number): string {
   return `${value} s`;
 }
 
-export function retrySentence(policy: { retryDelay?: number | null; maxRetry?: number | null } | null | undefined): string {
+interface RetryPolicy {
+  readonly retryDelay?: number | null;
+  readonly maxRetry?: number | null;
+  readonly delays?: readonly number[] | null;
+}
+
+export function retrySentence(policy: RetryPolicy | null | undefined): string {
+  if (policy?.delays?.length) return `1 + ${policy.delays.length} attempts, after ${policy.delays.map(seconds).join(", ")}`;
+  if (policy?.delays) return "1 attempt";
   if (!policy || policy.maxRetry === null || policy.maxRetry === undefined) return "5 attempts within 2 h";
   if (policy.maxRetry === 0) return "1 attempt";
   return `1 + ${policy.maxRetry} attempts, ${seconds(policy.retryDelay ?? 0)} apart`;

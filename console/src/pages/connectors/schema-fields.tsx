@@ -118,7 +118,7 @@ function OneField(props: OneProps) {
       label={label}
       hint={hint}
       error={error}
-      inputMode={field.kind === "number" ? "numeric" : undefined}
+      inputMode={field.kind === "number" ? "decimal" : undefined}
       placeholder={field.placeholder || (typeof field.fallback === "number" ? String(field.fallback) : undefined)}
       value={value}
       onChange={(event) => onChange(event.target.value)}

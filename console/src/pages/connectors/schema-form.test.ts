@@ -8,7 +8,8 @@ import schemas from "./schemas.fixture.json";
 const document: Readonly<Record<string, unknown>> = schemas;
 const fields = (type: string) => fieldsOf(JSON.stringify(document[type]));
 
-const COMMON = "subgroups flag, template text, kinds choices";
+const COMMON =
+  "subgroups flag, template text, kinds choices, ordered flag, maxPerSecond number";
 
 describe("every type has a form", () => {
   test.each([

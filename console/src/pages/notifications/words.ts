@@ -20,6 +20,7 @@ export const ALERTS: readonly ReasonChoice[] = [
   { reason: "geofenceExit", label: "A device leaves an area", hint: "From its second position on; the first one only says where it is." },
   { reason: "configurationDrift", label: "A configuration drifts", hint: "Sent when a device reports another configuration than it should have." },
   { reason: "connectorFailing", label: "A connector is failing", hint: "After so many failures in a row, or when its receiver has gone." },
+  { reason: "messagesFailed", label: "A connector gives messages up", hint: "Once, until they are resent or somebody acknowledges the alarm." },
   { reason: "connectorRecovered", label: "A connector has recovered", hint: "When it succeeds again." },
 ];
 
@@ -70,6 +71,8 @@ export function reasonWords(reason: string | null | undefined, params: Params, m
       return "A configuration drifts";
     case "connectorFailing":
       return failures === 1 ? "A connector fails once" : `A connector fails ${failures} times in a row`;
+    case "messagesFailed":
+      return "A connector gives messages up";
     case "connectorRecovered":
       return "A connector has recovered";
     default:

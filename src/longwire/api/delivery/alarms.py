@@ -27,7 +27,8 @@ AlarmReason = Annotated[
     Meta(
         max_length=64,
         description="Of its notification: `measurement`, `deviceSilent`, `batteryLow`,"
-        " `configurationDrift`, `geofenceEnter`, `geofenceExit` or `connectorFailing`.",
+        " `configurationDrift`, `geofenceEnter`, `geofenceExit`, `connectorFailing` or"
+        " `messagesFailed`.",
         examples=["measurement"],
     ),
 ]
@@ -209,7 +210,8 @@ def list_alarms(context: Context, query: AlarmsQuery) -> AlarmConnection:
 def acknowledge_alarm(context: Context, body: Acknowledgement) -> Alarm:
     """Acknowledge an alarm.
 
-    Says that somebody cares about it. One that is acknowledged already stays as it is.
+    Says that somebody cares about it. One that is acknowledged already stays as it is. One with the
+    reason `messagesFailed` is resolved by that.
     """
     return show_alarm(
         alarm_lists.acknowledge(

@@ -15,6 +15,13 @@ from longwire.api.delivery.channels import (
     show_error,
     show_failing_filter,
 )
+from longwire.api.delivery.retry_policies import (
+    RetryPolicy,
+    RetryPolicyChange,
+    RetryPolicyInput,
+    build_retry_draft,
+    show_retry_policy,
+)
 from longwire.api.replies import Page, Shown
 from longwire.api.services import Context
 from longwire.api.types import (
@@ -100,13 +107,6 @@ class ConnectorError(ChannelError):
     """The last failure."""
 
 
-class RetryPolicy(Shown[Channel]):
-    """How often a delivery is retried, and the delay between attempts in seconds."""
-
-    retry_delay_s: int | None = field(default=None, name="retryDelay")
-    retries_max: int | None = field(default=None, name="maxRetry")
-
-
 class DataFailurePolicy(Shown[Channel]):
     """Which dead letters are kept for a resend."""
 
@@ -157,6 +157,22 @@ class ConnectorHealth(Shown[connectors.ConnectorHealth], kw_only=True):
         Meta(description="Failed attempts in a row, since the last success.", examples=[5]),
     ]
     waiting: Annotated[Count, Meta(description="Queued messages, up to 10,000.", examples=[12])]
+    held_back: Annotated[
+        Count,
+        Meta(
+            description="Of those that wait: for an earlier message of their device, because the"
+            " connector is ordered; up to 10,000.",
+            examples=[7],
+        ),
+    ]
+    rate_limited: Annotated[
+        Count,
+        Meta(
+            description="Of those that wait: due, and held up by `maxPerSecond` alone; up to"
+            " 10,000.",
+            examples=[0],
+        ),
+    ]
     dead_letters: Annotated[
         Count, Meta(description="Messages kept for a resend, up to 10,000.", examples=[64])
     ]
@@ -223,22 +239,6 @@ class ConnectorEventConnection(Reply):
 
 
 # --- requests ---
-
-
-class RetryPolicyInput(Body):
-    """How often a delivery is retried, and the delay between attempts in seconds."""
-
-    retry_delay: Annotated[int, Meta(ge=1, le=retry_policy.RETRY_DELAY_MAX_S)]
-    max_retry: Annotated[int, Meta(ge=0, le=retry_policy.RETRIES_MAX)]
-
-
-RetryPolicyChange = Annotated[
-    RetryPolicyInput | Annotated[str, Meta(max_length=0)],
-    Meta(
-        description="How to retry; an empty string restores the default.",
-        examples=[{"retryDelay": 60, "maxRetry": 5}],
-    ),
-]
 
 
 class DataFailurePolicyInput(Body):
@@ -340,7 +340,7 @@ def show_connector(view: connectors.ConnectorView) -> Connector:
             start_time=format_optional_date(kept_since),
             resending=channel.resend_before is not None,
         ),
-        retry_policy=None if channel.retries_max is None else RetryPolicy.show(channel),
+        retry_policy=show_retry_policy(channel),
         previous_secret_until=format_optional_date(view.previous_secret_until),
     )
 
@@ -375,16 +375,8 @@ def connector_draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.C
         message_filter=parse_clearable(body.message_filter),
         format=body.format,
         storing_s=storing.storing_duration if storing else None,
-        retry=_retry_draft(body.retry_policy),
+        retry=build_retry_draft(body.retry_policy),
     )
-
-
-def _retry_draft(given: Clearable[RetryPolicyInput | str]) -> connectors.Retry | None:
-    if given is UNSET:
-        return None
-    if isinstance(given, RetryPolicyInput):
-        return given.retry_delay, given.max_retry
-    return connectors.RETRY_DEFAULT
 
 
 # --- operations ---
@@ -542,6 +534,9 @@ _MISPLACED = {
     "deviceId": "send a list, deviceIds",
     "retryDelay": "send it in retryPolicy",
     "maxRetry": "send it in retryPolicy",
+    "delays": "send it in retryPolicy",
+    "ordered": "send it in params",
+    "maxPerSecond": "send it in params",
     "storingDuration": "send it in dataFailurePolicy",
 }
 _route = partial(Route, tag="Connectors", object_rule=_IN_GROUP, not_found_is_bad_request=True)

@@ -22,7 +22,7 @@ from longwire.delivery.destinations.base import FailureCode
 from longwire.errors import BadInput, FieldError
 from longwire.ids import format_record_id
 from longwire.store.delivery.delivery_search import DeliveryFilter, StateCounts
-from longwire.store.delivery.delivery_states import DeliveryState
+from longwire.store.delivery.delivery_states import HELD_BACK, DeliveryState
 from longwire.store.records.records import ALL_TIME
 from longwire.web.fields import (
     Body,
@@ -303,7 +303,7 @@ def show_message(message: deliveries.Message) -> Message:
         group_id=message.connector.group_id,
         record_id=None if message.record_seq is None else format_record_id(message.record_seq),
         created_at=format_date(event.created_at),
-        due_at=format_date(event.due_at) if is_queued else None,
+        due_at=format_date(event.due_at) if is_queued and event.due_at < HELD_BACK else None,
         resent=event.generation,
         attempts=[MessageAttempt.show(each) for each in message.attempts],
         record=record,

@@ -102,6 +102,7 @@ _POLICY_MEMBERS = {
     "storing_duration": "data_failure_policy",
     "retry_delay": "retry_policy",
     "max_retry": "retry_policy",
+    "delays": "retry_policy",
 }
 
 _changes = msgspec.json.Decoder(_Changes)

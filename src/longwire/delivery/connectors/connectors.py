@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -24,7 +25,7 @@ from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.http.egress import Egress
-from longwire.errors import FieldError
+from longwire.errors import BadInput, FieldError
 from longwire.identity import access
 from longwire.model import Actor, Channel, ChannelPurpose, Connector, Page, PageRequest
 from longwire.quotas import Quotas
@@ -34,6 +35,7 @@ from longwire.store.delivery import backlogs as store_backlogs
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import dead_letters as store_dead_letters
 from longwire.store.delivery import delivery_history
+from longwire.store.delivery import ordered_deliveries as store_ordered
 from longwire.store.delivery.connectors import CONNECTORS, sum_settings
 from longwire.store.delivery.delivery_history import DeliveryEvent
 from longwire.store.delivery.delivery_states import DeliveryState
@@ -46,7 +48,9 @@ from longwire.store.notifications import notifications as store_notifications
 
 def _audit_policies(channel: Channel) -> audit.Fields:
     has_retries = channel.retries_max is not None
-    retry = {"retry_delay": channel.retry_delay_s, "max_retry": channel.retries_max}
+    retry: dict[str, Any] = {"delays": channel.retry_delays}
+    if channel.retry_delay_s is not None:
+        retry = {"retry_delay": channel.retry_delay_s, "max_retry": channel.retries_max}
     return {
         "enabled": channel.is_enabled,
         "data_failure_policy": {"storing_duration": channel.storing_s},
@@ -68,12 +72,20 @@ KIND = OwnerKind(
 )
 
 ParseParams = Callable[[type[DestinationParams], str], DestinationParams]
-Retry = tuple[int | None, int | None]  # delay in seconds, retries at most
-
-RETRY_DEFAULT: Retry = (None, None)
 
 # Messages of one state that are counted for the health of a connector.
 COUNTED_MAX = 10_000
+# Queued messages of a connector that can be put in order; each is marked.
+ORDERED_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDraft:
+    """How to retry: after the same delay each time, or a list of delays. Neither is the default."""
+
+    delay_s: int | None = None
+    retries_max: int | None = None
+    delays_s: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,7 @@ class ConnectorDraft(ChannelDraft):
     message_filter: str | None = None
     format: str | None = None
     storing_s: int | None = None
-    retry: Retry | None = None
+    retry: RetryDraft | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,8 @@ class ConnectorHealth:
     dead_letters: int
     failing_since: Moment | None
     next_attempt_at: Moment | None  # while it fails and something waits
+    held_back: int  # of those that wait, for an earlier one of their device
+    rate_limited: int  # of those that wait, for nothing but the rate of requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +148,16 @@ def get_health(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Connec
         overviews.count_dead_letters(tx, [number], COUNTED_MAX).get(number, 0),
         channel.failing_since if is_failing else None,
         _get_next_attempt(tx, channel) if is_failing and channel.is_enabled else None,
+        store_ordered.count_held_back(tx, number, COUNTED_MAX),
+        store_backlogs.count_due(tx, number, COUNTED_MAX) if _is_at_rate(tx, channel) else 0,
     )
+
+
+def _is_at_rate(tx: Tx, channel: Channel) -> bool:
+    """Whether nothing but its rate keeps what is due from being sent."""
+    if channel.max_per_s is None or not channel.is_enabled or (channel.paused_until or 0) > tx.now:
+        return False
+    return store_channels.get_taken_until(tx, channel.number) > tx.now
 
 
 def _get_next_attempt(tx: Tx, channel: Channel) -> Moment | None:
@@ -240,12 +263,22 @@ def update_connector(
         subjects = [store_notifications.connector_subject(connector.number)]
         store_notifications.delete_subject_states(tx, subjects)
         store_alarms.close_of_subjects(tx, subjects, "the connector was disabled")
+    if connector.channel.is_ordered and not before.channel.is_ordered:
+        _put_in_order(tx, connector)
     if connector.message_filter != before.message_filter:
         store_channels.reset_filter_outcomes(tx, connector.number)
         connector = CONNECTORS.get_by_numbers(tx, [connector.number])[connector.number]
     if _estimate_size(connector) > _estimate_size(before):
         _require_room_for_settings(tx, group_id, quotas)
     return _view(tx, actor, connector)
+
+
+def _put_in_order(tx: Tx, connector: Connector) -> None:
+    """What waits already is sent in the same order as what comes."""
+    if store_backlogs.is_backlog_over(tx, connector.number, ORDERED_MAX):
+        why = f"can be set while at most {ORDERED_MAX:,} messages wait: cancel some, or wait"
+        raise BadInput(field_errors=[FieldError("params.ordered", why)])
+    store_ordered.mark_open(tx, connector.number, ORDERED_MAX)
 
 
 def _estimate_size(connector: Connector) -> int:
@@ -295,6 +328,7 @@ def resend_failed(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Con
     connector = KIND.require(tx, actor, "resend", group_id, connector_id)
     has_any = store_dead_letters.get_oldest_dead_letter_ts(tx, connector.number) is not None
     if has_any and store_channels.begin_resend(tx, connector.number):
+        store_channels.reset_given_up(tx, connector.number)
         KIND.log(tx, actor, "resend", connector)
     return _view(tx, actor, CONNECTORS.get_by_numbers(tx, [connector.number])[connector.number])
 
@@ -326,20 +360,32 @@ def _merge(connector: Connector, draft: ConnectorDraft, params: DestinationParam
     channel, message_filter = connector.channel, connector.message_filter
     if draft.message_filter is not None:
         message_filter = draft.message_filter.strip() or None
-    delay_s, retries_max = draft.retry or (channel.retry_delay_s, channel.retries_max)
+    channel = replace(
+        _merge_retry(channel, draft.retry),
+        storing_s=updated(draft.storing_s, channel.storing_s),
+        max_per_s=params.max_per_second,
+        is_ordered=params.ordered,
+    )
     return replace(
         connector,
-        channel=replace(
-            channel,
-            storing_s=updated(draft.storing_s, channel.storing_s),
-            retry_delay_s=delay_s,
-            retries_max=retries_max,
-        ),
+        channel=channel,
         subgroups=params.subgroups,
         device_ids=updated_unique(draft.device_ids, connector.device_ids),
         message_filter=message_filter,
         format=updated(draft.format, connector.format),
         kinds=tuple(params.kinds or ()),
+    )
+
+
+def _merge_retry(channel: Channel, retry: RetryDraft | None) -> Channel:
+    if retry is None:
+        return channel
+    delays = tuple(retry.delays_s or ())
+    return replace(
+        channel,
+        retry_delay_s=retry.delay_s,
+        retries_max=retry.retries_max if retry.delays_s is None else len(delays),
+        retry_delays=delays,
     )
 
 

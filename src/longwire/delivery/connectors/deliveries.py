@@ -30,6 +30,7 @@ from longwire.model import (
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import change_messages as store_changes
 from longwire.store.delivery import connectors as store_connectors
+from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery import delivery_history, delivery_search
 from longwire.store.delivery import exchanges as store_exchanges
 from longwire.store.delivery.connectors import CONNECTORS
@@ -333,7 +334,7 @@ def _retry(tx: Tx, connector: Connector, seqs: Sequence[int]) -> int:
 
 
 def _cancel(tx: Tx, connector: Connector, seqs: Sequence[int]) -> int:
-    cancelled = delivery_search.cancel_many(tx, connector.number, seqs, CANCELLED_BY_USER)
+    cancelled = store_deliveries.cancel_many(tx, connector.number, seqs, CANCELLED_BY_USER)
     first = sum(generation == 0 for generation in cancelled.values())
     if first:
         counter = (int(connector.group_id), "connector_message_error")

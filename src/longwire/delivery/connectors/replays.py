@@ -438,7 +438,7 @@ def _find_matching(
         us_left -= cost_us
         if is_match:
             context = msgspec.json.encode(content.context).decode()
-            matching.append(build_delivery(matcher.number, content.row, context))
+            matching.append(build_delivery(matcher, content.row, context))
     return len(found), matching
 
 

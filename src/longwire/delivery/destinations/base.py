@@ -169,6 +169,11 @@ Template = Annotated[
 
 MessageKind = Literal["data", "event", "geoloc", "telemetry", "alarm", "registry"]
 
+# A request every 17 minutes. Faster than the highest rate, the limit would be what one process can
+# send, which needs no setting.
+MAX_PER_SECOND_MIN = 0.001
+MAX_PER_SECOND_MAX = 1_000
+
 
 class DestinationParams(ParamsBase, kw_only=True):
     """Parameters that every type of connector has."""
@@ -187,6 +192,25 @@ class DestinationParams(ParamsBase, kw_only=True):
                 " raised, acknowledged or resolved, and `registry` for devices that are created,"
                 " changed, moved or deleted. Without it, all records.",
                 examples=[["data", "alarm"]],
+            ),
+        ]
+        | None
+    ) = None
+    ordered: Annotated[
+        bool,
+        Meta(
+            description="Send the messages of a device one after the other: one that failed holds"
+            " back the later ones of its device until it is delivered, given up or cancelled."
+        ),
+    ] = False
+    max_per_second: (
+        Annotated[
+            float,
+            Meta(
+                ge=MAX_PER_SECOND_MIN,
+                le=MAX_PER_SECOND_MAX,
+                description="Send at most so many requests in a second; the others wait.",
+                examples=[10, 0.5],
             ),
         ]
         | None

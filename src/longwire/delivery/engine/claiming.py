@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import SystemRandom
+from typing import NamedTuple
 
 import structlog
 
@@ -24,6 +25,12 @@ from longwire.delivery.destinations.base import (
     Unreachable,
     get_requested_pause_s,
 )
+from longwire.delivery.engine.request_rate import (
+    AHEAD_S,
+    BUSY_DELAY_S,
+    get_end,
+    plan_requests,
+)
 from longwire.delivery.engine.worker import (
     LEASE_S,
     PROBE_AFTER,
@@ -38,9 +45,11 @@ from longwire.delivery.http.egress import Egress
 from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
-from longwire.store.delivery import delivery_leases
+from longwire.store.delivery import deferrals, delivery_leases, ordered_deliveries
+from longwire.store.delivery.deferrals import DeferralPurpose
 from longwire.store.delivery.delivery_leases import ClaimedDelivery, LeaseKey, OrphanedLease
 from longwire.store.identity import audit, request_owners
+from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL
 from longwire.work.turns import CallerKey
 
 CLAIMS_PER_TRANSACTION_MAX = 1_000
@@ -79,6 +88,8 @@ class ClaimRequest:
     open_versions: Mapping[int, int]  # of the channels that have a worker here
     capacities: Mapping[int, int]
     throttled: Collection[int] = ()  # whose owners have to be notified
+    # Those that are ordered or have a rate; their workers are only looked at.
+    special: Mapping[int, ChannelWorker] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -89,8 +100,16 @@ class ClaimResult:
     opened: dict[int, ChannelWorker] = field(default_factory=dict)
     expires_at: Moment = 0
     claimed: dict[int, list[ClaimedDelivery]] = field(default_factory=dict)
-    requested: dict[int, int] = field(default_factory=dict)
+    has_more: set[int] = field(default_factory=set)  # channels with more that may be due
+    rates: dict[int, "RateWait"] = field(default_factory=dict)
     callers: dict[int, CallerKey] = field(default_factory=dict)  # of channels that were looked up
+
+
+class RateWait(NamedTuple):
+    """When the first request of a claim may be sent, and when others may be taken."""
+
+    first_in_s: float
+    next_in_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +147,12 @@ class Claimer:
                 most = min(WINDOW_MIN, share)
             else:
                 continue
-            result.requested[number] = most
-            result.claimed[number] = []
-            if most:
-                result.claimed[number] = delivery_leases.claim(
-                    tx, number, request.slot, most, request.token, result.expires_at
-                )
+            worker = result.opened.get(number) or request.special.get(number)
+            claim = _Claim(number, request.slot, request.token, result.expires_at)
+            if worker is not None and worker.rate is not None:
+                _claim_at_rate(tx, claim, worker, most, result)
+            else:
+                _claim(tx, claim, worker, most, result)
         return result
 
     def _open_workers(self, tx: Tx, numbers: Collection[int], result: ClaimResult) -> None:
@@ -143,7 +162,8 @@ class Claimer:
             result.callers[channel.number] = caller
             if (channel.paused_until or 0) > tx.now:
                 continue  # its receiver has asked for time
-            total = 1 if channel.failures >= PROBE_AFTER else self.in_flight_max
+            is_alone = channel.failures >= PROBE_AFTER or channel.max_per_s is not None
+            total = 1 if is_alone else self.in_flight_max
             if tx.slot not in cluster.list_slots(channel.number, total, slots):
                 continue  # another process sends its messages, or finds out whether it responds
             try:
@@ -154,6 +174,70 @@ class Claimer:
                 store_channels.record_failure(
                     tx, channel.number, f"it cannot be opened: {type(error).__name__}", 1
                 )
+
+
+class _Claim(NamedTuple):
+    """What is claimed is leased so."""
+
+    number: int
+    slot: int
+    token: int
+    expires_at: Moment
+
+
+def _claim(
+    tx: Tx, claim: _Claim, worker: ChannelWorker | None, most: int, result: ClaimResult
+) -> None:
+    """Claim what is due; of an ordered channel what has to wait for nothing else."""
+    claimed: list[ClaimedDelivery] = []
+    is_more = not most
+    if worker is not None and worker.channel.is_ordered:
+        if most:
+            found = _claim_ordered(tx, claim, worker.channel, most)
+            claimed, is_more = found.claimed, found.is_more
+    elif most:
+        number, slot, token, expires_at = claim
+        claimed = delivery_leases.claim(tx, number, slot, most, token, expires_at)
+        is_more = len(claimed) >= most
+    result.claimed[claim.number] = claimed
+    if is_more:
+        result.has_more.add(claim.number)
+
+
+def _claim_ordered(
+    tx: Tx, claim: _Claim, channel: Channel, most: int
+) -> ordered_deliveries.OrderedClaim:
+    """But for what arrived after records that are still to be matched: those may be earlier."""
+    first_seq = deferrals.get_first_seq(tx, channel.group_id, DeferralPurpose.CONNECTOR)
+    before_seq = AFTER_ANY_ARRIVAL if first_seq is None else first_seq
+    number, slot, token, expires_at = claim
+    return ordered_deliveries.claim(tx, number, slot, most, token, expires_at, before_seq)
+
+
+def _claim_at_rate(
+    tx: Tx, claim: _Claim, worker: ChannelWorker, most: int, result: ClaimResult
+) -> None:
+    """Claim what the next requests can carry, and take as many of these as are needed."""
+    number, max_per_s = claim.number, worker.channel.max_per_s
+    assert max_per_s is not None
+    taken_until = store_channels.lock_rate(tx, number) if most else None
+    if taken_until is None:
+        result.claimed[number] = []
+        result.has_more.add(number)
+        if most:
+            result.rates[number] = RateWait(0.0, BUSY_DELAY_S)
+        return
+    batch_max = worker.sender.batch_max
+    taken = plan_requests(max_per_s, taken_until, tx.now, -(-most // batch_max))
+    _claim(tx, claim, worker, min(most, taken.count * batch_max), result)
+    used = -(-len(result.claimed[number]) // batch_max)
+    if used or not taken.count:
+        end = get_end(max_per_s, taken, used)
+        result.rates[number] = RateWait(
+            (taken.first_at - tx.now) / SECOND, (end - tx.now) / SECOND - AHEAD_S / 2
+        )
+        if used:
+            store_channels.take_requests(tx, number, end)
 
 
 def get_caller(tx: Tx, group_id: str) -> CallerKey:
@@ -209,6 +293,7 @@ def settle(
         if released:
             delivery_leases.release(tx, lease, released)
         _settle_failed(tx, lease, group, settled)
+        _release_next(tx, lease, group)
     # The same lock order in every process: no deadlocks.
     in_order = [by_channel[number] for number in sorted(by_channel)]
     store_channels.lock_to_disable(tx, [each.gone for each in in_order if each.gone is not None])
@@ -220,6 +305,14 @@ def settle(
     for purpose, results in by_purpose.items():
         if purpose in handlers:
             handlers[purpose].on_results(tx, writer, results)
+
+
+def _release_next(tx: Tx, lease: LeaseKey, group: Sequence[AttemptRecord]) -> None:
+    """Have those be due that were held back for these."""
+    ordered = [each.leased.claimed.seq for each in group if each.leased.claimed.is_ordered]
+    if ordered:
+        number, slot, _ = lease
+        ordered_deliveries.release_next(tx, number, ordered, slot)
 
 
 def _settle_delivered(
@@ -311,7 +404,11 @@ def _delay(channel: Channel, attempt: AttemptRecord) -> int:
         return 0
     retry_after_s = outcome.retry_after_s if isinstance(outcome, Refused) else None
     return retry_policy.retry_delay(
-        attempt.leased.claimed.attempts, channel.retry_delay_s, _RANDOM.random(), retry_after_s
+        attempt.leased.claimed.attempts,
+        channel.retry_delay_s,
+        _RANDOM.random(),
+        retry_after_s,
+        channel.retry_delays,
     )
 
 
@@ -377,6 +474,9 @@ def _record_health(tx: Tx, in_order: Sequence[_ChannelResults]) -> None:
         if failed[number]:
             reason = settled.gone_reason or failed[number][-1].reason
             store_channels.record_failure(tx, number, reason, len(failed[number]), settled.pause)
+            given_up = [each for each in failed[number] if each.outcome is AttemptOutcome.FAILED]
+            if given_up:
+                store_channels.record_given_up(tx, number, len(given_up), given_up[0].reason)
 
 
 # --- recover what a process had claimed and does not send any more ---
@@ -428,6 +528,7 @@ def _settle_orphans(
             body="",
             context="",
             attempt_log=orphan.attempt_log,
+            is_ordered=orphan.is_ordered,
         )
         leased = LeasedDelivery(channel, claimed, orphan.token, 0, 0.0, tx.slot)
         attempts.append(AttemptRecord(leased, ORPHANED))

@@ -30,9 +30,11 @@ from longwire.delivery.engine.claiming import (
     Claimer,
     ClaimRequest,
     ClaimResult,
+    RateWait,
     recover_from_dead_nodes,
     recover_orphans,
 )
+from longwire.delivery.engine.request_rate import RequestRate
 from longwire.delivery.engine.sending import STOP_TIMEOUT_S, BatchSender, OnAttempt
 from longwire.delivery.engine.turns import (
     CHANNELS_MAX,
@@ -272,7 +274,7 @@ class Engine:
             if worker is None:
                 continue
             # One process probes. Not dropped after the attempt: a transaction may be claiming.
-            total = 1 if worker.is_probing else self._in_flight_max
+            total = worker.count_senders(self._in_flight_max)
             if versions.get(number) != worker.channel.version or not cluster.get_share(
                 number, total
             ):
@@ -289,7 +291,9 @@ class Engine:
     def _list_own_slots(self, number: int) -> Collection[int]:
         """The slots in which this process sends the messages of a channel."""
         worker = self._workers.get(number)
-        total = 1 if worker is not None and worker.is_probing else self._in_flight_max
+        total = self._in_flight_max
+        if worker is not None:
+            total = worker.count_senders(total)
         return self._database.cluster.list_slots(number, total, self._database.slots)
 
     # --- the transaction ---
@@ -338,6 +342,7 @@ class Engine:
             open_versions={n: worker.channel.version for n, worker in workers.items()},
             capacities={n: -(-worker.capacity // (1 + shares[n])) for n, worker in workers.items()},
             throttled=throttled,
+            special={n: worker for n, worker in workers.items() if worker.is_special},
         )
         attempts, began = part.attempts, time.monotonic()
         try:
@@ -380,8 +385,17 @@ class Engine:
                 )
                 for each in claimed
             ]
-            worker.add_claimed(slot, leased, result.requested[number])
+            if worker.rate is not None and number in result.rates:
+                self._wait_for_rate(worker.rate, result.rates[number], not worker.pending)
+            worker.add_claimed(slot, leased, is_more=number in result.has_more)
             self._sender.start_batches(worker)
+
+    def _wait_for_rate(self, rate: RequestRate, wait: RateWait, is_idle: bool) -> None:
+        """Claim again when there are requests."""
+        rate.delay(*wait, is_idle=is_idle)
+        if wait.next_in_s > 0:
+            wake = self._work.is_added.set
+            asyncio.get_running_loop().call_later(wait.next_in_s, wake)
 
     def _drop_worker(self, number: int) -> None:
         """The channel was changed or deleted; release what is not in flight."""

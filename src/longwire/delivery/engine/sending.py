@@ -26,6 +26,7 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.engine.building import BatchBuilder
+from longwire.delivery.engine.request_rate import RequestRate
 from longwire.delivery.engine.turns import AttemptSlots, PendingWork, ReceiverBack
 from longwire.delivery.engine.worker import (
     PAUSE_MAX_S,
@@ -155,16 +156,34 @@ class BatchSender:
     # --- whose turn it is ---
 
     def _can_start(self, worker: ChannelWorker) -> bool:
-        total = 1 if worker.is_probing else self._in_flight_max
-        in_flight_max = self._database.cluster.get_share(worker.channel.number, total)
-        if not worker.pending or worker.in_flight >= in_flight_max or self.is_stopping:
+        if not worker.pending or worker.in_flight >= self._get_share(worker) or self.is_stopping:
             return False
         if worker.is_paused:
             return False
         if not self.can_settle:
             self._is_held_back = True
             return False
-        return True
+        return worker.rate is None or self._has_request(worker, worker.rate)
+
+    def _get_share(self, worker: ChannelWorker) -> int:
+        """How many of its attempts this process may have in flight."""
+        total = worker.count_senders(self._in_flight_max)
+        share = self._database.cluster.get_share(worker.channel.number, total)
+        # Whoever sends at a limited rate has all of them.
+        return share * self._in_flight_max if worker.rate and not worker.is_probing else share
+
+    def _has_request(self, worker: ChannelWorker, rate: RequestRate) -> bool:
+        """Whether a request may be sent now; otherwise it is started then, and keeps no slot."""
+        wait_s = rate.get_wait_s()
+        if wait_s > 0 and not rate.has_timer:
+            rate.has_timer = True
+            asyncio.get_running_loop().call_later(wait_s, self._resume_at_rate, worker, rate)
+        return wait_s <= 0
+
+    def _resume_at_rate(self, worker: ChannelWorker, rate: RequestRate) -> None:
+        rate.has_timer = False
+        if not worker.is_stale:
+            self.start_batches(worker)
 
     def _start_batch(self, worker: ChannelWorker) -> bool:
         """Start one batch; returns False if the worker has to wait, and will be resumed."""
@@ -181,6 +200,8 @@ class BatchSender:
             self._work.release_for_later(batch)
             return True
         worker.in_flight += 1
+        if worker.rate is not None:
+            worker.rate.take()
         if self._lateness_timer is None:
             self._measure_lateness()
         task = asyncio.create_task(self._send(worker, batch))
@@ -279,6 +300,9 @@ class BatchSender:
             self._slots.release(worker.caller)
             duration_ms = int((time.monotonic() - began) * 1_000)
             self._work.add_attempts(leased, outcome, at, duration_ms)
+            if worker.channel.is_ordered:
+                # The next ones of these devices are claimed once this is stored.
+                worker.more_in.update([each.slot for each in batch])
         if messages and was_probe and worker.speaks_for_all(outcome):
             # The probe failed: so would the others.
             self._work.add_attempts(worker.pending, outcome, at, duration_ms, is_by_proxy=True)

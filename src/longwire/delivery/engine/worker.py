@@ -16,6 +16,7 @@ from longwire.delivery.destinations.base import (
     get_requested_pause_s,
     is_receiver_failing,
 )
+from longwire.delivery.engine.request_rate import RequestRate
 from longwire.delivery.retry_policy import RETRY_AFTER_MAX_S
 from longwire.model import Channel
 from longwire.store.database import Database
@@ -112,6 +113,11 @@ class ChannelWorker:
     is_stale: bool = False
     build_s: float = 0.0  # CPU time of a message, in the last batch built by an expression
     throttled_at: float | None = None  # when it was last reported that its budget is used up
+    rate: RequestRate | None = field(init=False)  # if its requests are limited
+
+    def __post_init__(self) -> None:
+        max_per_s = self.channel.max_per_s
+        self.rate = None if max_per_s is None else RequestRate(max_per_s)
 
     @property
     def is_computed(self) -> bool:
@@ -129,8 +135,23 @@ class ChannelWorker:
         return self.failing_count >= PROBE_AFTER
 
     @property
+    def is_special(self) -> bool:
+        """Whether it is claimed for in another way than most."""
+        return self.channel.is_ordered or self.rate is not None
+
+    @property
     def capacity(self) -> int:
-        return 0 if self.is_paused else max(0, self.window - len(self.pending) - self.in_flight)
+        if self.is_paused or (self.rate is not None and not self.rate.may_claim):
+            return 0
+        return max(0, self.window - len(self.pending) - self.in_flight)
+
+    def count_senders(self, in_flight_max: int) -> int:
+        """Among how many processes its attempts are divided, at most.
+
+        One sends while it has to be found out whether the receiver responds, or if the rate of
+        requests is limited.
+        """
+        return 1 if self.is_probing or self.rate is not None else in_flight_max
 
     @property
     def is_full(self) -> bool:
@@ -186,8 +207,9 @@ class ChannelWorker:
         left_s = (self.requested_until - now) / SECOND
         return left_s if 0 < left_s <= RETRY_AFTER_MAX_S else 0.0
 
-    def add_claimed(self, slot: int, leased: Sequence[LeasedDelivery], requested: int) -> None:
-        if len(leased) >= requested:
+    def add_claimed(self, slot: int, leased: Sequence[LeasedDelivery], *, is_more: bool) -> None:
+        """`is_more` if more may be due in the slot."""
+        if is_more:
             self.more_in.add(slot)
         else:
             self.more_in.discard(slot)

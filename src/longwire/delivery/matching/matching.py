@@ -95,6 +95,7 @@ class Matcher(msgspec.Struct, frozen=True):
     device_ids: frozenset[str]
     expression: StoredExpression | None
     kinds: frozenset[int]  # the numbers of those that it forwards
+    is_ordered: bool = False
 
     @property
     def kept_bytes(self) -> int:
@@ -219,6 +220,7 @@ def build_matcher(connector: Connector, owner: str | None = None) -> Matcher:
         frozenset(connector.device_ids),
         expression,
         frozenset(map(MESSAGE_KIND_NAMES.index, connector.kinds)) or RECORD_KINDS,
+        connector.channel.is_ordered,
     )
 
 
@@ -286,10 +288,10 @@ def encode_device_context(device: ReportingDevice) -> str:
 
 
 def build_delivery(
-    channel_number: int, row: RecordRow | ChangeRow, device_context: str
+    matcher: Matcher, row: RecordRow | ChangeRow, device_context: str
 ) -> NewDelivery:
     return NewDelivery(
-        channel_number,
+        matcher.number,
         row.seq,
         row.encoded.record.device_id,
         row.kind,
@@ -297,6 +299,7 @@ def build_delivery(
         row.encoded.body,
         device_context,
         row.cause,
+        matcher.is_ordered,
     )
 
 
@@ -409,9 +412,7 @@ def _match_record(
             result.deferred.add(owner, row)
         elif matched:
             result.groups[int(owner)] += len(matched)
-            result.deliveries.extend(
-                build_delivery(each.number, row, device.text) for each in matched
-            )
+            result.deliveries.extend(build_delivery(each, row, device.text) for each in matched)
 
 
 def _evaluate(
@@ -460,7 +461,7 @@ class DeferredMatches(msgspec.Struct):
         self.deliveries, self.filters, self.done_seq = [], FilterOutcomes(), None
 
     def add(self, matchers: Iterable[Matcher], row: RecordRow | ChangeRow, context: str) -> None:
-        self.deliveries += [build_delivery(each.number, row, context) for each in matchers]
+        self.deliveries += [build_delivery(each, row, context) for each in matchers]
 
     def match(
         self,

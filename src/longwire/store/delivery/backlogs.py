@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from longwire.clock import Moment
 from longwire.store.database import Tx
-from longwire.store.delivery.delivery_states import FAILED, IS_OPEN, LEASED, QUEUED
+from longwire.store.delivery.delivery_states import FAILED, HELD_BACK, IS_OPEN, LEASED, QUEUED
 from longwire.store.statement import Statement
 
 
@@ -32,12 +32,28 @@ from (
     into=int,
 )
 
+COUNT_DUE = Statement(
+    f"""
+select count(*)
+from (
+    select 1
+    from delivery {{index:ix_delivery_due}}
+    where channel_number = :channel
+        and {QUEUED}
+        and due_at <= :now
+    limit :most
+) due
+""",
+    into=int,
+)
+
 GET_NEXT_DUE = Statement(
     f"""
 select min(due_at)
 from delivery {{index:ix_delivery_due}}
 where channel_number = :channel
     and {QUEUED}
+    and due_at < {HELD_BACK}
 """,
     into=lambda due_at: due_at,
 )
@@ -92,13 +108,14 @@ order by slot
     into=SlotBacklog,
 )
 
-# Those whose messages wait for somebody to enable them.
+# Those whose messages wait for somebody to enable them, or for the rate limit of their channel.
 LIST_IDLE = Statement(
     """
 select number
 from channel
 where not is_enabled
     or deleted_at is not null
+    or max_per_s is not null
 """,
     into=int,
 )
@@ -126,6 +143,11 @@ from (
 def is_backlog_over(tx: Tx, number: int, most: int) -> bool:
     """Whether more than `most` deliveries are queued for a channel."""
     return tx.fetch(COUNT_QUEUED, channel=number, most=most + 1)[0] > most
+
+
+def count_due(tx: Tx, number: int, most: int) -> int:
+    """How many queued deliveries of a channel are due, up to a limit."""
+    return tx.fetch(COUNT_DUE, channel=number, now=tx.now, most=most)[0]
 
 
 def get_next_due(tx: Tx, number: int) -> Moment | None:

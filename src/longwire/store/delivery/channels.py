@@ -148,6 +148,56 @@ set failing_since = case when failures = 0 then :now
 where number = :number
 """)
 
+RECORD_GIVEN_UP = Statement("""
+update channel
+set given_up = given_up + :given_up,
+    given_up_at = :now,
+    given_up_error = coalesce(given_up_error, :error)
+where number = :number
+""")
+
+RESET_GIVEN_UP = Statement("""
+update channel
+set given_up = 0,
+    given_up_error = null
+where number = :number
+    and given_up > 0
+""")
+
+RESET_GIVEN_UP_OF_ALL = Statement("""
+update channel
+set given_up = 0,
+    given_up_error = null
+where number = :number
+    and not exists (
+        select 1
+        from alarm a
+        where a.subject = -channel.number
+            and a.reason = 'messagesFailed'
+            and a.resolved_at is null
+    )
+""")
+
+# Whoever has it locked takes requests of this rate just now.
+LOCK_RATE = Statement("""
+select coalesce(rate_taken_until, 0)
+from channel
+where number = :number
+{skip_locked}
+""")
+
+GET_TAKEN_UNTIL = Statement("""
+select coalesce(rate_taken_until, 0)
+from channel
+where number = :number
+""")
+
+TAKE_REQUESTS = Statement("""
+update channel
+set rate_taken_until = :until
+where number = :number
+""")
+
 RECORD_ERROR = Statement("""
 update channel
 set error_at = :now,
@@ -347,6 +397,38 @@ def record_failure(
     version, paused_until = pause or (None, None)
     values = {"number": number, "now": tx.now, "error": message, "failures": failures}
     tx.run(RECORD_FAILURE, **values, version=version, paused_until=paused_until)
+
+
+def record_given_up(tx: Tx, number: int, given_up: int, first_error: str) -> None:
+    """Count messages that were given up, and keep why the first one of them was."""
+    values = {"number": number, "now": tx.now, "given_up": given_up, "error": first_error}
+    tx.run(RECORD_GIVEN_UP, **values)
+
+
+def reset_given_up(tx: Tx, number: int) -> None:
+    """Somebody has taken care of them; what is given up from now on is counted from zero."""
+    tx.run(RESET_GIVEN_UP, number=number)
+
+
+def reset_given_up_of_all(tx: Tx, number: int) -> None:
+    """The same if no notification has an alarm about it any more."""
+    tx.run(RESET_GIVEN_UP_OF_ALL, number=number)
+
+
+def lock_rate(tx: Tx, number: int) -> Moment | None:
+    """Until when the requests of a channel are taken; None while somebody else takes some."""
+    rows = tx.fetch(LOCK_RATE, number=number)
+    return int(rows[0][0]) if rows else None
+
+
+def get_taken_until(tx: Tx, number: int) -> Moment:
+    """Until when the requests of a channel are taken."""
+    return int(tx.fetch(GET_TAKEN_UNTIL, number=number)[0][0])
+
+
+def take_requests(tx: Tx, number: int, until: Moment) -> None:
+    """Take the requests of a locked channel up to a moment."""
+    tx.run(TAKE_REQUESTS, number=number, until=until)
 
 
 class FilterCounts(NamedTuple):

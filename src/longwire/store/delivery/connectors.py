@@ -13,7 +13,7 @@ CONNECTORS = OwnerTable(
     Connector,
     "connector",
     fields_read=("subgroups", "device_types", "device_ids", "message_filter", "kinds"),
-    channel_fields_read=("is_enabled",),
+    channel_fields_read=("is_enabled", "is_ordered"),
 )
 
 # Those of a group and, with their subgroups, of those above it.

@@ -59,6 +59,15 @@ where owner_id = :owner
     and group_id = :home
     and first_seq = :first
 """)
+GET_FIRST_SEQ = Statement(
+    """
+select min(first_seq)
+from deferral
+where owner_id = :owner
+    and purpose = :purpose
+""",
+    into=lambda seq: seq,
+)
 LIST_PURPOSES = Statement("""
 select purpose
 from deferral
@@ -155,6 +164,12 @@ def advance(tx: Tx, deferral: Deferral, done_seq: int, until: Moment) -> Deferra
     values = _key(deferral) | {"next": following, "until": until if tx.is_postgres else 0}
     is_mine = tx.run(ADVANCE, **values)
     return msgspec.structs.replace(deferral, first_seq=following) if is_mine else None
+
+
+def get_first_seq(tx: Tx, owner_id: str, purpose: DeferralPurpose) -> int | None:
+    """The first arrival that a group has not matched yet; None if there is none."""
+    found: int | None = tx.fetch(GET_FIRST_SEQ, owner=int(owner_id), purpose=purpose.value)[0]
+    return found
 
 
 def list_purposes(tx: Tx, owner_id: str) -> set[DeferralPurpose]:

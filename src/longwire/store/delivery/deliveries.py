@@ -12,6 +12,7 @@ import msgspec
 from longwire.clock import Moment
 from longwire.store import schema, slots
 from longwire.store.database import Tx
+from longwire.store.delivery import ordered_deliveries
 from longwire.store.delivery.delivery_states import (
     CANCELLED,
     IS_DEAD_LETTER,
@@ -90,7 +91,7 @@ set {CANCELLED},
 where channel_number = :channel
     and seq {which}
     and {QUEUED}
-returning seq, generation
+returning seq, generation, is_ordered
 """)
 
 
@@ -151,6 +152,7 @@ class NewDelivery(msgspec.Struct, frozen=True, gc=False):
     body: str
     context: str
     cause: int | None = None  # the arrival that a notification is about
+    is_ordered: bool = False  # not sent before the earlier ones of its device
 
 
 _INSERTED = (
@@ -184,7 +186,18 @@ def _build_rows(
     if any(each.cause is not None for each in new):  # most have none, and need not write it
         rows = [(*row, each.cause) for row, each in zip(rows, new, strict=True)]
         columns = (*columns, "cause")
+    columns, rows = _with_order(new, columns, rows)
     return _with_traceparents(tx, new, columns, rows)
+
+
+def _with_order(
+    new: Sequence[NewDelivery], columns: tuple[str, ...], rows: list[tuple[Any, ...]]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """With which of them are ordered, if any is."""
+    if not any(each.is_ordered for each in new):
+        return columns, rows
+    rows = [(*row, each.is_ordered or None) for row, each in zip(rows, new, strict=True)]
+    return (*columns, "is_ordered"), rows
 
 
 def _with_traceparents(
@@ -272,7 +285,21 @@ def retry_now(tx: Tx, number: int, seq: int) -> bool:
 def cancel(tx: Tx, number: int, seq: int, why: str = "cancelled by the operator") -> bool:
     """Cancel one that is queued."""
     values = {"channel": number, "seq": seq, "why": why, "now": tx.now}
-    return bool(tx.fetch(CANCEL, **values))
+    return bool(_release_after(tx, number, tx.fetch(CANCEL, **values)))
+
+
+def cancel_many(tx: Tx, number: int, seqs: Sequence[int], why: str) -> dict[int, int]:
+    """Cancel those that are queued; the generation of each."""
+    values = {"channel": number, "seqs": seqs, "now": tx.now, "why": why}
+    return _release_after(tx, number, tx.fetch(CANCEL_MANY, **values))
+
+
+def _release_after(tx: Tx, number: int, cancelled: Sequence[tuple[Any, ...]]) -> dict[int, int]:
+    """The generation of each that was cancelled, after the next ones of their devices are due."""
+    ordered = [seq for seq, _, is_ordered in cancelled if is_ordered]
+    if ordered:
+        ordered_deliveries.release_next(tx, number, ordered)
+    return {seq: generation for seq, generation, _ in cancelled}
 
 
 def prune(tx: Tx, before: Moment, most: int) -> int:

@@ -16,6 +16,7 @@ from longwire.store.database import Tx
 from longwire.store.delivery.delivery_states import (
     EXPIRED,
     FAILED,
+    HELD_BACK,
     LEASED,
     QUEUED,
     SUCCEEDED,
@@ -43,6 +44,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
     context: str
     attempt_log: str | None = None  # without this one
     traceparent: str | None = None  # of the request that caused it, if it was traced
+    is_ordered: bool | None = None  # the next one of its device waits for it
 
 
 class OrphanedLease(msgspec.Struct, frozen=True):
@@ -54,6 +56,7 @@ class OrphanedLease(msgspec.Struct, frozen=True):
     generation: int
     attempts: int
     attempt_log: str | None
+    is_ordered: bool | None
 
 
 LIST_DUE_CHANNELS = Statement(
@@ -98,14 +101,17 @@ returning seq
             {{slot}}
             and {QUEUED}
             and due_at > :now
+            and due_at < {HELD_BACK}
             and attempts > 0
             and changed_at < :since
         order by due_at, seq
         limit :most"""),
 )
 
-CLAIM = Statement(
-    f"""
+
+def _claim(due: Sql | str) -> Statement[ClaimedDelivery]:
+    return Statement(
+        f"""
 update delivery
 set {LEASED},
     attempts = attempts + 1,
@@ -118,10 +124,15 @@ where channel_number = :channel
     and {QUEUED}
 returning
     channel_number, seq, device_id, kind, generation, attempts, created_at, body, context,
-    attempt_log, traceparent
+    attempt_log, traceparent, is_ordered
 """,
-    into=ClaimedDelivery,
-    due=in_unlocked(f"""
+        into=ClaimedDelivery,
+        due=due,
+    )
+
+
+CLAIM = _claim(
+    in_unlocked(f"""
         select seq
         from delivery {{index:ix_delivery_due}}
         where channel_number = :channel
@@ -129,8 +140,9 @@ returning
             and {QUEUED}
             and due_at <= :now
         order by due_at, seq
-        limit :most"""),
+        limit :most""")
 )
+CLAIM_SOME = _claim("{in:seqs}")
 
 
 # Each delivery has a log of its own, and a time when it is due. SQLite would join a list of them
@@ -222,7 +234,9 @@ POSTPONE = _settle(
 
 LOCK_ORPHANED_LEASES = Statement(
     f"""
-select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
+select
+    d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log,
+    d.is_ordered
 from delivery d
 where d.{LEASED}
     {{slot:d}}
@@ -248,7 +262,9 @@ where until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
 
 LOCK_LEASES_OF_DEAD_NODES = Statement(
     f"""
-select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
+select
+    d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log,
+    d.is_ordered
 from delivery d
 where d.{LEASED}
     {{slot:d}}

@@ -13,7 +13,7 @@ from typing import Any
 from longwire.clock import Moment
 from longwire.model import Page, PageRequest
 from longwire.store.database import Tx
-from longwire.store.delivery.deliveries import CANCEL_MANY, MAKE_MANY_DUE, RESEND_MANY
+from longwire.store.delivery.deliveries import MAKE_MANY_DUE, RESEND_MANY
 from longwire.store.delivery.delivery_history import EVENT_COLUMNS, DeliveryEvent, to_event
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.store.statement import Statement
@@ -261,9 +261,3 @@ def retry_many(tx: Tx, number: int, seqs: Sequence[int]) -> set[int]:
     """Make those due that are queued, and queue those that are kept for a resend; which."""
     values = {"channel": number, "seqs": seqs, "now": tx.now}
     return {*tx.fetch(MAKE_MANY_DUE, **values), *tx.fetch(RESEND_MANY, **values)}
-
-
-def cancel_many(tx: Tx, number: int, seqs: Sequence[int], why: str) -> dict[int, int]:
-    """Cancel those that are queued; the generation of each."""
-    values = {"channel": number, "seqs": seqs, "now": tx.now, "why": why}
-    return dict(tx.fetch(CANCEL_MANY, **values))

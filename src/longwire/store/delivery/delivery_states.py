@@ -25,11 +25,16 @@ FAILED = f"state = {DeliveryState.FAILED:d}"
 EXPIRED = f"state = {DeliveryState.EXPIRED:d}"
 CANCELLED = f"state = {DeliveryState.CANCELLED:d}"
 IS_OPEN = f"state < {DeliveryState.SUCCEEDED:d}"
+# One that is not sent before the earlier ones of its device.
+IS_ORDERED = "is_ordered"
 IS_FINAL = f"state >= {DeliveryState.SUCCEEDED:d}"
 # Failed, and kept for a resend.
 IS_DEAD_LETTER = f"""{FAILED}
     and body is not null
     and stored_until > :now"""
+
+# When a queued message is due that waits for an earlier one of its device.
+HELD_BACK = 2**62
 
 # Assignments: queued once more, in a new generation.
 REQUEUED = f"""{QUEUED},

@@ -26,6 +26,7 @@ _KEYED_BY_GROUP = {
     "change_message": "seq",
     "silence": "id",
     "contact_window": "contact",
+    "share": "id",
     "found_measurement": "type, key_number",
     "declared_measurements": "type",
 }

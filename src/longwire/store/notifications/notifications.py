@@ -90,6 +90,15 @@ where s.notification_number {{in:numbers}}
 {{postgres:order by s.notification_number, s.subject for update}}
 """)
 
+END_STATE = Statement("""
+update notification_state
+set raised_at = null,
+    is_notified = false,
+    as_of = :now
+where notification_number = :number
+    and subject = :subject
+""")
+
 DELETE_STATES = Statement("""
 delete from notification_state
 where notification_number = :number
@@ -162,6 +171,7 @@ limit :most
 _SELECT_HEALTH = f"""
 select
     c.number, c.id, connector.name, c.type, c.failures, c.error_message, c.is_enabled,
+    c.storing_s, c.given_up, c.given_up_at, c.given_up_error,
     {_STATE_COLUMNS}
 from channel c
 join connector on connector.channel_number = c.number
@@ -268,6 +278,11 @@ def save_states(tx: Tx, changed: Mapping[Key, NotificationState]) -> None:
         _UPDATE_STATE,
         is_repeatable=True,
     )
+
+
+def end_state(tx: Tx, number: int, subject: int) -> None:
+    """What a notification is about does not hold any more; what was observed before is known."""
+    tx.run(END_STATE, number=number, subject=subject, now=tx.now)
 
 
 def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
@@ -400,6 +415,10 @@ class MonitoredConnector(msgspec.Struct, frozen=True):
     failures: int
     error: str | None
     is_enabled: bool
+    storing_s: int
+    given_up: int  # messages, until somebody takes care of them
+    given_up_at: Moment | None  # the last of them
+    given_up_error: str | None  # why the first of them
     state: NotificationState
 
 
@@ -425,7 +444,19 @@ def list_connector_health(
 
 
 def _connector_health(row: Sequence[Any]) -> MonitoredConnector:
-    number, connector_id, name, type_name, failures, error, is_enabled, *state = row
+    *own, storing_s, given_up, given_up_at, given_up_error = row[:11]
+    number, connector_id, name, type_name, failures, error, is_enabled = own
     return MonitoredConnector(
-        number, connector_id, name, type_name, failures, error, bool(is_enabled), _state_of(state)
+        number,
+        connector_id,
+        name,
+        type_name,
+        failures,
+        error,
+        bool(is_enabled),
+        storing_s,
+        given_up,
+        given_up_at,
+        given_up_error,
+        _state_of(row[11:]),
     )

@@ -91,6 +91,7 @@ from longwire.store.schema.service import instance as instance
 from longwire.store.schema.service import lease as lease
 from longwire.store.schema.service import node as node
 from longwire.store.schema.service import writer_number as writer_number
+from longwire.store.schema.shares import share as share
 from longwire.store.schema.users import access_token as access_token
 from longwire.store.schema.users import credential as credential
 from longwire.store.schema.users import external_identity as external_identity

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from longwire.store.delivery.delivery_states import FAILED, IS_OPEN, LEASED, QUEUED
+from longwire.store.delivery.delivery_states import FAILED, IS_OPEN, IS_ORDERED, LEASED, QUEUED
 from longwire.store.schema.base import (
     SLOT_BY,
     TRANSACTION,
@@ -52,6 +52,18 @@ channel = sa.Table(
     moment("filter_failing_since", required=False),
     # The receiver has asked to get nothing before.
     moment("paused_until", required=False),
+    # Seconds before each retry, as JSON, in place of one delay for all; none if it is empty.
+    sa.Column("retry_delays", sa.Text, nullable=False, server_default="[]"),
+    # How many requests it may get in a second, and the time for which they are taken already.
+    sa.Column("max_per_s", sa.Float),
+    moment("rate_taken_until", required=False),
+    # The messages of a device are sent one after the other.
+    sa.Column("is_ordered", sa.Boolean, nullable=False, server_default=sa.false()),
+    # Messages that were given up, until somebody takes care of them: how many, the last time, and
+    # why the first one.
+    sa.Column("given_up", sa.Integer, nullable=False, server_default="0"),
+    moment("given_up_at", required=False),
+    sa.Column("given_up_error", sa.Text),
     # Answers: the channels of a group, in the order they came.
     sa.Index("ix_channel_group_id_number", "group_id", "number"),
     sqlite_autoincrement=True,
@@ -151,8 +163,11 @@ delivery = sa.Table(
     sa.Column("cause", sa.BigInteger),
     # The span of the request that caused it, if it was traced.
     sa.Column("traceparent", sa.Text),
+    # Not sent before the earlier ones of its device; null for most.
+    sa.Column("is_ordered", sa.Boolean),
     # Answers: what is due? whose lease has expired? what is not final yet? what can be sent again?
-    # what has expired? what happened lately? who was notified of this arrival?
+    # what has expired? what happened lately? who was notified of this arrival? which message of
+    # this device is next, and is one in flight?
     # With the state, although it is always the same: SQLite counts without the rows only then. What
     # is due has another index on PostgreSQL, where the slot is before the time: see the baseline.
     partial_index("ix_delivery_due", "channel_number", "due_at", "seq", "state", where=QUEUED),
@@ -166,6 +181,14 @@ delivery = sa.Table(
         where=f"resent_before is not null and {IS_OPEN}",
     ),
     partial_index("ix_delivery_cause", "cause", where="cause is not null"),
+    partial_index(
+        "ix_delivery_ordered",
+        "channel_number",
+        "device_id",
+        "state",
+        "seq",
+        where=f"{IS_ORDERED} and {IS_OPEN}",
+    ),
     sa.Index("ix_delivery_changed", "channel_number", "changed_at", "state"),
     sqlite_with_rowid=False,
     # Every row is changed twice within a second of its life.

@@ -3949,6 +3949,136 @@ class Reports(_Noun):
         return self._stream(call)
 
 
+class Shares(_Noun):
+    def list(
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
+    ) -> Pages[m.ShareLink, m.ShareLinkConnection]:
+        """List the links that show something of a group.
+
+        With how often each was used, the newest first; until a week after they expire.
+
+        `page_size` is how many items one request gets.
+
+        `GET /group/shares`; needs `notification.read`.
+        """
+        call: Call[m.ShareLinkConnection] = Call(
+            "GET",
+            "/group/shares",
+            m.ShareLinkConnection,
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
+            is_repeatable=True,
+        )
+        return Pages(self._transport, call, lambda page: page.items)
+
+    def create(
+        self,
+        group_id: str,
+        *,
+        name: str,
+        expires_in_days: int,
+        origins: Sequence[str] | None = None,
+        chart: m.SharedChart | None = None,
+        device: m.SharedDevice | None = None,
+        list: m.SharedList | None = None,
+        map: m.SharedMap | None = None,
+    ) -> m.NewShareLink:
+        """Create a link that shows something of a group.
+
+        To whoever has it, without signing in, until it expires or is deleted: a chart, what a
+        device says now, a list of devices or a map. It is read with the permissions that its
+        creator has at that time, and shows nothing as soon as they could not create it any
+        more. Only pages of `origins` may embed it.
+
+        `POST /share`; needs `notification.write`.
+        """
+        call: Call[m.NewShareLink] = Call(
+            "POST",
+            "/share",
+            m.NewShareLink,
+            body=encode(
+                m.ShareInput(
+                    group_id=group_id,
+                    name=name,
+                    expires_in_days=expires_in_days,
+                    origins=origins,
+                    chart=chart,
+                    device=device,
+                    list=list,
+                    map=map,
+                )
+            ),
+        )
+        return self._transport.request(call)
+
+    def delete(self, share_id: str, *, group_id: str) -> m.ShareLink:
+        """Revoke a link.
+
+        It shows nothing from now on. The audit log keeps what it showed, and when it was used.
+
+        `DELETE /share`; needs `notification.write`.
+        """
+        call: Call[m.ShareLink] = Call(
+            "DELETE", "/share", m.ShareLink, query={"shareId": share_id, "groupId": group_id}
+        )
+        return self._transport.request(call)
+
+    def view(self) -> m.SharedView:
+        """Get what a link shows.
+
+        With the secret of the link as the access token, which opens nothing else.
+
+        `GET /share/link`.
+        """
+        call: Call[m.SharedView] = Call("GET", "/share/link", m.SharedView, is_repeatable=True)
+        return self._transport.request(call)
+
+    def series(self) -> m.SharedSeries:
+        """Get the numbers of a shared chart.
+
+        With the secret of the link as the access token.
+
+        `GET /share/series`.
+        """
+        call: Call[m.SharedSeries] = Call(
+            "GET", "/share/series", m.SharedSeries, is_repeatable=True
+        )
+        return self._transport.request(call)
+
+    def devices(self, *, page_size: int | None = None) -> Pages[m.SharedColumn, m.SharedDevices]:
+        """List the devices of a shared list, or get a shared device.
+
+        With their current values, and with the secret of the link as the access token.
+
+        `page_size` is how many items one request gets.
+
+        `GET /share/devices`.
+        """
+        call: Call[m.SharedDevices] = Call(
+            "GET", "/share/devices", m.SharedDevices, query={"limit": page_size}, is_repeatable=True
+        )
+        return Pages(self._transport, call, lambda page: page.columns)
+
+    def positions(
+        self, *, page_size: int | None = None
+    ) -> Pages[m.SharedPosition, m.SharedPositions]:
+        """List the positions of a shared map.
+
+        With the secret of the link as the access token.
+
+        `page_size` is how many items one request gets.
+
+        `GET /share/positions`.
+        """
+        call: Call[m.SharedPositions] = Call(
+            "GET",
+            "/share/positions",
+            m.SharedPositions,
+            query={"limit": page_size},
+            is_repeatable=True,
+        )
+        return Pages(self._transport, call, lambda page: page.items)
+
+
 class Alarms(_Noun):
     def list(
         self,
@@ -3996,7 +4126,8 @@ class Alarms(_Noun):
     def acknowledge(self, alarm_id: str, *, group_id: str, comment: str | None = None) -> m.Alarm:
         """Acknowledge an alarm.
 
-        Says that somebody cares about it. One that is acknowledged already stays as it is.
+        Says that somebody cares about it. One that is acknowledged already stays as it is. One
+        with the reason `messagesFailed` is resolved by that.
 
         `POST /alarm/acknowledge`; needs `notification.write`.
         """
@@ -4529,6 +4660,7 @@ class Nouns:
         self.notifications = Notifications(transport)
         self.contact_points = ContactPoints(transport)
         self.reports = Reports(transport)
+        self.shares = Shares(transport)
         self.alarms = Alarms(transport)
         self.jobs = Jobs(transport)
         self.audit = Audit(transport)

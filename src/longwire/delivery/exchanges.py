@@ -7,7 +7,7 @@ here is trusted: a body may be binary, compressed, in a wrong encoding, or made 
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 import msgspec
@@ -45,7 +45,7 @@ _BINARY = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _GARBLED_PART = 10
 
 
-class Content(msgspec.Struct, frozen=True, array_like=True):
+class BodyExcerpt(msgspec.Struct, frozen=True, array_like=True):
     """The beginning of a body. The order of the fields is what is stored."""
 
     text: str  # base64 if it is binary
@@ -60,7 +60,7 @@ class SentRequest(msgspec.Struct, frozen=True, array_like=True):
     method: str
     url: str
     headers: Mapping[str, str]
-    body: Content
+    body: BodyExcerpt
 
 
 class ReceivedResponse(msgspec.Struct, frozen=True, array_like=True):
@@ -68,7 +68,7 @@ class ReceivedResponse(msgspec.Struct, frozen=True, array_like=True):
 
     status: int
     headers: Mapping[str, str]
-    body: Content
+    body: BodyExcerpt
 
 
 class Exchange(msgspec.Struct, frozen=True, array_like=True):
@@ -84,23 +84,37 @@ class Exchange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SecretMask:
-    """Hides secrets in what comes back, as they are and as an echo may write them."""
+    """Hides secrets in what comes back, as they are and as an echo may write them.
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    They may be many and long, so they are looked for one by one: no pattern is compiled.
+    """
+
+    def __init__(self, secrets: Iterable[str], others: frozenset[bytes] = frozenset()) -> None:
         wanted = {each for each in secrets if len(each) >= SECRET_CHARACTERS_MIN}
-        spellings = {spelling for each in wanted for spelling in _spell(each)}
-        longest_first = sorted(spellings, key=lambda each: (-len(each), each))
-        self._pattern = re.compile(b"|".join(map(re.escape, longest_first)) or b"(?!)")
+        self._spellings = others.union(*map(_spell, wanted))
+
+    def add(self, secrets: Iterable[str]) -> "SecretMask":
+        """One that hides these as well."""
+        return SecretMask(secrets, self._spellings)
 
     def cut(self, raw: bytes, most: int) -> bytes:
         """The first bytes, with each secret that begins there masked as a whole."""
-        pieces, at = [], 0
-        for found in self._pattern.finditer(raw):
-            if found.start() >= most:
+        pieces, at = list[bytes](), 0
+        for start, end in sorted(self._find(raw)):
+            if start >= most:
                 break
-            pieces += [raw[at : found.start()], MASK]
-            at = found.end()
+            if end > at:
+                pieces += [raw[at:start], MASK]
+                at = end
         return b"".join([*pieces, raw[at:most]])
+
+    def _find(self, raw: bytes) -> Iterator[tuple[int, int]]:
+        for spelling in self._spellings:
+            start = raw.find(spelling)
+            while start >= 0:
+                end = start + len(spelling)
+                yield start, end
+                start = raw.find(spelling, end)
 
 
 def _spell(secret: str) -> set[bytes]:
@@ -158,7 +172,9 @@ def _unpack(raw: bytes, encoding: bytes) -> bytes:
         return raw
 
 
-def _decode(part: bytes, size: int, content_type: bytes, *, is_cut: bool | None = None) -> Content:
+def _decode(
+    part: bytes, size: int, content_type: bytes, *, is_cut: bool | None = None
+) -> BodyExcerpt:
     if is_cut is None:
         is_cut = size > len(part)
     charset = _CHARSET.search(content_type)
@@ -168,8 +184,8 @@ def _decode(part: bytes, size: int, content_type: bytes, *, is_cut: bool | None 
         text = text[:-1]  # a character that was cut
     garbled = text.count("�")
     if _BINARY.search(text) or garbled * _GARBLED_PART > len(text):
-        return Content(b64encode(part).decode(), True, size, is_cut)
-    return Content(text, False, size, is_cut)
+        return BodyExcerpt(b64encode(part).decode(), True, size, is_cut)
+    return BodyExcerpt(text, False, size, is_cut)
 
 
 _encode = msgspec.msgpack.Encoder().encode

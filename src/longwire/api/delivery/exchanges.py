@@ -15,7 +15,7 @@ from longwire.delivery.connectors import connector_tests, deliveries
 from longwire.delivery.connectors.connector_tests import Sample, TestResult
 from longwire.delivery.connectors.connectors import ConnectorDraft
 from longwire.delivery.destinations.base import Delivered, FailureCode
-from longwire.delivery.exchanges import Content
+from longwire.delivery.exchanges import BodyExcerpt
 from longwire.delivery.exchanges import Exchange as ExchangeValue
 from longwire.delivery.exchanges import ReceivedResponse as ReceivedValue
 from longwire.delivery.exchanges import SentRequest as SentValue
@@ -59,7 +59,7 @@ PhaseName = Annotated[
 # --- responses ---
 
 
-class ExchangeContent(Shown[Content]):
+class ExchangeContent(Shown[BodyExcerpt]):
     """The first 4 KiB of a body."""
 
     text: Annotated[

@@ -343,6 +343,7 @@ class Http:
         self._sets_traceparent = "traceparent" in names
         self._egress = egress
         self._kept = TokenBucket(KEPT_BURST, 0.0)
+        self._mask: SecretMask | None = None  # made when it is needed
         try:
             url = URL(params.url)
             if params.previous_secret_until is not None:
@@ -428,7 +429,9 @@ class Http:
         signatures = [
             each.removeprefix("v1,") for each in signed.get(WEBHOOK_SIGNATURE, "").split()
         ]
-        mask = SecretMask([*list_secret_texts(self._params), *signatures])
+        if self._mask is None:
+            self._mask = SecretMask(list_secret_texts(self._params))
+        mask = self._mask.add(signatures)
         shown = self.describe(batch)
         body, _ = self._content(batch)
         request = build_request(shown.method, shown.url, shown.headers, body)

@@ -1,0 +1,1 @@
+import{o as e}from"./time.js";var t={records:`Records`,series:`Numbers of a measurement`,devices:`Devices`,alarms:`Alarms`};function n(e){return/^#?(lwr_[\w.-]+)$/.exec(e)?.[1]??null}function r({beginDate:t,endDate:n,timezone:r}){let i=t=>e(t,r,`day`),a=i(Date.parse(t)),o=i(Date.parse(n)-1);return a===o?a:`${a} to ${o}`}export{r as n,n as r,t};

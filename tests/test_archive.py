@@ -130,6 +130,7 @@ def fleet(world: World) -> Fleet:
     return found
 
 
+@pytest.mark.engine_free
 def test_archived_records_are_seen_as_they_were_before(fleet: Fleet, place: Path) -> None:
     world = fleet.world
     before = fleet.look()
@@ -147,6 +148,7 @@ def test_archived_records_are_seen_as_they_were_before(fleet: Fleet, place: Path
     assert fleet.look() == before
 
 
+@pytest.mark.engine_free
 def test_what_is_deleted_from_the_archive_stays_deleted(fleet: Fleet) -> None:
     ada, world, (device, other, third) = fleet.ada, fleet.world, fleet.devices
     archive(world)
@@ -235,6 +237,7 @@ def test_large_records_and_a_continued_export_come_to_their_end(
         assert sorted(map(str, found)) == sorted(map(str, listed))
 
 
+@pytest.mark.engine_free
 def test_what_arrived_lately_stays_where_a_repetition_is_recognised(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,6 +383,7 @@ def test_expired_files_are_dropped_and_an_unreachable_archive_costs_only_what_is
     assert len(list_records(fleet.ada, "event", device)) == 16
 
 
+@pytest.mark.engine_free
 def test_what_a_group_does_not_keep_is_hidden_in_the_archive_as_well(fleet: Fleet) -> None:
     archive(fleet.world)
     device, group = fleet.devices[0], fleet.group
@@ -433,6 +437,7 @@ def test_a_missing_or_damaged_file_costs_what_is_in_it_and_is_named_by_the_docto
     assert len(list_records(fleet.ada, "data", device)) == 16
 
 
+@pytest.mark.engine_free
 def test_an_archive_that_does_not_respond_is_given_up_in_time(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -363,6 +363,7 @@ def test_every_page_begins_with_its_only_title():
         assert document.read_text().startswith(titles[0]), document
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_has_a_target(document):
     for link in re.findall(r"\]\(([^)\s]+)\)", strip_blocks(document.read_text())):
@@ -376,6 +377,7 @@ def test_every_link_has_a_target(document):
             assert anchor in anchors(target.read_text()), f"{link}: no such heading"
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_mentioned_file_exists(document):
     mentioned = re.findall(

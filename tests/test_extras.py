@@ -7,9 +7,8 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
+from bench.install_size import list_core, measure_core
 from longwire import extras
 from longwire.errors import OperatorError
 from longwire.process.serve import serve
@@ -24,9 +23,6 @@ CIRCLE = {"lat": 1.0, "lng": 1.0, "radius": 10}
 CHAT = {"url": "tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"}
 KAFKA = {"brokers": "127.0.0.1:9", "topic": "a"}
 AMQP = {"url": "amqp://127.0.0.1:9", "exchange": "a"}
-
-# Bytes of bytecode for each byte of source, measured with all of the core.
-COMPILED_PER_SOURCE = 1.24
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -60,41 +56,14 @@ def test_every_dependency_has_a_lower_bound_and_most_have_an_upper_one() -> None
     assert unbounded <= {"tzdata", "cryptography", "pyarrow"}
 
 
-def list_required(requirements: list[str]) -> set[str]:
-    """The names of what has to be installed for these, and for what they need in turn."""
-    names: set[str] = set()
-    asked = [Requirement(each) for each in requirements]
-    while asked:
-        each = asked.pop()
-        name = canonicalize_name(each.name)
-        if name not in names and (each.marker is None or each.marker.evaluate({"extra": ""})):
-            names.add(name)
-            asked += map(Requirement, distribution(name).requires or [])
-    return names
-
-
 def test_the_core_stays_small() -> None:
     """What `pip install .` brings: its files, and what Python makes of them."""
     lock = (ROOT / "requirements" / "run.txt").read_text()
-    core = list_required(PROJECT["dependencies"])
-    found = {name: distribution(name) for name in core - {"longwire-client"}}
-    others = [name for name in found if f"\n{name}=={found[name].version} " not in lock]
+    core = list_core()
+    others = [name for name in core if f"\n{name}=={distribution(name).version} " not in lock]
     if others:
         pytest.skip(f"not the locked versions: {', '.join(sorted(others))}")
-    sizes = [
-        (str(each), each.size or 0)
-        for name in found
-        for each in found[name].files or []
-        if each.suffix != ".pyc"
-    ]
-    for folder in (ROOT / "src/longwire", ROOT / "clients/python/src"):
-        sizes += [
-            (path.name, path.stat().st_size)
-            for path in folder.rglob("*")
-            if path.is_file() and not {"__pycache__", "guide"} & set(path.parts)
-        ]
-    files = sum(size for _, size in sizes)
-    compiled = sum(size for name, size in sizes if name.endswith(".py")) * COMPILED_PER_SOURCE
+    files, compiled = measure_core()
     assert 80e6 < files < 105e6
     assert files + compiled < 145e6
 

@@ -21,6 +21,7 @@ from longwire.process.startup import StartupError
 from longwire.seal import Keyring, new_key
 from longwire.store import resealing, schema
 from longwire.store.database import Tx
+from longwire.store.delivery import exchanges
 from longwire.store.fleet import unknown_devices
 from longwire.store.jobs import job_results
 from longwire.store.pacing import write_and_pause
@@ -212,7 +213,7 @@ def test_every_sealed_column_is_resealed_for_the_purpose_that_its_owner_seals_it
         "t.run_id": "x",
     }
     given |= {"t.group_id": 7, "t.first_seq": 8, "t.network": "n", "t.original_key": "k"}
-    given |= {"t.purpose": ChannelPurpose.CONNECTOR}
+    given |= {"t.purpose": ChannelPurpose.CONNECTOR, "t.channel_number": 6}
     channel: Any = SimpleNamespace(purpose=ChannelPurpose.CONNECTOR, id="x")
     assert [each.purpose(*(given[name] for name in each.named)) for each in resealing.SEALED] == [
         groups._seal_purpose("x"),
@@ -225,6 +226,7 @@ def test_every_sealed_column_is_resealed_for_the_purpose_that_its_owner_seals_it
         downlink_links._key_purpose("x"),
         receptions._purpose(7, 8),
         unknown_devices.get_purpose(7, "n", "k"),
+        exchanges.get_purpose(6, "x"),
         job_results._purpose("x", 9),
         reports._purpose("x", 9),
     ]

@@ -395,6 +395,16 @@ def test_a_dead_collector_is_one_line_of_the_log(
     assert len(ada.records(device)) == 20
 
 
+def test_a_system_that_takes_traces_alone_gets_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    def posts_metrics() -> bool:
+        exporter = export.OtlpExporter("http://127.0.0.1:9", {}, sample_ratio=0.0, started_at=0)
+        return exporter._metric_exporter is not None
+
+    assert posts_metrics()
+    monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")
+    assert not posts_metrics()
+
+
 @on_sqlite
 def test_a_stop_does_not_wait_for_a_collector_that_hangs(
     collector: Collector, make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch

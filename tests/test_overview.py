@@ -67,6 +67,7 @@ def test_devices_are_counted_and_those_that_are_silent_need_attention(
     assert overview(ada, below)["devices"]["silent"] == 0
 
 
+@pytest.mark.engine_free
 def test_connectors_that_fail_and_their_dead_letters_need_attention(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -132,6 +133,7 @@ def test_a_connector_fails_since_its_first_failed_attempt_also_after_a_restart(
         assert again["since"] == again["at"] > later["at"]
 
 
+@pytest.mark.engine_free
 def test_a_filter_that_fails_for_most_records_needs_attention(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -192,6 +194,7 @@ def test_a_filter_that_fails_for_most_records_needs_attention(world: World) -> N
     assert report(2.5) is None and attention() == {}
 
 
+@pytest.mark.engine_free
 def test_an_overview_is_counted_once_in_five_seconds_for_all_who_may_see_the_same(
     world: World, monkeypatch: Any
 ) -> None:

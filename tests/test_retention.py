@@ -107,6 +107,7 @@ def test_an_expired_record_is_hidden_at_once_and_deleted_later(
     assert on_disk(world) == {"data": 3, "event": 0, "geoloc": 5, "telemetry": 5}
 
 
+@pytest.mark.engine_free
 def test_records_that_expire_between_pages_are_left_out(
     make_world: Callable[..., World],
 ) -> None:
@@ -125,6 +126,7 @@ def test_records_that_expire_between_pages_are_left_out(
     assert left == [f"{hour}" for hour in hours if hour > 24]
 
 
+@pytest.mark.engine_free
 def test_records_expire_exactly_at_the_end_of_the_retention(
     make_world: Callable[..., World],
 ) -> None:
@@ -318,6 +320,7 @@ def test_erased_records_are_deleted_in_small_steps_and_no_others(
     assert counted(ada, group, now) == dict.fromkeys(KINDS, 4 * 12 + 2)
 
 
+@pytest.mark.engine_free
 def test_the_service_runs_retention_and_cleanup_by_itself(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,6 +186,7 @@ def test_a_wrong_key_is_refused_and_a_given_one_is_used(
     assert service.token, "its seals open again"
 
 
+@pytest.mark.engine_free
 def test_several_workers_need_postgresql(tmp_path: Path) -> None:
     result = refusal("--workers", "2", "--data", "data", "--port", "0", cwd=tmp_path)
     assert result.startswith("workers: ")
@@ -602,16 +603,21 @@ def test_several_workers_share_one_port_are_replaced_and_stop_together(
         httpx.get(service.url + "/health/live", timeout=PATIENCE_S)
 
 
-def test_workers_do_not_outlive_the_process_that_supervises_them(
-    serve: Callable[..., Service], settings: Settings
+def test_a_first_start_with_workers_names_the_credentials_once_and_they_end_with_their_parent(
+    serve: Callable[..., Service], postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    service = serve(settings.data, "--database", settings.database, "--workers", "2")
+    name = postgres.create()
+    service = serve(tmp_path / "new", "--database", postgres.url(name), "--workers", "2")
+    assert service.out.count("operator.json") == 1
+    assert service.token
+
     orphans = [psutil.Process(pid) for pid in workers_of(service)]
     service.kill()
     _, alive = psutil.wait_procs(orphans, timeout=PATIENCE_S)
     for orphan in alive:
         orphan.kill()
     assert alive == [], "they would keep the port"
+    postgres.drop(name)
 
 
 def counted(service: Service, path: str) -> float:
@@ -620,14 +626,3 @@ def counted(service: Service, path: str) -> float:
     pattern = rf'longwire_request_seconds_count\{{method="POST",path="{path}",status="200"\}} (\S+)'
     found = re.search(pattern, text)
     return float(found[1]) if found else 0.0
-
-
-def test_a_first_start_with_several_workers_names_the_credentials_once(
-    serve: Callable[..., Service], postgres: PostgresServer, tmp_path: Path
-) -> None:
-    name = postgres.create()
-    service = serve(tmp_path / "new", "--database", postgres.url(name), "--workers", "2")
-    assert service.out.count("operator.json") == 1
-    assert service.token
-    assert service.stop() == 0
-    postgres.drop(name)

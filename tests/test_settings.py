@@ -131,6 +131,7 @@ def test_every_secret_may_be_in_a_file(tmp_path: Path) -> None:
         "database_read_standbys": "postgresql://ada:hunter5@standby/lw",
         "mqtt_url": "mqtts://ada:hunter3@broker",
         "otel_headers": "authorization=hunter4",
+        "egress_proxy": "socks5://ada:hunter6@proxy:1080",
         "vapid_key": key,
     }
     others = {
@@ -314,6 +315,8 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
         ("vapid_key", "short"),
         ("vapid_key", "€" * 43),
         ("vapid_contact", "ops@example.com"),
+        ("egress_proxy", "ftp://proxy.example.com"),
+        ("egress_proxy", "http://ada@proxy.example.com"),
         ("fcm_account", "there-is-no-such-file.json"),
     ],
 )

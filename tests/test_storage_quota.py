@@ -145,6 +145,7 @@ def test_records_that_are_erased_while_their_month_is_dropped_are_subtracted_onc
     assert counted(world, group) == recounted(world, group) == (0, 0)
 
 
+@pytest.mark.engine_free
 def test_a_full_group_stores_nothing_more_until_something_is_deleted(
     make_world: Callable[..., World],
 ) -> None:
@@ -163,6 +164,7 @@ def test_a_full_group_stores_nothing_more_until_something_is_deleted(
     ada.reports(sensor, timestamp="2026-03-04")
 
 
+@pytest.mark.engine_free
 def test_a_group_may_be_limited_by_size(make_world: Callable[..., World]) -> None:
     world = make_world(stored_bytes_per_group_max=1_000_000)
     ada = world.person("ada")
@@ -176,6 +178,7 @@ def test_a_group_may_be_limited_by_size(make_world: Callable[..., World]) -> Non
     ada.reports(sensor, timestamp="2026-03-04")
 
 
+@pytest.mark.engine_free
 def test_batches_do_not_exceed_a_limit_however_fast_they_come(
     make_world: Callable[..., World],
 ) -> None:
@@ -199,6 +202,7 @@ def test_batches_do_not_exceed_a_limit_however_fast_they_come(
     assert counted(world, group)[0] == 1_000
 
 
+@pytest.mark.engine_free
 def test_all_groups_of_an_owner_have_a_limit_together(make_world: Callable[..., World]) -> None:
     world = make_world(stored_records_per_owner_max=10)
     ada, bob = world.person("ada"), world.person("bob")

@@ -9,6 +9,7 @@ import { RouterProvider } from "@tanstack/react-router";
 import { queryClient } from "./api/queries";
 import { applyPreferences } from "./preferences";
 import { router } from "./routes";
+import { isSharedPage, sharedRouter } from "./shared-routes";
 
 applyPreferences();
 const root = document.getElementById("root");
@@ -16,7 +17,7 @@ if (root)
   createRoot(root).render(
     <StrictMode>
       <QueryClientProvider client={queryClient}>
-        <RouterProvider router={router} />
+        {isSharedPage ? <RouterProvider router={sharedRouter} /> : <RouterProvider router={router} />}
       </QueryClientProvider>
     </StrictMode>,
   );

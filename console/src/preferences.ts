@@ -49,6 +49,13 @@ export function setPreference<K extends keyof Preferences>(name: K, value: Prefe
   for (const listener of listeners) listener();
 }
 
+// Of a page that is part of another one, whose colours it has; kept nowhere.
+export function showTheme(theme: Preferences["theme"]): void {
+  current = { ...current, theme };
+  applyPreferences();
+  for (const listener of listeners) listener();
+}
+
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

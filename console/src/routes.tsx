@@ -36,6 +36,7 @@ import { newNotificationSearch, notificationSearch, notificationsSearch } from "
 import { overviewSearch } from "./pages/overview/search";
 import { peopleSearch } from "./pages/people/search";
 import { platformSearch } from "./pages/platform/search";
+import { newReportSearch, reportSearch, reportsSearch } from "./pages/reports/search";
 import { rolesSearch } from "./pages/roles/search";
 import { messageTraceSearch, recordTraceSearch } from "./pages/trace/search";
 import { typeSearch, typesSearch } from "./pages/types/search";
@@ -196,6 +197,27 @@ const notification = createRoute({
   component: lazyRouteComponent(() => import("./pages/notifications/notification-page"), "NotificationPage"),
 });
 
+const reports = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/reports",
+  validateSearch: reportsSearch,
+  component: lazyRouteComponent(() => import("./pages/reports/reports-page"), "ReportsPage"),
+});
+
+const newReport = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/reports/new",
+  validateSearch: newReportSearch,
+  component: lazyRouteComponent(() => import("./pages/reports/new-report-page"), "NewReportPage"),
+});
+
+const report = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/reports/$reportId",
+  validateSearch: reportSearch,
+  component: lazyRouteComponent(() => import("./pages/reports/report-page"), "ReportPage"),
+});
+
 const contactPoints = createRoute({
   getParentRoute: () => frame,
   path: "/g/$groupId/contact-points",
@@ -215,6 +237,12 @@ const contactPoint = createRoute({
   path: "/g/$groupId/contact-points/$contactPointId",
   validateSearch: contactPointSearch,
   component: lazyRouteComponent(() => import("./pages/contacts/contact-point-page"), "ContactPointPage"),
+});
+
+const sharedViews = createRoute({
+  getParentRoute: () => frame,
+  path: "/g/$groupId/shared-views",
+  component: lazyRouteComponent(() => import("./pages/shared/shared-views-page"), "SharedViewsPage"),
 });
 
 const groupSettings = createRoute({
@@ -362,9 +390,13 @@ export const router = createRouter({
       notifications,
       newNotification,
       notification,
+      reports,
+      newReport,
+      report,
       contactPoints,
       newContactPoint,
       contactPoint,
+      sharedViews,
       groupSettings,
       people,
       appClients,

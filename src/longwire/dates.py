@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from longwire.clock import DAY, MILLISECOND, MINUTE, SECOND, Moment
@@ -18,6 +19,21 @@ def format_date(moment: Moment) -> str:
     if micros % 1_000:
         return f"{_minute_text(minute)}{second:02d}.{micros:06d}Z"
     return f"{_minute_text(minute)}{second:02d}.{micros // 1_000:03d}Z"
+
+
+def format_dates(moments: Iterable[Moment]) -> list[str]:
+    """The same of many moments at few times of their days, such as the begins of spans."""
+    days: dict[int, str] = {}
+    times: dict[int, str] = {}
+    texts = []
+    for moment in moments:
+        day, rest = divmod(moment, DAY)
+        if rest not in times:
+            times[rest] = format_date(rest).partition("T")[2]
+        if day not in days:
+            days[day] = _day_text(day)
+        texts.append(f"{days[day]}T{times[rest]}")
+    return texts
 
 
 @functools.lru_cache(maxsize=4_096)

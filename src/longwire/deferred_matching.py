@@ -20,19 +20,18 @@ from longwire import metrics
 from longwire.clock import MINUTE, Moment
 from longwire.delivery.matching import matching
 from longwire.delivery.matching.budgets import TOO_EXPENSIVE, ComputeBudgets, InlineAllowance
-from longwire.delivery.matching.matching import DeferredMatches
+from longwire.delivery.matching.matching import ChangeSelection, Content, DeferredMatches
 from longwire.ingest.sequencer import Sequencer
-from longwire.model import ChannelPurpose
 from longwire.notifications import rules, triggers
 from longwire.notifications.firing import fire
 from longwire.notifications.recipients import RecipientCache
 from longwire.notifications.triggers import DeferredCandidates
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
+from longwire.store.delivery import change_messages, connector_minutes, deferrals
 from longwire.store.delivery import channels as store_channels
-from longwire.store.delivery import connector_minutes, deferrals
 from longwire.store.delivery import deliveries as store_deliveries
-from longwire.store.delivery.deferrals import Deferral
+from longwire.store.delivery.deferrals import Deferral, DeferralPurpose
 from longwire.store.records import arrived_records
 from longwire.store.records import records as store_records
 from longwire.store.records.arrived_records import ArrivedRecord
@@ -201,6 +200,8 @@ class Stored(msgspec.Struct, frozen=True):
 
 def _load(tx: Tx, deferral: Deferral) -> _Run:
     cache_epochs.refresh_epochs(tx)  # no older than the records
+    if deferral.purpose == DeferralPurpose.CHANGE:
+        return _load_changes(tx, deferral)
     arrived = arrived_records.list_arrivals(
         tx,
         int(deferral.group_id),
@@ -219,15 +220,36 @@ def _load(tx: Tx, deferral: Deferral) -> _Run:
         for each in arrived
         if isinstance(each, ArrivedRecord) and deferral.includes(each.row.seq)
     ]
-    if deferral.purpose == ChannelPurpose.CONNECTOR:
+    if deferral.purpose == DeferralPurpose.CONNECTOR:
         matches = DeferredMatches()
         matchers = matching.get_matchers(tx, deferral.group_id)
-        steps = matching.match_deferred(deferral, matchers, records, matches)
+        contents = [(matching.get_content(each.row, each.device), matchers) for each in records]
+        steps = matching.match_deferred(deferral, contents, matches)
         return _Run(deferral, end_seq, matches, steps)
     candidates = DeferredCandidates()
     group_rules = rules.get_rules(tx, deferral.owner_id)
     steps = triggers.evaluate_deferred(tx.now, group_rules, records, candidates)
     return _Run(deferral, end_seq, candidates, steps)
+
+
+def _load_changes(tx: Tx, deferral: Deferral) -> _Run:
+    rows = change_messages.list_in_order(
+        tx,
+        int(deferral.group_id),
+        deferral.first_seq - 1,
+        deferral.last_seq + 1,
+        *store_records.ALL_TIME,
+        RECORDS_PER_STEP_MAX,
+    )
+    end_seq = rows[-1].seq if len(rows) == RECORDS_PER_STEP_MAX else deferral.last_seq
+    matches = DeferredMatches()
+    selection = ChangeSelection(tx)
+    contents = [
+        (Content(each, msgspec.json.decode(each.context)), selection.get_matchers(each))
+        for each in rows
+        if deferral.includes(each.seq)
+    ]
+    return _Run(deferral, end_seq, matches, matching.match_deferred(deferral, contents, matches))
 
 
 def _store(tx: Tx, run: _Run, until: Moment, sequencer: Sequencer) -> Stored:
@@ -268,10 +290,13 @@ def _store_matches(tx: Tx, owner: str, found: DeferredMatches, writer: int) -> s
 def _record_budget_error(tx: Tx, owner: str) -> None:
     purposes = deferrals.list_purposes(tx, owner)
     numbers: set[int] = set()
-    if ChannelPurpose.CONNECTOR in purposes:
-        mine = matching.get_matchers(tx, owner).matchers
+    for purpose, get_matchers in (
+        (DeferralPurpose.CONNECTOR, matching.get_matchers),
+        (DeferralPurpose.CHANGE, matching.get_change_matchers),
+    ):
+        mine = get_matchers(tx, owner).matchers if purpose in purposes else ()
         numbers |= {each.number for each in mine if each.group_id == owner and each.expression}
     group_rules = rules.get_rules(tx, owner)
-    if ChannelPurpose.NOTIFICATION in purposes and group_rules is not None:
+    if DeferralPurpose.NOTIFICATION in purposes and group_rules is not None:
         numbers |= {each.number for each in group_rules.by_number.values() if each.when}
     store_channels.record_errors(tx, dict.fromkeys(numbers, REASON))

@@ -490,6 +490,7 @@ class Connector(ChannelOwner):
     device_ids: tuple[str, ...] = ()
     message_filter: str | None = None
     format: str = "json"
+    kinds: tuple[str, ...] = ()  # empty for all kinds of records
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class Quotas:
     notifications_per_group_max: int = 200
     contact_points_per_group_max: int = 200
     reports_per_group_max: int = 50
+    shares_per_group_max: int = 200
     notification_bytes_per_group_max: int = 8 * 1024 * 1024
     silences_per_group_max: int = 100
     jobs_per_group_max: int = 20

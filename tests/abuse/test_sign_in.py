@@ -229,7 +229,7 @@ def _guessing(world: World, send: Callable[[], httpx.Response]) -> Iterator[Coun
             status = send().status_code
             seen[status] += 1
             if status != 401:
-                stop.wait(0.02)  # each costs this process as much as the service
+                stop.wait(0.2)  # each costs this process as much as the service
 
     with ThreadPoolExecutor(60) as pool:
         for _ in range(60):

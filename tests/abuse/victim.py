@@ -54,7 +54,7 @@ class AttackLength:
 
 
 QUIET = AttackLength(rounds_min=10, seconds=0.2, is_strict=False)
-BRIEF = AttackLength(rounds_min=10, seconds=1.0, is_strict=False)
+BRIEF = AttackLength(rounds_min=10, seconds=0.5, is_strict=False)
 MINUTE = AttackLength(rounds_min=50, seconds=60.0, is_strict=True)
 
 

@@ -115,6 +115,7 @@ def test_a_connector_is_returned_as_created_and_listed_under_the_key_test(
     ]
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_an_id_can_be_chosen_unless_it_is_in_use(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
@@ -699,6 +700,7 @@ URLS = {
 }
 
 
+@pytest.mark.engine_free
 def test_of_a_url_readers_and_the_audit_log_see_the_host(world: World) -> None:
     ada, viewer = world.person("ada"), world.person("viewer")
     group = ada.group()
@@ -741,6 +743,7 @@ def test_of_a_url_readers_and_the_audit_log_see_the_host(world: World) -> None:
         ok(ada.delete("/connector", **which))
 
 
+@pytest.mark.engine_free
 def test_urls_that_were_logged_before_they_were_masked_are_masked_when_read(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

@@ -109,6 +109,7 @@ def test_the_records_of_a_group_are_exported_in_order_of_arrival(
     assert len(export(ada, "records", groupId=group, endDate=now)) == len(texts)
 
 
+@pytest.mark.engine_free
 def test_a_period_is_about_arrivals_or_timestamps(world: World) -> None:
     ada = world.person()
     top = ada.group("top")
@@ -134,6 +135,7 @@ def test_a_period_is_about_arrivals_or_timestamps(world: World) -> None:
     refused(ada.get("/records/export", groupId=top, dates="year"), 400, "dates")
 
 
+@pytest.mark.engine_free
 def test_the_records_of_a_tree_are_exported_as_one_list(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +171,7 @@ def test_the_records_of_a_tree_are_exported_as_one_list(
     refused(ada.get("/records/export", groupId=top, subgroups=True), 400, "subgroups")
 
 
+@pytest.mark.engine_free
 def test_the_records_of_a_device_are_exported_as_far_as_somebody_may_read_them(
     world: World,
 ) -> None:
@@ -485,6 +488,7 @@ def test_a_month_of_a_group_is_a_parquet_file(
     refused(ada.get("/records/export", format="parquet", **month), 400, "format")
 
 
+@pytest.mark.engine_free
 def test_what_records_say_of_measurements_is_a_column_of_their_export(world: World) -> None:
     ada = world.person()
     root = ada.group("root")

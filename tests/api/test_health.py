@@ -87,6 +87,7 @@ def test_the_root_leads_browsers_to_the_docs_and_programs_to_the_paths(world: Wo
     assert all(world.nobody.get(path).status_code == 200 for path in links.values())
 
 
+@pytest.mark.engine_free
 def test_stored_records_are_counted_by_kind_without_duplicates(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
@@ -268,6 +269,7 @@ def test_a_broken_database_is_reported_at_once(
     assert "disk I/O" not in response.text
 
 
+@pytest.mark.engine_free
 def test_however_many_callers_ask_for_metrics_the_backlog_is_counted_once_in_ten_seconds(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

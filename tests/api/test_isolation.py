@@ -21,6 +21,7 @@ import msgspec
 import pytest
 
 from longwire import model
+from longwire.delivery.destinations.signing import new_signing_secret
 from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
@@ -64,6 +65,11 @@ REPORT = {"reportId": "@report", "groupId": "@home"}
 NEW_REPORT = {
     **{"name": "new", "content": "devices", "every": "month", "at": "06:00"},
     "to": {"type": "webhook", "params": {"url": NOWHERE}},
+}
+NEW_SHARE = {
+    "name": "new",
+    "expiresInDays": 30,
+    "device": {"deviceId": "@device"},
 }
 LONG_AGO = {"beginDate": "2020-01-01", "endDate": "2020-01-02"}
 
@@ -250,6 +256,10 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("POST", "/connector/messages/retry"): Right(body={**CONNECTOR, "deviceId": "@device"}),
     ("POST", "/connector/messages/cancel"): Right(body={**CONNECTOR, "deviceId": "@device"}),
     ("POST", "/connector/resendData"): Right(body=CONNECTOR),
+    ("GET", "/connector/exchanges"): Right({**CONNECTOR, "messageId": "@message"}),
+    ("POST", "/connector/test"): Right(body={**CONNECTOR, "recordId": "@record"}),
+    ("POST", "/connector/rotateSecret"): Right(body=CONNECTOR),
+    ("POST", "/connector/endSecretRotation"): Right(body=CONNECTOR),
     ("DELETE", "/connector/replay"): Right(REPLAY),
     ("GET", "/notification"): Right(NOTIFICATION),
     ("GET", "/notification/notifications"): Right({"groupId": "@home"}),
@@ -300,6 +310,9 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("POST", "/report"): Right(body={**NEW_REPORT, "groupId": "@home"}),
     ("PUT", "/report"): Right(body={**REPORT, "name": "changed"}),
     ("POST", "/report/send"): Right(body=REPORT),
+    ("POST", "/share"): Right(body={**NEW_SHARE, "groupId": "@home"}),
+    ("GET", "/group/shares"): Right({"groupId": "@home"}),
+    ("DELETE", "/share"): Right({"groupId": "@home", "shareId": "@share"}),
     ("POST", "/device/redecode"): Right(
         body={"deviceId": "@device", "groupId": "@home", **LONG_AGO}
     ),
@@ -380,7 +393,10 @@ OF_OTHER_KINDS = {
     f"parameters.{name}" for name in ("connectorId", "deviceId", "objectId", "actorId")
 }
 # In place of what the table sends; the operation's own tests ask for those of others.
-OTHER_FORMS = {("POST", "/notification/backtest"): {"notificationId", "notification.groupId"}}
+OTHER_FORMS = {
+    ("POST", "/notification/backtest"): {"notificationId", "notification.groupId"},
+    ("POST", "/share"): {"chart.deviceIds[0]"},
+}
 
 
 class Tenant:
@@ -427,6 +443,7 @@ class Tenant:
             "@alarm": self._alarm(home, devices["@device"]),
             "@silence": self._silence(home),
             "@report": self._report(home),
+            "@share": self._share(home, devices["@device"]),
             "@downlink": self._downlink(devices["@sent_to"]),
             "@type": self._type(home, "type"),
             "@spare_type": self._type(home, "spare type"),
@@ -535,7 +552,11 @@ class Tenant:
         admin = self.people["admin"]
         body = {
             "groupId": home,
-            **to_nowhere(bearer=f"{self.canary} bearer", headers={"X-Key": f"{self.canary} key"}),
+            **to_nowhere(
+                bearer=f"{self.canary} bearer",
+                headers={"X-Key": f"{self.canary} key"},
+                secret=new_signing_secret(),
+            ),
             "id": f"{self.canary}-connector",
             "name": f"{self.canary} connector",
             "description": f"{self.canary} about",
@@ -590,6 +611,12 @@ class Tenant:
     def _report(self, home: str) -> str:
         body = {**NEW_REPORT, "name": f"{self.canary} report", "groupId": home}
         return str(ok(self.people["admin"].post("/report", body))["id"])
+
+    def _share(self, home: str, device: str) -> str:
+        body = {**NEW_SHARE, "name": f"{self.canary} view", "groupId": home}
+        return str(
+            ok(self.people["admin"].post("/share", {**body, "device": {"deviceId": device}}))["id"]
+        )
 
     def _alarm(self, home: str, device: str) -> str:
         """An open alarm; its notification is disabled, so that nothing happens by itself."""
@@ -966,7 +993,7 @@ def test_valid_requests_succeed_and_read_only_fields_in_them_are_ignored(
     assert {"id", "createdAt", "ownerId", "removable", "is_operator", "secret"} <= everywhere
     for route, right in in_order(world):
         sent = filled(right, own, own, frozenset())
-        forged = {name: FORGED for name in everywhere if name not in inputs(route)}
+        forged = dict.fromkeys(everywhere - set(inputs(route)), FORGED)
         sent.query |= forged
         if sent.body is not None:
             # What is misplaced is refused; none of it is in what the path itself returns.

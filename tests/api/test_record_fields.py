@@ -16,6 +16,7 @@ from tests.world import World, ok, record_of, refused
 KEPT = {"deviceId", "timestamp", "data"}
 
 
+@pytest.mark.engine_free
 def test_lists_arrivals_and_exports_have_only_the_fields_that_are_asked_for(world: World) -> None:
     ada = world.person()
     group = ada.group()

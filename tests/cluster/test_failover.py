@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from longwire.settings import Settings
 from longwire.store.cache import cache_epochs
 from tests.cluster.pair import Pair
+from tests.delivery.receiver import Receiver
+from tests.faults.alarm_ledger import FreezerLedger
 from tests.faults.ledger import Ledger, wait_for_more
 from tests.process import Service
 from tests.waiting import eventually
@@ -181,3 +184,38 @@ def test_a_primary_that_hung_and_comes_back_as_it_was_is_not_used(
     late = record_of(device, timestamp="2026-03-01T14:00:00Z", data="late")
     eventually(lambda: ada.post("/device/data", late).status_code == 200)
     assert pair.standby.run("select count(*) from record_data") == [(3,)]
+
+
+@pytest.mark.soak
+def test_alarms_are_raised_and_resolved_once_across_two_failovers(
+    pair: Pair, settings: Settings
+) -> None:
+    def rows(sql: str) -> list[tuple[Any, ...]]:
+        return pair.primary.run(sql)
+
+    place = ("--database", settings.database, "--egress-allow", "127.0.0.0/8")
+    service = Service(settings.data, *place, "--database-standbys-min", "1").started()
+    try:
+        with Receiver() as receiver:
+            ledger = FreezerLedger.of(service, receiver, 6)
+            plain = ledger.add_notification(service, "temperature")
+            ledger.add_notification(service, "temperature", **{"for": 1, "resolveFor": 1})
+
+            def wait_for_values(number: int) -> None:
+                enough = sum(map(len, ledger.temperatures.values())) + number
+                eventually(lambda: sum(map(len, ledger.temperatures.values())) >= enough)
+
+            with ledger.senders([service]):
+                for _ in range(2):
+                    wait_for_values(60)
+                    pair.primary.kill()
+                    pair.promote()
+                    wait_for_values(60)
+                    pair.rejoin()
+                    eventually(lambda: reason(service) is None)
+            ledger.settle(service, rows)
+            ledger.assert_as_modelled(service, plain)
+            ledger.assert_sound(service)
+        assert service.stop() == 0
+    finally:
+        service.clean_up()

@@ -21,6 +21,8 @@ def list_screens(get: Get, group: str) -> dict[str, str]:
     message = first("/connector/messages", connectorId=CONNECTOR, kind="event")["id"]
     record = first("/group/records", subgroups="true", kinds="data")["id"]
     notification = first("/notification/notifications")["id"]
+    # The first one was sent.
+    report = first("/group/reports")["id"]
     # The last one is a rota.
     contact_point = get("/group/contactPoints", {"groupId": group})["items"][-1]["id"]
     job = first("/jobs")["jobId"]
@@ -40,9 +42,13 @@ def list_screens(get: Get, group: str) -> dict[str, str]:
         "notifications": f"{here}/notifications",
         "new-notification": f"{here}/notifications/new",
         "notification": f"{here}/notifications/{notification}",
+        "reports": f"{here}/reports",
+        "new-report": f"{here}/reports/new",
+        "report": f"{here}/reports/{report}",
         "contact-points": f"{here}/contact-points",
         "new-contact-point": f"{here}/contact-points/new?type=rota",
         "contact-point": f"{here}/contact-points/{contact_point}",
+        "shared-views": f"{here}/shared-views",
         "settings": f"{here}/settings",
         "people": f"{here}/people",
         "clients": f"{here}/clients",

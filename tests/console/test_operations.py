@@ -22,7 +22,6 @@ FOR_PROGRAMS = "for programs; a person signs in"
 FOR_DEVICES = "devices and gateways send records, people read them"
 FOR_NETWORKS = "a callback of a network"
 OWN_PAGE = "a page of its own, or a file of one"
-NO_SCREEN_OF_REPORTS = "no screen yet"
 ANOTHER = "the console has the same from another operation"
 
 # What the console never calls. Whoever adds one of these to a screen removes its line.
@@ -69,8 +68,6 @@ NOT_CALLED = {
     },
     "POST /devices": f"{ANOTHER}, POST /devices/import",
     "POST /devices/vendor": "people register one at a time, by POST /device/vendor",
-    **dict.fromkeys(("GET /group/reports", "POST /report", "PUT /report"), NO_SCREEN_OF_REPORTS),
-    **dict.fromkeys(("DELETE /report", "POST /report/send"), NO_SCREEN_OF_REPORTS),
     "PUT /user/vendorToken": "a push token is registered by the app on a phone",
     "DELETE /user/vendorToken": "a push token is registered by the app on a phone",
 }

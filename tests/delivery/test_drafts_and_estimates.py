@@ -119,6 +119,7 @@ def test_an_estimate_counts_what_a_replay_then_sends(world: World) -> None:
         assert listed == ok(ada.get("/connector/replay", **asked))
 
 
+@pytest.mark.engine_free
 def test_an_estimate_of_a_long_range_extrapolates(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,7 @@ def test_the_link_in_the_mail_accepts_the_invitation(make_world):
         assert name_of_bob() is None
 
 
+@pytest.mark.engine_free
 def test_whoever_has_never_signed_in_is_signed_in_by_the_link_once(make_world):
     with MailServer() as server:
         world = make_world(**server.settings())

@@ -81,6 +81,7 @@ def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
     assert [each[1] for each in world.audit()][-1] == "connector.retryMessages"
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("alike_min", [1, 1_000], ids=["by-log", "looked-up"])
 def test_messages_of_one_request_have_each_their_own_attempts(
     world: World, alike_min: int, monkeypatch: pytest.MonkeyPatch

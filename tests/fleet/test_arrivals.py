@@ -28,6 +28,7 @@ def report(world: World, device: str, minute: int, kind: str = "data", **fields:
     world.operator.reports(device, kind, timestamp=f"2026-03-01T12:{minute:02}:00Z", **fields)
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_arrivals_are_one_list_of_all_devices_kinds_and_groups(world: World) -> None:
     ada = world.person()
@@ -94,6 +95,7 @@ def test_a_page_is_bounded_by_what_it_looks_at(
     assert (len(looked["items"]), looked["lookedAt"]) == (3, 3)
 
 
+@pytest.mark.engine_free
 def test_what_is_wrong_is_named_and_what_is_gone_is_not_listed(world: World) -> None:
     ada, eve = world.person(), world.person("eve")
     group, elsewhere = ada.group(), ada.group("elsewhere")
@@ -177,6 +179,7 @@ def test_steps_of_any_size_cover_every_arrival_once(
     assert walk_steps(ascending=False) == seqs[::-1]
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_group_with_most_of_the_arrivals_is_read_further_than_the_others(world: World) -> None:
     ada = world.person()

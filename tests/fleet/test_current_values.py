@@ -64,6 +64,7 @@ def test_a_clock_that_runs_ahead_keeps_no_later_value_away(world: World) -> None
     assert values(ada, device) == {"moisture": 2}
 
 
+@pytest.mark.engine_free
 def test_a_batch_has_the_newest_of_each_and_a_duplicate_changes_nothing(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -85,6 +86,7 @@ def test_a_batch_has_the_newest_of_each_and_a_duplicate_changes_nothing(world: W
     assert invalid(ada, devices[0]) == {}
 
 
+@pytest.mark.engine_free
 def test_a_transferred_device_begins_without_values_wherever_it_goes(world: World) -> None:
     ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
     home, away = ada.group("home"), ada.group("away")
@@ -125,6 +127,7 @@ def test_deleting_a_record_leaves_the_newest_of_the_others(world: World) -> None
     assert values(ada, device) == {"moisture": 7}
 
 
+@pytest.mark.engine_free
 def test_what_is_no_number_spoils_nothing(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
@@ -138,6 +141,7 @@ def test_what_is_no_number_spoils_nothing(world: World) -> None:
     assert len(ada.records(device)) == len(texts)
 
 
+@pytest.mark.engine_free
 def test_a_message_with_ten_thousand_numbers_is_bounded_and_says_so(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -156,6 +160,7 @@ def test_a_message_with_ten_thousand_numbers_is_bounded_and_says_so(world: World
     assert values(ada, elsewhere) == {"other": 6}
 
 
+@pytest.mark.engine_free
 def test_who_may_not_read_records_reads_no_values(world: World) -> None:
     ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
     group = ada.group()

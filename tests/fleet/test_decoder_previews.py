@@ -64,6 +64,7 @@ MEASURES = """function decodeUplink(input) {
 }"""
 
 
+@pytest.mark.engine_free
 def test_a_preview_says_which_measurements_the_values_give(world: World) -> None:
     ada = world.person("ada")
     home = ada.group("home")

@@ -567,6 +567,7 @@ def test_a_large_group_is_decoded_in_pieces(world: World) -> None:
     assert max(looked) == 4
 
 
+@pytest.mark.engine_free
 def test_large_payloads_are_decoded_in_small_pieces(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

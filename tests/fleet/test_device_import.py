@@ -34,6 +34,7 @@ def names(person: Person, group: str) -> list[str]:
     return [each["name"] for each in items]
 
 
+@pytest.mark.engine_free
 def test_a_file_is_imported_once_and_the_second_time_changes_nothing(world: World) -> None:
     ada = world.person()
     group = ada.group()

@@ -34,6 +34,7 @@ def names(person: Person, **params: Any) -> list[str]:
     return [each["name"] for each in walk(partial(person.get, "/device/types"), **params)]
 
 
+@pytest.mark.engine_free
 def test_everybody_with_a_token_sees_the_same_catalogue(world: World) -> None:
     ada = world.person("ada")
     client = ada.app_client(ada.group())

@@ -187,6 +187,7 @@ def test_when_two_original_ids_are_the_same(
     assert (original_key(network, one) == original_key(network, other)) == are_the_same
 
 
+@pytest.mark.engine_free
 def test_an_original_id_is_taken_once_in_its_network_whosever_it_is(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     mine, theirs = ada.group(), bob.group()
@@ -695,6 +696,7 @@ def test_a_transfer_answers_the_device_in_its_new_group_and_can_be_undone(world:
 # --- going ---
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_deleted_device_takes_everything_it_ever_said_along(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")

@@ -1,6 +1,7 @@
 """Messages to devices, on each network: from asking for one to what became of it."""
 
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 from longwire.delivery.engine import engine
 from longwire.delivery.engine.worker import PROBE_AFTER
 from longwire.delivery.http.egress import NOT_RESOLVED
+from longwire.errors import Unavailable
 from longwire.fleet import device_types, downlink_grants, network_downlinks
 from longwire.fleet.codec_guard import BURST_MS, MS_PER_S, CodecCaller
 from longwire.fleet.downlinks import QUEUED_MAX
@@ -197,6 +199,7 @@ def test_an_acknowledgement_is_about_the_message_that_asked_last(world: World) -
     assert site.list_states(second) == ["Queued", "Sent", "Failed"]
 
 
+@pytest.mark.engine_free
 def test_two_callbacks_at_the_same_moment_get_the_same_message(world: World) -> None:
     site = VendorSite(world)
     for number in range(4):
@@ -505,17 +508,137 @@ class Queue:
 
     def __init__(self) -> None:
         self.items: list[Json] = []
+        self._numbers = itertools.count()
 
     def __call__(self, request: Received) -> StubResponse:
         if request.method == "GET":
             listed = {"totalCount": len(self.items), "result": self.items}
             return StubResponse(body=json.dumps(listed).encode())
+        if request.method == "DELETE":
+            self.items.clear()
+            return StubResponse(body=b"{}")
         name = self.take(**request.json["queueItem"])
         return StubResponse(body=json.dumps({"id": name}).encode())
 
     def take(self, **item: Any) -> str:
-        self.items.append({**item, "id": f"item-{len(self.items)}", "devEui": EUI})
+        self.items.append({**item, "id": f"item-{next(self._numbers)}", "devEui": EUI})
         return str(self.items[-1]["id"])
+
+
+@pytest.mark.slow
+@on_sqlite
+def test_what_waits_in_the_queue_of_chirpstack_can_be_cancelled(
+    make_world: Callable[..., World],
+) -> None:
+    queue = Queue()
+    with Receiver(queue) as receiver:
+        world = make_world(**chirpstack(receiver))
+        site = ChirpStackSite(world)
+
+        def cancel(downlink: str, **params: Any) -> httpx.Response:
+            named = {"downlinkId": downlink, "deviceId": site.device}
+            return site.ada.delete("/device/downlink", **named, **params)
+
+        def wait(payload: str) -> str:
+            downlink = site.queues(payload, port=1)
+            site.becomes(downlink, "sent")
+            return downlink
+
+        alone = wait("01")
+        stranger = world.person("eve")
+        gone = {"downlinkId": alone, "deviceId": site.device}
+        with nothing_happens(world):
+            refused(stranger.delete("/device/downlink", **gone), 404)
+        assert len(queue.items) == 1
+        cancelled = ok(cancel(alone))
+        assert (cancelled["state"], cancelled["detail"]) == (
+            *("cancelled",),
+            "it was removed from the network's queue",
+        )
+        assert queue.items == []
+        # A gateway may have taken it at that very moment.
+        site.event("txack", queueItemId="item-0", gatewayId="0016c001f153a14c")
+        shown = site.listed()[0]
+        assert (shown["state"], shown["detail"]) == (
+            *("cancelled",),
+            "it was cancelled, but 0016c001f153a14c sends it",
+        )
+        refused(cancel(alone), 409)
+        # Of several none is removed, unless all of them may be.
+        some = [wait("02"), wait("03")]
+        queue.take(data="ew==", fPort=2, confirmed=False)  # by somebody else
+        with nothing_happens(world):
+            error = refused(cancel(some[0]), 409)
+        assert "has 2 more" in error["message"]
+        assert len(queue.items) == 3
+        assert ok(cancel(some[0], others="true"))["state"] == "cancelled"
+        assert queue.items == []
+        assert [site.state(each) for each in some] == ["cancelled"] * 2
+        # One that was sent, that the queue does not have any more, or that waits for its device.
+        sent, flushed = wait("04"), wait("05")
+        site.event("txack", queueItemId=queue.items[0]["id"], gatewayId="0016c001f153a14c")
+        del queue.items[1]
+        with nothing_happens(world):
+            refused(cancel(sent, others="true"), 409)
+            assert "not in the queue" in refused(cancel(flushed), 409)["message"]
+        pending = wait("06")
+        queue.items[-1]["isPending"] = True
+        # Nor while ChirpStack does not answer, or not as it should, or the operator forbids it.
+        with nothing_happens(world):
+            assert "A gateway has sent" in refused(cancel(pending), 409)["message"]
+            for answer in (HANG_UP, 500, 401, StubResponse(body=b"[]"), StubResponse(body=b"{}")):
+                receiver.respond_with(answer)
+                refused(cancel(pending), 503)
+        receiver.respond_with(queue)
+        world.write(lambda tx: downlink_grants.deny(tx, SYSTEM, site.home, "chirpstack"))
+        refused(cancel(pending), 403)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_downlink_that_is_missing_in_the_queue_of_chirpstack_does_not_stay_sent(
+    make_world: Callable[..., World],
+) -> None:
+    queue = Queue()
+    with Receiver(queue) as receiver:
+        world = make_world(**chirpstack(receiver), token_lifetime_s=10**8)
+        world.clock.freeze()
+        site = ChirpStackSite(world)
+        asked = [site.queues(f"0{number}", port=1, expiresIn=900) for number in range(4)]
+        for each in asked:
+            site.becomes(each, "sent")
+        kept, flushed, *_ = asked
+        site.event("txack", queueItemId="item-2", gatewayId="0016c001f153a14c")
+        flush = [queue.items[number] for number in (0, 3)]
+
+        def look(*seconds: float) -> None:
+            for each in seconds:
+                world.clock.let_pass(seconds=each)
+                world._run(world.app.queue_watch.look())
+
+        queue.items = flush
+        look(30, 60, 240)
+        assert [site.state(each) for each in asked] == ["sent"] * 4
+        # Whoever does not answer says nothing about a queue.
+        for answer in (404, 403, StubResponse(body=b"{}")):
+            receiver.respond_with(answer)
+            look(20)
+        receiver.respond_with(HANG_UP)
+        with pytest.raises(Unavailable):
+            look(60)
+        receiver.respond_with(queue)
+        assert site.state(flushed) == "sent"
+        look(1)
+        assert [site.state(each) for each in asked] == ["sent", "cancelled", "sent", "sent"]
+        [detail] = [each["detail"] for each in site.listed() if each["id"] == flushed]
+        assert "no longer in the network's queue" in detail
+        assert site.list_states(flushed) == ["Queued", "Sent", "Cancelled"]
+        # One that expires there without a report has expired.
+        queue.items = flush[:1]
+        look(600, 300)
+        assert [site.state(each) for each in asked] == ["sent", "cancelled", "sent", "expired"]
+        look(60, 60)
+        assert site.state(kept) == "sent"
 
 
 def die(tx: Tx) -> None:

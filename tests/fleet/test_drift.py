@@ -57,6 +57,7 @@ def overview(person: Person, group: str, **query: Any) -> tuple[int, list[Any]]:
     return found["devices"]["drifting"], attention
 
 
+@pytest.mark.engine_free
 def test_a_device_that_reports_something_else_drifts_until_it_does_not(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")

@@ -112,6 +112,7 @@ def imported(person: Person, group: str, text: str, **params: Any) -> httpx.Resp
     )
 
 
+@pytest.mark.engine_free
 def test_an_id_that_its_network_can_never_send_is_refused_by_every_way_in(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -178,6 +179,7 @@ def test_a_device_with_an_id_of_before_it_was_checked_can_be_used_and_mended(wor
 # --- hardware that is replaced ---
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize(
     "engine, processes", [("sqlite", 1), ("postgresql", 2)], indirect=["engine"]
 )
@@ -218,6 +220,7 @@ def test_replaced_hardware_is_the_same_device_and_the_old_id_is_free(
     assert len(site.ada.records(site.device)) == number + 2
 
 
+@pytest.mark.engine_free
 def test_an_id_that_is_taken_is_refused_without_a_hint_whose(world: World) -> None:
     site = Site(world)
     eve = world.person("eve")
@@ -288,6 +291,7 @@ def test_a_registration_is_of_the_hardware(world: World) -> None:
     ok(ada.delete("/device", **key))
 
 
+@pytest.mark.engine_free
 def test_the_battery_of_old_hardware_is_forgotten(world: World) -> None:
     site = Site(world, "vendor", "1F")
     ok(site.calls("vendor/status", {"device": "1F", "time": 1_653_666_733, "batt": 2.1}))

@@ -30,6 +30,7 @@ def uplink(person: Person, group: str, number: int, **values: Any) -> None:
     ok(person.request("POST", "/network/chirpstack", json=body, headers=headers, params=query))
 
 
+@pytest.mark.engine_free
 def test_what_a_codec_calls_battery_is_the_battery_of_the_device(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -54,6 +55,7 @@ def test_what_a_codec_calls_battery_is_the_battery_of_the_device(world: World) -
     assert battery(ada, device) == "3.598 V"
 
 
+@pytest.mark.engine_free
 def test_late_messages_change_no_battery_and_duplicates_neither(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
@@ -74,6 +76,7 @@ def test_late_messages_change_no_battery_and_duplicates_neither(world: World) ->
     assert battery(ada, device) == "90"
 
 
+@pytest.mark.engine_free
 def test_a_declared_battery_has_a_place_and_a_unit(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

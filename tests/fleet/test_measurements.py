@@ -34,6 +34,7 @@ def listed(person: Person, group: str, **query: Any) -> dict[str, tuple[bool, in
     return {each["name"]: (each["isDeclared"], each["devices"]) for each in items}
 
 
+@pytest.mark.engine_free
 def test_an_operator_declares_for_all_and_a_group_for_its_tree(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
@@ -66,6 +67,7 @@ def test_an_operator_declares_for_all_and_a_group_for_its_tree(world: World) -> 
     refused(ada.put("/device/type/measurements", {**body, "type": "no such"}), 404, "type")
 
 
+@pytest.mark.engine_free
 def test_every_wrong_field_is_named(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -209,6 +211,7 @@ def test_a_group_lists_its_measurements(world: World) -> None:
     assert json.dumps(listed(ada, ada.group("empty"))) == "{}"
 
 
+@pytest.mark.engine_free
 def test_a_group_that_is_moved_has_the_measurements_of_where_it_is(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")

@@ -203,6 +203,7 @@ def test_a_count_that_was_rolled_back_or_written_by_others_is_known(world: World
         assert yard.events() == [gap(62, 63)]
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_device_that_falls_silent_is_reported_once_and_when_it_is_back(world: World) -> None:
     yard = Yard(world, silentAfterSeconds=HOUR)
@@ -230,6 +231,7 @@ def test_a_device_that_falls_silent_is_reported_once_and_when_it_is_back(world: 
         eventually(lambda: len(receiver.bodies) == 3)
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_what_is_expected_follows_the_configuration(world: World) -> None:
     yard = Yard(world)

@@ -274,6 +274,7 @@ def test_outcomes_of_one_moment_are_stored_each_with_its_event_in_order(
     assert lost not in stored
 
 
+@pytest.mark.engine_free
 def test_downlinks_that_expire_together_take_no_more_statements_than_two(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +307,7 @@ def test_downlinks_that_expire_together_take_no_more_statements_than_two(
     assert sorted(data["id"] for _, data in stored) == sorted(others)
 
 
+@pytest.mark.engine_free
 def test_downlinks_that_the_network_did_not_fetch_expire_together(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,6 +322,7 @@ def test_downlinks_that_the_network_did_not_fetch_expire_together(
     assert [data["id"] for _, data in site.events(site.devices[1])] == asked[1::2]
 
 
+@pytest.mark.engine_free
 def test_outcomes_for_devices_that_are_gone_change_nothing(
     make_world: Callable[..., World],
 ) -> None:
@@ -331,6 +334,7 @@ def test_outcomes_for_devices_that_are_gone_change_nothing(
     assert world.list_rows("downlink") == []
 
 
+@pytest.mark.engine_free
 def test_outcomes_for_registrations_of_devices_that_are_gone_change_nothing(
     make_world: Callable[..., World],
 ) -> None:
@@ -360,6 +364,7 @@ class RegistrationSite(Site):
         return [json.loads(each["information"])["registration"] for each in self.shown(devices)]
 
 
+@pytest.mark.engine_free
 def test_registrations_that_fail_together_take_no_more_statements_than_two(
     make_world: Callable[..., World],
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_box_may_contain_the_180th_meridian(
     refused(ada.get("/group/positions", groupId=root, **wrong_all), 400, *wrong_all)
 
 
+@pytest.mark.engine_free
 def test_nobody_sees_a_position_of_before_a_transfer_or_of_deleted_records(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     home, away = ada.group("home"), ada.group("away")

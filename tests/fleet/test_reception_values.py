@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.fleet.test_current_values import NOON_S, times, values
 from tests.fleet.test_measurements import declare, measurement
 from tests.fleet.test_summaries import run_work
@@ -30,6 +32,7 @@ def uplink(person: Person, group: str, number: int, at: str, *levels: int, **mor
 LORA = {"bandwidth": 125_000, "spreadingFactor": 7, "codeRate": "CR_4_5"}
 
 
+@pytest.mark.engine_free
 def test_signal_gateways_and_losses_are_values(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

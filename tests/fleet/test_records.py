@@ -212,6 +212,7 @@ def test_records_come_by_time_and_those_of_one_instant_in_order_of_arrival(scene
     refused(scene.ada.get(scene.path, deviceId=scene.device, ascending="down"), 400, "ascending")
 
 
+@pytest.mark.engine_free
 def test_a_range_has_its_begin_and_not_its_end(scene: Scene) -> None:
     for at in ("2026-03-01", hour(12), hour(18), "2026-03-01T23:59:59.999999Z", "2026-03-02"):
         scene.says(at, at)
@@ -356,6 +357,7 @@ def test_who_may_store_read_and_delete(scene: Scene) -> None:
         refused(viewer.post(f"{scene.path}/batch", {"items": mixed[:1]}), 403)
 
 
+@pytest.mark.engine_free
 def test_a_role_above_reaches_the_records_below(lasting_world: World) -> None:
     world = lasting_world
     ada = world.person(f"ada{next(world.numbers)}")
@@ -374,6 +376,7 @@ def test_a_role_above_reaches_the_records_below(lasting_world: World) -> None:
 # --- whose they are after a transfer ---
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_records_stay_with_the_group_they_were_said_in(world: World) -> None:
     ada, old, new = world.person("ada"), world.person("old"), world.person("new")
@@ -435,6 +438,7 @@ def test_records_stay_with_the_group_they_were_said_in(world: World) -> None:
 # --- going ---
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_deleting_an_instant_takes_all_of_one_kind_at_it_and_no_more(scene: Scene) -> None:
     ada, others = scene.ada, [kind for kind in KINDS if kind != scene.kind]
@@ -597,6 +601,7 @@ def group(group_id: str) -> dict[str, Any]:
 # --- when a device was seen ---
 
 
+@pytest.mark.engine_free
 def test_a_device_was_seen_when_its_newest_record_says_but_never_in_the_future(
     world: World,
 ) -> None:

@@ -62,6 +62,7 @@ class Fleet:
         return self.stands(device)
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_device_is_registered_with_all_its_fields(
     make_world: Callable[..., World],
@@ -248,6 +249,7 @@ def has_something_due(world: World) -> bool:
     )
 
 
+@pytest.mark.engine_free
 def test_many_devices_are_created_together_and_registered_one_by_one(
     make_world: Callable[..., World],
 ) -> None:

@@ -27,6 +27,7 @@ def ask(person: Person, devices: list[str], names: list[str], **params: Any) -> 
     return ok(person.request("GET", "/device/series", params=asked))
 
 
+@pytest.mark.engine_free
 def test_states_are_where_they_change_and_numbers_stand_beside_them(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

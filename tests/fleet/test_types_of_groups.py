@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import pytest
+
 from longwire.fleet import devices
 from longwire.model import Actor
 from longwire.store.database import Tx
@@ -205,6 +207,7 @@ def test_a_type_is_not_deleted_while_a_device_gets_it(world: World) -> None:
     ok(ada.delete("/device/type", type="sonar"))
 
 
+@pytest.mark.engine_free
 def test_an_operator_makes_types_for_all_and_a_group_takes_its_own_along(world: World) -> None:
     ada, operator = world.person("ada"), world.operator
     group = ada.group()

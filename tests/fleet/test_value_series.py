@@ -82,6 +82,7 @@ def test_the_consumption_of_a_meter_is_right_across_resets_and_gaps(world: World
     assert [each["increase"] for each in found["points"]] == [40, 4, 7.5]
 
 
+@pytest.mark.engine_free
 def test_consumption_counts_from_the_last_number_however_long_ago_it_was(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
@@ -189,6 +190,7 @@ def test_numbers_of_a_group_become_one(world: World) -> None:
     refused(bob.get("/group/series", groupId=top, measurement="litres"), 404, "groupId")
 
 
+@pytest.mark.engine_free
 def test_after_a_transfer_everybody_sees_the_numbers_of_their_group(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     old, new = ada.group("old"), ada.group("new")
@@ -361,6 +363,7 @@ def test_what_is_wrong_with_a_request_of_a_group_is_named(world: World) -> None:
         refused(ada.get("/group/series", groupId=group, **params), 400, *fields)
 
 
+@pytest.mark.engine_free
 def test_a_request_says_up_to_when_its_numbers_are_complete(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,6 +382,7 @@ def test_a_request_says_up_to_when_its_numbers_are_complete(
     assert body["completeUntil"] > "2026-02-08"
 
 
+@pytest.mark.engine_free
 def test_a_counter_whose_last_number_is_not_read_is_incomplete_from_there_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def fleet(ada: Person, group: str) -> dict[str, str]:
     return devices
 
 
+@pytest.mark.engine_free
 def test_chosen_values_are_columns(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -115,6 +116,7 @@ def test_devices_are_sorted_by_a_value_and_those_without_come_last(world: World)
     assert [each["name"] for each in walked] == ["a", "c", "b", "d", "e"]
 
 
+@pytest.mark.engine_free
 def test_numbers_of_every_size_and_sign_are_in_one_order(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -184,6 +186,7 @@ def test_a_name_means_what_is_declared_for_each_device(world: World) -> None:
     }
 
 
+@pytest.mark.engine_free
 def test_every_value_is_found_by_its_one_name(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

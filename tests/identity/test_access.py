@@ -67,6 +67,7 @@ def holds(person: Person, group: str) -> set[str]:
 # --- built-in roles ---
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_each_built_in_role_has_exactly_these_permissions(world: World) -> None:
     ada = world.person("ada")
@@ -268,6 +269,7 @@ def test_invisible_groups_do_not_exist_and_visible_ones_may_be_forbidden(world: 
             assert response.status_code == 200, (who, what, response.text)
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_every_operation_requires_its_own_permission_and_no_other(world: World) -> None:
     ada, guest = world.person("ada"), world.person("guest")
@@ -319,6 +321,7 @@ def test_every_operation_requires_its_own_permission_and_no_other(world: World) 
 # --- operators ---
 
 
+@pytest.mark.engine_free
 def test_an_operator_has_all_permissions_everywhere_and_is_no_member(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     operator = world.operator
@@ -355,6 +358,7 @@ def test_an_operator_has_all_permissions_everywhere_and_is_no_member(world: Worl
 # --- app clients ---
 
 
+@pytest.mark.engine_free
 def test_an_app_client_acts_with_the_default_role_of_its_group(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")

@@ -14,6 +14,7 @@ def entries(person: Person, group: str, **query: Any) -> list[dict[str, Any]]:
     return walk(partial(person.get, "/group/audit"), groupId=group, **query)
 
 
+@pytest.mark.engine_free
 def test_the_audit_log_of_a_group_is_read_newest_first(world: World) -> None:
     ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
     group = ada.group("group")
@@ -104,6 +105,7 @@ def test_a_tree_is_read_in_order_and_by_every_filter(
     refused(wrong, 400, "beginDate", "endDate")
 
 
+@pytest.mark.engine_free
 def test_a_change_is_logged_before_and_after_without_its_secrets(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group("group")
@@ -140,6 +142,7 @@ def test_a_change_is_logged_before_and_after_without_its_secrets(world: World) -
     assert of_role["after"] == {"permissions": ["device.read"]}
 
 
+@pytest.mark.engine_free
 def test_what_is_too_large_for_an_entry_is_only_named(world: World) -> None:
     ada = world.person("ada")
     group = ada.group("group")

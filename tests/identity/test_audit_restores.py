@@ -385,6 +385,7 @@ def test_before_is_a_change_that_restores_what_was_there(
         assert seen(case) == changed
 
 
+@pytest.mark.engine_free
 def test_connectors_of_older_entries_have_the_fields_of_requests(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

@@ -159,6 +159,7 @@ def test_what_a_group_and_those_below_it_store_is_limited_at_once(world: World) 
     ok(post(below, 6))
 
 
+@pytest.mark.engine_free
 def test_app_clients_of_a_group_share_its_rate(make_world: Callable[..., World]) -> None:
     world = make_world(requests_per_caller_burst=5)
     world.clock.freeze()
@@ -183,6 +184,7 @@ def test_app_clients_of_a_group_share_its_rate(make_world: Callable[..., World])
     ok(one.get("/group", groupId=top))
 
 
+@pytest.mark.engine_free
 def test_a_group_deletes_what_has_expired_by_its_own_retention(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +277,7 @@ def test_a_group_deletes_what_has_expired_by_its_own_retention(
     assert set(on_disk(world)) == set(KINDS)
 
 
+@pytest.mark.engine_free
 def test_a_group_that_is_moved_below_a_shorter_retention_loses_nothing_for_a_day(
     world: World,
 ) -> None:
@@ -340,6 +343,7 @@ def test_what_is_marked_is_summarized_before_its_records_go(world: World) -> Non
     assert world.list_rows("summary_days") == world.list_rows("summary_quarters") == []
 
 
+@pytest.mark.engine_free
 def test_what_has_expired_is_used_nowhere_although_it_is_not_deleted_yet(
     make_world: Callable[..., World],
 ) -> None:

@@ -355,6 +355,7 @@ def test_a_page_has_a_hundred_groups_by_default(world: World) -> None:
         refused(ada.get("/user/groups", limit=limit), 400, "limit")
 
 
+@pytest.mark.engine_free
 def test_a_next_token_is_valid_only_for_its_own_list_and_reader(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")

@@ -424,6 +424,7 @@ def test_every_direct_member_may_leave_a_group(world: World) -> None:
     assert roles_in(ada, group) == {ada.id: "administrator"}
 
 
+@pytest.mark.engine_free
 def test_the_last_administrator_of_a_root_group_cannot_leave(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")

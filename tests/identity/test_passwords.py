@@ -47,6 +47,7 @@ def with_password(world: World, browser: Browser, password: str = GOOD) -> Perso
 # --- signing in ---
 
 
+@pytest.mark.engine_free
 def test_a_password_signs_in_and_is_stored_for_nobody_to_guess(
     world: World, browsers: Callable[[], Browser]
 ) -> None:

@@ -1,5 +1,7 @@
 """On whose account requests go: whoever has many groups, app clients or users is one owner."""
 
+import pytest
+
 from longwire.identity import groups, tokens
 from longwire.model import SYSTEM, Actor
 from longwire.store.database import Tx
@@ -39,6 +41,7 @@ def accept(world: World, user_id: str, group: str) -> None:
     world.write(work)
 
 
+@pytest.mark.engine_free
 def test_groups_app_clients_and_tokens_count_for_who_created_the_group(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root, other = ada.group(), ada.group()
@@ -61,6 +64,7 @@ def test_groups_app_clients_and_tokens_count_for_who_created_the_group(world: Wo
     assert owner_of(world, client) == ada.id
 
 
+@pytest.mark.engine_free
 def test_each_tree_that_an_operator_has_created_is_an_owner(world: World) -> None:
     first, second = world.operator.group(), world.operator.group()
     below = world.operator.group(parent=first)
@@ -75,6 +79,7 @@ def test_each_tree_that_an_operator_has_created_is_an_owner(world: World) -> Non
     assert owner_of(world, client) == owner_of_group(world, below) == f"group {second}"
 
 
+@pytest.mark.engine_free
 def test_whoever_invites_users_into_being_has_no_more_turns(world: World) -> None:
     mallory = world.person("mallory")
     group = mallory.group()
@@ -95,6 +100,7 @@ def test_whoever_invites_users_into_being_has_no_more_turns(world: World) -> Non
     assert owner_of_user(world, second) == mallory.id
 
 
+@pytest.mark.engine_free
 def test_an_invitation_that_nobody_accepted_makes_nobody_one_of_the_inviters(world: World) -> None:
     ada, mallory = world.person("ada"), world.person("mallory")
     hostile, home = mallory.group(), ada.group()
@@ -108,6 +114,7 @@ def test_an_invitation_that_nobody_accepted_makes_nobody_one_of_the_inviters(wor
     assert owner_of(world, mallory) == mallory.id
 
 
+@pytest.mark.engine_free
 def test_whom_the_operator_gives_credentials_counts_for_themself(world: World) -> None:
     mallory = world.person("mallory")
     user = invite(mallory, "dora@example.org", mallory.group())

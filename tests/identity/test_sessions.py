@@ -293,6 +293,7 @@ def test_the_operator_says_how_long_sessions_last(make_world: Callable[..., Worl
         assert not browser.is_signed_in()
 
 
+@pytest.mark.engine_free
 def test_its_use_is_written_every_five_minutes_at_most(
     world: World, browsers: Callable[[], Browser]
 ) -> None:
@@ -377,6 +378,7 @@ def test_a_person_ends_their_own_sessions_and_nobody_elses(
     assert not here.is_signed_in()
 
 
+@pytest.mark.engine_free
 def test_a_session_does_not_outlive_its_credentials(
     world: World, browsers: Callable[[], Browser]
 ) -> None:

@@ -152,6 +152,7 @@ def test_without_a_mail_server_the_response_is_the_same(world: World) -> None:
 # --- shown ---
 
 
+@pytest.mark.engine_free
 def test_a_link_is_shown_to_whoever_holds_all_that_the_member_holds(
     world: World, browsers: Callable[[], Browser]
 ) -> None:

@@ -918,6 +918,7 @@ def test_permissions_revoked_by_one_process_are_soon_refused_by_all_others(
     ok(fresh.get("/user/me"))
 
 
+@pytest.mark.engine_free
 def test_permissions_revoked_by_a_command_are_soon_refused_by_the_service(world: World) -> None:
     ada, bob, carol = world.person("ada"), world.person("bob"), world.person("carol")
     group = ada.group()

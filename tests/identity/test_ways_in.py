@@ -121,6 +121,7 @@ def test_links_of_the_terminal_and_of_mails_lead_to_an_account_of_ones_own(
     ok(world.http.get("/health/live"))
 
 
+@pytest.mark.engine_free
 def test_whoever_was_handed_a_session_over_takes_nothing_along(
     world: World, browsers: Callable[[], Browser]
 ) -> None:
@@ -163,6 +164,7 @@ def test_whoever_was_handed_a_session_over_takes_nothing_along(
     assert not mallory.is_signed_in()  # Bob owns a group now, which Ada does not
 
 
+@pytest.mark.engine_free
 def test_the_audit_log_names_who_was_shown_the_link(
     world: World, browsers: Callable[[], Browser]
 ) -> None:

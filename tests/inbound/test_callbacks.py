@@ -520,6 +520,7 @@ def test_loriot_and_thingpark_messages_become_records(site: Site) -> None:
     assert [each["type"] for each in site.records("event", crane)] == ["join"]
 
 
+@pytest.mark.engine_free
 def test_a_repeated_message_without_a_timestamp_is_detected_by_its_id(site: Site) -> None:
     buoy = site.ada.device(site.home, network="chirpstack", originalId=EUI)
     float_ = site.ada.device(site.home, network="ttn", originalId=EUI)

@@ -483,6 +483,7 @@ def test_what_an_unknown_device_publishes_is_listed_in_the_group_of_its_token(
     assert (found["network"], found["originalId"], found["payload"]) == ("mqtt", "nobody", "0a1b")
 
 
+@pytest.mark.engine_free
 @on_nats
 def test_what_a_storage_quota_refuses_is_dropped_and_counted_as_that(
     make_world: MakeWorld, place: Place

@@ -81,6 +81,7 @@ def site(world: World) -> Site:
     return Site(world)
 
 
+@pytest.mark.engine_free
 def test_what_networks_report_of_unknown_devices_is_listed_with_its_last_message(
     site: Site,
 ) -> None:
@@ -110,6 +111,7 @@ TTN: Json = {
 }
 
 
+@pytest.mark.engine_free
 def test_ids_that_no_device_can_have_are_malformed_and_invalid_messages_rejected(
     site: Site,
 ) -> None:
@@ -166,6 +168,7 @@ def test_a_group_learns_of_a_device_of_another_one_that_its_id_is_taken_and_noth
     assert [each["originalId"] for each in unknown(site.ada, site.home)] == [EUI]
 
 
+@pytest.mark.engine_free
 def test_a_payload_that_the_decoder_cannot_read_is_seen_with_the_reason(site: Site) -> None:
     def install(tx: Tx) -> None:
         source = "function decodeUplink(input) { return {errors: ['too short']}; }"
@@ -181,6 +184,7 @@ def test_a_payload_that_the_decoder_cannot_read_is_seen_with_the_reason(site: Si
     assert "too short" in found["detail"]
 
 
+@pytest.mark.engine_free
 def test_records_that_an_app_client_posts_for_unknown_devices_are_listed_without_network(
     site: Site,
 ) -> None:
@@ -216,6 +220,7 @@ def publish(site: Site, topic: str, payload: bytes) -> None:
         pytest.fail("it was stored")
 
 
+@pytest.mark.engine_free
 def test_messages_of_unknown_mqtt_devices_are_listed_and_become_their_first_record(
     site: Site,
 ) -> None:
@@ -276,6 +281,7 @@ def test_a_device_is_created_with_its_kept_message_as_the_first_record(site: Sit
     refused(create(ada, below, EUI, "chirpstack"), 409, "originalId")
 
 
+@pytest.mark.engine_free
 def test_only_who_may_create_devices_creates_and_dismisses(site: Site) -> None:
     ada, home = site.ada, site.home
     viewer, stranger = site.world.person("bob"), site.world.person("eve")
@@ -321,6 +327,7 @@ def test_the_groups_below_are_listed_with_subgroups_and_pages_have_an_end(site: 
     assert unknown(ada, below) == []
 
 
+@pytest.mark.engine_free
 def test_creating_moving_and_restoring_devices_removes_what_was_unknown(site: Site) -> None:
     ada, home = site.ada, site.home
     away = ada.group("away")
@@ -370,6 +377,7 @@ def test_a_group_has_so_many_and_who_reports_again_stays(
     assert len(unknown(site.ada, other)) == 1
 
 
+@pytest.mark.engine_free
 def test_what_was_last_seen_long_ago_is_deleted(site: Site) -> None:
     world = site.world
     refused(site.sends(), 404)
@@ -414,6 +422,7 @@ def test_a_message_that_is_stored_while_its_device_is_created_does_not_stay(site
     assert list(found) == ["AA02030405060708"] and found["AA02030405060708"]["count"] == 2
 
 
+@pytest.mark.engine_free
 def test_what_cannot_be_stored_now_is_stored_later(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -430,6 +439,7 @@ def test_what_cannot_be_stored_now_is_stored_later(
     assert found["count"] == 2
 
 
+@pytest.mark.engine_free
 def test_a_process_keeps_so_many_of_an_interval_and_those_of_others_stay(site: Site) -> None:
     buffer = UnknownDeviceBuffer(site.world.database, lambda counts: None)
     actors = [Actor("network", str(number), group_id=str(number)) for number in range(20)]
@@ -452,6 +462,7 @@ def test_the_doctor_says_that_devices_report_without_a_record(site: Site, tmp_pa
     assert any("1 unknown" in text for text in said), said
 
 
+@pytest.mark.engine_free
 def test_metrics_count_messages_and_ids(site: Site) -> None:
     refused(site.sends(), 404)
     refused(site.sends(), 404)

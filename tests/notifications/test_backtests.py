@@ -106,6 +106,7 @@ _HISTORY = st.lists(
 )
 
 
+@pytest.mark.engine_free
 @hypothesis_settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -151,6 +152,7 @@ def test_a_backtest_finds_what_was_raised_from_records_and_from_summaries(
     assert by_summaries["messages"] == by_records["messages"]
 
 
+@pytest.mark.engine_free
 def test_a_month_is_examined_from_summaries_page_by_page_and_by_device(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +252,7 @@ def test_a_request_ends_in_time_wherever_it_is(
     assert _walk(ada, {**body, "notification": named})["pages"] < late["pages"]
 
 
+@pytest.mark.engine_free
 def test_who_may_read_records_and_notifications_may_try_one(world: World) -> None:
     ada, bob, carol, eve = (world.person(name) for name in ("ada", "bob", "carol", "eve"))
     group = ada.group()

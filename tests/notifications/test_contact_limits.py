@@ -29,6 +29,7 @@ def world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> 
     return world
 
 
+@pytest.mark.engine_free
 def test_a_storm_is_one_message_a_minute_that_counts_what_it_stands_for(world: World) -> None:
     with Receiver() as receiver:
         ada = world.person("ada")

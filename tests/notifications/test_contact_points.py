@@ -177,6 +177,7 @@ def test_what_is_wrong_with_a_contact_point_is_refused_and_secrets_are_masked(
         refused(ada.delete("/contactPoint", **named), 409)
 
 
+@pytest.mark.engine_free
 def test_a_rota_notifies_who_is_on_call_and_else_the_fallback(world: World) -> None:
     ada = world.person("ada")
     home = ada.group("home")
@@ -225,6 +226,7 @@ def test_a_contact_point_without_recipients_does_not_say_that_a_notification_has
         assert shown.get("error", {}).get("message") != "there are no recipients"
 
 
+@pytest.mark.engine_free
 def test_an_alarm_is_escalated_to_a_contact_point(world: World) -> None:
     ada = world.person("ada")
     home = ada.group("home")

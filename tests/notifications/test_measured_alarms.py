@@ -66,6 +66,7 @@ def make_freezer(world: World) -> Iterator[Callable[..., Freezer]]:
         yield make
 
 
+@pytest.mark.engine_free
 def test_a_freezer_that_is_too_warm_for_ten_minutes_raises_one_alarm_and_resolves_it(
     world: World, make_freezer: Callable[..., Freezer]
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_freezer_that_is_too_warm_for_ten_minutes_raises_one_alarm_and_resolve
     assert freezer.queued == 2
 
 
+@pytest.mark.engine_free
 def test_what_a_batch_says_is_decided_by_its_times(
     world: World, make_freezer: Callable[..., Freezer]
 ) -> None:
@@ -125,6 +127,7 @@ def test_what_a_batch_says_is_decided_by_its_times(
     assert freezer.sent(3)[2] == "raised -1.0 -1.0"
 
 
+@pytest.mark.engine_free
 def test_values_that_stay_away_raise_or_resolve_an_alarm_as_chosen(
     world: World, make_freezer: Callable[..., Freezer]
 ) -> None:
@@ -160,6 +163,7 @@ def test_values_that_stay_away_raise_or_resolve_an_alarm_as_chosen(
     assert (kept.queued, resolving.queued, raising.queued) == (1, 2, 2)
 
 
+@pytest.mark.engine_free
 def test_what_is_wrong_with_a_condition_is_named(make_freezer: Callable[..., Freezer]) -> None:
     freezer = make_freezer()
     group = freezer.group
@@ -185,6 +189,7 @@ def test_what_is_wrong_with_a_condition_is_named(make_freezer: Callable[..., Fre
     ok(create("measurement", measurement="x", below=1))
 
 
+@pytest.mark.engine_free
 def test_transferred_deleted_changed_and_disabled(
     world: World, make_freezer: Callable[..., Freezer]
 ) -> None:
@@ -220,6 +225,7 @@ def test_transferred_deleted_changed_and_disabled(
     assert freezer.queued == 2
 
 
+@pytest.mark.engine_free
 def test_an_alarm_outside_of_the_schedule_is_sent_when_that_begins_if_it_is_still_open(
     world: World, make_freezer: Callable[..., Freezer]
 ) -> None:
@@ -238,6 +244,7 @@ def test_an_alarm_outside_of_the_schedule_is_sent_when_that_begins_if_it_is_stil
     assert freezer.sent(1) == ["raised -11.0 -11.0"]
 
 
+@pytest.mark.engine_free
 def test_a_condition_may_be_an_expression_over_current_values_and_the_device(
     world: World, make_freezer: Callable[..., Freezer]
 ) -> None:
@@ -287,6 +294,7 @@ def test_a_condition_may_be_an_expression_over_current_values_and_the_device(
         refused(ada.put("/notification", {**dear.name, "params": text}), 400, f"params.{field}")
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("is_long", [False, True])
 def test_neither_its_length_nor_a_filter_keeps_a_condition_from_being_evaluated(
     world: World, make_freezer: Callable[..., Freezer], *, is_long: bool
@@ -309,6 +317,7 @@ def test_neither_its_length_nor_a_filter_keeps_a_condition_from_being_evaluated(
 # --- alarms as rows ---
 
 
+@pytest.mark.engine_free
 def test_an_alarm_is_a_row_that_is_acknowledged_and_resolved(
     world: World, make_freezer: Callable[..., Freezer]
 ) -> None:
@@ -381,6 +390,7 @@ def test_an_alarm_is_a_row_that_is_acknowledged_and_resolved(
     refused(ada.post("/alarm/acknowledge", {"groupId": group, "alarmId": next_one["id"]}), 409)
 
 
+@pytest.mark.engine_free
 def test_alarms_of_all_reasons_are_in_one_list(
     world: World, make_freezer: Callable[..., Freezer]
 ) -> None:
@@ -522,6 +532,7 @@ def test_an_alarm_is_repeated_and_escalated_until_somebody_acknowledges_it(
     assert (freezer.queued, other.queued) == (5, 3)
 
 
+@pytest.mark.engine_free
 def test_alerts_that_the_service_raises_are_repeated_as_well(world: World) -> None:
     with Receiver() as receiver:
         ada = world.person("ada")
@@ -585,6 +596,7 @@ def test_alerts_that_were_raised_before_there_were_alarms_become_some(world: Wor
         assert silent.alerts(2)[1]["message"]["alarmId"] == after["id"]
 
 
+@pytest.mark.engine_free
 def test_records_that_a_costly_condition_skips_are_counted(
     make_freezer: Callable[..., Freezer],
 ) -> None:

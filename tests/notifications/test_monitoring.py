@@ -74,6 +74,7 @@ def test_a_silent_device_causes_one_alert_and_one_when_it_reports_again(world: W
         alarm.wait_for(4)
 
 
+@pytest.mark.engine_free
 def test_a_device_that_never_spoke_is_silent_since_it_was_made(world: World) -> None:
     params = {"silentAfter": 600, "throttle": 3_600, "when": "message.deviceType == 'tracker'"}
     with alarmed(world, reason="deviceSilent", params=params, device={"type": "tracker"}) as alarm:
@@ -210,6 +211,7 @@ def test_a_fleet_that_falls_silent_is_notified_in_small_steps_with_pauses(
         assert notified == set(devices)
 
 
+@pytest.mark.engine_free
 def test_a_fleet_that_falls_silent_does_not_hold_up_other_notifications(
     quiet: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

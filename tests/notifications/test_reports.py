@@ -157,6 +157,7 @@ def test_what_fails_is_said_and_goes_on_when_it_is_corrected(make_world, monkeyp
         assert ok(ada.get("/group/reports", groupId=group))["items"] == []
 
 
+@pytest.mark.engine_free
 def test_a_large_file_is_behind_a_link_whose_secret_opens_nothing_else(make_world, monkeypatch):
     monkeypatch.setattr(sending, "ATTACHED_BYTES_MAX", 10)
     with MailServer() as server:
@@ -253,6 +254,7 @@ def test_nobody_waits_for_the_report_of_another_one(make_world, monkeypatch):
         assert len(receiver.bodies) == 2
 
 
+@pytest.mark.engine_free
 def test_what_is_gone_is_named_and_the_report_goes_on(make_world, monkeypatch):
     def fail(*given: object) -> bytes:
         raise ZeroDivisionError
@@ -276,6 +278,7 @@ def test_what_is_gone_is_named_and_the_report_goes_on(make_world, monkeypatch):
         assert send(ada, group, series)["state"] == "sent"
 
 
+@pytest.mark.engine_free
 def test_files_are_kept_as_long_as_somebody_needs_them_and_no_more_than_fit(
     make_world, monkeypatch
 ):
@@ -333,6 +336,7 @@ def test_nobody_gets_the_file_of_another_one_by_changing_the_report(make_world):
         assert own.bodies == []
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("content", ["records", "series", "alarms"])
 def test_each_content_is_about_the_last_day(make_world, content):
     parameters = {

@@ -8,7 +8,7 @@ import pytest
 
 from longwire.clock import DAY, MINUTE
 from longwire.dates import format_date
-from longwire.notifications import alarm_work, schedules
+from longwire.notifications import alarm_work, monitoring, schedules
 from longwire.process import maintenance
 from tests.delivery.receiver import Receiver
 from tests.notifications.test_measured_alarms import TOO_WARM, Freezer
@@ -19,8 +19,9 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
-    """Its alarms are looked at when a test asks for it, and its clock stands still."""
+    """Its alarms and devices are looked at when a test asks for it, and its clock stands still."""
     monkeypatch.setattr(alarm_work, "INTERVAL_S", 3_600)
+    monkeypatch.setattr(monitoring, "INTERVAL_S", 3_600)
     world = make_world(token_lifetime_s=10**8)
     world.clock.freeze()
     return world
@@ -51,6 +52,7 @@ def list_silences(person: Person, group: str, **params: Any) -> list[Json]:
     return list(ok(person.get("/group/silences", groupId=group, **params))["items"])
 
 
+@pytest.mark.engine_free
 def test_what_is_open_at_the_end_of_a_silence_is_sent_then_once(
     world: World, receiver: Receiver
 ) -> None:
@@ -117,6 +119,7 @@ def test_what_is_open_at_the_end_of_a_silence_is_sent_then_once(
     assert list_silences(ada, group) == []
 
 
+@pytest.mark.engine_free
 def test_a_silence_is_for_what_it_names(world: World, receiver: Receiver) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -180,6 +183,7 @@ def test_maintenance_on_a_schedule_and_a_silence_that_is_deleted(
     assert [each[1] for each in logged] == ["silence.create", "silence.create", "silence.delete"]
 
 
+@pytest.mark.engine_free
 def test_alarms_of_all_reasons_are_silenced(world: World, receiver: Receiver) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -294,6 +298,7 @@ def test_nobody_silences_what_others_want_to_know(world: World, receiver: Receiv
     refused(eve.delete("/alarm/silence", **elsewhere), 404, "silenceId")
 
 
+@pytest.mark.engine_free
 def test_what_is_wrong_with_a_silence_is_named(make_world: Callable[..., World]) -> None:
     world = make_world(silences_per_group_max=2)
     ada = world.person("ada")

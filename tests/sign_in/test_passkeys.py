@@ -59,6 +59,7 @@ def browse() -> Iterator[Browse]:
         browser.http.close()
 
 
+@pytest.mark.engine_free
 def test_a_passkey_signs_its_owner_in_who_names_nobody(world: World, browse: Browse) -> None:
     ada, passkey = world.person("ada"), SoftPasskey(origin=ORIGIN)
     at_home, elsewhere = browse(world, ada), browse(world)

@@ -16,6 +16,7 @@ def ignored(response: httpx.Response) -> list[str]:
     return header.split(", ") if header else []
 
 
+@pytest.mark.engine_free
 def test_members_and_parameters_that_nothing_reads_are_named(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -45,6 +46,7 @@ def test_members_and_parameters_that_nothing_reads_are_named(world: World) -> No
     assert ignored(ada.get("/group/devices", groupId=group, limits=3)) == ["limits"]
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("kind", ["data", "event", "geoloc", "telemetry"])
 def test_records_say_it_as_well_by_both_ways(world: World, kind: str) -> None:
     ada = world.person("ada")
@@ -64,6 +66,7 @@ def test_records_say_it_as_well_by_both_ways(world: World, kind: str) -> None:
     assert ignored(response) == ["all", "items.humidty"]
 
 
+@pytest.mark.engine_free
 def test_the_header_is_bounded_and_safe(world: World) -> None:
     ada = world.person("ada")
     many: dict[str, Any] = {f"member{number}" + "x" * 500: 1 for number in range(500)}
@@ -84,6 +87,7 @@ def test_the_header_is_bounded_and_safe(world: World) -> None:
         assert ignored(response) == []
 
 
+@pytest.mark.engine_free
 def test_pages_of_other_origins_may_read_it(make_world: Any) -> None:
     world = make_world(cors_origins="https://app.example")
     ada = world.person("ada")
@@ -152,6 +156,7 @@ def test_a_known_member_at_the_wrong_place_is_refused_with_where_it_belongs(worl
         assert set(ignored(response)) == {*list(route.misplaced)[:20]}
 
 
+@pytest.mark.engine_free
 def test_no_misplaced_role_makes_a_client_that_may_write(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()

@@ -218,7 +218,7 @@ ADDED = {
     "PUT /appClient": {"ifUpdatedAt", "roleId"},
     "POST /device/telemetry": {"groupId"},
     "GET /group/metrics": {"subgroups"},
-    "Connector": {"deviceIds", "filterFailing"},
+    "Connector": {"deviceIds", "filterFailing", "previousSecretUntil"},
     "ConnectorError": {"since"},
     "RetryPolicy": {"delays"},
     "RetryPolicyInput": {"delays"},  # in place of the other two, so that no one is required
@@ -239,6 +239,7 @@ ALTERNATIVES = {
     *("POST /session", "POST /device/downlink", "POST /job"),
     *("POST /connector/messages/retry", "POST /connector/messages/cancel"),
     "POST /notification/backtest",
+    "POST /share",
 }
 
 # Callbacks of networks.
@@ -642,17 +643,30 @@ def kind_of(schema: Json) -> str:
 def test_webhooks_are_sent_as_the_document_says(world: World, document: Json) -> None:
     home = world.operator.group("home")
     device = world.operator.device(home)
-    with Receiver() as plain, Receiver() as enveloped, Receiver() as notified:
+    with (
+        Receiver() as plain,
+        Receiver() as changed,
+        Receiver() as enveloped,
+        Receiver() as notified,
+    ):
         world.operator.connector(home, plain.url)
+        params = {"kinds": ["alarm", "registry"]}
+        world.operator.connector(home, changed.url, params=params)
+        limit = {"measurement": "temperature", "above": 20}
+        world.operator.notification(home, notified.url, params=limit, reason="measurement")
+        which = {"deviceId": device, "groupId": home}
+        ok(world.operator.put("/device", {**which, "name": "Store"}))
+        world.operator.reports(device, data='{"temperature":21}')
         world.operator.connector(home, enveloped.url, format="cloudevents")
         world.operator.notification(home, notified.url, reason="opened")
         for kind in KINDS:
             fields = {"type": "opened"} if kind == "event" else {}
             world.operator.reports(device, kind, **fields)
         sent = [
-            *((f"{kind_name(each)}Message", each) for each in plain.wait_for(4)),
+            *((f"{kind_name(each)}Message", each) for each in plain.wait_for(5)),
+            *((f"{kind_name(each)}Message", each) for each in changed.wait_for(2)),
             *(("CloudEventMessage", each) for each in enveloped.wait_for(4)),
-            *(("NotificationMessage", each) for each in notified.wait_for(1)),
+            *(("NotificationMessage", each) for each in notified.wait_for(2)),
         ]
     bodies = [each for body in webhooks.WEBHOOKS.values() for each in body.bodies.values()]
     described = set(re.findall(r"\w+Message\b", str(bodies)))

@@ -48,6 +48,7 @@ NEED_SECRETS = {
     *("POST /session", "DELETE /session", "POST /session/link", "POST /session/passkey"),
     "POST /invitation",
     *("GET /report/link", "GET /report/file"),
+    *("GET /share/link", "GET /share/series", "GET /share/devices", "GET /share/positions"),
     *("PUT /user/totp", "DELETE /user/totp", "POST /user/passkey"),
     *("GET /session/oidc", "GET /session/oidc/callback"),  # without a provider here
 }

@@ -180,6 +180,7 @@ def listed_data(person: Person, device: str, kind: str = "data", **params: Any) 
     return [record["data"] for record in second["items"]]
 
 
+@pytest.mark.engine_free
 @pytest.mark.slow
 def test_a_repeated_request_does_not_read_the_database_of_a_single_process(
     world: World, monkeypatch: pytest.MonkeyPatch

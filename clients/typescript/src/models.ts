@@ -112,6 +112,9 @@ export interface Alarm {
   isNotificationDisabled?: boolean;
 }
 
+/** AlarmChangeType */
+export type AlarmChangeType = "alarm.acknowledged" | "alarm.raised" | "alarm.resolved";
+
 /** A page of alarms. */
 export interface AlarmConnection {
   /** The items of this page. */
@@ -144,6 +147,60 @@ export interface AlarmInterval {
   value?: number;
   /** The highest or lowest since. */
   worstValue?: number;
+}
+
+/** An alarm that was raised, acknowledged or resolved, for connectors that ask for `alarm`. */
+export interface AlarmMessage {
+  /** The id of the message, the same for every attempt: deduplicate by it. */
+  id: string;
+  /** The kind of the record. */
+  kind: MessageKind;
+  /** What became of it. */
+  type: AlarmChangeType;
+  /** Absent if it is about a connector. */
+  deviceId?: string;
+  /** When that was. */
+  timestamp: string;
+  /** Of the device or the connector. */
+  groupId: string;
+  /** The id of the alarm. */
+  alarmId: string;
+  /** The id of the notification. */
+  notificationId: string;
+  /** Instead of a device. */
+  connectorId?: string;
+  /** Of the notification. */
+  reason: string;
+  /** How bad it is, in any words; networks and the service use `info`, `warning` and `error`. */
+  severity: string;
+  /** That has a limit. */
+  measurement?: string;
+  /** The limit. */
+  above?: number;
+  /** The limit. */
+  below?: number;
+  /** When it was raised. */
+  raisedAt: string;
+  /** When it was raised. */
+  value?: number;
+  /** Until then. */
+  worstValue?: number;
+  /** When it was acknowledged. */
+  acknowledgedAt?: string;
+  /** The id of a user. */
+  acknowledgedBy?: string;
+  /** Of who has acknowledged it. */
+  comment?: string;
+  /** When it was resolved. */
+  resolvedAt?: string;
+  /** Why, if no value has resolved it. */
+  resolution?: string;
+  /** The name of the device when the record arrived, or that in the record. */
+  deviceName?: string;
+  /** The type of the device when the record arrived, or that in the record. */
+  deviceType?: string;
+  /** The tags of the device when the record arrived. */
+  tags?: string[];
 }
 
 /** AlarmState */
@@ -464,8 +521,8 @@ export interface CancelMessagesInput {
   connectorId?: string;
   /** Only about this device. */
   deviceId?: string;
-  /** Only records of this kind. */
-  kind?: RecordKind;
+  /** Only messages of this kind. */
+  kind?: MessageKind;
   /** Last changed from then on. */
   beginDate?: When;
   /** Last changed before. */
@@ -491,19 +548,19 @@ export interface ChirpstackCallback {
 /** ChirpstackEvent */
 export type ChirpstackEvent = "ack" | "integration" | "join" | "location" | "log" | "status" | "txack" | "up";
 
-/** A record, as a connector sends it in the format `cloudevents` (CloudEvents 1.0). */
+/** A record or a change, as a connector sends it in the format `cloudevents` (version 1.0). */
 export interface CloudEventMessage {
   /** Of CloudEvents. */
   specversion: CloudEventsVersion;
   /** The id of the message, the same for every attempt: deduplicate by it. */
   id: string;
-  /** The group and the device. */
+  /** The group and the device, or the connector that an alarm is about. */
   source: string;
-  /** `longwire.device.` and the kind of the record. */
+  /** `longwire.device.` and the kind of the record; of a change, `longwire.` and its `type`. */
   type: string;
-  /** The id of the device. */
+  /** The id of the device or the connector. */
   subject: string;
-  /** The timestamp of the record. */
+  /** The timestamp of the record or the change. */
   time: string;
   /** Of `data`. */
   datacontenttype: string;
@@ -616,6 +673,8 @@ export interface Connector {
   retryPolicy?: RetryPolicy;
   /** Free words to find it by. */
   tags?: string[];
+  /** While the signing secret is rotated: until when the one before it signs as well. */
+  previousSecretUntil?: string;
 }
 
 /** A page of connectors; the interface names the list `test`. */
@@ -666,7 +725,7 @@ export interface ConnectorEvent {
   /** The id of the device. */
   deviceId?: string;
   /** The kind of the record. */
-  kind?: RecordKind;
+  kind?: MessageKind;
   /** How often it was attempted. */
   attempts?: number;
   /** The error of the last attempt. */
@@ -787,7 +846,52 @@ export interface ConnectorRef {
   groupId: string;
 }
 
-/** A connector that forwards records of the group: its message, or why it has none. */
+/** Which connector or draft, and which record; a sample, unless `recordId` names one. */
+export interface ConnectorTestInput {
+  /** The id of the group. */
+  groupId: string;
+  /** Required without a draft. */
+  connectorId?: string;
+  /** Changes to the connector that are not saved, or a whole one. */
+  draft?: TestDraft;
+  /**
+   * A stored record of the group, or of a group below it if `subgroups` is set. Requires
+   * `record.read`.
+   */
+  recordId?: string;
+  /** The kind of the sample. */
+  kind?: RecordKind;
+  /** The `data` of the sample. */
+  data?: string;
+}
+
+/** What became of a test message. */
+export interface ConnectorTestReply {
+  /** Whether the receiver has confirmed it. */
+  delivered: boolean;
+  /** `delivered`, or why not, as in `attempts` of a message. */
+  outcome: AttemptOutcome;
+  /** Why it was not delivered. */
+  reason?: string;
+  /** How long it took. */
+  durationMs: number;
+  /**
+   * How far it came: `resolve` (the host name), `connect`, `proxy`, `tls`, `request` (sent, and no
+   * response has begun), `response` (its head has arrived) or `complete`. Absent for what is no
+   * HTTP.
+   */
+  phase?: ExchangePhase;
+  /** What was sent; absent if the message could not be built. */
+  request?: ExchangeRequest;
+  /** What came back, of HTTP alone; absent if no response began. */
+  response?: ExchangeResponse;
+}
+
+/**
+ * A connector that forwards records of the group: its message, or why it has none.
+ *
+ *     And once more for each alarm that the record has raised or resolved, and that it was sent.
+ */
 export interface ConnectorTrace {
   /** The id of the connector. */
   connectorId: string;
@@ -796,10 +900,10 @@ export interface ConnectorTrace {
   /** Its message about the record. */
   message?: Message;
   /**
-   * Why it has no message: `disabled`, `created_later` (than the record arrived), `device_type`,
-   * `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter takes too long
-   * here), or `matches_now`: it would take the record now, but was changed since, is still to be
-   * asked, or the message is no longer stored.
+   * Why it has no message: `disabled`, `created_later` (than the record arrived), `kind`,
+   * `device_type`, `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter takes
+   * too long here), or `matches_now`: it would take the record now, but was changed since, is
+   * still to be asked, or the message is no longer stored.
    */
   notTaken?: NotTaken;
   /** `now`: by what the connector is at present; earlier filters are not stored. */
@@ -1876,6 +1980,73 @@ export interface EventMessage {
   deviceName: string;
   /** The tags of the device when the record arrived. */
   tags: string[];
+}
+
+/** What was sent in one attempt, and what came back. */
+export interface Exchange {
+  /** As in `exchangeId` of an attempt. */
+  id: string;
+  /** When it began. */
+  timestamp: string;
+  /** How long it took. */
+  durationMs: number;
+  /**
+   * How far it came: `resolve` (the host name), `connect`, `proxy`, `tls`, `request` (sent, and no
+   * response has begun), `response` (its head has arrived) or `complete`. Absent for what is no
+   * HTTP.
+   */
+  phase?: ExchangePhase;
+  /** How many messages the request had. */
+  messages: number;
+  /** What was sent. */
+  request: ExchangeRequest;
+  /** What came back; absent if no response began. */
+  response?: ExchangeResponse;
+}
+
+/** A page of exchanges. */
+export interface ExchangeConnection {
+  /** The items of this page. */
+  items: Exchange[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** The first 4 KiB of a body. */
+export interface ExchangeContent {
+  /** As text, or in base64 if it is none. */
+  text: string;
+  /** Whether it is in base64. */
+  isBase64: boolean;
+  /** Bytes of the body; of a response, as far as it was received. */
+  size: number;
+  /** Whether there was more. */
+  isCut: boolean;
+}
+
+/** ExchangePhase */
+export type ExchangePhase = "complete" | "connect" | "proxy" | "request" | "resolve" | "response" | "tls";
+
+/** The request, as it was sent; secrets are masked. */
+export interface ExchangeRequest {
+  /** The method, or what the protocol does. */
+  method: string;
+  /** Where it went. */
+  url: string;
+  /** The headers; credentials are masked. */
+  headers: Record<string, unknown>;
+  /** The beginning of the body. */
+  body: ExchangeContent;
+}
+
+/** The response. Secrets of the connector that it echoes are masked. */
+export interface ExchangeResponse {
+  /** The HTTP status. */
+  status: number;
+  /** Those that say what a failure is about. */
+  headers: Record<string, unknown>;
+  /** The beginning of the body. */
+  body: ExchangeContent;
 }
 
 /** ExportContent */
@@ -3081,8 +3252,11 @@ export interface Message {
   state: MessageState;
   /** The group of the connector. */
   groupId: string;
-  /** What it is about. */
-  recordId: string;
+  /**
+   * The record that it is about, or that has raised or resolved the alarm; absent for other
+   * changes.
+   */
+  recordId?: string;
   /** When it was queued first. */
   createdAt: string;
   /** When it is attempted next. */
@@ -3091,7 +3265,7 @@ export interface Message {
   resent: number;
   /** The last 20 attempts, oldest first. */
   attempts: MessageAttempt[];
-  /** The record, as a list of its kind returns it; with `record.read`. */
+  /** The record, as a list of its kind returns it, or the change; with `record.read`. */
   record?: Record<string, unknown>;
 }
 
@@ -3112,6 +3286,8 @@ export interface MessageAttempt {
   outcome: AttemptOutcome;
   /** Of the HTTP response. */
   status?: number;
+  /** The id of what was sent and what came back, if that was kept: `GET /connector/exchanges`. */
+  exchangeId?: string;
 }
 
 /** A page of messages. */
@@ -3129,6 +3305,9 @@ export interface MessageConnection {
 
 /** MessageFormat */
 export type MessageFormat = "cloudevents" | "custom" | "json" | "raw";
+
+/** MessageKind */
+export type MessageKind = "alarm" | "data" | "event" | "geoloc" | "registry" | "telemetry";
 
 /** MessageState */
 export type MessageState = "cancelled" | "expired" | "failed" | "queued" | "sending" | "succeeded";
@@ -3157,14 +3336,55 @@ export interface MessagesChanged {
   isMore: boolean;
 }
 
+/** A new link; its secret is shown here only. */
+export interface NewShareLink {
+  /** Its id. */
+  id: string;
+  /** The id of the group. */
+  groupId: string;
+  /** The title of the page. */
+  name: string;
+  /** What the link shows. */
+  content: SharedContent;
+  /** Numbers over time. */
+  chart?: SharedChart;
+  /** What a device says now. */
+  device?: SharedDevice;
+  /** Devices with some of their current values. */
+  list?: SharedList;
+  /** Where the devices are. */
+  map?: SharedMap;
+  /** Of pages that may embed it; no other may. */
+  origins: string[];
+  /**
+   * `open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could not
+   * do so any more; `gone`, if the devices are in this group no longer.
+   */
+  state: ShareState;
+  /** Until when the link works. */
+  expiresAt: string;
+  /** When it was created. */
+  createdAt: string;
+  /** Who created it, and with whose permissions it is read. */
+  createdBy: string;
+  /** How often it was opened, up to some seconds ago. */
+  uses: number;
+  /** When it showed something for the first time. */
+  firstUsedAt?: string;
+  /** When it did so last. */
+  lastUsedAt?: string;
+  /** Whoever has it sees what it shows. The secret is in the fragment. */
+  url: string;
+}
+
 /** NoUndo */
 export type NoUndo = "is_undo" | "messages_sent" | "nothing_changed" | "values_replaced";
 
 /** NotSent */
-export type NotSent = "device_id" | "device_type" | "filter_failed" | "filter_false" | "invalid_message";
+export type NotSent = "device_id" | "device_type" | "filter_failed" | "filter_false" | "invalid_message" | "kind";
 
 /** NotTaken */
-export type NotTaken = "created_later" | "device_id" | "device_type" | "disabled" | "filter_failed" | "filter_false" | "matches_now" | "not_evaluated";
+export type NotTaken = "created_later" | "device_id" | "device_type" | "disabled" | "filter_failed" | "filter_false" | "kind" | "matches_now" | "not_evaluated";
 
 /** Who is notified of what, and when. */
 export interface Notification {
@@ -3493,10 +3713,15 @@ export interface Positions {
   nextToken?: string;
 }
 
-/** What a connector would do with the latest records, newest first. */
+/** What a connector would do with the latest records and changes, newest first. */
 export interface Preview {
   /** The items of this page. */
   items: PreviewItem[];
+  /**
+   * Those of its `kinds` of which nothing is stored yet. Changes of the registry are stored from
+   * when a connector asks for them.
+   */
+  kindsWithoutExamples?: MessageKind[];
 }
 
 /** The fields of a connector that decide what it sends. */
@@ -3533,12 +3758,12 @@ export interface PreviewInput {
   endDate?: When;
 }
 
-/** What a connector would do with one stored record. */
+/** What a connector would do with one stored record or change. */
 export interface PreviewItem {
-  /** The id of the device. */
-  deviceId: string;
+  /** Absent for the alarm of a connector. */
+  deviceId?: string;
   /** The kind of the record. */
-  kind: RecordKind;
+  kind: MessageKind;
   /** The timestamp of the record. */
   timestamp: string;
   /** Whether the connector forwards it. */
@@ -3546,9 +3771,9 @@ export interface PreviewItem {
   /** Why not, in words; empty if it does. */
   reason: string;
   /**
-   * Why it is not forwarded: `device_type`, `device_id`, `filter_false`, `filter_failed` (it is
-   * neither true nor false), or `invalid_message` (it cannot be written in the format). Absent if
-   * it is forwarded.
+   * Why it is not forwarded: `kind`, `device_type`, `device_id`, `filter_false`, `filter_failed`
+   * (it is neither true nor false), or `invalid_message` (it cannot be written in the format).
+   * Absent if it is forwarded.
    */
   code?: NotSent;
   /** A field that the filter names and the record does not have. */
@@ -3680,6 +3905,48 @@ export interface RedecodeReturn {
   failure?: string;
   /** There is a next page: send it in the same request. Absent on the last page. */
   nextToken?: string;
+}
+
+/** RegistryChangeType */
+export type RegistryChangeType = "device.created" | "device.deleted" | "device.hardwareReplaced" | "device.moved" | "device.movedIn" | "device.movedOut" | "device.restored" | "device.updated";
+
+/**
+ * A device that was created, changed, moved or deleted, for connectors that ask for `registry`.
+ *
+ *     It has what the device is after the change, or was when it was deleted.
+ */
+export interface RegistryMessage {
+  /** The id of the message, the same for every attempt: deduplicate by it. */
+  id: string;
+  /** The kind of the record. */
+  kind: MessageKind;
+  /**
+   * What was done. A connector that sees only one of the two groups of a device that moves gets
+   * `device.movedOut` or `device.movedIn`.
+   */
+  type: RegistryChangeType;
+  /** The id of the device. */
+  deviceId: string;
+  /** When that was. */
+  timestamp: string;
+  /** The group of the device; with `device.movedOut`, the one that it left. */
+  groupId: string;
+  /** Where it was, with `device.moved`. */
+  fromGroupId?: string;
+  /** Which network carries the messages of the device. */
+  network: string;
+  /** The id of the device in its network. */
+  originalId: string;
+  /** As JSON. */
+  configuration: string;
+  /** The members that were changed, as they were before. */
+  before?: Record<string, unknown>;
+  /** The name of the device when the record arrived, or that in the record. */
+  deviceName: string;
+  /** The type of the device when the record arrived, or that in the record. */
+  deviceType: string;
+  /** The tags of the device when the record arrived. */
+  tags: string[];
 }
 
 /** The progress of a replay. */
@@ -3936,8 +4203,8 @@ export interface RetryMessagesInput {
   connectorId?: string;
   /** Only about this device. */
   deviceId?: string;
-  /** Only records of this kind. */
-  kind?: RecordKind;
+  /** Only messages of this kind. */
+  kind?: MessageKind;
   /** Last changed from then on. */
   beginDate?: When;
   /** Last changed before. */
@@ -4018,6 +4285,26 @@ export interface RoleInput {
   description: string;
   /** Ids of permissions, in one string, separated by commas or spaces; a list is taken, too. */
   permissions: string;
+}
+
+/** The connector whose signing secret is replaced. */
+export interface RotateSecretInput {
+  /** The id of the connector. */
+  connectorId: string;
+  /** The id of the group. */
+  groupId: string;
+  /**
+   * The new one: `whsec_` and a key of 24 to 64 bytes in base64. Made by the service if it is left
+   * out.
+   */
+  secret?: string;
+  /**
+   * Until when the secret before it signs as well, up to 90 days; 24 hours by default. If that is
+   * over, it ends at once.
+   */
+  previousUntil?: When;
+  /** The `updatedAt` that the update is based on; 409 if there is another by now. */
+  ifUpdatedAt?: When;
 }
 
 /** A day of the week and a period of it. */
@@ -4222,6 +4509,323 @@ export interface SessionItem {
 /** Severity */
 export type Severity = "critical" | "info" | "warning";
 
+/** What to show by a link: exactly one of `chart`, `device`, `list` and `map`. */
+export interface ShareInput {
+  /** The id of the group. */
+  groupId: string;
+  /** Its name. */
+  name: string;
+  /** How long the link works; up to 31 days if an app client creates it. */
+  expiresInDays: number;
+  /** Of pages that may embed it; no other may. */
+  origins?: string[];
+  /** Numbers over time. */
+  chart?: SharedChart;
+  /** What a device says now. */
+  device?: SharedDevice;
+  /** Devices with some of their current values. */
+  list?: SharedList;
+  /** Where the devices are. */
+  map?: SharedMap;
+}
+
+/** A link that shows something of a group. */
+export interface ShareLink {
+  /** Its id. */
+  id: string;
+  /** The id of the group. */
+  groupId: string;
+  /** The title of the page. */
+  name: string;
+  /** What the link shows. */
+  content: SharedContent;
+  /** Numbers over time. */
+  chart?: SharedChart;
+  /** What a device says now. */
+  device?: SharedDevice;
+  /** Devices with some of their current values. */
+  list?: SharedList;
+  /** Where the devices are. */
+  map?: SharedMap;
+  /** Of pages that may embed it; no other may. */
+  origins: string[];
+  /**
+   * `open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could not
+   * do so any more; `gone`, if the devices are in this group no longer.
+   */
+  state: ShareState;
+  /** Until when the link works. */
+  expiresAt: string;
+  /** When it was created. */
+  createdAt: string;
+  /** Who created it, and with whose permissions it is read. */
+  createdBy: string;
+  /** How often it was opened, up to some seconds ago. */
+  uses: number;
+  /** When it showed something for the first time. */
+  firstUsedAt?: string;
+  /** When it did so last. */
+  lastUsedAt?: string;
+}
+
+/** A page of links. */
+export interface ShareLinkConnection {
+  /** The items of this page. */
+  items: ShareLink[];
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** ShareState */
+export type ShareState = "expired" | "forbidden" | "gone" | "open";
+
+/** Numbers over time: of some devices, each a line of its own, or of a group as one. */
+export interface SharedChart {
+  /** What is measured; each is a line of its own. */
+  measurements: string[];
+  /** Of these devices; else of the whole group. */
+  deviceIds?: string[];
+  /** With all groups below it. */
+  subgroups?: boolean;
+  /** Only devices of a type. */
+  type?: string;
+  /** Only devices that have each of them. */
+  tags?: string[];
+  /** As in `GET /group/series`. */
+  of?: SeriesAggregate;
+  /** As in `GET /group/series`; of named devices `none` unless given. */
+  combine?: SeriesCombination;
+  /** With `combine=percentile`. */
+  percentile?: number;
+  /** How far it goes back from whenever it is looked at; a day unless given, or dates. */
+  lastSeconds?: number;
+  /** Of a chart that stays as it is. */
+  beginDate?: When;
+  /**
+   * The end of the range, which is not part of it; a date without a time includes that day. RFC
+   * 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC. A JSON
+   * number is taken, too.
+   */
+  endDate?: When;
+  /** Seconds per point. */
+  timeSpan?: number;
+  /** Instead of `timeSpan`; a week begins on Monday. */
+  calendarSpan?: CalendarSpan;
+  /** Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`. */
+  timezone?: string;
+}
+
+/** What a current value is called. */
+export interface SharedColumn {
+  /** The name of the measurement. */
+  name: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class?: MeasurementClass;
+  /** What people call it. */
+  label?: string;
+  /** For people. */
+  unit?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+}
+
+/** SharedContent */
+export type SharedContent = "chart" | "device" | "list" | "map";
+
+/** What a device says now. */
+export interface SharedDevice {
+  /** The id of the device. */
+  deviceId: string;
+  /** Only these current values; all unless given. */
+  values?: string[];
+  /** With its last position. */
+  position?: boolean;
+}
+
+/** A device of a link, with what it shows of it. */
+export interface SharedDeviceRow {
+  /** Of the device. */
+  deviceName: string;
+  /** When it reported last. */
+  seenAt?: string;
+  /** Current values, by name. */
+  values: Record<string, unknown>;
+  /** Its last position, if the link shows it. */
+  position?: SharedPosition;
+}
+
+/** The device of a link, or a page of its list. */
+export interface SharedDevices {
+  /** What the current values are called. */
+  columns: SharedColumn[];
+  /** The items of this page. */
+  items: SharedDeviceRow[];
+  /** How many there are. */
+  total: number;
+  /** Whether there may be more than `total`. */
+  totalIsMore?: boolean;
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** Numbers or states of a device, or of all as one. */
+export interface SharedLine {
+  /** Of the device. */
+  deviceName?: string;
+  /** The name of the measurement. */
+  measurement: string;
+  /**
+   * `gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or a
+   * boolean.
+   */
+  class?: MeasurementClass;
+  /** What people call it. */
+  label?: string;
+  /** For people. */
+  unit?: string;
+  /** How many decimals to show. */
+  decimals?: number;
+  /** What counts of a span. */
+  of: SeriesAggregate;
+  /** By time. */
+  points: SharedPoint[];
+  /** Of a state: each change. */
+  states?: SeriesState[];
+}
+
+/** Devices of a group, with some of their current values. */
+export interface SharedList {
+  /** With all groups below it. */
+  subgroups?: boolean;
+  /** Current values to show as columns. */
+  values?: string[];
+  /**
+   * Only devices with such a current value: a measurement, one of `<`, `<=`, `>`, `>=`, `==`,
+   * `!=`, and a number, a word or `null`; or `@` and a date, for its time. All must hold. Needs
+   * `record.read`.
+   */
+  where?: string[];
+  /**
+   * Sort by a current value, whatever `sort` is: `value:` and a measurement. Devices without it
+   * are last. Needs `record.read`.
+   */
+  order?: string;
+  /** With `order`: the largest value first. */
+  descending?: boolean;
+  /**
+   * A part of the name, of the original id or of a tag, or the begin of the id; case-insensitive.
+   * First come devices with this id or original id, then those whose name or original id begins
+   * with it.
+   */
+  q?: string;
+  /** The device type. */
+  type?: string;
+  /**
+   * Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
+   * networks, in any case.
+   */
+  network?: string;
+  /** A tag they have. */
+  tag?: string;
+  /**
+   * Last seen within the last hour, day or week, longer ago, never; or silent by what its
+   * configuration expects.
+   */
+  seen?: SeenWithin;
+  /** Less charge, in percent. */
+  batteryBelow?: number;
+  /** What to sort by. */
+  sort?: DeviceOrder;
+  /** Whether the oldest or smallest come first. */
+  ascending?: boolean;
+}
+
+/** Where the devices of a group are. */
+export interface SharedMap {
+  /** With all groups below it. */
+  subgroups?: boolean;
+}
+
+/** A number in a span. */
+export interface SharedPoint {
+  /** The begin of the span. */
+  timestamp: string;
+  /** What `of` of the line says. */
+  value: number;
+  /** Of a mean, the smallest. */
+  min?: number;
+  /** Of a mean, the largest. */
+  max?: number;
+}
+
+/** Where a device was last. */
+export interface SharedPosition {
+  /** Of the device. */
+  deviceName: string;
+  /** Latitude. */
+  lat: number;
+  /** Longitude. */
+  lng: number;
+  /** In metres, if known. */
+  radius?: number;
+  /** When it happened. */
+  timestamp: string;
+}
+
+/** A page of the map of a link. */
+export interface SharedPositions {
+  /** The items of this page. */
+  items: SharedPosition[];
+  /** How many there are. */
+  total: number;
+  /** There is a next page: send it in the same request. Absent on the last page. */
+  nextToken?: string;
+}
+
+/** The chart of a link. */
+export interface SharedSeries {
+  /** The begin of the range, which is part of it. */
+  beginDate: string;
+  /** The end of the range, which is not part of it; a date without a time includes that day. */
+  endDate: string;
+  /** Seconds per point. */
+  timeSpan?: number;
+  /** Instead of `timeSpan`; a week begins on Monday. */
+  calendarSpan?: CalendarSpan;
+  /** Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`. */
+  timezone?: string;
+  /** In the order of what was shared. */
+  lines: SharedLine[];
+}
+
+/** A current value. */
+export interface SharedValue {
+  /** A word or a boolean only of a state. */
+  value: number | string | boolean;
+  /** When it happened. */
+  timestamp: string;
+  /** Of a single device: it should have reported since. */
+  isStale?: boolean;
+}
+
+/** What a link shows, and whether it still does. */
+export interface SharedView {
+  /** The title. */
+  name: string;
+  /** What the link shows. */
+  content: SharedContent;
+  /**
+   * `open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could not
+   * do so any more; `gone`, if the devices are in this group no longer.
+   */
+  state: ShareState;
+  /** Until when the link works. */
+  expiresAt: string;
+}
+
 /** SignInChange */
 export type SignInChange = "passkey.create" | "passkey.delete" | "passkey.update" | "password.set" | "signInLink.create" | "totp.disable" | "totp.enable" | "user.bind" | "user.resetSignIn";
 
@@ -4394,6 +4998,16 @@ export interface TelemetryMessage {
   deviceName: string;
   /** The tags of the device when the record arrived. */
   tags: string[];
+}
+
+/** The fields of a connector that decide what is sent, and where to. */
+export interface TestDraft {
+  /** The connector type. */
+  type?: string;
+  /** A JSON object, as described by the type's `expectedParameters`. */
+  params?: string;
+  /** How a record is encoded in a message. */
+  format?: MessageFormat;
 }
 
 /** Take a report of ThingPark's network server. */

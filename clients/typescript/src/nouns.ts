@@ -1562,15 +1562,21 @@ export class DownlinksNoun extends Noun {
   }
 
   /**
-   * Cancel a queued downlink.
+   * Cancel a downlink that is queued, or that waits in ChirpStack's queue.
+   *
+   * That queue can only be emptied as a whole. If the device has more in it, nothing is cancelled
+   * unless `others` is true: then all of them are.
    *
    * - `deviceId`: The id of the device.
    *
    * - `groupId`: The id of the group.
    *
+   * - `others`: Whether everything else in the network's queue of the device may be cancelled with
+   * it, where that can only be emptied as a whole.
+   *
    * `DELETE /device/downlink`; needs `device.downlink`.
    */
-  cancel(downlinkId: string, options: { deviceId: string; groupId?: string }): Promise<m.Downlink> {
+  cancel(downlinkId: string, options: { deviceId: string; groupId?: string; others?: boolean }): Promise<m.Downlink> {
     return this.transport.request({ method: "DELETE", path: "/device/downlink", isRepeatable: false, query: { downlinkId, ...options } });
   }
 }
@@ -2326,9 +2332,10 @@ export class ConnectorsNoun extends Noun {
   /**
    * Preview what a connector would send.
    *
-   * For the latest records: whether they match, why not, and the request that would be sent.
-   * Nothing is sent. With a draft, nothing is saved either, and `matchedBefore` compares it with
-   * the saved connector. Records of a device or a period are looked for among the last 5,000.
+   * For the latest records, and changes of the kinds that it asks for: whether they match, why
+   * not, and the request that would be sent. Nothing is sent. With a draft, nothing is saved
+   * either, and `matchedBefore` compares it with the saved connector. Records of a device or a
+   * period are looked for among the last 5,000.
    *
    * - `connectorId`: The id of the connector; required without a draft.
    *
@@ -2347,6 +2354,87 @@ export class ConnectorsNoun extends Noun {
   preview(groupId: string, options: { connectorId?: string; draft?: m.PreviewDraft; limit?: number; deviceId?: string; beginDate?: When; endDate?: When } = {}): Promise<m.Preview> {
     return this.transport.request({ method: "POST", path: "/connector/preview", isRepeatable: true, body: { groupId, ...options } });
   }
+
+  /**
+   * Send a test message.
+   *
+   * One message, now, through a connector or a draft, whether it is enabled or not and whatever
+   * its filter says; the response shows what was sent and what came back. It is no delivery: it is
+   * neither queued nor retried, and no counter and no health changes. Its id begins with `test_`;
+   * a webhook gets the header `webhook-test`, and the formats `json` and `cloudevents` have a
+   * member `test`.
+   *
+   * - `connectorId`: Required without a draft.
+   *
+   * - `draft`: Changes to the connector that are not saved, or a whole one.
+   *
+   * - `recordId`: A stored record of the group, or of a group below it if `subgroups` is set.
+   * Requires `record.read`.
+   *
+   * - `kind`: The kind of the sample.
+   *
+   * - `data`: The `data` of the sample.
+   *
+   * `POST /connector/test`; needs `connector.write`.
+   */
+  test(groupId: string, options: { connectorId?: string; draft?: m.TestDraft; recordId?: string; kind?: m.RecordKind; data?: string } = {}): Promise<m.ConnectorTestReply> {
+    return this.transport.request({ method: "POST", path: "/connector/test", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * List what a connector sent and what came back.
+   *
+   * Of attempts that are kept, as `storeResponses` in its `params` says: the request and the first
+   * 4 KiB of the response, newest first; or, with `messageId`, those of one message, oldest first.
+   * A process keeps about one exchange of a connector in a second, after 20 at once.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `messageId`: The id of a message, as a receiver gets it in `webhook-id`.
+   *
+   * `GET /connector/exchanges`; needs `connector.write`.
+   */
+  exchanges(connectorId: string, options: { limit?: number; groupId: string; messageId?: string }): Pages<m.Exchange, m.ExchangeConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/connector/exchanges", isRepeatable: true, query: { connectorId, ...options } }, "items");
+  }
+
+  /**
+   * Rotate the signing secret of a webhook.
+   *
+   * From now on requests are signed with the new one, which is in `params` of the response; and
+   * until `previousUntil` with the one before it as well, so that receivers may verify with
+   * either. While that lasts, another rotation is refused.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `secret`: The new one: `whsec_` and a key of 24 to 64 bytes in base64. Made by the service
+   * if it is left out.
+   *
+   * - `previousUntil`: Until when the secret before it signs as well, up to 90 days; 24 hours by
+   * default. If that is over, it ends at once.
+   *
+   * - `ifUpdatedAt`: The `updatedAt` that the update is based on; 409 if there is another by now.
+   *
+   * `POST /connector/rotateSecret`; needs `connector.write`.
+   */
+  rotateSecret(connectorId: string, options: { groupId: string; secret?: string; previousUntil?: When; ifUpdatedAt?: When }): Promise<m.Connector> {
+    return this.transport.request({ method: "POST", path: "/connector/rotateSecret", isRepeatable: false, body: { connectorId, ...options } });
+  }
+
+  /**
+   * End the rotation of a signing secret.
+   *
+   * The secret before the current one signs no more. Without one nothing changes.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `POST /connector/endSecretRotation`; needs `connector.write`.
+   */
+  endSecretRotation(connectorId: string, options: { groupId: string }): Promise<m.Connector> {
+    return this.transport.request({ method: "POST", path: "/connector/endSecretRotation", isRepeatable: false, body: { connectorId, ...options } });
+  }
 }
 
 export class MessagesNoun extends Noun {
@@ -2363,7 +2451,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
    * or milliseconds since 1970. Without an offset it is UTC.
@@ -2376,14 +2464,15 @@ export class MessagesNoun extends Noun {
    *
    * `GET /connector/messages`; needs `connector.read`.
    */
-  list(groupId: string, options: { limit?: number; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
+  list(groupId: string, options: { limit?: number; connectorId?: string; status?: m.DeliveryStatus; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When; ascending?: boolean } = {}): Pages<m.ConnectorEvent, m.MessageConnection> {
     return new Pages(this.transport, { method: "GET", path: "/connector/messages", isRepeatable: true, query: { groupId, ...options } }, "items");
   }
 
   /**
    * Get a message with its attempts.
    *
-   * What a receiver answered in the body of its response is not stored.
+   * What was sent and what the receiver answered is in `GET /connector/exchanges`, as far as it is
+   * kept.
    *
    * `GET /connector/message`; needs `connector.read`.
    */
@@ -2403,7 +2492,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: Last changed from then on.
    *
@@ -2413,7 +2502,7 @@ export class MessagesNoun extends Noun {
    *
    * `POST /connector/messages/retry`; needs `connector.resend`.
    */
-  retry(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When; status?: string } = {}): Promise<m.MessagesChanged> {
+  retry(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When; status?: string } = {}): Promise<m.MessagesChanged> {
     return this.transport.request({ method: "POST", path: "/connector/messages/retry", isRepeatable: false, body: { groupId, ...options } });
   }
 
@@ -2429,7 +2518,7 @@ export class MessagesNoun extends Noun {
    *
    * - `deviceId`: Only about this device.
    *
-   * - `kind`: Only records of this kind.
+   * - `kind`: Only messages of this kind.
    *
    * - `beginDate`: Last changed from then on.
    *
@@ -2437,7 +2526,7 @@ export class MessagesNoun extends Noun {
    *
    * `POST /connector/messages/cancel`; needs `connector.resend`.
    */
-  cancel(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.RecordKind; beginDate?: When; endDate?: When } = {}): Promise<m.MessagesChanged> {
+  cancel(groupId: string, options: { ids?: string[]; connectorId?: string; deviceId?: string; kind?: m.MessageKind; beginDate?: When; endDate?: When } = {}): Promise<m.MessagesChanged> {
     return this.transport.request({ method: "POST", path: "/connector/messages/cancel", isRepeatable: false, body: { groupId, ...options } });
   }
 
@@ -2984,6 +3073,112 @@ export class ReportsNoun extends Noun {
   }
 }
 
+export class SharesNoun extends Noun {
+  /**
+   * List the links that show something of a group.
+   *
+   * With how often each was used, the newest first; until a week after they expire.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * - `subgroups`: With those of all groups below it.
+   *
+   * `GET /group/shares`; needs `notification.read`.
+   */
+  list(groupId: string, options: { limit?: number; subgroups?: boolean } = {}): Pages<m.ShareLink, m.ShareLinkConnection> {
+    return new Pages(this.transport, { method: "GET", path: "/group/shares", isRepeatable: true, query: { groupId, ...options } }, "items");
+  }
+
+  /**
+   * Create a link that shows something of a group.
+   *
+   * To whoever has it, without signing in, until it expires or is deleted: a chart, what a device
+   * says now, a list of devices or a map. It is read with the permissions that its creator has at
+   * that time, and shows nothing as soon as they could not create it any more. Only pages of
+   * `origins` may embed it.
+   *
+   * - `name`: Its name.
+   *
+   * - `expiresInDays`: How long the link works; up to 31 days if an app client creates it.
+   *
+   * - `origins`: Of pages that may embed it; no other may.
+   *
+   * - `chart`: Numbers over time.
+   *
+   * - `device`: What a device says now.
+   *
+   * - `list`: Devices with some of their current values.
+   *
+   * - `map`: Where the devices are.
+   *
+   * `POST /share`; needs `notification.write`.
+   */
+  create(groupId: string, options: { name: string; expiresInDays: number; origins?: string[]; chart?: m.SharedChart; device?: m.SharedDevice; list?: m.SharedList; map?: m.SharedMap }): Promise<m.NewShareLink> {
+    return this.transport.request({ method: "POST", path: "/share", isRepeatable: false, body: { groupId, ...options } });
+  }
+
+  /**
+   * Revoke a link.
+   *
+   * It shows nothing from now on. The audit log keeps what it showed, and when it was used.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * `DELETE /share`; needs `notification.write`.
+   */
+  delete(shareId: string, options: { groupId: string }): Promise<m.ShareLink> {
+    return this.transport.request({ method: "DELETE", path: "/share", isRepeatable: false, query: { shareId, ...options } });
+  }
+
+  /**
+   * Get what a link shows.
+   *
+   * With the secret of the link as the access token, which opens nothing else.
+   *
+   * `GET /share/link`.
+   */
+  view(): Promise<m.SharedView> {
+    return this.transport.request({ method: "GET", path: "/share/link", isRepeatable: true });
+  }
+
+  /**
+   * Get the numbers of a shared chart.
+   *
+   * With the secret of the link as the access token.
+   *
+   * `GET /share/series`.
+   */
+  series(): Promise<m.SharedSeries> {
+    return this.transport.request({ method: "GET", path: "/share/series", isRepeatable: true });
+  }
+
+  /**
+   * List the devices of a shared list, or get a shared device.
+   *
+   * With their current values, and with the secret of the link as the access token.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /share/devices`.
+   */
+  devices(options: { limit?: number } = {}): Pages<m.SharedColumn, m.SharedDevices> {
+    return new Pages(this.transport, { method: "GET", path: "/share/devices", isRepeatable: true, query: { ...options } }, "columns");
+  }
+
+  /**
+   * List the positions of a shared map.
+   *
+   * With the secret of the link as the access token.
+   *
+   * - `limit`: The maximum number of items per page.
+   *
+   * `GET /share/positions`.
+   */
+  positions(options: { limit?: number } = {}): Pages<m.SharedPosition, m.SharedPositions> {
+    return new Pages(this.transport, { method: "GET", path: "/share/positions", isRepeatable: true, query: { ...options } }, "items");
+  }
+}
+
 export class AlarmsNoun extends Noun {
   /**
    * List the alarms of a group.
@@ -3438,6 +3633,7 @@ export class Nouns {
   readonly notifications: NotificationsNoun;
   readonly contactPoints: ContactPointsNoun;
   readonly reports: ReportsNoun;
+  readonly shares: SharesNoun;
   readonly alarms: AlarmsNoun;
   readonly jobs: JobsNoun;
   readonly audit: AuditNoun;
@@ -3466,6 +3662,7 @@ export class Nouns {
     this.notifications = new NotificationsNoun(transport);
     this.contactPoints = new ContactPointsNoun(transport);
     this.reports = new ReportsNoun(transport);
+    this.shares = new SharesNoun(transport);
     this.alarms = new AlarmsNoun(transport);
     this.jobs = new JobsNoun(transport);
     this.audit = new AuditNoun(transport);

@@ -9,6 +9,7 @@ describe("an id that was pasted leads straight there", () => {
     ["rec_19805e2c41a003", "record"],
     ["888718507465130", "group"],
     ["job_4mkcl2xs", "job"],
+    ["rpt_4mkcl2xs", "report"],
   ])("%s", (text, kind) => {
     expect(idTarget(text)).toEqual({ kind, id: text.trim() });
   });

@@ -5,6 +5,7 @@ export type IdTarget =
   | { kind: "connector"; id: string }
   | { kind: "notification"; id: string }
   | { kind: "contact point"; id: string }
+  | { kind: "report"; id: string }
   | { kind: "message"; id: string }
   | { kind: "record"; id: string }
   | { kind: "job"; id: string }
@@ -15,6 +16,7 @@ const PREFIXES: readonly (readonly [RegExp, IdTarget["kind"]])[] = [
   [/^con_\w+$/, "connector"],
   [/^ntf_\w+$/, "notification"],
   [/^cpt_\w+$/, "contact point"],
+  [/^rpt_\w+$/, "report"],
   [/^msg_[\w-]+$/, "message"],
   [/^rec_\w+$/, "record"],
   [/^job_\w+$/, "job"],

@@ -58,6 +58,8 @@ function pathOf(target: IdTarget, groupId: string | null): string | null {
       return groupId && `/g/${groupId}/notifications/${target.id}`;
     case "contact point":
       return groupId && `/g/${groupId}/contact-points/${target.id}`;
+    case "report":
+      return groupId && `/g/${groupId}/reports/${target.id}`;
     case "job":
       return groupId && `/g/${groupId}/jobs/${target.id}`;
   }

@@ -18,6 +18,7 @@ export const SECTIONS: readonly Section[] = [
   { to: "/g/$groupId/connectors", label: "Connectors", key: "c", needs: "GET /connector/connectors" },
   { to: "/g/$groupId/messages", label: "Messages", key: "s", needs: "GET /connector/messages" },
   { to: "/g/$groupId/notifications", label: "Notifications", key: "n", needs: "GET /notification/notifications" },
+  { to: "/g/$groupId/reports", label: "Reports", key: "r", needs: "GET /group/reports" },
 ];
 
 export const MANAGE: readonly Section[] = [
@@ -26,6 +27,7 @@ export const MANAGE: readonly Section[] = [
   { to: "/roles", label: "Roles" },
   { to: "/g/$groupId/clients", label: "App clients", needs: "GET /group/appClients" },
   { to: "/g/$groupId/contact-points", label: "Contact points", needs: "GET /group/contactPoints" },
+  { to: "/g/$groupId/shared-views", label: "Shared views", needs: "GET /group/shares" },
   { to: "/g/$groupId/jobs", label: "Jobs", needs: "GET /jobs" },
   { to: "/g/$groupId/audit", label: "Audit log", needs: "GET /group/audit" },
   { to: "/types", label: "Device types" },

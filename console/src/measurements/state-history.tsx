@@ -50,7 +50,7 @@ function Axis({ span, zone }: { span: Span; zone: string }) {
   );
 }
 
-function Bands({ rows, span, zone, label }: { rows: readonly StateRow[]; span: Span; zone: string; label: string }) {
+export function Bands({ rows, span, zone, label }: { rows: readonly StateRow[]; span: Span; zone: string; label: string }) {
   const colours = useMemo(() => coloursOf(rows), [rows]);
   const length = span.end - span.begin;
   return (

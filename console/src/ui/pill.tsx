@@ -13,17 +13,19 @@ export function Pill({ tone, children, title }: { tone: Tone; children: ReactNod
   );
 }
 
-export type RecordKind = "data" | "event" | "geoloc" | "telemetry";
+export type MessageKind = "data" | "event" | "geoloc" | "telemetry" | "alarm" | "registry";
 
-export const KIND_LABELS: Record<RecordKind, string> = {
+export const KIND_LABELS: Record<MessageKind, string> = {
   data: "data",
   event: "event",
   geoloc: "geolocation",
   telemetry: "telemetry",
+  alarm: "alarm",
+  registry: "change of a device",
 };
 
 export function KindLabel({ kind }: { kind: string }) {
-  const label = kind in KIND_LABELS ? KIND_LABELS[kind as RecordKind] : kind;
+  const label = kind in KIND_LABELS ? KIND_LABELS[kind as MessageKind] : kind;
   return (
     <span className="kind" data-kind={kind}>
       {label}

@@ -43,6 +43,7 @@ _TAGS = {
     "Connectors": "Where records are forwarded to, and the status of each delivery.",
     "Notifications": "Who is notified of what, when, and how.",
     "Reports": "Files that are made and sent on a schedule.",
+    "Shared views": "Links that show something of a group without signing in.",
     "Metrics": "Counters of a group.",
     "Jobs": "Work with many devices at once: progress, cancel, result of each device, undo.",
     "Audit log": "Who changed what in a group.",

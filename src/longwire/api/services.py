@@ -7,11 +7,14 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.http.egress import Egress
 from longwire.delivery.mail.sign_in_mail import SignInMailer
 from longwire.fleet.computing import Computing
+from longwire.fleet.downlink_queues import NetworkQueues
+from longwire.fleet.share_uses import ShareUses
 from longwire.identity.attempt_limits import (
     AddressLimiter,
     AttemptLimiter,
     FailureThrottle,
 )
+from longwire.identity.caller_rates import CallerRateLimiter
 from longwire.identity.external_identities import IdentityProvider, SignInPolicy
 from longwire.identity.passkeys import RelyingParty
 from longwire.identity.passwords import PasswordHashing
@@ -21,7 +24,8 @@ from longwire.ingest.service import Ingest
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.web import routing
-from longwire.work.rate_limits import RateLimiter
+from longwire.work.owner_turns import OwnerTurns
+from longwire.work.rate_limits import OperationRateLimiter, RateLimiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,24 @@ class SignInServices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShareServices:
+    """What keeps strangers with links from using up what others need, and what counts them."""
+
+    addresses: RateLimiter
+    requests: OperationRateLimiter  # of a link, and of all links of an owner
+    callers: CallerRateLimiter  # of the group
+    charts: OwnerTurns  # that are made at once
+    uses: ShareUses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """The parts of the application, and what of its settings the operations depend on."""
 
     egress: Egress
     writer: int  # the id of this process among those that write the database
     dispatch: DispatchContext
+    network_queues: NetworkQueues
     sending_config: SendingConfig
     quotas: Quotas
     group_deletion_grace_hours: int
@@ -69,6 +85,7 @@ class Services:
     ingest: Ingest
     computing: Computing
     sign_in: SignInServices
+    shares: ShareServices
 
 
 Context = routing.Context[Services]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from longwire.changes import MESSAGE_KIND_NAMES
 from longwire.clock import Moment
 from longwire.dates import parse_date, parse_range_end
 from longwire.errors import BadInput, FieldError, invalid_field
@@ -27,6 +28,7 @@ DeviceTypeNames = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=128)]],
     limited_by("bulk_ids_max", unit="types"),
 ]
+MessageKindName = Annotated[str, words("MessageKind", MESSAGE_KIND_NAMES), Meta(examples=["data"])]
 RecordKindName = Annotated[str, words("RecordKind", KIND_NAMES), Meta(examples=["data"])]
 Email = Annotated[str, Meta(min_length=3, max_length=254, examples=["ada@example.com"])]
 Tag = Annotated[str, Meta(min_length=1), limited_by("tag_characters_max", unit="characters")]

@@ -4,13 +4,13 @@ from typing import Any
 
 import click
 
+from longwire.changes import MESSAGE_KIND_NAMES
 from longwire.cli.base import database_flags, run_read, run_write
 from longwire.dates import format_date
 from longwire.delivery.connectors import delivery_commands
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
 from longwire.process import startup
-from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store.database import Tx
 from longwire.store.delivery import channels as store_channels
@@ -81,7 +81,7 @@ def _delivery_row(each: delivery_history.DeliveryEvent, channel: Channel | None)
         "connector": channel.id if channel else "(deleted)",
         "purpose": channel.purpose if channel else None,
         "device": each.device_id,
-        "kind": KIND_NAMES[each.kind],
+        "kind": MESSAGE_KIND_NAMES[each.kind],
         "state": next(name for name, state in STATES.items() if state == each.state),
         "resent": each.generation,
         "attempts": each.attempts,

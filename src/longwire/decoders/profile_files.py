@@ -5,7 +5,7 @@ in `test_decode_*.json` and `test_encode_*.json`. From The Things Network's devi
 `*.yaml` of one device, with the definition of its codec, which has the examples, and the codec.
 """
 
-import re
+import importlib
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
-import yaml
 
 from longwire.decoders.base import DecodeError, InvalidDecoder
 from longwire.decoders.codec_examples import CodecExample, Json, Verb
@@ -25,7 +24,6 @@ CHIRPSTACK = "chirpstack"
 THE_THINGS_NETWORK = "theThingsNetwork"
 FORMATS = (CHIRPSTACK, THE_THINGS_NETWORK)
 DESCRIPTION_CHARACTERS_MAX = 256 * 1024  # of a file that is no codec
-YAML_EVENTS_MAX = 50_000
 LEVELS_MAX = 32
 # The time to parse a key of TOML grows with the square of its parts, which are all on one line.
 TOML_DOTS_PER_LINE_MAX = 64
@@ -339,62 +337,14 @@ def _parse_toml(name: str, text: str) -> Json:
         raise _unreadable(name, error) from None
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """YAML with the words and numbers of its version 1.2: "on" and "2024-01-01" are texts.
-
-    So are integers that not every parser of JSON takes, and all keys.
-    """
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (as its library has it)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise ValueError("a key is no text")
-            key.tag = "tag:yaml.org,2002:str"
-        return super().construct_mapping(node, deep)
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
-    ("int", r"^[-+]?(?:0x[0-9a-fA-F]{1,15}|0|[1-9][0-9]{0,17})$", "-+0123456789"),
-    (
-        "float",
-        r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$",
-        "-+0123456789.",
-    ),
-    ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
-
-
 def _parse_yaml(name: str, text: str) -> Json:
-    """Of a bounded depth, without tags, and without aliases.
-
-    By an alias a short text could become a large value, by a tag one that is no JSON.
-    """
     _require_short(name, text)
+    # Imported on demand: its library is slow to load, and hardly anybody imports a device type.
+    library: Any = importlib.import_module("longwire.decoders.yaml_files")
     try:
-        _check_yaml(text)
-        return _object(yaml.load(text, Loader=_Loader))
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        return _object(library.parse(text, LEVELS_MAX))
+    except (RecursionError, ValueError) as error:
         raise _unreadable(name, error) from None
-
-
-def _check_yaml(text: str) -> None:
-    level = 0
-    for count, event in enumerate(yaml.parse(text, Loader=_EventLoader)):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("aliases are not taken")
-        if getattr(event, "tag", None) is not None:
-            raise ValueError("tags are not taken")
-        level += isinstance(event, yaml.CollectionStartEvent)
-        level -= isinstance(event, yaml.CollectionEndEvent)
-        if level > LEVELS_MAX or count > YAML_EVENTS_MAX:
-            raise ValueError("is too large or too deep")
-
-
-_EventLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _unreadable(name: str, error: Exception) -> BadInput:

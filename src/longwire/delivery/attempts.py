@@ -19,6 +19,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     outcome: str  # DELIVERED, or the code of the failure
     status: int | None  # of the HTTP response, if there was one
     number: int  # since the message was created or last sent again
+    exchange_id: str | None = None  # what was sent and came back, if that was kept
 
     @property
     def at(self) -> Moment:
@@ -30,9 +31,14 @@ _decode = msgspec.json.Decoder(list[Attempt]).decode
 
 
 def build_attempt(
-    at: Moment, duration_ms: int, outcome: str, status: int | None, number: int
+    at: Moment,
+    duration_ms: int,
+    outcome: str,
+    status: int | None,
+    number: int,
+    exchange_id: str | None = None,
 ) -> Attempt:
-    return Attempt(at // _MS, duration_ms, outcome, status, number)
+    return Attempt(at // _MS, duration_ms, outcome, status, number, exchange_id)
 
 
 def append_attempt(log: str | None, attempt: Attempt) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
+from longwire.delivery.exchanges import Exchange
 from longwire.delivery.http.egress import Egress
 from longwire.model import Channel, ChannelPurpose
 from longwire.store.database import Tx
@@ -54,6 +55,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     answer: str = ""  # part of the receiver's response, for handlers that need it
     is_duplicate: bool = False  # an earlier attempt had already arrived
     duration_ms: int | None = None  # None if it was not sent
+    exchange: Exchange | None = None  # what was sent and came back, if it is to be kept
 
 
 # Channels in the order of their numbers, each with how its attempts ended.

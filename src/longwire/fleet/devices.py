@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from longwire.changes import DeviceNote, RegistryChangeType
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
 from longwire.fleet import device_types, device_values, hardware, monitoring, registrations
+from longwire.fleet.bulk_changes import BulkChange, require_some_change
 from longwire.fleet.device_values import NO_VALUES, SourceFinder, ValueSelection
 from longwire.fleet.measurement_plans import take_over
 from longwire.fleet.registrations import VendorRegistration
@@ -42,6 +44,12 @@ from longwire.store.identity import audit
 from longwire.store.identity.audit import AuditedObject
 from longwire.versions import next_version, require_version
 
+# By the actions of the audit log.
+_UPDATE_TYPES = {
+    "device.update": RegistryChangeType.UPDATED,
+    "device.replaceHardware": RegistryChangeType.HARDWARE_REPLACED,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceDraft:
@@ -53,16 +61,6 @@ class DeviceDraft:
     network: str
     tags: Sequence[str] = ()
     configuration: str | None = None  # None for that of its type
-
-
-@dataclass(frozen=True, slots=True)
-class BulkChange:
-    """What to change of many devices; empty or None leaves a field as it is."""
-
-    add_tags: Sequence[str] = ()
-    remove_tags: Sequence[str] = ()
-    type: str | None = None
-    configuration: str | None = None
 
 
 def normalize_draft(draft: DeviceDraft) -> DeviceDraft:
@@ -293,6 +291,7 @@ def insert_drafts(
     monitoring.schedule_silence_checks(tx, created)
     audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in created]
     audit.log_many(tx, actor, "device.create", audited, group_id=group_id)
+    tx.note([DeviceNote(RegistryChangeType.CREATED, each) for each in created])
     return created
 
 
@@ -350,7 +349,7 @@ def update_devices(
 ) -> list[Device]:
     """Update many devices of a group, all or none; those that are so already stay as they are."""
     scope = access.authorize(tx, actor, "device.update", group_id)
-    _require_some_change(change)
+    require_some_change(change)
     devices = _get_all_locked(tx, scope, device_ids, "device_ids[{}]")
     device_type = None
     if change.type is not None:
@@ -366,22 +365,6 @@ def update_devices(
     changes = [(was, now) for was, now in pairs if now != was]
     store_updates(tx, actor, changes)
     return updated
-
-
-def _require_some_change(change: BulkChange) -> None:
-    both = [index for index, tag in enumerate(change.remove_tags) if tag in change.add_tags]
-    if both:
-        raise BadInput(
-            field_errors=[
-                FieldError(f"remove_tags[{index}]", "is in addTags, too") for index in both
-            ]
-        )
-    if not any(
-        (change.add_tags, change.remove_tags, change.type, change.configuration is not None)
-    ):
-        raise BadInput(
-            "There is nothing to change: send addTags, removeTags, type or configuration."
-        )
 
 
 def apply_change(
@@ -447,6 +430,7 @@ def delete_devices(
     store.delete(tx, devices)
     audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
     audit.log_many(tx, actor, "device.delete", audited, group_id=group_id)
+    tx.note([DeviceNote(RegistryChangeType.DELETED, each) for each in devices])
     return devices
 
 
@@ -464,7 +448,7 @@ def apply_transfer(
     audited = [AuditedObject(each.id, each.name, before, after) for each in devices]
     for group in (group_id, to_group_id):
         audit.log_many(tx, actor, "device.transfer", audited, group_id=group, detail=to_group_id)
-    return [
+    moved = [
         replace(
             device,
             group_id=to_group_id,
@@ -474,6 +458,9 @@ def apply_transfer(
         )
         for device in devices
     ]
+    pairs = zip(devices, moved, strict=True)
+    tx.note([DeviceNote(RegistryChangeType.MOVED, now, was) for was, now in pairs])
+    return moved
 
 
 def store_updates(
@@ -503,6 +490,7 @@ def move_to_bin(tx: Tx, actor: Actor, devices: Sequence[Device], job_id: str) ->
     audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
     group_id = devices[0].group_id
     audit.log_many(tx, actor, "device.delete", audited, group_id=group_id, detail=job_id)
+    tx.note([DeviceNote(RegistryChangeType.DELETED, each) for each in devices])
 
 
 def restore_from_bin(tx: Tx, actor: Actor, group_id: str, binned: Sequence[BinnedDevice]) -> None:
@@ -513,6 +501,7 @@ def restore_from_bin(tx: Tx, actor: Actor, group_id: str, binned: Sequence[Binne
     monitoring.schedule_silence_checks(tx, restored)
     audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in restored]
     audit.log_many(tx, actor, "device.restore", audited, group_id=group_id)
+    tx.note([DeviceNote(RegistryChangeType.RESTORED, each) for each in restored])
 
 
 def _log_updates(
@@ -529,6 +518,8 @@ def _log_updates(
     ]
     group_id = changes[0][0].group_id
     audit.log_many(tx, actor, action, audited, group_id=group_id, detail=detail)
+    type = _UPDATE_TYPES[action]
+    tx.note([DeviceNote(type, now, was) for was, now in changes])
 
 
 def _audited(device: Device) -> audit.Fields:

@@ -13,6 +13,7 @@ from longwire.networks.base import (
     ApiReply,
     ApiRequest,
     DownlinkFrame,
+    QueuedItem,
 )
 
 
@@ -24,11 +25,19 @@ class DownlinkApi(msgspec.Struct, frozen=True):
     parse_reply: Callable[[bytes, DownlinkFrame], ApiReply]
     # Finds a downlink in the queue that a GET of the same path returns, if the network has one.
     find_in_queue: Callable[[bytes, DownlinkFrame], str | None] | None = None
+    queue: "QueueApi | None" = None
     # Of a network whose own API is not REST: what a REST proxy in front of it would do.
     transcode_request: Callable[[str, ApiRequest], ApiRequest] | None = None
     transcode_response: (
         Callable[[str, int, Mapping[str, str], bytes], tuple[int, bytes] | None] | None
     ) = None
+
+
+class QueueApi(msgspec.Struct, frozen=True):
+    """The queue of a device, of a network that lists it by GET and empties it by DELETE."""
+
+    build_request: Callable[[str, str], ApiRequest]  # for an original id, with the key
+    parse: Callable[[bytes], list[QueuedItem] | None]  # None if the response does not say
 
 
 DOWNLINK_APIS: Mapping[str, DownlinkApi] = {
@@ -37,6 +46,7 @@ DOWNLINK_APIS: Mapping[str, DownlinkApi] = {
         chirpstack.push_request,
         chirpstack.parse_reply,
         chirpstack.find_in_queue,
+        QueueApi(chirpstack.queue_request, chirpstack.parse_queue),
         chirpstack_grpc.transcode_request,
         chirpstack_grpc.transcode_response,
     ),

@@ -29,9 +29,10 @@ from longwire.delivery.http.api_client import (
     ApiClient,
     ApiResponse,
 )
-from longwire.delivery.http.egress import UNRESTRICTED, Egress
+from longwire.delivery.http.egress import Egress
 from longwire.errors import LongwireError
 from longwire.fleet import downlink_grants, downlink_links, downlink_states
+from longwire.fleet.downlink_api_client import DownlinkApiClient
 from longwire.fleet.downlink_apis import DOWNLINK_APIS, DownlinkApi
 from longwire.fleet.downlink_states import StateChanges
 from longwire.fleet.network_apis import (
@@ -45,7 +46,7 @@ from longwire.fleet.network_apis import (
 )
 from longwire.model import Channel, Downlink
 from longwire.networks import ttn
-from longwire.networks.base import ApiRequest, DownlinkFrame
+from longwire.networks.base import DownlinkFrame
 from longwire.networks.lorawan import is_eui
 from longwire.store.database import Database, Tx
 from longwire.store.fleet import downlinks as store_downlinks
@@ -149,8 +150,7 @@ class _ApiRoute:
     def __init__(self, network: DownlinkApi, api: NetworkApi) -> None:
         self._network = network
         self._api = api
-        self._client = ApiClient(UNRESTRICTED)
-        self._is_transcoded = False  # there is no REST proxy in front of the network's own API
+        self._client = DownlinkApiClient(network, api)
 
     async def push(self, request: PendingDownlinkRequest, at: Moment) -> Outcome:
         if not self._api.url:
@@ -161,48 +161,16 @@ class _ApiRoute:
         downlink, api = request.downlink, self._api
         sent = self._network.push_request(downlink, api.login, api.secret, at)
         if request.is_repeated and self._network.find_in_queue is not None:
-            queue = await self._request("GET", replace(sent, body=None))
+            queue = await self._client.request("GET", replace(sent, body=None))
             if not isinstance(queue, ApiResponse):
                 return queue
             name = self._network.find_in_queue(queue.body, downlink)
             if name is not None:
                 return Delivered(sanitize_reply(name, ()), is_duplicate=True)
-        response = await self._request("POST", sent)
+        response = await self._client.request("POST", sent)
         if not isinstance(response, ApiResponse):
             return response
         return self._outcome(response, downlink, at)
-
-    async def _request(self, method: str, sent: ApiRequest) -> ApiResponse | Outcome:
-        """Ask the REST API; or the network itself, if there is no such API at the URL."""
-        if not self._is_transcoded:
-            url = self._api.url_for(sent.path)
-            response = await self._client.request(method, url, sent.headers, sent.body)
-            can_transcode = self._network.transcode_request is not None
-            if not (can_transcode and isinstance(response, ApiResponse) and response.is_no_json):
-                return response
-        return await self._request_transcoded(method, sent)
-
-    async def _request_transcoded(self, method: str, sent: ApiRequest) -> ApiResponse | Outcome:
-        encode, decode = self._network.transcode_request, self._network.transcode_response
-        assert encode is not None and decode is not None
-        transcoded = encode(method, sent)
-        response = await self._client.request(
-            "POST", self._api.url_for(transcoded.path), transcoded.headers, transcoded.raw_body
-        )
-        if not isinstance(response, ApiResponse):
-            return response
-        found = decode(method, response.status, response.headers, response.body)
-        self._is_transcoded = found is not None
-        if found is None:
-            title = self._network.title
-            return Refused(
-                f"the URL is neither that of {title} nor that of its REST API: it answered with "
-                f"status {response.status} to both",
-                code=FailureCode.NOT_CONFIGURED,
-                status=response.status,
-            )
-        status, body = found
-        return ApiResponse(status, body)
 
     def _outcome(self, response: ApiResponse, downlink: DownlinkFrame, at: Moment) -> Outcome:
         network_id = ""

@@ -37,6 +37,7 @@ _PROGRESS: Mapping[DownlinkState, int] = {
     "acknowledged": 3,
 }
 _SEVERITIES: Mapping[DownlinkState, str] = {"failed": "error", "expired": "warning"}
+TAKEN = "the network has taken it"  # of one that is sent, until a gateway sends it
 _EXPIRED = "it has expired"
 _REPLACED = "the hardware of the device was replaced"
 OPEN_MAX = 1_000  # of a device that are ended in one transaction; a hundred at most are queued
@@ -91,9 +92,8 @@ class StateChanges:
         self, device: ReportingDevice, downlink: Downlink, reference: str, attempts: int
     ) -> None:
         """The network has accepted it; `reference` is its id of the downlink."""
-        detail = "the network has taken it"
         self.advance(
-            device, downlink, "sent", detail, reference=reference or None, attempts=attempts
+            device, downlink, "sent", TAKEN, reference=reference or None, attempts=attempts
         )
 
     def mark_failed(self, device: ReportingDevice, downlink: Downlink, reason: str) -> None:
@@ -108,8 +108,8 @@ class StateChanges:
         if downlink.state == "queued" and downlink.detail != reason:
             self._changed.append(replace(downlink, detail=reason))
 
-    def refine_sent(self, downlink: Downlink, detail: str) -> None:
-        """It was sent, and the network says how far it is by now: no other state, so no event."""
+    def refine(self, downlink: Downlink, detail: str) -> None:
+        """The network says more about it by now: no other state, so no event."""
         if downlink.detail != detail:
             self._changed.append(replace(downlink, detail=detail))
 

@@ -5,6 +5,7 @@ delivery engine sends them.
 """
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -14,9 +15,10 @@ from longwire.dates import format_date
 from longwire.delivery import channels
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotAllowed, not_found
-from longwire.fleet import decoding, downlink_grants
+from longwire.fleet import decoding, downlink_grants, downlink_queues
 from longwire.fleet.decoding import Codec
 from longwire.fleet.downlink_apis import DOWNLINK_APIS
+from longwire.fleet.downlink_queues import QueuedAtNetwork
 from longwire.fleet.downlink_states import (
     advance,
     build_event,
@@ -199,6 +201,23 @@ def list_downlinks(
     return store.list_page(tx, device.number, device.group_id, request)
 
 
+def find_at_network(
+    tx: Tx, actor: Actor, downlink_id: str, device_id: str, group_id: str | None
+) -> QueuedAtNetwork | None:
+    """Where a downlink waits that is to be cancelled; None if that is not at a network."""
+    device = _get_target_device(tx, actor, device_id, group_id)
+    downlink = store.DOWNLINKS.get(tx, downlink_id)
+    if downlink is None or downlink.device_number != device.number:
+        return None
+    if downlink.group_id != device.group_id or not downlink_queues.is_waiting(downlink):
+        return None
+    api = DOWNLINK_APIS.get(device.network)
+    if api is None or api.queue is None:
+        return None
+    downlink_grants.require(tx, device.group_id, device.network)
+    return QueuedAtNetwork(device.network, device.original_id, downlink.reference or "")
+
+
 def cancel_downlink(
     tx: Tx,
     actor: Actor,
@@ -206,15 +225,31 @@ def cancel_downlink(
     downlink_id: str,
     device_id: str,
     group_id: str | None,
+    *,
+    removed: Collection[str] = (),
 ) -> Downlink:
-    """Cancel a queued downlink."""
+    """Cancel a queued downlink, or one that was removed from its network's queue with others."""
     device = _get_target_device(tx, actor, device_id, group_id)
     downlink = store.get(tx, device.number, downlink_id)
     if downlink is None or downlink.group_id != device.group_id:
         raise not_found("downlink_id", "message to this device")
+    if removed and downlink_queues.is_waiting(downlink):
+        cancelled = downlink_queues.cancel_removed(tx, dispatch, device, downlink, removed)
+        for each in cancelled:
+            audit.log(tx, actor, "downlink.cancel", each.id, group_id=device.group_id)
+        return cancelled[0]
     if downlink.state != "queued":
-        raise Conflict(f"The downlink is {downlink.state}; only queued ones can be cancelled.")
+        raise Conflict(_explain_state(downlink))
     if not cancel_delivery(tx, device.network, downlink, "cancelled"):
         raise Conflict("The downlink is being sent to the network right now.")
     audit.log(tx, actor, "downlink.cancel", downlink.id, group_id=device.group_id)
     return advance(tx, dispatch, device, downlink, "cancelled", "it was cancelled")
+
+
+def _explain_state(downlink: Downlink) -> str:
+    if downlink.state == "sent":
+        return (
+            "The downlink is sent; it can only be cancelled while it is queued, or waits in the"
+            " queue of a network whose API empties that."
+        )
+    return f"The downlink is {downlink.state}; only queued ones can be cancelled."

@@ -132,7 +132,9 @@ def apply_update(
     changes = StateChanges(tx, dispatch)
     for downlink in found:
         if downlink is not None and downlink.state == update.state == "sent":
-            changes.refine_sent(downlink, update.detail)
+            changes.refine(downlink, update.detail)
+        elif downlink is not None and (downlink.state, update.state) == ("cancelled", "sent"):
+            changes.refine(downlink, f"it was cancelled, but {update.detail}")
         elif downlink is not None:
             attempts = _attempts(tx, network, downlink)
             changes.advance(device, downlink, update.state, update.detail, attempts=attempts)

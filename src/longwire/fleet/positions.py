@@ -6,12 +6,12 @@ from dataclasses import replace
 from longwire.clock import Moment
 from longwire.errors import invalid_field
 from longwire.identity import access
-from longwire.model import Actor, PageRequest, PositionFilter
+from longwire.model import Actor, Device, PageRequest, PositionFilter
 from longwire.store.database import Tx
 from longwire.store.fleet import device_stays, overviews
 from longwire.store.fleet import positions as store
 from longwire.store.fleet.device_search import EXAMINED_MAX
-from longwire.store.fleet.positions import PositionPage
+from longwire.store.fleet.positions import Position, PositionPage
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.identity import group_limits
 
@@ -41,6 +41,12 @@ def list_positions(
     since = max(wanted.since, min(oldest))
     later = {int(each): at for each, at in kept.items() if at is not None and at > since}
     return store.list_page(tx, scope, replace(wanted, since=since, since_of_group=later), request)
+
+
+def find_position(tx: Tx, device: Device) -> Position | None:
+    """The last position of a device that the caller may see, unless its record has expired."""
+    oldest = group_limits.get_oldest(tx, "geoloc", device.group_id)
+    return store.get_of_device(tx, device, NEVER if oldest is None else oldest)
 
 
 def have_position(bodies: Iterable[str], now: Moment) -> bool:

@@ -3,7 +3,7 @@
 Connectors without a message are asked by what they are now: earlier filters are not stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,7 +144,7 @@ def _find_by_message(tx: Tx, actor: Actor, message_id: str) -> ArrivedRecord:
     channel = store_channels.get_by_numbers(tx, [key[0]]).get(key[0]) if key else None
     found: ArrivedRecord | None = None
     if detail is not None and channel is not None:
-        is_record = channel.purpose == ChannelPurpose.CONNECTOR
+        is_record = channel.purpose == ChannelPurpose.CONNECTOR and detail.cause is None
         seq = detail.event.seq if is_record else detail.cause
         if seq is not None:
             found = arrived_records.find_of_device(tx, detail.event.device_id, seq)
@@ -163,7 +163,9 @@ def _build(tx: Tx, actor: Actor, arrived: ArrivedRecord) -> Trace:
     row = arrived.row
     reception = receptions.find(tx, row.group_number, row.seq)
     shown, has_more, hidden_connectors = _trace_connectors(tx, actor, arrived)
-    notifications, hidden_notifications = _trace_notifications(tx, actor, row.seq)
+    caused = _list_caused(tx, row.seq)
+    shown += _trace_changes(tx, actor, caused)
+    notifications, hidden_notifications = _trace_notifications(tx, actor, caused)
     return Trace(
         arrived,
         reception,
@@ -233,6 +235,9 @@ class _Explanation:
         if not connector.channel.is_enabled:
             return DISABLED
         device = self._arrived.device
+        kind = self._arrived.row.encoded.record.kind.label
+        if connector.kinds and kind not in connector.kinds:
+            return MismatchCode.KIND
         if connector.device_types and device.type not in connector.device_types:
             return MismatchCode.DEVICE_TYPE
         if connector.device_ids and device.id not in connector.device_ids:
@@ -261,11 +266,31 @@ class _Explanation:
             return MismatchCode.FILTER_FAILED
 
 
-def _trace_notifications(tx: Tx, actor: Actor, seq: int) -> tuple[list[NotificationTrace], int]:
-    """Those that the actor may see, and how many others there are."""
+def _list_caused(tx: Tx, seq: int) -> dict[int, list[DeliveryDetail]]:
+    """What was sent about what a record has caused, by channel."""
     caused: dict[int, list[DeliveryDetail]] = {}
     for detail in delivery_history.list_caused(tx, seq, NOTIFIED_MAX):
         caused.setdefault(detail.event.channel_number, []).append(detail)
+    return caused
+
+
+def _trace_changes(
+    tx: Tx, actor: Actor, caused: Mapping[int, Sequence[DeliveryDetail]]
+) -> list[ConnectorTrace]:
+    """What connectors were sent about alarms that the record has raised or resolved."""
+    found = store_connectors.CONNECTORS.get_by_numbers(tx, list(caused))
+    return [
+        ConnectorTrace(each, build_message(each, detail, None))
+        for number, each in sorted(found.items())
+        if "connector.read" in access.get_permissions(tx, actor, each.group_id)
+        for detail in caused[number]
+    ]
+
+
+def _trace_notifications(
+    tx: Tx, actor: Actor, caused: Mapping[int, Sequence[DeliveryDetail]]
+) -> tuple[list[NotificationTrace], int]:
+    """Those that the actor may see, and how many others there are."""
     found: dict[int, Notification | ContactPoint] = {
         **NOTIFICATIONS.get_by_numbers(tx, list(caused)),
         **CONTACT_POINTS.get_by_numbers(tx, list(caused)),

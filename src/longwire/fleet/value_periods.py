@@ -41,8 +41,8 @@ class ReadPeriod:
     def is_page_whole(self, page: int, first_quarters: bytes, last_quarters: bytes) -> bool:
         """Whether what lies between two quarters of each day of a page belongs to one span."""
         cuts = self.cuts_of_page.get(page, _NO_CUTS)
-        if cuts is None:
-            return False
+        if not cuts:
+            return cuts is not None
         begin, end = min(first_quarters) * QUARTER, (max(last_quarters) + 1) * QUARTER
         return all(cut <= begin or cut >= end for cut in cuts)
 

@@ -10,7 +10,7 @@ from typing import Any
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import NotAllowed, NotFound
 from longwire.fleet import device_types, devices
-from longwire.fleet.devices import BulkChange
+from longwire.fleet.bulk_changes import BulkChange
 from longwire.identity import access
 from longwire.jobs import selection as selections
 from longwire.jobs.exporting import ExportedRows, store_rows

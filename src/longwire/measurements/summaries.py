@@ -9,6 +9,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
+from operator import le, sub
 from typing import NamedTuple
 
 from longwire.clock import DAY, Moment
@@ -131,6 +132,9 @@ def unpack(begin: Moment, length: Moment, packed: bytes) -> Row:
         for count, first, last in zip(counts, firsts, lasts, strict=True)
     ]
     # Of a single number, which is the first and the last, this is right as well.
+    if all(map(le, firsts, lasts)):  # as of most counters; it spares half of the time
+        rises = list(map(sub, lasts, firsts))
+        return Row(begins, counts, firsts, lasts, totals, firsts, lasts, rises)
     rises = [
         last - first if last >= first else last for first, last in zip(firsts, lasts, strict=True)
     ]

@@ -51,6 +51,13 @@ class Reading(Struct, frozen=True):
     fields: dict[str, Any]
 
 
+class QueuedItem(Struct, frozen=True):
+    """A downlink in the queue of a network."""
+
+    id: str | None
+    is_pending: bool  # a gateway has sent it, and the device has yet to confirm it
+
+
 class DownlinkUpdate(Struct, frozen=True):
     """The new state of a downlink, as the network reports it."""
 

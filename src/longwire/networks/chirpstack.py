@@ -20,6 +20,7 @@ from longwire.networks.base import (
     DownlinkUpdate,
     InvalidMessage,
     ParsedUplink,
+    QueuedItem,
 )
 from longwire.networks.json_text import parse_json
 from longwire.networks.values import (
@@ -272,11 +273,15 @@ def push_request(downlink: DownlinkFrame, login: str, key: str, now: Moment) -> 
         "expiresAt": format_date(downlink.expires_at),
         "fPort": downlink.port,
     }
-    eui = quote(downlink.original_id.lower(), safe="")
+    return replace(queue_request(downlink.original_id, key), body={"queueItem": item})
+
+
+def queue_request(original_id: str, key: str) -> ApiRequest:
+    """A request about the queue of a device: GET lists it, and DELETE empties it."""
+    eui = quote(original_id.lower(), safe="")
     return ApiRequest(
         path=f"/api/devices/{eui}/queue",
         headers={"Grpc-Metadata-Authorization": f"Bearer {key}"},
-        body={"queueItem": item},
     )
 
 
@@ -287,6 +292,27 @@ def parse_reply(body: bytes, downlink: DownlinkFrame) -> ApiReply:
     except InvalidMessage:
         return ApiReply()
     return ApiReply(network_id=parse_text(reply.get("id"), readings.WORD_CHARACTERS_MAX))
+
+
+def parse_queue(response: bytes) -> list[QueuedItem] | None:
+    """What the network's queue of a device has; None if the response does not say so."""
+    try:
+        queue = parse_mapping(parse_json(response)) or {}
+    except InvalidMessage:
+        return None
+    listed = queue.get("result")
+    if not isinstance(listed, list):
+        return None
+    items = list_mappings(listed)
+    if len(items) != len(listed):
+        return None
+    return [
+        QueuedItem(
+            parse_text(item.get("id"), readings.WORD_CHARACTERS_MAX),
+            parse_boolean(item.get("isPending")) is True,
+        )
+        for item in items
+    ]
 
 
 def find_in_queue(response: bytes, downlink: DownlinkFrame) -> str | None:

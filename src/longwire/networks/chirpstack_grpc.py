@@ -1,7 +1,7 @@
 """ChirpStack's own API, gRPC-Web over HTTP/1.1, in place of the REST proxy in front of it.
 
 Its web interface speaks gRPC-Web at the same port, so neither HTTP/2 nor a library is needed.
-Requests and responses of the REST proxy are transcoded, as the proxy does it: its queue has three
+Requests and responses of the REST proxy are transcoded, as the proxy does it: its queue has four
 small messages. The numbers are those of `api/device.proto`.
 """
 
@@ -18,7 +18,7 @@ from longwire.networks.base import ApiRequest
 from longwire.networks.values import parse_moment
 
 CONTENT_TYPE = "application/grpc-web+proto"
-_METHODS = {"GET": "GetQueue", "POST": "Enqueue"}
+_METHODS = {"GET": "GetQueue", "POST": "Enqueue", "DELETE": "FlushQueue"}
 # The HTTP status of a gRPC status, as the REST proxy answers with it; any other one is 500.
 _HTTP_STATUSES = {0: 200, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 11: 400}
 _HTTP_STATUSES |= {12: 501, 14: 503, 16: 401}
@@ -79,6 +79,8 @@ def transcode_response(
 
 def _decode_reply(method: str, message: bytes) -> Mapping[str, Any]:
     fields = list(_decode(message))
+    if method == "DELETE":
+        return {}
     if method == "POST":
         return {"id": _text(dict(fields).get(1))}
     return {"result": [_decode_item(item) for number, item in fields if number == 2]}
@@ -89,6 +91,7 @@ def _decode_item(item: int | bytes) -> Mapping[str, Any]:
     found = {
         "id": _text(fields.get(1)),
         "fPort": fields.get(4, 0),
+        "isPending": bool(fields.get(7, 0)),
         "data": b64encode(_require_bytes(fields.get(5, b""))).decode(),
     }
     if 10 in fields:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from longwire.changes import AlarmChangeType
 from longwire.clock import MINUTE, SECOND, Moment
 from longwire.dates import format_date
 from longwire.ids import new_id
@@ -34,7 +35,7 @@ from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.notifications import alarms as store
 from longwire.store.notifications import condition_states
 from longwire.store.notifications import notifications as store_notifications
-from longwire.store.notifications.alarms import Alarm, AlarmKey
+from longwire.store.notifications.alarms import Alarm, AlarmKey, AlarmNote
 
 NO_DATA = "no value for too long"
 # What a schedule or a silence holds back is looked at again after so long.
@@ -101,6 +102,7 @@ class AlarmBook:
         self._open = store.lock_open(tx, keys)
         self._stored = {each.id for each in self._open.values()}
         self._alarms: dict[str, Alarm] = {}  # that are new or have changed
+        self._notes: list[AlarmNote] = []
 
     def get_open(self, key: AlarmKey) -> Alarm | None:
         return self._open.get(key)
@@ -112,6 +114,7 @@ class AlarmBook:
         raised_at: Moment,
         value: float | None = None,
         worst: float | None = None,
+        cause: int | None = None,
     ) -> Alarm:
         """A new alarm; of this key none is open."""
         alarm = Alarm(
@@ -129,17 +132,17 @@ class AlarmBook:
             worst=worst,
             changed_at=self._tx.now,
         )
-        self.change(alarm)
-        return alarm
+        self._notes.append(AlarmNote(AlarmChangeType.RAISED, alarm, cause))
+        return self.change(alarm)
 
-    def change(self, alarm: Alarm, **changes: Any) -> Alarm:
+    def change(self, alarm: Alarm, cause: int | None = None, **changes: Any) -> Alarm:
         changed = replace(alarm, **changes)
         self._alarms[changed.id] = changed
         key = changed.notification_number, changed.subject
         if changed.resolved_at is None:
             self._open[key] = changed
-        else:
-            self._open.pop(key, None)
+        elif self._open.pop(key, None) is not None:
+            self._notes.append(AlarmNote(AlarmChangeType.RESOLVED, changed, cause))
         return changed
 
     def save(self) -> None:
@@ -148,6 +151,9 @@ class AlarmBook:
         changed = [each for each in self._alarms.values() if each.id in self._stored]
         new = [each for each in self._alarms.values() if each.id not in self._stored]
         store.save(self._tx, changed, new)
+        # Another transaction may have raised one at the same time, and that is the one.
+        stored = self._stored | store.list_stored(self._tx, [each.id for each in new])
+        self._tx.note([each for each in self._notes if each.alarm.id in stored])
 
 
 class _MeasuredAlarms:
@@ -165,7 +171,9 @@ class _MeasuredAlarms:
             return  # whatever happened, there is one
         rule, device, transition = change.rule, change.device, change.transition
         subject = AlarmSubject(device.number, device.group_id, device.id)
-        alarm = self._book.open(rule, subject, transition.at, transition.value, transition.worst)
+        alarm = self._book.open(
+            rule, subject, transition.at, transition.value, transition.worst, change.cause
+        )
         about = describe_device(device, change.measurement)
         hold = self._find_hold(alarm, rule, about)
         if hold is None:
@@ -193,7 +201,7 @@ class _MeasuredAlarms:
         hold = self._find_hold(resolved, change.rule, about) if is_sent else None
         if hold is not None:
             resolved = hold.apply(resolved)
-        self._book.change(resolved)
+        self._book.change(resolved, change.cause)
         if is_sent and hold is None:
             self._add_notice(resolved, change, about)
 

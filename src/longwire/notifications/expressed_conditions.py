@@ -51,15 +51,26 @@ class ExpressionReader:
         self._tx = tx
         self._get_named = get_named
         self._allowance = allowance
-        self._rules = {each.number: list(_list_rules(tx, each)) for each in devices}
-        numbers = [number for number, rules in self._rules.items() if rules]
+        groups = {each.group_id for each in devices}
+        by_group = {each: rules.expressed for each in groups if (rules := get_rules(tx, each))}
+        self._rules = {
+            device.number: wanted
+            for device in (devices if any(by_group.values()) else ())
+            if (wanted := _select_rules(by_group.get(device.group_id, ()), device))
+        }
+        numbers = list(self._rules)
         self.seen: dict[int, Moment] = store.list_seen(tx, numbers) if numbers else {}
         self._configurations = store.list_configurations(tx, numbers) if numbers else {}
         self._values: dict[int, dict[int, MeasuredValue]] = {}
         self.filters = FilterOutcomes()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no such condition for any of the devices."""
+        return not self._rules
+
     def is_wanted(self, device: ReportingDevice) -> bool:
-        return bool(self._rules.get(device.number))
+        return device.number in self._rules
 
     def read(
         self, row: RecordRow, device: ReportingDevice, values: Mapping[int, MeasuredValue]
@@ -161,11 +172,8 @@ def build_device_variable(
     return described
 
 
-def _list_rules(tx: Tx, device: ReportingDevice) -> Iterator[Rule]:
-    rules = get_rules(tx, device.group_id)
-    for rule in rules.expressed if rules is not None else ():
-        if rule.matches_device(device.id, device.type):
-            yield rule
+def _select_rules(rules: Sequence[Rule], device: ReportingDevice) -> list[Rule]:
+    return [each for each in rules if each.matches_device(device.id, device.type)]
 
 
 def _to_bare(value: MeasuredValue) -> Any:
@@ -176,6 +184,8 @@ def list_rows(
     rows: Sequence[RecordRow], devices: Mapping[str, ReportingDevice], reader: ExpressionReader
 ) -> list[tuple[RecordRow, ReportingDevice]]:
     """The records that conditions are about, in the order of arrival; loads what these see."""
+    if reader.is_idle:
+        return []
     pairs = [(row, devices[row.encoded.record.device_id]) for row in rows]
     wanted = [(row, device) for row, device in pairs if reader.is_wanted(device)]
     if wanted:

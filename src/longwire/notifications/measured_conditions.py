@@ -29,7 +29,7 @@ from longwire.notifications.expressed_conditions import (
 )
 from longwire.notifications.firing import Firing, TakeSequenceNumbers, fire
 from longwire.notifications.recipients import RecipientCache
-from longwire.notifications.rules import Rule, get_rules
+from longwire.notifications.rules import MeasuredRules, Rule, get_rules, index_rules
 from longwire.store.database import Tx
 from longwire.store.fleet import current_values as store_values
 from longwire.store.fleet import reporting_devices
@@ -91,7 +91,7 @@ def evaluate_values(
         evaluation.load_values(wanted)
         for record in sorted(records.measured, key=lambda each: each.seq):
             evaluation.take(record, wanted)
-    values = {each.seq: each.values for each in records.measured}
+    values = {each.seq: each.values for each in records.measured} if expressed else {}
     for row, device in expressed:
         for each in reader.read(row, device, values.get(row.seq, {})):
             evaluation.take_expressed(each)
@@ -130,7 +130,7 @@ class _Evaluation:
         self._get_named = get_named
         self._stored = store.list_of_devices(tx, devices)
         self._has_state = {device for device, _ in self._stored}
-        self._rules: dict[tuple[str, str], dict[int, list[Rule]]] = {}
+        self._rules: dict[tuple[str, str], dict[int, MeasuredRules]] = {}
         # The value in force, by device and measurement.
         self._values: dict[tuple[int, int], tuple[Moment, float]] = {}
         self._states: dict[ConditionKey, tuple[Rule, ReportingDevice, ConditionState]] = {}
@@ -148,14 +148,16 @@ class _Evaluation:
         return wanted
 
     def _may_change(
-        self, rules: Sequence[Rule], device: ReportingDevice, value: MeasuredValue
+        self, measured: MeasuredRules, device: ReportingDevice, value: MeasuredValue
     ) -> bool:
         number = value.number
         if number is None or value.text is not None:
             return False
         if device.number in self._has_state:
             return True
-        for rule in rules:
+        if not measured.may_change(number):
+            return False
+        for rule in measured.rules:
             condition = rule.condition
             assert condition is not None
             assert condition.limit is not None
@@ -165,7 +167,7 @@ class _Evaluation:
                 return True
         return False
 
-    def _get_rules(self, device: ReportingDevice) -> Mapping[int, Sequence[Rule]]:
+    def _get_rules(self, device: ReportingDevice) -> Mapping[int, MeasuredRules]:
         """The rules for the devices of a group that are of one type, by measurement."""
         place = (device.group_id, device.type)
         found = self._rules.get(place)
@@ -175,7 +177,9 @@ class _Evaluation:
             named = self._get_named(device) if rules is not None and rules.measured else {}
             for name, some in rules.measured.items() if rules is not None else ():
                 if name in named:
-                    found.setdefault(named[name][0], []).extend(some)
+                    key = named[name][0]
+                    present = found.get(key)
+                    found[key] = index_rules([*present.rules, *some.rules]) if present else some
         return found
 
     def load_values(self, wanted: Collection[tuple[int, int]]) -> None:
@@ -196,7 +200,7 @@ class _Evaluation:
             before = self._values.get(place)
             if before is not None and at < before[0]:
                 continue
-            for rule in rules[key]:
+            for rule in rules[key].rules:
                 if not rule.matches_device(device.id, device.type):
                     continue
                 assert rule.condition is not None

@@ -3,6 +3,7 @@
 Compiled once per group and cached, so that a group without notifications costs ingest one lookup.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -102,6 +103,30 @@ class Rule(msgspec.Struct, frozen=True, eq=False):
         return None if self.when is None else self.when.prepare(message)
 
 
+class MeasuredRules(msgspec.Struct, frozen=True, eq=False):
+    """Notifications about one measurement, and between which values none of them is met."""
+
+    rules: Sequence[Rule]
+    lowest_upper: float = math.inf
+    highest_lower: float = -math.inf
+    needs_all: bool = False  # whatever a value is, one of them wants to know that there is one
+
+    def may_change(self, number: float) -> bool:
+        """Whether a value may begin something; cheap, as most values do not."""
+        return self.needs_all or number > self.lowest_upper or number < self.highest_lower
+
+
+def index_rules(rules: Sequence[Rule]) -> MeasuredRules:
+    conditions = [each.condition for each in rules if each.condition is not None]
+    limits = [each.limit for each in conditions if each.limit is not None]
+    return MeasuredRules(
+        rules,
+        min((each.limit for each in limits if each.is_upper), default=math.inf),
+        max((each.limit for each in limits if not each.is_upper), default=-math.inf),
+        any(each.on_stale == "raise" for each in conditions),
+    )
+
+
 class GroupRules(msgspec.Struct, frozen=True, eq=False):
     """The enabled notifications for devices of a group, indexed by what triggers them.
 
@@ -112,7 +137,7 @@ class GroupRules(msgspec.Struct, frozen=True, eq=False):
     any_event: Sequence[Rule]
     battery: Sequence[Rule]
     fenced: Sequence[Rule]
-    measured: Mapping[str, Sequence[Rule]]  # by the name of the measurement
+    measured: Mapping[str, MeasuredRules]  # by the name of the measurement
     expressed: Sequence[Rule]  # with conditions that are expressions
     by_number: Mapping[int, Rule]
 
@@ -165,12 +190,12 @@ def _compile_rules(tx: Tx, group_id: str) -> GroupRules | None:
     )
 
 
-def _index_by_measurement(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
+def _index_by_measurement(rules: Sequence[Rule]) -> dict[str, MeasuredRules]:
     by_name = defaultdict(list)
     for rule in rules:
         if rule.condition is not None and rule.params.measurement is not None:
             by_name[rule.params.measurement].append(rule)
-    return dict(by_name)
+    return {name: index_rules(some) for name, some in by_name.items()}
 
 
 def _get_rule(tx: Tx, notification: Notification) -> Rule:

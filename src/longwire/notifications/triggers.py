@@ -25,7 +25,6 @@ from longwire.delivery.matching.budgets import (
 from longwire.delivery.matching.filter_outcomes import FilterOutcomes
 from longwire.delivery.matching.matching import US_PER_KIB, build_device_context
 from longwire.measurements.batteries import parse_battery_percent
-from longwire.model import ChannelPurpose
 from longwire.notifications import trigger_states
 from longwire.notifications.alarms import (
     AlarmBook,
@@ -54,7 +53,7 @@ from longwire.notifications.trigger_states import (
 )
 from longwire.records import DataRecord, EventRecord, GeolocRecord, Record, RecordKind
 from longwire.store.database import Tx
-from longwire.store.delivery.deferrals import DeferralRanges
+from longwire.store.delivery.deferrals import DeferralPurpose, DeferralRanges
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.notifications import notifications as store
 from longwire.store.notifications.alarms import Alarm
@@ -128,7 +127,7 @@ def evaluate_triggers(
     if not any(each is not None and each.has_triggers for each in rules.values()):
         return []
     scanner = TriggerScanner(tx.now, rules)
-    deferred = DeferralRanges(ChannelPurpose.NOTIFICATION)
+    deferred = DeferralRanges(DeferralPurpose.NOTIFICATION)
     with allowance.measuring():
         candidates = list(scanner.scan(rows, devices, allowance, deferred))
     candidates += [each for battery in batteries for each in scanner.scan_battery(battery)]

@@ -34,6 +34,7 @@ from longwire.spans import Tracer
 
 # A stop waits for the last export no longer than this.
 FLUSH_TIMEOUT_S = 5.0
+METRICS_VARIABLE = "OTEL_METRICS_EXPORTER"  # "none" for a system that takes traces alone
 METRICS_INTERVAL_VARIABLE = "OTEL_METRIC_EXPORT_INTERVAL"  # in milliseconds, as the SDK has it
 METRICS_INTERVAL_S = 60.0
 
@@ -47,7 +48,6 @@ class OtlpExporter:
         headers: Mapping[str, str],
         *,
         sample_ratio: float,
-        exports_metrics: bool,
         started_at: Moment,
     ) -> None:
         """`endpoint` is the URL without `/v1/traces`; with a ratio of 0 there are no traces."""
@@ -66,7 +66,7 @@ class OtlpExporter:
             tracer = self._provider.get_tracer("longwire", __version__)
             self.tracer = SpanTracer(tracer, sample_ratio)
         self._metric_exporter: OTLPMetricExporter | None = None
-        if exports_metrics:
+        if os.environ.get(METRICS_VARIABLE) != "none":
             self._metric_exporter = OTLPMetricExporter(f"{base}/v1/metrics", headers=headers)
         self._metrics = OtlpMetrics(resource, started_at)
 

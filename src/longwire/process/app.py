@@ -24,9 +24,11 @@ from longwire.api.delivery import (
     connectors,
     contact_points,
     deliveries,
+    exchanges,
     notifications,
     previews,
     replays,
+    secret_rotations,
     silences,
 )
 from longwire.api.delivery import reports as report_operations
@@ -63,16 +65,25 @@ from longwire.api.identity import (
 )
 from longwire.api.jobs import jobs
 from longwire.api.live import LiveEndpoint
-from longwire.api.records import arrivals, exports, group_series, records, series, traces
+from longwire.api.records import (
+    arrivals,
+    exports,
+    group_series,
+    records,
+    series,
+    shares,
+    traces,
+)
 from longwire.api.service import ServiceEndpoints
-from longwire.api.services import Services, SignInServices
+from longwire.api.services import Services
 from longwire.archive.reader import ArchiveReader
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
-from longwire.errors import LongwireError
+from longwire.errors import LongwireError, Unavailable
 from longwire.fleet import measurement_plans
 from longwire.fleet.codec_guard import CodecGuard
 from longwire.fleet.computing import Computing
+from longwire.fleet.share_uses import ShareUses
 from longwire.fleet.summaries import SummaryWork
 from longwire.identity import groups as group_rules
 from longwire.identity.caller_rates import CallerRateLimiter
@@ -95,6 +106,7 @@ from longwire.process.app_config import (
     build_quotas,
     build_request_rate_limiter,
     build_service_limits,
+    build_share_services,
     get_codec_budget,
 )
 from longwire.process.delivery_process import (
@@ -112,6 +124,7 @@ from longwire.settings import Settings
 from longwire.spans import Tracer
 from longwire.storage_quota import Limits, StorageQuota
 from longwire.store.database import Database, NodeRole
+from longwire.store.fleet import shares as store_shares
 from longwire.web import console_page, guide_page
 from longwire.web.asgi import Receive, Scope, Send
 from longwire.web.console_page import ConsolePage
@@ -154,6 +167,8 @@ OPERATIONS: tuple[Route, ...] = (
     *group_series.ROUTES,
     *connectors.ROUTES,
     *deliveries.ROUTES,
+    *exchanges.ROUTES,
+    *secret_rotations.ROUTES,
     *connector_metrics.ROUTES,
     *previews.ROUTES,
     *replays.ROUTES,
@@ -164,6 +179,7 @@ OPERATIONS: tuple[Route, ...] = (
     *backtests.ROUTES,
     *contact_points.ROUTES,
     *report_operations.ROUTES,
+    *shares.ROUTES,
     *metrics.ROUTES,
     *overview.ROUTES,
     *positions.ROUTES,
@@ -196,7 +212,7 @@ class App:
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
         stack = self._build_delivery_stack(tracer)
         self.engine, self._dispatch = stack.engine, stack.dispatch
-        self._sequencer = stack.sequencer
+        self._sequencer, self.queue_watch = stack.sequencer, stack.queue_watch
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
@@ -222,6 +238,7 @@ class App:
         self.listener = self._build_listener(limits, downlinks, tracer)
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
+        self._share_uses = ShareUses(database)
         self._sign_in = SignInStack(settings, database, stack.sending_config.mail, rate_limiter)
         self.routes: list[Route] = [
             *self._sign_in.routes,
@@ -233,10 +250,25 @@ class App:
         ]
         self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
         service_endpoints.set_openapi_builder(self.build_openapi)
-        self._services = _build_services(
-            settings, stack, self._ingest, self.computing, self._sign_in.services
-        )
+        self._services = self._build_services(stack, rate_limiter)
         self._request_handler = self._build_request_handler(limits, tracer)
+
+    def _build_services(self, stack: DeliveryStack, rate_limiter: CallerRateLimiter) -> Services:
+        settings = self._settings
+        return Services(
+            egress=stack.egress,
+            writer=stack.writer,
+            dispatch=stack.dispatch,
+            network_queues=stack.network_queues,
+            sending_config=stack.sending_config,
+            quotas=build_quotas(settings),
+            group_deletion_grace_hours=settings.group_deletion_grace_hours,
+            sequencer=stack.sequencer,
+            ingest=self._ingest,
+            computing=self.computing,
+            sign_in=self._sign_in.services,
+            shares=build_share_services(self.database, rate_limiter, self._share_uses),
+        )
 
     def _build_request_handler(
         self, limits: InputLimits, tracer: Tracer | None
@@ -284,6 +316,7 @@ class App:
 
     def _build_ingest(self, stack: DeliveryStack) -> tuple[Ingest, StorageQuota]:
         settings = self._settings
+        stack.change_forwarder.on_deferred = self._deferred_matching.notify
         quota = _build_storage_quota(settings)
         ingest = Ingest(
             self.database,
@@ -351,11 +384,20 @@ class App:
             metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.fixed.metrics_connectors_max,
             standbys_min=settings.database_standbys_min,
-            console=ConsolePage(console_page.FOLDER, settings.map_tiles, base_path),
+            console=ConsolePage(
+                console_page.FOLDER, settings.map_tiles, base_path, self._list_embedding_origins
+            ),
             is_leaving=lambda: self._is_leaving,
             guide=GuidePage(guide_page.FOLDER),
             base_path=base_path,
         )
+
+    async def _list_embedding_origins(self, share_id: str) -> Sequence[str]:
+        """Of pages that may embed a shared view; of none while the database does not answer."""
+        try:
+            return await self.database.read(partial(store_shares.list_origins, share_id=share_id))
+        except Unavailable:
+            return ()
 
     def _list_bound_routes(self) -> list[Route]:
         """Operations whose handlers need a part of this process."""
@@ -407,8 +449,9 @@ class App:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
         finally:
-            with suppress(LongwireError):  # the database is unavailable: these are lost
-                await self._unknown_devices.flush()
+            for buffer in (self._unknown_devices, self._share_uses):
+                with suppress(LongwireError):  # the database is unavailable: these are lost
+                    await buffer.flush()
             self._request_handler.close()
             self._uplinks.close()
             if self._archive is not None:
@@ -444,6 +487,23 @@ class App:
             ),
         ]
 
+    def _list_network_tasks(self) -> list[BackgroundTask]:
+        database, dispatch = self.database, self._dispatch
+        tasks = [
+            BackgroundTask(
+                "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
+            ),
+            BackgroundTask(
+                "pending registrations",
+                partial(maintenance.send_pending_registrations, database, dispatch),
+                may_finish=True,
+            ),
+        ]
+        if self.queue_watch.is_needed:
+            watch = partial(maintenance.watch_queues, database, self.queue_watch)
+            tasks.append(BackgroundTask("network queues", watch))
+        return tasks
+
     def _list_background_tasks(self) -> list[BackgroundTask]:
         database, engine, dispatch = self.database, self.engine, self._dispatch
         keep_days = self._settings.fixed.connector_metrics_keep_days
@@ -468,6 +528,7 @@ class App:
             ),
             BackgroundTask("jobs", self._job_runner.run),
             BackgroundTask("unknown devices", self._unknown_devices.run),
+            BackgroundTask("shared views", self._share_uses.run),
             BackgroundTask("deferred matching", self._deferred_matching.run, is_critical=True),
             BackgroundTask(
                 "notification monitor",
@@ -478,14 +539,7 @@ class App:
             BackgroundTask("alarms", self.alarm_work.run),
             BackgroundTask("reports", ReportRunner(database, dispatch, read_report).run),
             BackgroundTask("sign-in mail", self._sign_in.mailer.run),
-            BackgroundTask(
-                "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
-            ),
-            BackgroundTask(
-                "pending registrations",
-                partial(maintenance.send_pending_registrations, database, dispatch),
-                may_finish=True,
-            ),
+            *self._list_network_tasks(),
         ]
         if self._storage_quota.per_owner.are_set:
             watch = partial(self._storage_quota.watch_owners, database)
@@ -511,27 +565,6 @@ def _build_storage_quota(settings: Settings) -> StorageQuota:
     return StorageQuota(
         Limits("group", settings.stored_records_per_group_max, settings.stored_bytes_per_group_max),
         Limits("owner", settings.stored_records_per_owner_max, settings.stored_bytes_per_owner_max),
-    )
-
-
-def _build_services(
-    settings: Settings,
-    stack: DeliveryStack,
-    ingest: Ingest,
-    computing: Computing,
-    sign_in: SignInServices,
-) -> Services:
-    return Services(
-        egress=stack.egress,
-        writer=stack.writer,
-        dispatch=stack.dispatch,
-        sending_config=stack.sending_config,
-        quotas=build_quotas(settings),
-        group_deletion_grace_hours=settings.group_deletion_grace_hours,
-        sequencer=stack.sequencer,
-        ingest=ingest,
-        computing=computing,
-        sign_in=sign_in,
     )
 
 

@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from longwire.api.services import SignInGuards
+from longwire.api.services import ShareServices, SignInGuards
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.mail import email_addresses
 from longwire.delivery.mail.smtp import MailConfig
 from longwire.fleet.network_apis import NetworkApi, NetworkApis
+from longwire.fleet.share_uses import ShareUses
 from longwire.group_limits import SUMMARY, ServiceLimits
 from longwire.identity.attempt_limits import (
     AddressLimiter,
@@ -33,7 +34,8 @@ from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.web.fields import InputLimits
 from longwire.web.wire_limits import WireLimits
-from longwire.work.rate_limits import RateLimiter
+from longwire.work.owner_turns import OwnerTurns
+from longwire.work.rate_limits import OperationRateLimiter, RateLimiter
 
 # Of one user: codes have six digits, and three of them are valid at a time.
 TOTP_CODES_BURST = 10
@@ -41,6 +43,10 @@ TOTP_CODES_PER_MINUTE = 1
 # Of one user, or client id.
 SESSIONS_BURST = 200
 SESSIONS_PER_MINUTE = 60
+# Requests with links of shared views: a page sends two when it is opened, and one a minute.
+SHARED_VIEWS_PER_ADDRESS_AND_MINUTE = 240
+SHARED_VIEWS_PER_LINK_AND_MINUTE = 600  # four times as many of an owner
+SHARED_CHARTS_AT_ONCE = 2  # of an owner, beside those of people who are signed in
 
 
 def build_metric_labels(settings: Settings) -> MetricLabels:
@@ -162,6 +168,21 @@ def build_request_rate_limiter(settings: Settings, database: Database) -> Caller
         burst=settings.fixed.requests_per_caller_burst,
         per_s=settings.requests_per_caller_per_s,
         nodes=_count_serving(database),
+    )
+
+
+def build_share_services(
+    database: Database, rate_limiter: CallerRateLimiter, uses: ShareUses
+) -> ShareServices:
+    clock, per_address = database.context.clock, SHARED_VIEWS_PER_ADDRESS_AND_MINUTE
+    return ShareServices(
+        addresses=RateLimiter(
+            clock, burst=per_address, per_minute=per_address, nodes=_count_serving(database)
+        ),
+        requests=OperationRateLimiter(clock, SHARED_VIEWS_PER_LINK_AND_MINUTE),
+        callers=rate_limiter,
+        charts=OwnerTurns(SHARED_CHARTS_AT_ONCE),
+        uses=uses,
     )
 
 

@@ -7,13 +7,16 @@ from functools import partial
 
 from longwire import extras
 from longwire.api.service import ServiceEndpoints
+from longwire.change_forwarding import ChangeForwarder
 from longwire.delivery.channels import DispatchContext
-from longwire.delivery.connectors.handler import DEFAULT_HANDLERS
+from longwire.delivery.connectors.handler import ConnectorHandler
 from longwire.delivery.engine.engine import Engine
 from longwire.delivery.http.egress import Egress
+from longwire.delivery.http.proxies import Proxy, parse_proxy
 from longwire.delivery.mail.invitations import MailHandler
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.fleet import network_channels
+from longwire.fleet.downlink_queues import NetworkQueues, QueueWatch
 from longwire.fleet.network_apis import NetworkApis, configured_networks
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.storing import store_service_events
@@ -103,6 +106,7 @@ class DeliveryStack:
         self.egress = Egress(
             [str(network) for network in settings.egress_allow],
             connections_max=settings.fixed.attempts_in_flight_max,
+            proxies=_list_proxies(settings),
         )
         self.sequencer = Sequencer(self.writer, prometheus.count_stored)
         self.budgets = ComputeBudgets(
@@ -111,16 +115,27 @@ class DeliveryStack:
             burst_ms=round(settings.compute_ms_per_group_per_s * settings.fixed.compute_burst_s),
         )
         self.sending_config = build_sending_config(settings)
+        self.change_forwarder = ChangeForwarder(
+            self.writer,
+            self.sequencer.take,
+            self.budgets,
+            lambda numbers: self.engine.wake_threadsafe(numbers),
+        )
+        database.context.forward_changes = self.change_forwarder.forward
         apis = build_network_apis(settings)
+        self.network_queues = NetworkQueues(apis)
         self.dispatch = _build_dispatch(
             self.sequencer, apis, lambda numbers: self.engine.wake_threadsafe(numbers)
         )
+        self.queue_watch = QueueWatch(database, self.dispatch, self.network_queues)
         self.engine = Engine(
             database,
             self.writer,
             self.egress,
             handlers={
-                **DEFAULT_HANDLERS,
+                ChannelPurpose.CONNECTOR: ConnectorHandler(
+                    keeps_exchanges=settings.trace_keep_hours > 0
+                ),
                 **network_channels.network_handlers(database, self.dispatch, apis),
                 ChannelPurpose.NOTIFICATION: NotificationHandler(database, self.sending_config),
                 ChannelPurpose.CONTACT_POINT: ContactPointHandler(database, self.sending_config),
@@ -152,6 +167,12 @@ def _build_dispatch(
     )
 
 
+def _list_proxies(settings: Settings) -> list[Proxy]:
+    """The operator's own, if there is one."""
+    url = settings.egress_proxy
+    return [parse_proxy(url, is_operators=True)] if url else []
+
+
 def open_otel(settings: Settings, database: Database) -> OtelExporter | None:
     """What exports traces and metrics; nothing of it is loaded unless it is wanted."""
     if not settings.otel_endpoint:
@@ -160,7 +181,6 @@ def open_otel(settings: Settings, database: Database) -> OtelExporter | None:
         settings.otel_endpoint,
         parse_headers(settings.otel_headers),
         sample_ratio=settings.otel_sample_ratio,
-        exports_metrics=settings.otel_metrics,
         started_at=database.context.clock.now(),
     )
     return opened

@@ -20,7 +20,9 @@ from longwire.fleet import (
     monitoring,
     registrations,
     retention,
+    shares,
 )
+from longwire.fleet.downlink_queues import QueueWatch
 from longwire.fleet.summaries import SummaryWork
 from longwire.fleet.unknown_devices import KEEP_DAYS
 from longwire.group_limits import oldest_kept
@@ -32,7 +34,14 @@ from longwire.records import KIND_NAMES
 from longwire.store import instance
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Database, Tx
-from longwire.store.delivery import channels, connector_minutes, dead_letters, deliveries
+from longwire.store.delivery import (
+    change_messages,
+    channels,
+    connector_minutes,
+    dead_letters,
+    deliveries,
+    exchanges,
+)
 from longwire.store.engines import partitions
 from longwire.store.fleet import device_reports, unknown_devices
 from longwire.store.fleet import downlinks as store_downlinks
@@ -61,16 +70,19 @@ CONFIGURATIONS_POLL_INTERVAL_S = 1.0
 REPORTS_PER_BATCH_MAX = 50
 DOWNLINKS_POLL_INTERVAL_S = 1.0
 DOWNLINKS_PER_BATCH_MAX = 200
+QUEUES_INTERVAL_S = 60.0
 REGISTRATIONS_PER_BATCH_MAX = 200
 SUMMARIES_INTERVAL_S = 30.0
 CLEANUP_INTERVAL_S = 30.0
 TOKENS_PER_BATCH_MAX = 1_000
 AUDIT_PER_BATCH_MAX = 1_000
 DELIVERIES_PER_BATCH_MAX = 1_000
+EXCHANGES_PER_BATCH_MAX = 200
 JOB_ITEMS_PER_BATCH_MAX = 1_000
 ALARMS_PER_BATCH_MAX = 1_000
 SILENCES_PER_BATCH_MAX = 1_000
 REPORT_PARTS_PER_BATCH_MAX = 8  # of a megabyte each
+SHARES_PER_BATCH_MAX = 200
 UNKNOWN_DEVICES_PER_BATCH_MAX = 200
 # A message about an id may be stored while its device is created.
 UNKNOWN_DEVICES_CHECKED_FOR: Moment = 5 * MINUTE
@@ -85,7 +97,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class TraceRetention:
-    """How long messages of networks are kept as they came in, and how much of them."""
+    """How long messages are kept as they came in or went out, and how much of those of networks."""
 
     keep_hours: int
     bytes_max: int
@@ -218,6 +230,11 @@ async def expire_downlinks(database: Database, dispatch: DispatchContext) -> Non
     await _run_as_leader(database, DOWNLINKS_POLL_INTERVAL_S, expire)
 
 
+async def watch_queues(database: Database, watch: QueueWatch) -> None:
+    """Notice what was removed from the queues of networks."""
+    await _run_as_leader(database, QUEUES_INTERVAL_S, watch.look)
+
+
 async def send_pending_registrations(database: Database, dispatch: DispatchContext) -> None:
     """Once after the start: enqueue registrations that waited for the vendor's API settings."""
 
@@ -260,10 +277,12 @@ async def run_cleanup(
         await delete_groups(database)
         if trace is not None:
             await delete_old_receptions(database, trace)
+            await delete_old_exchanges(database, trace)
         await delete_old_jobs(database, job_keep_days)
         await delete_old_alarms(database, alarm_keep_days)
         await delete_old_silences(database)
         await _run_in_batches(database, lambda tx: reports.prune(tx, REPORT_PARTS_PER_BATCH_MAX))
+        await _run_in_batches(database, lambda tx: shares.prune(tx, SHARES_PER_BATCH_MAX))
 
     await _run_as_leader(database, CLEANUP_INTERVAL_S, clean_up)
 
@@ -333,12 +352,18 @@ async def delete_old_jobs(database: Database, keep_days: int) -> None:
 
 
 async def delete_old_alarms(database: Database, keep_days: int) -> None:
-    """Delete alarms that were resolved long ago, and close those that nobody will resolve."""
+    """Delete alarms that were resolved long ago, and close those that nobody will resolve.
+
+    And what was forwarded of them, and of devices, as long ago.
+    """
     if lost := await database.read(lambda tx: alarms.list_lost(tx, ALARMS_PER_BATCH_MAX)):
         await database.write(lambda tx: alarms.close(tx, lost, "what it was about is gone"))
     if keep_days:
         before = database.context.clock.now() - keep_days * DAY
         await _run_in_batches(database, lambda tx: alarms.prune(tx, before, ALARMS_PER_BATCH_MAX))
+        await _run_in_batches(
+            database, lambda tx: change_messages.prune(tx, before, ALARMS_PER_BATCH_MAX)
+        )
 
 
 async def delete_old_silences(database: Database) -> None:
@@ -428,6 +453,12 @@ async def delete_old_receptions(database: Database, trace: TraceRetention) -> No
         step = partial(receptions.prune, after_group=group, before=before)
         group = await write_and_pause(database, step)
     await _run_in_batches(database, partial(receptions.prune_excess, bytes_max=trace.bytes_max))
+
+
+async def delete_old_exchanges(database: Database, trace: TraceRetention) -> None:
+    """Delete what was kept of attempts past its time; of each connector there are few."""
+    before = database.context.clock.now() - trace.keep_hours * HOUR
+    await _run_in_batches(database, lambda tx: exchanges.prune(tx, before, EXCHANGES_PER_BATCH_MAX))
 
 
 async def delete_old_records(

@@ -7,13 +7,13 @@ formula.
 """
 
 import csv
+import html
 import io
 import re
 import zipfile
 import zoneinfo
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from xml.sax.saxutils import escape
 
 from longwire.errors import TooLarge
 
@@ -28,7 +28,7 @@ DIGITS_MAX = 15
 _DATE_COLUMNS = ("timestamp", "At", "Date")
 _DAY_ZERO = datetime(1899, 12, 30, tzinfo=UTC)
 _DAY_S = 86_400
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BOLD, _DATE = 1, 2  # styles of cells, below
 
 _XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -114,7 +114,7 @@ def _build_cell(cell: str, zone: zoneinfo.ZoneInfo | None, unescape: Unescape) -
 
 
 def _build_text(text: str, style: int = 0) -> str:
-    shown = escape(_NOT_IN_XML.sub("\ufffd", _cut(text)))
+    shown = html.escape(_NOT_IN_XML.sub("\ufffd", _cut(text)), quote=False)
     return f'<c t="inlineStr" s="{style}"><is><t xml:space="preserve">{shown}</t></is></c>'
 
 

@@ -304,8 +304,8 @@ class Settings:
     trace_keep_hours: Annotated[int, Meta(ge=0, le=_DAYS_MAX * 24)] = setting(
         "retention.traces_hours",
         72,
-        "hours that messages of networks are kept as they came in, for the trace of a record; 0"
-        " for not at all",
+        "hours that messages of networks are kept as they came in, and requests of webhooks with"
+        " their responses, as far as a connector keeps them; 0 for not at all",
     )
     trace_bytes_max: Count = setting(
         "retention.traces_bytes_max",
@@ -331,6 +331,12 @@ class Settings:
     )
     egress_allow: Networks = setting(
         "delivery.egress_allow", (), "non-public networks that outgoing connections may reach"
+    )
+    egress_proxy: str = setting(
+        "delivery.egress_proxy",
+        "",
+        "the proxy through which all webhooks are sent, as http://, socks5:// or socks5h:// with a"
+        " host, a port, and a login if it wants one; empty for none",
     )
     delivery_in_flight_max: Positive = setting(
         "delivery.in_flight_max",
@@ -372,11 +378,6 @@ class Settings:
         "metrics.otel.sample_ratio",
         1.0,
         "which part of the traces is exported; 0 for none",
-    )
-    otel_metrics: bool = setting(
-        "metrics.otel.metrics",
-        True,
-        "whether it gets metrics as well; /metrics has them anyway",
     )
     # --- [mail] ---
     smtp_host: str = setting("mail.smtp_host", "", "the SMTP server for e-mail; empty to send none")

@@ -9,7 +9,7 @@ from longwire.errors import OperatorError
 
 PREFIX = "LONGWIRE_"
 # Settings that may contain a password although they are no secret as a whole.
-URLS_WITH_PASSWORD = frozenset({"database", "database_read_standbys", "mqtt_url"})
+URLS_WITH_PASSWORD = frozenset({"database", "database_read_standbys", "mqtt_url", "egress_proxy"})
 # Appended to the name of a secret: the file to read it from.
 FILE_SUFFIX = "_file"
 

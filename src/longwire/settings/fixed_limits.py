@@ -46,6 +46,7 @@ class FixedLimits:
     notifications_per_group_max: int = 200  # each may be evaluated for every record
     silences_per_group_max: int = 100  # that have not ended; each is compared with every alarm
     reports_per_group_max: int = 50  # each makes a file, and keeps it for a week
+    shares_per_group_max: int = 200  # until a week after they expire; for one list
     jobs_per_group_max: int = 20  # that wait or run
     jobs_running_per_group_max: int = 2  # so that one long job does not keep a short one waiting
     export_bytes_per_owner_max: int = 256 * MIB  # they are in the database for a day

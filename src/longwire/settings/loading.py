@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from longwire.delivery.http.proxies import parse_proxy
 from longwire.delivery.mail import email_addresses
 from longwire.identity import external_identities
 from longwire.notifications import webpush
@@ -201,7 +202,7 @@ def _validate(settings: Settings) -> list[str]:
         *_validate_network_apis(settings),
         *_validate_oidc(settings),
         *_validate_map(settings),
-        *_validate_notifications(settings),
+        *_validate_delivery(settings),
     ]
 
 
@@ -339,8 +340,13 @@ def _validate_map(settings: Settings) -> list[str]:
     return wrong
 
 
-def _validate_notifications(settings: Settings) -> list[str]:
+def _validate_delivery(settings: Settings) -> list[str]:
     wrong = []
+    try:
+        if settings.egress_proxy:
+            parse_proxy(settings.egress_proxy)
+    except ValueError as error:
+        wrong.append(f"egress_proxy: {error}")
     if settings.smtp_from and not _SENDER.fullmatch(parseaddr(settings.smtp_from)[1]):
         wrong.append("smtp_from: must be an address, or a name with an address in < >")
     domains = email_addresses.parse_domains(settings.mail_domains)

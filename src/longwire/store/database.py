@@ -41,6 +41,14 @@ class StandbyPosition:
     settled_seq: int | None = None  # arrivals up to this number are there; None if not known
 
 
+@dataclass(slots=True)
+class TransactionEnding:
+    """What is done when a work is done: before its commit, and after it."""
+
+    changes: list[Any] = field(default_factory=list)  # to forward before it
+    calls: list[Callable[[], None]] = field(default_factory=list)  # to call after it
+
+
 class StatementQueue(Protocol):
     """Statements that wait to be sent to PostgreSQL together."""
 
@@ -68,7 +76,7 @@ class Tx:
 
     __slots__ = (
         "_driver",
-        "_on_commit",
+        "_ending",
         "cache",
         "connection",
         "context",
@@ -100,7 +108,7 @@ class Tx:
         self.shares_commit = False
         self.standby: StandbyPosition | None = None  # of a read that a standby serves
         self.statements: StatementQueue | None = None  # of a write on PostgreSQL
-        self._on_commit: list[Callable[[], None]] = []
+        self._ending = TransactionEnding()
         self._driver: Any = None
 
     @property
@@ -224,12 +232,26 @@ class Tx:
 
     def on_commit(self, call: Callable[[], None]) -> None:
         """Have something called after the commit, on any thread; it must not fail."""
-        self._on_commit.append(call)
+        self._ending.calls.append(call)
+
+    def note(self, changes: Iterable[Any]) -> None:
+        """Have changes forwarded to the connectors that ask for them, in this transaction."""
+        self._ending.changes += changes
+
+    def take_noted(self) -> list[Any]:
+        """The changes that are to be forwarded, by who forwards them."""
+        changes, self._ending.changes = self._ending.changes, []
+        return changes
+
+    def finish(self) -> None:
+        """Called by the engine when the work is done, before the commit."""
+        if self._ending.changes:
+            self.context.forward_changes(self)
 
     def committed(self) -> None:
         """Called by the engine when the commit is durable, before anyone sees its result."""
         self.cache.publish()
-        for call in self._on_commit:
+        for call in self._ending.calls:
             call()
 
 
@@ -260,6 +282,8 @@ class DatabaseContext:
     archive: Any = None
     slots: int = 1  # into which devices are divided; known once the database is started
     limits: ServiceLimits = field(default_factory=ServiceLimits)  # set by the same
+    # Inserts the deliveries of what a transaction has noted; set by the same.
+    forward_changes: Callable[["Tx"], None] = field(default=lambda tx: None)
 
 
 class NodeRole(StrEnum):

@@ -11,6 +11,7 @@ from longwire.model import ChannelPurpose
 from longwire.seal import UnsealError
 from longwire.store import instance, schema
 from longwire.store.database import Tx
+from longwire.store.delivery import exchanges
 from longwire.store.fleet import unknown_devices
 from longwire.store.statement import Statement
 
@@ -92,6 +93,12 @@ SEALED: tuple[SealedColumn, ...] = (
         "sealed",
         unknown_devices.get_purpose,
         ["t.group_id", "t.network", "t.original_key"],
+    ),
+    SealedColumn(
+        "delivery_exchange",
+        "sealed",
+        exchanges.get_purpose,
+        ["t.channel_number", "t.id"],
     ),
     SealedColumn(
         "job_chunk",

@@ -10,7 +10,7 @@ it is put in front of these.
 import asyncio
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -39,6 +39,8 @@ FINGERPRINT_CHARACTERS = 12
 NOT_BUILT = "The console is not part of this installation; `make console` builds it."
 
 _BELOW_FINGERPRINT = re.compile(rf"([0-9a-f]{{{FINGERPRINT_CHARACTERS}}}|{PLACEHOLDER.decode()})/")
+# The page of a link to a shared view, by the id of that: its secret is in the fragment.
+_SHARED_VIEW = re.compile(r"shared/(shr_[a-z0-9]{1,64})")
 _TEXTS = (".html", ".js", ".css", ".json", ".webmanifest", ".svg")  # these may name the folder
 
 
@@ -84,10 +86,14 @@ def _build_file(name: str, content: bytes, fingerprint: str) -> StaticFile:
     return build_file(name, content)
 
 
-def build_policy(map_tiles: str = "") -> str:
-    """What the page may load and run: its own files, and images of the operator's tile server."""
+def build_policy(map_tiles: str = "", embedding_origins: Sequence[str] = ()) -> str:
+    """What the page may load and run: its own files, and images of the operator's tile server.
+
+    And pages of which origins may embed it.
+    """
     parts = urlsplit(map_tiles)
     tiles = f" {parts.scheme}://{parts.netloc}" if map_tiles else ""
+    ancestors = " ".join(embedding_origins) or "'none'"
     return "; ".join(
         (
             "default-src 'none'",
@@ -100,17 +106,33 @@ def build_policy(map_tiles: str = "") -> str:
             f"img-src 'self' data: blob:{tiles}",
             "base-uri 'none'",
             "form-action 'none'",
-            "frame-ancestors 'none'",
+            f"frame-ancestors {ancestors}",
         )
     )
+
+
+ListOrigins = Callable[[str], Awaitable[Sequence[str]]]
+
+
+async def _list_none(share_id: str) -> Sequence[str]:
+    return ()
 
 
 class ConsolePage:
     """Serves the files in a folder; public and static, what the page shows it gets from the API."""
 
-    def __init__(self, folder: Path, map_tiles: str = "", base_path: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        map_tiles: str = "",
+        base_path: str = "",
+        list_embedding_origins: ListOrigins = _list_none,
+    ) -> None:
+        """`list_embedding_origins` says pages of which origins may embed a shared view."""
         self._folder = folder
         self._base_path = base_path
+        self._map_tiles = map_tiles
+        self._list_embedding_origins = list_embedding_origins
         self._headers = build_page_headers(build_policy(map_tiles))
         self._console: Console | None = None
         self._loading = asyncio.Lock()
@@ -122,6 +144,10 @@ class ConsolePage:
             raise NotFound(NOT_BUILT)
         console = await self._load()
         path = request.path.removeprefix(PATH)
+        if (shared := _SHARED_VIEW.fullmatch(path)) is not None:
+            origins = await self._list_embedding_origins(shared[1])
+            headers = build_page_headers(build_policy(self._map_tiles, origins))
+            return serve_current(request, console.index, headers)
         if not _BELOW_FINGERPRINT.match(path):
             return serve_current(request, console.index, self._headers)
         folder, _, name = path.partition("/")

@@ -73,7 +73,9 @@ def serve_file(
 def serve_current(request: Request, file: StaticFile, headers: Headers) -> Response:
     """Serve a file that browsers ask for each time, and get only if it has changed."""
     response = serve_file(request, file, headers, _ASK_EACH_TIME)
-    etag = b'"%s"' % hashlib.sha256(response.body).hexdigest()[:32].encode()
+    # A browser that has the file may have it with other headers.
+    policies = b"".join(value for _, value in headers)
+    etag = b'"%s"' % hashlib.sha256(response.body + policies).hexdigest()[:32].encode()
     response.headers += ((b"etag", etag),)
     if etag in request.headers.get(b"if-none-match", b""):
         response.status, response.body = 304, b""

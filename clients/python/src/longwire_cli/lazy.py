@@ -33,10 +33,12 @@ class ImportedCommands(click.Group):
         if cmd_name not in self._imported:
             return None
         module, _, name = self._imported[cmd_name].partition(":")
-        gc.disable()  # objects created by imports stay, so collecting would find nothing
+        # What imports create stays: collecting would find nothing, now or later.
+        gc.disable()
         try:
             command: click.Command = getattr(importlib.import_module(module), name)
         finally:
+            gc.freeze()
             gc.enable()
         return command
 

@@ -29,6 +29,7 @@ JobState = Literal["cancelled", "failed", "running", "succeeded", "waiting"]
 ListedAlarms = Literal["all", "open", "resolved"]
 MeasurementClass = Literal["amount", "counter", "gauge", "state"]
 MessageFormat = Literal["cloudevents", "custom", "json", "raw"]
+MessageKind = Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"]
 PayloadEncoding = Literal["base64", "hex"]
 RecordExportFormat = Literal["csv", "ndjson", "parquet"]
 RecordKind = Literal["data", "event", "geoloc", "telemetry"]
@@ -235,6 +236,85 @@ class AlarmInterval(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     worst_value: float | None = field(default=None, name="worstValue")
     """The highest or lowest since."""
+
+
+class AlarmMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """An alarm that was raised, acknowledged or resolved, for connectors that ask for `alarm`."""
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    kind: str
+    """The kind of the record."""
+
+    type: str
+    """What became of it."""
+
+    device_id: str | None = field(default=None, name="deviceId")
+    """Absent if it is about a connector."""
+
+    timestamp: datetime
+    """When that was."""
+
+    group_id: str = field(name="groupId")
+    """Of the device or the connector."""
+
+    alarm_id: str = field(name="alarmId")
+    """The id of the alarm."""
+
+    notification_id: str = field(name="notificationId")
+    """The id of the notification."""
+
+    connector_id: str | None = field(default=None, name="connectorId")
+    """Instead of a device."""
+
+    reason: str
+    """Of the notification."""
+
+    severity: str
+    """How bad it is, in any words; networks and the service use `info`, `warning` and `error`."""
+
+    measurement: str | None = None
+    """That has a limit."""
+
+    above: float | None = None
+    """The limit."""
+
+    below: float | None = None
+    """The limit."""
+
+    raised_at: datetime = field(name="raisedAt")
+    """When it was raised."""
+
+    value: float | None = None
+    """When it was raised."""
+
+    worst_value: float | None = field(default=None, name="worstValue")
+    """Until then."""
+
+    acknowledged_at: datetime | None = field(default=None, name="acknowledgedAt")
+    """When it was acknowledged."""
+
+    acknowledged_by: str | None = field(default=None, name="acknowledgedBy")
+    """The id of a user."""
+
+    comment: str | None = None
+    """Of who has acknowledged it."""
+
+    resolved_at: datetime | None = field(default=None, name="resolvedAt")
+    """When it was resolved."""
+
+    resolution: str | None = None
+    """Why, if no value has resolved it."""
+
+    device_name: str | None = field(default=None, name="deviceName")
+    """The name of the device when the record arrived, or that in the record."""
+
+    device_type: str | None = field(default=None, name="deviceType")
+    """The type of the device when the record arrived, or that in the record."""
+
+    tags: list[str] | None = None
+    """The tags of the device when the record arrived."""
 
 
 class AllRecords(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -647,8 +727,8 @@ class CancelMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     device_id: str | None = field(default=None, name="deviceId")
     """Only about this device."""
 
-    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
-    """Only records of this kind."""
+    kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None
+    """Only messages of this kind."""
 
     begin_date: When | None = field(default=None, name="beginDate")
     """Last changed from then on."""
@@ -682,7 +762,7 @@ class ChirpstackCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CloudEventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """A record, as a connector sends it in the format `cloudevents` (CloudEvents 1.0)."""
+    """A record or a change, as a connector sends it in the format `cloudevents` (version 1.0)."""
 
     specversion: str
     """Of CloudEvents."""
@@ -691,16 +771,16 @@ class CloudEventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the message, the same for every attempt: deduplicate by it."""
 
     source: str
-    """The group and the device."""
+    """The group and the device, or the connector that an alarm is about."""
 
     type: str
-    """`longwire.device.` and the kind of the record."""
+    """`longwire.device.` and the kind of the record; of a change, `longwire.` and its `type`."""
 
     subject: str
-    """The id of the device."""
+    """The id of the device or the connector."""
 
     time: datetime
-    """The timestamp of the record."""
+    """The timestamp of the record or the change."""
 
     datacontenttype: str
     """Of `data`."""
@@ -839,6 +919,9 @@ class Connector(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     tags: list[str] | None = None
     """Free words to find it by."""
+
+    previous_secret_until: datetime | None = field(default=None, name="previousSecretUntil")
+    """While the signing secret is rotated: until when the one before it signs as well."""
 
 
 class ConnectorConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -1069,8 +1152,66 @@ class ConnectorRef(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The id of the group."""
 
 
+class ConnectorTestInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Which connector or draft, and which record; a sample, unless `recordId` names one."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    connector_id: str | None = field(default=None, name="connectorId")
+    """Required without a draft."""
+
+    draft: TestDraft | None = None
+    """Changes to the connector that are not saved, or a whole one."""
+
+    record_id: str | None = field(default=None, name="recordId")
+    """A stored record of the group, or of a group below it if `subgroups` is set. Requires
+    `record.read`.
+    """
+
+    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
+    """The kind of the sample."""
+
+    data: JsonText | None = None
+    """The `data` of the sample."""
+
+    json_fields = ("data",)
+
+
+class ConnectorTestReply(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a test message."""
+
+    delivered: bool
+    """Whether the receiver has confirmed it."""
+
+    outcome: str
+    """`delivered`, or why not, as in `attempts` of a message."""
+
+    reason: str | None = None
+    """Why it was not delivered."""
+
+    duration_ms: int = field(name="durationMs")
+    """How long it took."""
+
+    phase: str | None = None
+    """How far it came: `resolve` (the host name), `connect`, `proxy`, `tls`, `request` (sent, and
+    no response has begun), `response` (its head has arrived) or `complete`. Absent for what is
+    no HTTP.
+    """
+
+    request: ExchangeRequest | None = None
+    """What was sent; absent if the message could not be built."""
+
+    response: ExchangeResponse | None = None
+    """What came back, of HTTP alone; absent if no response began."""
+
+
 class ConnectorTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """A connector that forwards records of the group: its message, or why it has none."""
+    """A connector that forwards records of the group: its message, or why it has none.
+
+        And once more for each alarm that the record has raised or resolved, and that it was
+    sent.
+    """
 
     connector_id: str = field(name="connectorId")
     """The id of the connector."""
@@ -1082,10 +1223,10 @@ class ConnectorTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Its message about the record."""
 
     not_taken: str | None = field(default=None, name="notTaken")
-    """Why it has no message: `disabled`, `created_later` (than the record arrived), `device_type`,
-    `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter takes too long
-    here), or `matches_now`: it would take the record now, but was changed since, is still to be
-    asked, or the message is no longer stored.
+    """Why it has no message: `disabled`, `created_later` (than the record arrived), `kind`,
+    `device_type`, `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter
+    takes too long here), or `matches_now`: it would take the record now, but was changed since,
+    is still to be asked, or the message is no longer stored.
     """
 
     as_of: str | None = field(default=None, name="asOf")
@@ -2528,6 +2669,89 @@ class EventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     tags: list[str]
     """The tags of the device when the record arrived."""
+
+
+class Exchange(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What was sent in one attempt, and what came back."""
+
+    id: str
+    """As in `exchangeId` of an attempt."""
+
+    timestamp: datetime
+    """When it began."""
+
+    duration_ms: int = field(name="durationMs")
+    """How long it took."""
+
+    phase: str | None = None
+    """How far it came: `resolve` (the host name), `connect`, `proxy`, `tls`, `request` (sent, and
+    no response has begun), `response` (its head has arrived) or `complete`. Absent for what is
+    no HTTP.
+    """
+
+    messages: int
+    """How many messages the request had."""
+
+    request: ExchangeRequest
+    """What was sent."""
+
+    response: ExchangeResponse | None = None
+    """What came back; absent if no response began."""
+
+
+class ExchangeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of exchanges."""
+
+    items: list[Exchange]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class ExchangeContent(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The first 4 KiB of a body."""
+
+    text: str
+    """As text, or in base64 if it is none."""
+
+    is_base64: bool = field(name="isBase64")
+    """Whether it is in base64."""
+
+    size: int
+    """Bytes of the body; of a response, as far as it was received."""
+
+    is_cut: bool = field(name="isCut")
+    """Whether there was more."""
+
+
+class ExchangeRequest(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The request, as it was sent; secrets are masked."""
+
+    method: str
+    """The method, or what the protocol does."""
+
+    url: str
+    """Where it went."""
+
+    headers: dict[str, str]
+    """The headers; credentials are masked."""
+
+    body: ExchangeContent
+    """The beginning of the body."""
+
+
+class ExchangeResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The response. Secrets of the connector that it echoes are masked."""
+
+    status: int
+    """The HTTP status."""
+
+    headers: dict[str, str]
+    """Those that say what a failure is about."""
+
+    body: ExchangeContent
+    """The beginning of the body."""
 
 
 class FieldProblem(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4131,8 +4355,10 @@ class Message(Model, frozen=True, kw_only=True, omit_defaults=True):
     group_id: str = field(name="groupId")
     """The group of the connector."""
 
-    record_id: str = field(name="recordId")
-    """What it is about."""
+    record_id: str | None = field(default=None, name="recordId")
+    """The record that it is about, or that has raised or resolved the alarm; absent for other
+    changes.
+    """
 
     created_at: datetime = field(name="createdAt")
     """When it was queued first."""
@@ -4147,7 +4373,7 @@ class Message(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The last 20 attempts, oldest first."""
 
     record: dict[str, Any] | None = None
-    """The record, as a list of its kind returns it; with `record.read`."""
+    """The record, as a list of its kind returns it, or the change; with `record.read`."""
 
 
 class MessageAttempt(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4171,6 +4397,9 @@ class MessageAttempt(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     status: int | None = None
     """Of the HTTP response."""
+
+    exchange_id: str | None = field(default=None, name="exchangeId")
+    """The id of what was sent and what came back, if that was kept: `GET /connector/exchanges`."""
 
 
 class MessageConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4218,6 +4447,63 @@ class MessagesChanged(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     is_more: bool = field(name="isMore")
     """More match; repeat the request for the rest."""
+
+
+class NewShareLink(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A new link; its secret is shown here only."""
+
+    id: str
+    """Its id."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str
+    """The title of the page."""
+
+    content: str
+    """What the link shows."""
+
+    chart: SharedChart | None = None
+    """Numbers over time."""
+
+    device: SharedDevice | None = None
+    """What a device says now."""
+
+    list: SharedList | None = None
+    """Devices with some of their current values."""
+
+    map: SharedMap | None = None
+    """Where the devices are."""
+
+    origins: list[str]
+    """Of pages that may embed it; no other may."""
+
+    state: str
+    """`open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could
+    not do so any more; `gone`, if the devices are in this group no longer.
+    """
+
+    expires_at: datetime = field(name="expiresAt")
+    """Until when the link works."""
+
+    created_at: datetime = field(name="createdAt")
+    """When it was created."""
+
+    created_by: str = field(name="createdBy")
+    """Who created it, and with whose permissions it is read."""
+
+    uses: int
+    """How often it was opened, up to some seconds ago."""
+
+    first_used_at: datetime | None = field(default=None, name="firstUsedAt")
+    """When it showed something for the first time."""
+
+    last_used_at: datetime | None = field(default=None, name="lastUsedAt")
+    """When it did so last."""
+
+    url: str
+    """Whoever has it sees what it shows. The secret is in the fragment."""
 
 
 class Notification(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -4641,10 +4927,15 @@ class Positions(Model, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Preview(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """What a connector would do with the latest records, newest first."""
+    """What a connector would do with the latest records and changes, newest first."""
 
     items: list[PreviewItem]
     """The items of this page."""
+
+    kinds_without_examples: list[str] | None = field(default=None, name="kindsWithoutExamples")
+    """Those of its `kinds` of which nothing is stored yet. Changes of the registry are stored from
+    when a connector asks for them.
+    """
 
 
 class PreviewDraft(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -4699,10 +4990,10 @@ class PreviewInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
-    """What a connector would do with one stored record."""
+    """What a connector would do with one stored record or change."""
 
-    device_id: str = field(name="deviceId")
-    """The id of the device."""
+    device_id: str | None = field(default=None, name="deviceId")
+    """Absent for the alarm of a connector."""
 
     kind: str
     """The kind of the record."""
@@ -4717,9 +5008,9 @@ class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Why not, in words; empty if it does."""
 
     code: str | None = None
-    """Why it is not forwarded: `device_type`, `device_id`, `filter_false`, `filter_failed` (it is
-    neither true nor false), or `invalid_message` (it cannot be written in the format). Absent
-    if it is forwarded.
+    """Why it is not forwarded: `kind`, `device_type`, `device_id`, `filter_false`, `filter_failed`
+    (it is neither true nor false), or `invalid_message` (it cannot be written in the format).
+    Absent if it is forwarded.
     """
 
     missing_field: str | None = field(default=None, name="missingField")
@@ -4890,6 +5181,58 @@ class RedecodeReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     next_token: str | None = field(default=None, name="nextToken")
     """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class RegistryMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A device that was created, changed, moved or deleted, for connectors that ask for
+    `registry`.
+
+        It has what the device is after the change, or was when it was deleted.
+    """
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    kind: str
+    """The kind of the record."""
+
+    type: str
+    """What was done. A connector that sees only one of the two groups of a device that moves gets
+    `device.movedOut` or `device.movedIn`.
+    """
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    timestamp: datetime
+    """When that was."""
+
+    group_id: str = field(name="groupId")
+    """The group of the device; with `device.movedOut`, the one that it left."""
+
+    from_group_id: str | None = field(default=None, name="fromGroupId")
+    """Where it was, with `device.moved`."""
+
+    network: str
+    """Which network carries the messages of the device."""
+
+    original_id: str = field(name="originalId")
+    """The id of the device in its network."""
+
+    configuration: str
+    """As JSON."""
+
+    before: dict[str, Any] | None = None
+    """The members that were changed, as they were before."""
+
+    device_name: str = field(name="deviceName")
+    """The name of the device when the record arrived, or that in the record."""
+
+    device_type: str = field(name="deviceType")
+    """The type of the device when the record arrived, or that in the record."""
+
+    tags: list[str]
+    """The tags of the device when the record arrived."""
 
 
 class Replay(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -5194,8 +5537,8 @@ class RetryMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     device_id: str | None = field(default=None, name="deviceId")
     """Only about this device."""
 
-    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
-    """Only records of this kind."""
+    kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None
+    """Only messages of this kind."""
 
     begin_date: When | None = field(default=None, name="beginDate")
     """Last changed from then on."""
@@ -5305,6 +5648,31 @@ class RoleInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     permissions: str
     """Ids of permissions, in one string, separated by commas or spaces; a list is taken, too."""
+
+
+class RotateSecretInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """The connector whose signing secret is replaced."""
+
+    connector_id: str = field(name="connectorId")
+    """The id of the connector."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    secret: str | None = None
+    """The new one: `whsec_` and a key of 24 to 64 bytes in base64. Made by the service if it is
+    left out.
+    """
+
+    previous_until: When | None = field(default=None, name="previousUntil")
+    """Until when the secret before it signs as well, up to 90 days; 24 hours by default. If that
+    is over, it ends at once.
+    """
+
+    if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
+
+    time_fields = ("previous_until", "if_updated_at")
 
 
 class Schedule(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -5555,6 +5923,412 @@ class SessionItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The user who was shown its link, if it was another."""
 
 
+class ShareInput(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """What to show by a link: exactly one of `chart`, `device`, `list` and `map`."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str
+    """Its name."""
+
+    expires_in_days: int = field(name="expiresInDays")
+    """How long the link works; up to 31 days if an app client creates it."""
+
+    origins: Sequence[str] | None = None
+    """Of pages that may embed it; no other may."""
+
+    chart: SharedChart | None = None
+    """Numbers over time."""
+
+    device: SharedDevice | None = None
+    """What a device says now."""
+
+    list: SharedList | None = None
+    """Devices with some of their current values."""
+
+    map: SharedMap | None = None
+    """Where the devices are."""
+
+
+class ShareLink(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A link that shows something of a group."""
+
+    id: str
+    """Its id."""
+
+    group_id: str = field(name="groupId")
+    """The id of the group."""
+
+    name: str
+    """The title of the page."""
+
+    content: str
+    """What the link shows."""
+
+    chart: SharedChart | None = None
+    """Numbers over time."""
+
+    device: SharedDevice | None = None
+    """What a device says now."""
+
+    list: SharedList | None = None
+    """Devices with some of their current values."""
+
+    map: SharedMap | None = None
+    """Where the devices are."""
+
+    origins: list[str]
+    """Of pages that may embed it; no other may."""
+
+    state: str
+    """`open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could
+    not do so any more; `gone`, if the devices are in this group no longer.
+    """
+
+    expires_at: datetime = field(name="expiresAt")
+    """Until when the link works."""
+
+    created_at: datetime = field(name="createdAt")
+    """When it was created."""
+
+    created_by: str = field(name="createdBy")
+    """Who created it, and with whose permissions it is read."""
+
+    uses: int
+    """How often it was opened, up to some seconds ago."""
+
+    first_used_at: datetime | None = field(default=None, name="firstUsedAt")
+    """When it showed something for the first time."""
+
+    last_used_at: datetime | None = field(default=None, name="lastUsedAt")
+    """When it did so last."""
+
+
+class ShareLinkConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of links."""
+
+    items: list[ShareLink]
+    """The items of this page."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class SharedChart(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Numbers over time: of some devices, each a line of its own, or of a group as one."""
+
+    measurements: list[str]
+    """What is measured; each is a line of its own."""
+
+    device_ids: list[str] | None = field(default=None, name="deviceIds")
+    """Of these devices; else of the whole group."""
+
+    subgroups: bool | None = None
+    """With all groups below it."""
+
+    type: str | None = None
+    """Only devices of a type."""
+
+    tags: list[str] | None = None
+    """Only devices that have each of them."""
+
+    of: str | None = None
+    """As in `GET /group/series`."""
+
+    combine: str | None = None
+    """As in `GET /group/series`; of named devices `none` unless given."""
+
+    percentile: float | None = None
+    """With `combine=percentile`."""
+
+    last_seconds: int | None = field(default=None, name="lastSeconds")
+    """How far it goes back from whenever it is looked at; a day unless given, or dates."""
+
+    begin_date: str | None = field(default=None, name="beginDate")
+    """Of a chart that stays as it is."""
+
+    end_date: str | None = field(default=None, name="endDate")
+    """The end of the range, which is not part of it; a date without a time includes that day. RFC
+    3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC. A
+    JSON number is taken, too.
+    """
+
+    time_span: int | None = field(default=None, name="timeSpan")
+    """Seconds per point."""
+
+    calendar_span: str | None = field(default=None, name="calendarSpan")
+    """Instead of `timeSpan`; a week begins on Monday."""
+
+    timezone: str | None = None
+    """Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`."""
+
+
+class SharedColumn(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What a current value is called."""
+
+    name: str
+    """The name of the measurement."""
+
+    class_: str | None = field(default=None, name="class")
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    label: str | None = None
+    """What people call it."""
+
+    unit: str | None = None
+    """For people."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+
+class SharedDevice(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What a device says now."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    values: list[str] | None = None
+    """Only these current values; all unless given."""
+
+    position: bool | None = None
+    """With its last position."""
+
+
+class SharedDeviceRow(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A device of a link, with what it shows of it."""
+
+    device_name: str = field(name="deviceName")
+    """Of the device."""
+
+    seen_at: datetime | None = field(default=None, name="seenAt")
+    """When it reported last."""
+
+    values: dict[str, SharedValue]
+    """Current values, by name."""
+
+    position: SharedPosition | None = None
+    """Its last position, if the link shows it."""
+
+
+class SharedDevices(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The device of a link, or a page of its list."""
+
+    columns: list[SharedColumn]
+    """What the current values are called."""
+
+    items: list[SharedDeviceRow]
+    """The items of this page."""
+
+    total: int
+    """How many there are."""
+
+    total_is_more: bool | None = field(default=None, name="totalIsMore")
+    """Whether there may be more than `total`."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class SharedLine(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Numbers or states of a device, or of all as one."""
+
+    device_name: str | None = field(default=None, name="deviceName")
+    """Of the device."""
+
+    measurement: str
+    """The name of the measurement."""
+
+    class_: str | None = field(default=None, name="class")
+    """`gauge`; `counter`, which only grows; `amount` since the last message; or `state`, a word or
+    a boolean.
+    """
+
+    label: str | None = None
+    """What people call it."""
+
+    unit: str | None = None
+    """For people."""
+
+    decimals: int | None = None
+    """How many decimals to show."""
+
+    of: str
+    """What counts of a span."""
+
+    points: list[SharedPoint]
+    """By time."""
+
+    states: list[SeriesState] | None = None
+    """Of a state: each change."""
+
+
+class SharedList(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Devices of a group, with some of their current values."""
+
+    subgroups: bool | None = None
+    """With all groups below it."""
+
+    values: list[str] | None = None
+    """Current values to show as columns."""
+
+    where: list[str] | None = None
+    """Only devices with such a current value: a measurement, one of `<`, `<=`, `>`, `>=`, `==`,
+    `!=`, and a number, a word or `null`; or `@` and a date, for its time. All must hold. Needs
+    `record.read`.
+    """
+
+    order: str | None = None
+    """Sort by a current value, whatever `sort` is: `value:` and a measurement. Devices without it
+    are last. Needs `record.read`.
+    """
+
+    descending: bool | None = None
+    """With `order`: the largest value first."""
+
+    q: str | None = None
+    """A part of the name, of the original id or of a tag, or the begin of the id;
+    case-insensitive. First come devices with this id or original id, then those whose name or
+    original id begins with it.
+    """
+
+    type: str | None = None
+    """The device type."""
+
+    network: str | None = None
+    """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
+    networks, in any case.
+    """
+
+    tag: str | None = None
+    """A tag they have."""
+
+    seen: str | None = None
+    """Last seen within the last hour, day or week, longer ago, never; or silent by what its
+    configuration expects.
+    """
+
+    battery_below: float | None = field(default=None, name="batteryBelow")
+    """Less charge, in percent."""
+
+    sort: str | None = None
+    """What to sort by."""
+
+    ascending: bool | None = None
+    """Whether the oldest or smallest come first."""
+
+
+class SharedMap(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the devices of a group are."""
+
+    subgroups: bool | None = None
+    """With all groups below it."""
+
+
+class SharedPoint(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A number in a span."""
+
+    timestamp: datetime
+    """The begin of the span."""
+
+    value: float
+    """What `of` of the line says."""
+
+    min: float | None = None
+    """Of a mean, the smallest."""
+
+    max: float | None = None
+    """Of a mean, the largest."""
+
+
+class SharedPosition(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a device was last."""
+
+    device_name: str = field(name="deviceName")
+    """Of the device."""
+
+    lat: float
+    """Latitude."""
+
+    lng: float
+    """Longitude."""
+
+    radius: int | None = None
+    """In metres, if known."""
+
+    timestamp: datetime
+    """When it happened."""
+
+
+class SharedPositions(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of the map of a link."""
+
+    items: list[SharedPosition]
+    """The items of this page."""
+
+    total: int
+    """How many there are."""
+
+    next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class SharedSeries(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The chart of a link."""
+
+    begin_date: datetime = field(name="beginDate")
+    """The begin of the range, which is part of it."""
+
+    end_date: datetime = field(name="endDate")
+    """The end of the range, which is not part of it; a date without a time includes that day."""
+
+    time_span: int | None = field(default=None, name="timeSpan")
+    """Seconds per point."""
+
+    calendar_span: str | None = field(default=None, name="calendarSpan")
+    """Instead of `timeSpan`; a week begins on Monday."""
+
+    timezone: str | None = None
+    """Whose days `calendarSpan` counts: a name of the IANA database; by default `UTC`."""
+
+    lines: list[SharedLine]
+    """In the order of what was shared."""
+
+
+class SharedValue(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A current value."""
+
+    value: float | str | bool
+    """A word or a boolean only of a state."""
+
+    timestamp: datetime
+    """When it happened."""
+
+    is_stale: bool | None = field(default=None, name="isStale")
+    """Of a single device: it should have reported since."""
+
+
+class SharedView(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What a link shows, and whether it still does."""
+
+    name: str
+    """The title."""
+
+    content: str
+    """What the link shows."""
+
+    state: str
+    """`open`, or why the link shows nothing: `expired`; `forbidden`, if whoever created it could
+    not do so any more; `gone`, if the devices are in this group no longer.
+    """
+
+    expires_at: datetime = field(name="expiresAt")
+    """Until when the link works."""
+
+
 class SignInChangeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The last changes of how a user signs in, the newest first."""
 
@@ -5767,6 +6541,21 @@ class TelemetryMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     tags: list[str]
     """The tags of the device when the record arrived."""
+
+
+class TestDraft(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """The fields of a connector that decide what is sent, and where to."""
+
+    type: str | None = None
+    """The connector type."""
+
+    params: JsonText | None = None
+    """A JSON object, as described by the type's `expectedParameters`."""
+
+    format: Literal["cloudevents", "custom", "json", "raw"] | None = None
+    """How a record is encoded in a message."""
+
+    json_fields = ("params",)
 
 
 class ThingparkCallback(Input, frozen=True, kw_only=True, omit_defaults=True):

@@ -90,10 +90,11 @@ interface ColumnContext {
   mayRead: boolean;
   nameOf: (id: string) => string;
   hasGroups: boolean;
+  isHistory: boolean;
   actionOf: (alarm: Alarm) => ReactNode;
 }
 
-function columnsOf({ find, mayRead, nameOf, hasGroups, actionOf }: ColumnContext): Column<Alarm>[] {
+function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: ColumnContext): Column<Alarm>[] {
   return [
     { id: "severity", head: "Severity", width: "96px", card: "line", cell: (alarm) => <SeverityPill severity={alarm.severity} /> },
     {
@@ -143,18 +144,18 @@ function columnsOf({ find, mayRead, nameOf, hasGroups, actionOf }: ColumnContext
         </div>
       ),
     },
-    { id: "state", head: "Acknowledged", width: "minmax(150px, 1.4fr)", card: "wide", cell: (alarm) => <StateCell alarm={alarm} nameOf={nameOf} action={actionOf(alarm)} /> },
+    { id: "state", head: isHistory ? "State" : "Acknowledged", width: "minmax(150px, 1.4fr)", card: "line", cell: (alarm) => <StateCell alarm={alarm} nameOf={nameOf} action={actionOf(alarm)} /> },
   ];
 }
 
 function WorstText({ words }: { words: string }) {
   return words ? (
     <span>
-      <span className="alarm-card-label">worst </span>
+      <span className="if-card">worst </span>
       {words}
     </span>
   ) : (
-    <span className="ink-3 alarm-no-card">–</span>
+    <span className="ink-3 no-card">–</span>
   );
 }
 
@@ -197,6 +198,7 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
     find,
     mayRead,
     nameOf,
+    isHistory: tab === "history",
     hasGroups: alarms.some((each) => each.groupId !== groupId),
     actionOf: (alarm) =>
       mayBeAcknowledged(alarm) && (

@@ -32,6 +32,12 @@ export function ObjectLink({ entry }: { entry: AuditEntry }) {
         {name}
       </Link>
     );
+  if (noun === "report")
+    return (
+      <Link to="/g/$groupId/reports/$reportId" params={{ groupId, reportId: objectId }}>
+        {name}
+      </Link>
+    );
   if (noun === "job")
     return (
       <Link to="/g/$groupId/jobs/$jobId" params={{ groupId, jobId: objectId }}>

@@ -43,6 +43,9 @@ const NO_UNDO: Readonly<Record<string, string>> = {
   "member.remove": "Invite the person again.",
   "notification.delete": "Its secrets are gone. Create a new notification.",
   "notification.disable": "Enable it on its own page when its destination is mended.",
+  "report.delete": "Its schedule and its files are gone. Create a new report.",
+  "report.stop": "Enable it on its own page: from then on it is read with your permissions.",
+  "report.update": "Change it on its own page: from then on it is read with your permissions.",
   "role.delete": "Nobody has the role any more. Create a new one.",
 };
 

@@ -18,6 +18,7 @@ import { duration } from "~/time";
 import { nameOr } from "~/ui/name";
 import { countText, percent, stateOf, totalsOf } from "./health";
 import { CONNECTORS_MAX, connectorsQuery, dayQuery, healthQuery, type Connector } from "./queries";
+import { namedKinds } from "./kinds";
 import { parseParams, takesSubgroups } from "./params";
 import { NAMED_MAX, scopeSentence } from "./scope";
 import { DISABLED_MEANS, Switch, useToggle } from "./toggle";
@@ -32,6 +33,7 @@ export function Scope({ connector, groupName }: { connector: Connector; groupNam
   const scope = scopeSentence({
     groupName,
     withSubgroups: takesSubgroups(parseParams(connector.params)),
+    kinds: namedKinds(parseParams(connector.params)),
     deviceTypes: connector.deviceTypes ?? [],
     devices: names.length > 0 ? names : devices,
     filter: connector.messageFilter ?? "",

@@ -10,7 +10,7 @@ import { Card } from "~/ui/page";
 import { ErrorState, Loading } from "~/ui/state";
 import { Locked } from "~/ui/why";
 import { bodyOf, differences, formOf, type ConnectorForm } from "./form";
-import { FormatFields, NameFields, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
+import { FormatFields, KindsField, NameFields, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
 import { fieldsOf, paramNames, type FormField } from "./schema-form";
 import { connectorQuery, connectorTypesQuery, refreshConnector, type Connector } from "./queries";
 
@@ -57,6 +57,7 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
       </Card>
       <Card title="What it forwards" className="form">
         <TextArea label="Filter" hint="Tried on the last records above." isCode rows={3} error={edit.submission.errorOf("messageFilter")} value={form.messageFilter} onChange={(event) => change({ messageFilter: event.target.value })} />
+        <KindsField {...props} />
         <ScopeFields groupId={connector.groupId} {...props} />
         <FormatFields {...props} formats={formats} />
       </Card>

@@ -2,9 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { api, read, type ApiProblem } from "~/api/client";
 import { DevicesField } from "~/pages/devices/device-picker";
-import { Select, TextArea, TextField, fieldError } from "~/ui/field";
+import { Checkbox, Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { words, type ConnectorForm } from "./form";
-import type { FormField } from "./schema-form";
+import { KINDS, chosenKinds, kindsText } from "./kinds";
+import { paramError, type FormField } from "./schema-form";
 import { SchemaFields, TypeFields } from "./schema-fields";
 
 export interface FormProps {
@@ -19,13 +20,38 @@ export interface FormProps {
 export function ParamFields({ form, fields, problem, refusal, onChange }: FormProps) {
   return (
     <TypeFields
-      fields={fields.filter((each) => each.path !== "template")}
+      fields={fields.filter((each) => each.path !== "template" && each.path !== "kinds")}
       isShown={(each) => each.isRequired || each.path === "subgroups"}
       values={form.values}
       problem={problem}
       refusal={refusal}
       onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })}
     />
+  );
+}
+
+// What is forwarded; the last kind that is left cannot be taken away.
+export function KindsField({ form, fields, problem, onChange }: FormProps) {
+  const field = fields.find((each) => each.path === "kinds");
+  if (!field) return null;
+  const chosen = chosenKinds(form.values.kinds);
+  const toggle = (kind: string, isOn: boolean) => onChange({ values: { ...form.values, kinds: kindsText(chosen, kind, isOn) } });
+  const error = paramError(problem, fields, field);
+  return (
+    <fieldset className="kinds">
+      <legend className="field-label">Kinds</legend>
+      {KINDS.map(({ kind, label, hint }) => (
+        <Checkbox
+          key={kind}
+          label={label}
+          hint={hint}
+          checked={chosen.includes(kind)}
+          disabled={chosen.length === 1 && chosen[0] === kind}
+          onChange={(event) => toggle(kind, event.target.checked)}
+        />
+      ))}
+      {error && <p className="field-error">{error}</p>}
+    </fieldset>
   );
 }
 

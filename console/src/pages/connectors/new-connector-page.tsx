@@ -17,7 +17,7 @@ import { showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
 import { draftOf, emptyForm, words, type ConnectorForm } from "./form";
-import { FormatFields, NameFields, POLICY_NAMES, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
+import { FormatFields, KindsField, NameFields, POLICY_NAMES, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
 import type { PreviewItem } from "./preview";
 import { MistakePlace, PreviewRows, PreviewSummary, WouldSend, chosenIndex, usePreview } from "./preview-panel";
 import { connectorTypesQuery, type Connector } from "./queries";
@@ -181,6 +181,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
   const scope = scopeSentence({
     groupName: group.data?.name ?? "this group",
     withSubgroups: form.values.subgroups === "true",
+    kinds: words(form.values.kinds ?? ""),
     deviceTypes: words(form.deviceTypes),
     devices: chosenNames,
     filter: form.messageFilter,
@@ -204,6 +205,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
               onChange={(event) => onChange({ messageFilter: event.target.value })}
             />
             <MistakePlace expression={form.messageFilter} message={fieldError(problem, "messageFilter")} />
+            <KindsField {...props} />
             <ScopeFields groupId={groupId} {...props} />
             <FormatFields {...props} formats={type.formatAvailable ?? ["json"]} />
             {!isFilled && <p className="ink-2">Fill in the destination to see which records pass and what would be sent.</p>}

@@ -10,6 +10,7 @@ import { Pill } from "~/ui/pill";
 import { useSettled } from "~/ui/settled";
 import { showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
+import { KINDS } from "./kinds";
 import { countPreview, curlOfRequest, mistakeIn, requestText, verdictOf, type PreviewItem } from "./preview";
 
 const LOOKED_AT = 100;
@@ -19,6 +20,8 @@ const PAUSE_MS = 300;
 export interface PreviewState {
   // Of the last draft without a mistake.
   items: readonly PreviewItem[] | null;
+  // Kinds of which nothing is stored that it could be tried on.
+  without?: readonly string[];
   problem: ApiProblem | null;
   error: Error | null;
   isFetching: boolean;
@@ -44,7 +47,7 @@ export function usePreview(groupId: string, connectorId: string | null, draft: S
   const error = useRef<Error | null>(null);
   if (!query.isPending || !query.isFetching) error.current = query.error;
   const problem = error.current instanceof ApiProblem ? error.current : null;
-  return { items: last.current, problem, error: error.current, isFetching: query.isFetching };
+  return { items: last.current, without: query.data?.kindsWithoutExamples ?? [], problem, error: error.current, isFetching: query.isFetching };
 }
 
 export function MistakePlace({ expression, message }: { expression: string; message: string | undefined }) {
@@ -68,7 +71,9 @@ export function MistakePlace({ expression, message }: { expression: string; mess
 export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; isChanged: boolean }) {
   if (!preview.items) return null;
   const counts = countPreview(preview.items);
-  if (counts.total === 0) return <p className="ink-2">There are no records yet to try it on.</p>;
+  const without = (preview.without ?? []).map((kind) => KINDS.find((each) => each.kind === kind)?.label.toLowerCase() ?? kind);
+  const missing = without.length ? `No ${without.join(" and no ")} are stored yet to try it on.` : "";
+  if (counts.total === 0) return <p className="ink-2">{missing || "There are no records yet to try it on."}</p>;
   const isBad = counts.pass === 0 || counts.errors.length > 0;
   return (
     <p className={isChanged ? "preview-summary preview-changed" : "preview-summary"} role="status">
@@ -89,6 +94,7 @@ export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; 
           {count} {count === 1 ? "has" : "have"} no <code>{field}</code>.
         </span>
       ))}
+      {missing && <span> {missing}</span>}
     </p>
   );
 }
@@ -121,7 +127,7 @@ export function PreviewRows({ items, chosen, onChoose, isChanged }: { items: rea
                   </button>
                 </td>
                 <td>
-                  <DeviceName deviceId={item.deviceId} />
+                  {item.deviceId ? <DeviceName deviceId={item.deviceId} /> : "-"}
                 </td>
                 <td>
                   <Pill tone={verdict.tone}>{verdict.label}</Pill>

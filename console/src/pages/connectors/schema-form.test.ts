@@ -8,11 +8,11 @@ import schemas from "./schemas.fixture.json";
 const document: Readonly<Record<string, unknown>> = schemas;
 const fields = (type: string) => fieldsOf(JSON.stringify(document[type]));
 
-const COMMON = "subgroups flag, template text, ordered flag, maxPerSecond number";
+const COMMON = "subgroups flag, template text, ordered flag, maxPerSecond number, kinds choices";
 
 describe("every type has a form", () => {
   test.each([
-    ["http", `url text!, ${COMMON}, method choice, headers map*, bearer secret*, basic.username text, basic.password secret*, secret secret*, previousSecret secret*, batch number`],
+    ["http", `url text!, ${COMMON}, method choice, headers map*, bearer secret*, basic.username text, basic.password secret*, secret secret*, previousSecret secret*, previousSecretUntil text, proxy.url text, proxy.username text, proxy.password secret*, storeResponses choice, batch number`],
     ["mqtt", `url text!, topic text!, ${COMMON}, version choice, clientId text, username text, password secret*, retain flag`],
     ["nats", `url text!, subject text!, ${COMMON}, username text, password secret*, token secret*, stream text`],
     ["amqp", `url text!, ${COMMON}, username text, password secret*, exchange text, routingKey text`],

@@ -5,7 +5,7 @@ import type { ApiProblem } from "~/api/client";
 import { fieldError } from "~/ui/field";
 import type { Params } from "./params";
 
-export type FieldKind = "text" | "secret" | "number" | "flag" | "choice" | "list" | "map" | "json";
+export type FieldKind = "text" | "secret" | "number" | "flag" | "choice" | "list" | "choices" | "map" | "json";
 
 export interface FormField {
   // `url`, or `basic.username` for a member of an object.
@@ -35,6 +35,8 @@ const LABELS: Readonly<Record<string, string>> = {
   bearer: "Bearer token",
   secret: "Signing secret",
   previousSecret: "Previous signing secret",
+  previousSecretUntil: "Previous signing secret ends",
+  storeResponses: "Keep responses of",
   batch: "Messages per request",
   template: "Template",
 };
@@ -68,7 +70,7 @@ function kindOf(schema: Schema): FieldKind {
   if (Array.isArray(schema.enum)) return "choice";
   if (schema.type === "boolean") return "flag";
   if (schema.type === "integer" || schema.type === "number") return "number";
-  if (schema.type === "array") return "list";
+  if (schema.type === "array") return isObject(schema.items) && Array.isArray(schema.items.enum) ? "choices" : "list";
   if (schema.type === "object" && isObject(schema.additionalProperties)) return "map";
   if (schema.type === "string") return schema.format === "password" ? "secret" : "text";
   return "json";
@@ -82,6 +84,7 @@ function fieldOf(path: string, schema: Schema, isRequired: boolean): FormField {
   const kind = kindOf(schema);
   const [example] = Array.isArray(schema.examples) ? schema.examples : [];
   const members = isObject(schema.additionalProperties) ? schema.additionalProperties : {};
+  const chosenFrom = kind === "choices" && isObject(schema.items) ? schema.items.enum : schema.enum;
   return {
     path,
     label: labelOf(path.split(".").pop() ?? path),
@@ -89,7 +92,7 @@ function fieldOf(path: string, schema: Schema, isRequired: boolean): FormField {
     isRequired,
     isSecret: kind === "secret" || members.format === "password",
     description: text(schema.description),
-    choices: Array.isArray(schema.enum) ? schema.enum.map(String) : [],
+    choices: Array.isArray(chosenFrom) ? chosenFrom.map(String) : [],
     placeholder: kind === "text" ? text(example) : "",
     fallback: schema.default ?? null,
   };
@@ -147,7 +150,7 @@ export function valuesOf(fields: readonly FormField[], params: Params): FormValu
     const value = at(params, field.path);
     if (value === undefined || value === null) values[field.path] = field.kind === "flag" && field.fallback === true ? "true" : "";
     else if (field.kind === "flag") values[field.path] = value === true ? "true" : "";
-    else if (field.kind === "list") values[field.path] = Array.isArray(value) ? value.join(", ") : String(value);
+    else if (field.kind === "list" || field.kind === "choices") values[field.path] = Array.isArray(value) ? value.join(", ") : String(value);
     else if (field.kind === "map" && isObject(value))
       values[field.path] = mapLines(field.isSecret ? Object.fromEntries(Object.keys(value).map((name) => [name, MASK])) : value);
     else if (field.kind === "secret") values[field.path] = MASK;
@@ -159,7 +162,7 @@ export function valuesOf(fields: readonly FormField[], params: Params): FormValu
 function parsed(field: FormField, value: string): unknown {
   if (field.kind === "flag") return value === "true";
   if (field.kind === "map") return parseMapLines(value);
-  if (field.kind === "list") return value.split(/[,\s]+/).filter(Boolean);
+  if (field.kind === "list" || field.kind === "choices") return value.split(/[,\s]+/).filter(Boolean);
   if (field.kind === "number") return Number.isFinite(Number(value)) ? Number(value) : value;
   if (field.kind !== "json") return value;
   try {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { conjuncts, kindsOf, scopeSentence, type ScopeInput } from "./scope";
 
-const BARE: ScopeInput = { groupName: "Harbour", withSubgroups: false, deviceTypes: [], devices: [], filter: "" };
+const BARE: ScopeInput = { groupName: "Harbour", withSubgroups: false, kinds: [], deviceTypes: [], devices: [], filter: "" };
 
 describe("scopeSentence", () => {
   const table: [Partial<ScopeInput>, string][] = [
@@ -9,6 +9,7 @@ describe("scopeSentence", () => {
     [{ withSubgroups: true, filter: "  " }, "everything from all devices in Harbour and below"],
     [{ withSubgroups: true, filter: "message.kind == 'event'" }, "events of all devices in Harbour and below"],
     [{ filter: 'message.kind in ["data", "geoloc"]' }, "data and geolocations of all devices in Harbour"],
+    [{ kinds: ["alarm", "registry"] }, "alarms and changes of all devices in Harbour"],
     [{ deviceTypes: ["tracker"] }, "all records of devices of type tracker in Harbour"],
     [{ deviceTypes: ["meter", "tracker"], devices: ["Crane 7"] }, "all records of Crane 7, if of type meter and tracker in Harbour"],
     [{ devices: ["Crane 7", "Crane 8"] }, "all records of Crane 7 and Crane 8 in Harbour"],

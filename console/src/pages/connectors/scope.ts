@@ -2,6 +2,8 @@
 export interface ScopeInput {
   readonly groupName: string;
   readonly withSubgroups: boolean;
+  // None for all records.
+  readonly kinds: readonly string[];
   readonly deviceTypes: readonly string[];
   // Names of devices, or their ids where the names are not known.
   readonly devices: readonly string[];
@@ -13,6 +15,8 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   event: "events",
   geoloc: "geolocations",
   telemetry: "telemetry",
+  alarm: "alarms",
+  registry: "changes",
 };
 export const NAMED_MAX = 3;
 
@@ -60,9 +64,11 @@ export function kindsOf(condition: string): string[] | null {
 export function scopeSentence(input: ScopeInput): string {
   const filter = input.filter.trim();
   const parts = filter ? conjuncts(filter) : [];
-  const kinds = parts?.map(kindsOf).find((each) => each !== null) ?? null;
-  const rest = kinds && parts ? parts.filter((each) => kindsOf(each) === null).join(" && ") : filter;
-  const isEverything = !filter && input.deviceTypes.length === 0 && input.devices.length === 0;
+  const asked = input.kinds.length ? input.kinds : null;
+  const filtered = parts?.map(kindsOf).find((each) => each !== null) ?? null;
+  const kinds = filtered ?? asked;
+  const rest = filtered && parts ? parts.filter((each) => kindsOf(each) === null).join(" && ") : filter;
+  const isEverything = !filter && !asked && input.deviceTypes.length === 0 && input.devices.length === 0;
   const what = isEverything ? "everything" : kinds ? joined(kinds.map((each) => KIND_WORDS[each] ?? each)) : "all records";
   const types = input.deviceTypes.length ? ` of type ${joined(input.deviceTypes)}` : "";
   let which = types ? `devices${types}` : "all devices";

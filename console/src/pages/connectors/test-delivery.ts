@@ -12,7 +12,8 @@ function quoted(text: string): string {
 
 export function onlyThis(record: Pick<PreviewItem, "deviceId" | "kind" | "timestamp">): string {
   const { deviceId, kind, timestamp } = record;
-  return `message.deviceId == ${quoted(deviceId)} && message.kind == ${quoted(kind)} && message.timestamp == ${quoted(timestamp)}`;
+  const device = deviceId ? `message.deviceId == ${quoted(deviceId)}` : "!has(message.deviceId)";
+  return `${device} && message.kind == ${quoted(kind)} && message.timestamp == ${quoted(timestamp)}`;
 }
 
 const ONE_ATTEMPT = { retryDelay: 1, maxRetry: 0 };

@@ -84,7 +84,7 @@ function useColumns(groupId: string): Column<ContactPoint>[] {
         card: "wide",
         cell: (row) => {
           const names = users(row.id);
-          return names ? <span title={names}>by {names}</span> : <span className="ink-3">not in this group</span>;
+          return names ? <span title={names}><span className="if-card">used </span>by {names}</span> : <span className="ink-3"><span className="if-card">used </span>not in this group</span>;
         },
       },
       { id: "sent", head: "Last sent", width: "148px", cell: (row) => (row.params && row.type !== "rota" ? <TimeText at={row.lastSentAt} precision="minute" none="never" /> : <span className="ink-3">–</span>) },

@@ -14,6 +14,7 @@ import { BatteryText } from "~/pages/devices/devices-page";
 import { ObjectChanges } from "~/pages/audit/object-changes";
 import { useRange } from "~/frame/page-state";
 import { preferences, setPreference } from "~/preferences";
+import { ShareDialog } from "~/share/share-dialog";
 import { ago, duration } from "~/time";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
@@ -138,7 +139,7 @@ function useDeviceActions(device: Device) {
   return { adopt, change: change.mutate, remove };
 }
 
-type DialogName = "send" | "move" | "type" | "rename" | "hardware" | "redecode" | "records" | "silence";
+type DialogName = "send" | "move" | "type" | "rename" | "hardware" | "redecode" | "records" | "silence" | "share";
 
 function Loaded({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const rights = useRights(device.groupId);
@@ -162,6 +163,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
     ...(may("PUT /device") ? [{ label: "Rename", writes: true, onSelect: () => setDialog("rename") }] : []),
     ...(may("PUT /device") ? [{ label: "Replace hardware", writes: true, onSelect: () => setDialog("hardware") }] : []),
     ...(may("POST /alarm/silence") ? [{ label: "Silence alarms", writes: true, onSelect: () => setDialog("silence") }] : []),
+    ...(may("POST /share") && mayReadValues ? [{ label: "Share", writes: true, onSelect: () => setDialog("share") }] : []),
     ...(may("PUT /device/type") ? [{ label: "Change type", writes: true, onSelect: () => setDialog("type") }] : []),
     ...(may("POST /device/redecode") ? [{ label: "Redecode records", writes: true, onSelect: () => setDialog("redecode") }] : []),
     ...(may("DELETE /device/data") ? [{ label: "Delete records", writes: true, look: "danger" as const, onSelect: () => setDialog("records") }] : []),
@@ -227,6 +229,9 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
       {dialog === "hardware" && <HardwareDialog device={device} onChanged={adopt} onClose={close} />}
       {dialog === "redecode" && <RedecodeDialog device={device} span={span} onClose={close} />}
       {dialog === "silence" && <SilenceDialog groupId={device.groupId} device={{ id: device.deviceId, name: nameOr(device.name, device.deviceId) }} onClose={close} />}
+      {dialog === "share" && (
+        <ShareDialog groupId={device.groupId} name={nameOr(device.name, device.deviceId)} about="A link to the current values of this device, and when it reported last." view={{ device: { deviceId: device.deviceId } }} onClose={close} />
+      )}
       {dialog === "records" && <DeleteRecordsDialog device={device} onClose={close} />}
     </>
   );

@@ -10,6 +10,7 @@ import { useZone } from "~/frame/page-state";
 import { byName, groupMeasurementsQuery, type GroupMeasurement } from "~/measurements/group-measurements";
 import { measurementLabel, valueText } from "~/measurements/values";
 import { SERVICE_URL } from "~/base-path";
+import { ShareButton } from "~/share/share-dialog";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
 import { nameOr } from "~/ui/name";
@@ -28,7 +29,7 @@ import { DevicesExportDialog } from "./export-dialog";
 import { NewDeviceDialog } from "./new-device-dialog";
 import { NO_FILTER, NoDevice, chipsOf } from "./no-device";
 import { devicesQuery, type Device } from "./queries";
-import { nextSort, orderOf, type DevicesSearch, type Sort } from "./search";
+import { nextSort, orderOf, sharedList, type DevicesSearch, type Sort } from "./search";
 import { ValueFilters } from "./value-filters";
 import "./devices.css";
 
@@ -217,6 +218,7 @@ function Devices() {
   const selection = useSelection();
   const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
   const [dialog, setDialog] = useState<"new" | "export" | null>(null);
+  const groupName = useQuery(groupQuery(groupId)).data?.name;
   const mayCreate = useMay(groupId, "POST /device");
   const mayExport = useMay(groupId, "GET /devices/export");
   const maySeeValues = useMay(groupId, "GET /group/measurements");
@@ -254,6 +256,7 @@ function Devices() {
         state={first && <span className="count" title={isMore ? "More than are counted" : undefined}>{totalText}</span>}
         actions={
           <>
+            {total > 0 && <ShareButton groupId={groupId} name={groupName ?? "Devices"} about="A link to this list, with its columns, filters and order." view={() => ({ list: sharedList(search, Date.now()) })} />}
             {mayExport && total > 0 && <Button onClick={() => setDialog("export")}>Export</Button>}
             {mayCreate && (
               <>

@@ -1,4 +1,5 @@
 import { choiceParam, flagParam, listParam, textParam, type RawSearch } from "~/search";
+import type { Schemas } from "~/api/client";
 import { parseMoment } from "~/time";
 
 export const SEEN_CHOICES = ["hour", "day", "week", "longer", "never", "silent"] as const;
@@ -80,6 +81,14 @@ export function valuesOf({ values, where, sort, order }: DevicesSearch, now: num
     where: where?.map((each) => absoluteComparison(each, now)),
     ...(isValueSort(sort) ? { order: sort, descending: order === "desc" } : {}),
   };
+}
+
+// The list with its columns, filters and order, for a link.
+export function sharedList(search: DevicesSearch, now: number): Schemas["SharedList"] {
+  const { values: _, ...compared } = valuesOf(search, now);
+  const { sort, order } = search;
+  const sorted = sort === undefined || isValueSort(sort) ? {} : { sort, ascending: (order ?? firstOrder(sort)) === "asc" };
+  return { ...filterOf(search), ...compared, ...sorted, values: search.values };
 }
 
 // "Older than" is about now, whenever somebody opens the link.

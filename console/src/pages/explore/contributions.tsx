@@ -62,7 +62,7 @@ export function Contributions({
             {isAll ? `Only the first ${SHOWN_FIRST}` : all.length > SHOWN_MAX ? `Show ${SHOWN_MAX} of ${all.length.toLocaleString("en")}` : `Show all ${all.length}`}
           </Button>
         )}
-        <Button look="quiet" onClick={() => onDraw(all.slice(0, DRAWN_MAX).map((each) => each.id))}>
+        <Button onClick={() => onDraw(all.slice(0, DRAWN_MAX).map((each) => each.id))}>
           Draw {all.length === 1 ? "it" : all.length <= DRAWN_MAX ? "each of them" : `the first ${DRAWN_MAX}`}
         </Button>
         <DownloadLink title={`${measurementLabel(item)} by device`} path="/group/series" query={data.query} />

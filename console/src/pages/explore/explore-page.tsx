@@ -6,16 +6,17 @@ import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { Guarded } from "~/frame/guarded";
-import { useRange } from "~/frame/page-state";
+import { useRange, useZone } from "~/frame/page-state";
 import { ChartCard } from "~/measurements/chart-card";
 import { calendarSpans, SPAN_WORDS } from "~/measurements/drawing";
-import { byName, groupMeasurementsQuery, mostTelling, type NamedMeasurement } from "~/measurements/group-measurements";
+import { groupMeasurementsQuery, type NamedMeasurement } from "~/measurements/group-measurements";
 import { MeasurementsChoice } from "~/measurements/picker";
 import { RangeButtons } from "~/measurements/range-buttons";
 import { StateHistory } from "~/measurements/state-history";
 import { measurementLabel } from "~/measurements/values";
 import { DevicesField, useDeviceNames } from "~/pages/devices/device-picker";
 import { GroupName } from "~/pages/devices/devices-page";
+import { ShareButton } from "~/share/share-dialog";
 import { isRelative, spanOf } from "~/time";
 import type { CalendarSpan } from "~/ui/chart-data";
 import { copyText } from "~/ui/copy";
@@ -25,7 +26,7 @@ import { Card, PageHeader } from "~/ui/page";
 import { Empty, QueryView } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { Contributions } from "./contributions";
-import { isAdded, useExplored, type ExploreDevice } from "./queries";
+import { chosenOf, isAdded, sharedChart, useExplored, type ExploreDevice } from "./queries";
 import { COMBINATIONS, DEVICES_MAX, MEASUREMENTS_MAX, OFS, type ExploreSearch } from "./search";
 import { ViewsMenu } from "./views-menu";
 import "./explore.css";
@@ -134,6 +135,8 @@ function Explore() {
   const { possible } = calendarSpans(span.end - span.begin);
   const query = useQuery(groupMeasurementsQuery(groupId));
   const set = useCallback<SetSearch>((change) => void navigate({ search: (before) => ({ ...before, ...change }) }), [navigate]);
+  const zone = useZone();
+  const groupName = useQuery(groupQuery(groupId)).data?.name;
   const [isCopied, setCopied] = useState(false);
   const copyLink = async () => {
     if (!(await copyText(window.location.href))) return void showToast("This browser does not let pages copy. The link is the address of this page.", { tone: "bad" });
@@ -164,15 +167,16 @@ function Explore() {
               <span aria-live="polite">{isCopied ? "Copied" : "Copy link"}</span>
             </Button>
             <ViewsMenu groupId={groupId} />
+            {query.data && query.data.length > 0 && (
+              <ShareButton groupId={groupId} name={`${groupName ?? "Group"}: values`} about="A link to these charts, which always end now if the range does." view={() => ({ chart: sharedChart(search, query.data, range, zone) })} />
+            )}
           </>
         }
       />
       <QueryView query={query} operation="GET /group/measurements" groupId={groupId} noun="group">
         {(all) => {
           const isGroup = !search.device;
-          const items = byName(all.filter((each) => !isGroup || !search.type || each.type === search.type));
-          const first = mostTelling(items);
-          const chosen = search.measurement ?? (first ? [first.name] : []);
+          const { items, chosen } = chosenOf(search, all);
           const types = [...new Set(all.map((each) => each.type))].sort();
           return (
             <>

@@ -4,9 +4,9 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { api, read, type Schemas } from "~/api/client";
 import { useRange, useZone } from "~/frame/page-state";
 import { askedRange, type AskedRange } from "~/measurements/chart-card";
-import { drawBars, drawLines, spanTitle, type ChartSource } from "~/measurements/drawing";
-import type { NamedMeasurement } from "~/measurements/group-measurements";
-import { momentOf, zoneLabel } from "~/time";
+import { calendarSpans, drawBars, drawLines, spanTitle, type ChartSource } from "~/measurements/drawing";
+import { byName, mostTelling, type GroupMeasurement, type NamedMeasurement } from "~/measurements/group-measurements";
+import { momentOf, spanOf, zoneLabel, type TimeRange } from "~/time";
 import type { CalendarSpan } from "~/ui/chart-data";
 import type { ExploreSearch } from "./search";
 
@@ -45,6 +45,26 @@ async function fetchSeries(query: SeriesQuery, signal: AbortSignal): Promise<Sch
 // What a counter or an amount adds is a bar; anything else is a line.
 export function isAdded(item: NamedMeasurement, search: ExploreSearch): boolean {
   return search.of === undefined && (item.class === "counter" || item.class === "amount");
+}
+
+// What can be drawn, and what is.
+export function chosenOf(search: ExploreSearch, all: readonly GroupMeasurement[]) {
+  const items = byName(all.filter((each) => search.device || !search.type || each.type === search.type));
+  const first = mostTelling(items);
+  return { items, chosen: search.measurement ?? (first ? [first.name] : []) };
+}
+
+// The charts of this page, for a link.
+export function sharedChart(search: ExploreSearch, all: readonly GroupMeasurement[], range: TimeRange, zone: string): Schemas["SharedChart"] {
+  const { items, chosen } = chosenOf(search, all);
+  const measurements = chosen.filter((name) => items.some((each) => each.name === name));
+  const span = spanOf(range, Date.now());
+  const { usual, possible } = calendarSpans(span.end - span.begin);
+  const areAdded = measurements.every((name) => items.some((each) => each.name === name && isAdded(each, search)));
+  const wanted = search.per && possible.includes(search.per) ? search.per : areAdded ? usual : undefined;
+  const which = search.device ? { deviceIds: search.device } : { type: search.type, combine: search.combine };
+  const when = range.to === "now" ? { lastSeconds: Math.round((span.end - span.begin) / 1_000) } : { beginDate: new Date(span.begin).toISOString(), endDate: new Date(span.end).toISOString() };
+  return { measurements, subgroups: true, ...which, of: search.of, ...when, ...(wanted ? { calendarSpan: wanted, timezone: zoneLabel(zone) } : {}) };
 }
 
 function sourcesOf(answer: Schemas["GroupSeries"], devices: readonly ExploreDevice[], groupName: string): ChartSource[] {

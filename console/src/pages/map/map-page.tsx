@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
+import { groupQuery } from "~/api/queries";
 import { Guarded } from "~/frame/guarded";
 import { boundsOf, formatView, isInBounds, isInside, parseView, type Bounds, type Place, type View } from "~/map/geometry";
 import { Lasso } from "~/map/lasso";
@@ -13,6 +14,7 @@ import { DeviceFilters } from "~/pages/devices/device-filters";
 import { NO_FILTER, NoDevice, chipsOf } from "~/pages/devices/no-device";
 import type { DevicesSearch } from "~/pages/devices/search";
 import { silentSince } from "~/pages/devices/device-state";
+import { ShareButton } from "~/share/share-dialog";
 import { ago } from "~/time";
 import { useShortcuts } from "~/ui/keys";
 import { nameOr } from "~/ui/name";
@@ -133,6 +135,7 @@ function Positions() {
   const onView = useCallback((next: View) => set({ at: formatView(next) }, true), [set]);
   const open = useCallback((deviceId: string) => void navigate({ to: "/d/$deviceId", params: { deviceId } }), [navigate]);
   const { setKeys, clear } = selection;
+  const groupName = useQuery(groupQuery(groupId)).data?.name;
   const onLasso = (outline: readonly Place[]) => {
     setDrawing(false);
     setKeys(points.filter((point) => isInside(point, outline)).map((point) => point.id));
@@ -162,6 +165,11 @@ function Positions() {
       <PageHeader
         title="Map"
         above={<GroupName groupId={groupId} />}
+        actions={
+          hasPoints && (
+            <ShareButton groupId={groupId} name={groupName ?? "Map"} about="A link to a map of all devices of this group, whatever is filtered here." view={() => ({ map: { subgroups: search.below ?? false } })} />
+          )
+        }
         state={
           <>
             {positions.data && <span className="count">{points.length.toLocaleString("en")}</span>}

@@ -8,6 +8,7 @@ import { TimeText } from "~/ui/time-text";
 import { IdText } from "~/ui/copy";
 import { AttemptsTable, MessageActions } from "./attempts";
 import { DeviceName } from "./device-name";
+import { Exchanges } from "./exchanges";
 import { messageQuery } from "./queries";
 import { isDelivered, stateWords } from "./words";
 
@@ -50,6 +51,7 @@ export function MessageDrawer({ id, connectorName, onClose }: { id: string; conn
                 {message.attempts.length === 0 && !message.dueAt && <p className="ink-2">None yet.</p>}
                 <AttemptsTable attempts={message.attempts} dueAt={message.dueAt} label="Attempts" />
               </section>
+              <Exchanges message={message} />
               {message.record && (
                 <section className="drawer-section">
                   <h3>Record</h3>

@@ -37,6 +37,14 @@ export function messagesQuery(groupId: string, filter: MessageFilter, range: Tim
   });
 }
 
+// `ids` are those that its attempts name: with another attempt there may be another one.
+export function exchangesQuery(groupId: string, connectorId: string, messageId: string, ids: string) {
+  return queryOptions({
+    queryKey: ["exchanges", messageId, ids],
+    queryFn: ({ signal }) => read(api.GET("/connector/exchanges", { params: { query: { groupId, connectorId, messageId } }, signal })),
+  });
+}
+
 export function messageQuery(id: string) {
   return queryOptions({
     queryKey: ["message", id],

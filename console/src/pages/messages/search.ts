@@ -2,7 +2,7 @@ import { choiceParam, textParam, type RawSearch } from "~/search";
 
 export const STATUSES = ["processing", "succeed", "failed"] as const;
 export type Status = (typeof STATUSES)[number];
-export const KINDS = ["data", "event", "geoloc", "telemetry"] as const;
+export const KINDS = ["data", "event", "geoloc", "telemetry", "alarm", "registry"] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface MessagesSearch {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { numbersOf, statsWords, statusWords } from "./words";
+import { bodyWords, numbersOf, phaseWords, statsWords, statusWords } from "./words";
 
 test.each([
   ["processing", 0, undefined, "waiting"],
@@ -21,4 +21,13 @@ test("a count of none is not shown where there may be some", () => {
   const counts = { totalSucceed: 1200, totalFailed: 0, totalStillProcessing: 3 };
   expect(statsWords(counts)).toBe("1,200 delivered · 0 failed · 3 waiting");
   expect(statsWords({ ...counts, isMore: true })).toBe("1,200+ delivered · 3+ waiting");
+});
+
+test("a body says what its text does not", () => {
+  const body = { text: "", isBase64: false, isCut: false, size: 3 };
+  expect(bodyWords(body)).toBe("");
+  expect(bodyWords({ ...body, size: 0 })).toBe("no body");
+  expect(bodyWords({ ...body, isBase64: true, isCut: true, size: 5_000 })).toBe("in base64, the beginning of 5,000 bytes");
+  expect(phaseWords("tls")).toBe("TLS handshake");
+  expect(phaseWords(undefined)).toBe("not known");
 });

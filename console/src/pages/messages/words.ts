@@ -119,3 +119,24 @@ export function canRetry(state: string): boolean {
 export function canCancel(state: string): boolean {
   return state === "queued";
 }
+
+const PHASES: Readonly<Record<string, string>> = {
+  resolve: "looking up the host name",
+  connect: "connecting",
+  proxy: "connecting through the proxy",
+  tls: "TLS handshake",
+  request: "waiting for a response",
+  response: "receiving the response",
+  complete: "complete",
+};
+
+export function phaseWords(phase: string | null | undefined): string {
+  return PHASES[phase ?? ""] ?? phase ?? "not known";
+}
+
+// What the text of a body does not say about itself.
+export function bodyWords({ isBase64, isCut, size }: Schemas["ExchangeContent"]): string {
+  const notes = [isBase64 ? "in base64" : "", isCut ? `the beginning of ${size.toLocaleString("en")} bytes` : ""];
+  if (size === 0) return "no body";
+  return notes.filter(Boolean).join(", ");
+}

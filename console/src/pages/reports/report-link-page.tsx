@@ -1,9 +1,10 @@
 // What the link in a mail of a report leads to, without signing in. Its secret is in the fragment, which
 // no request carries; it is taken out of the address at once, and sent as a bearer token only.
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { ApiProblem, api, fetchRaw, read, Unreachable, type Schemas } from "~/api/client";
 import { CONSOLE_PATH } from "~/base-path";
+import { bearer, useFragmentSecret } from "~/fragment-secret";
 import { bytes } from "~/pages/platform/exposition";
 import { Button } from "~/ui/button";
 import { saveBlob } from "~/ui/export";
@@ -14,25 +15,6 @@ import { CONTENT_LABELS, periodWords, secretOf } from "./words";
 import "~/pages/sign-in/sign-in.css";
 
 type ReportDownload = Schemas["ReportDownload"];
-
-const authorizationOf = (secret: string) => ({ Authorization: `Bearer ${secret}` });
-
-// Undefined until the address was looked at, null where it has none. A second link opened in the same
-// tab changes the fragment alone.
-function useSecret(): string | null | undefined {
-  const [secret, setSecret] = useState<string | null>();
-  useEffect(() => {
-    const take = () => {
-      const found = secretOf(window.location.hash);
-      if (found) window.history.replaceState(window.history.state, "", window.location.pathname + window.location.search);
-      setSecret((before) => found ?? before ?? null);
-    };
-    take();
-    window.addEventListener("hashchange", take);
-    return () => window.removeEventListener("hashchange", take);
-  }, []);
-  return secret;
-}
 
 function HowToGetAnother() {
   return (
@@ -54,7 +36,7 @@ function Expired() {
 }
 
 async function save(secret: string, { fileName }: ReportDownload): Promise<void> {
-  const response = await fetchRaw("/report/file", { headers: authorizationOf(secret) });
+  const response = await fetchRaw("/report/file", { headers: bearer(secret) });
   const content = await response.blob().catch(() => {
     throw new Unreachable();
   });
@@ -99,7 +81,7 @@ function isExpired(error: unknown): boolean {
 function Opened({ secret }: { secret: string }) {
   const query = useQuery({
     queryKey: ["report-link", secret],
-    queryFn: ({ signal }) => read(api.GET("/report/link", { headers: authorizationOf(secret), signal })),
+    queryFn: ({ signal }) => read(api.GET("/report/link", { headers: bearer(secret), signal })),
   });
   if (isExpired(query.error)) return <Expired />;
   return (
@@ -110,7 +92,7 @@ function Opened({ secret }: { secret: string }) {
 }
 
 export function ReportLinkPage() {
-  const secret = useSecret();
+  const secret = useFragmentSecret(secretOf, false);
   useEffect(() => {
     document.title = "Report · longwire";
   }, []);

@@ -173,7 +173,7 @@ export function Measurements({ type, groupId }: { type: string; groupId: string 
           if (shown.length === 0) return <Empty text="No values have been found in the records of these devices, and none are declared." />;
           return (
             <div className="scroll-x" tabIndex={0} role="region" aria-label="Measurements, as table">
-              <table className="plain">
+              <table className="plain stacked">
                 <thead>
                   <tr>
                     {["Name", "Class", "Unit", "Possible", "Path", "From", "Devices"].map((each) => (
@@ -196,14 +196,16 @@ export function Measurements({ type, groupId }: { type: string; groupId: string 
                         )}
                         {each.label && <span className="ink-2"> {each.label}</span>}
                       </th>
-                      <td>{each.class}</td>
-                      <td>{each.unit ?? "–"}</td>
-                      <td>{boundsOf(each)}</td>
-                      <td>
-                        <code>{each.path}</code> of {each.kind}
+                      <td data-label="Class">{each.class}</td>
+                      <td data-label="Unit" className={each.unit ? undefined : "no-card"}>{each.unit ?? "–"}</td>
+                      <td data-label="Possible" className={boundsOf(each) === "–" ? "no-card" : undefined}>{boundsOf(each)}</td>
+                      <td data-label="Path">
+                        <span>
+                          <code>{each.path}</code> of {each.kind}
+                        </span>
                       </td>
-                      <td>{each.isDeclared ? "declared" : "found"}</td>
-                      <td className="number">
+                      <td data-label="From">{each.isDeclared ? "declared" : "found"}</td>
+                      <td className="number" data-label="Devices">
                         {each.devices.toLocaleString("en")}
                         {each.devicesAreMore ? "+" : ""}
                       </td>
@@ -216,7 +218,7 @@ export function Measurements({ type, groupId }: { type: string; groupId: string 
         }}
       </QueryView>
       {mayDeclare && (
-        <div className="form-actions">
+        <div className="form-actions measurement-actions">
           <Button writes onClick={() => setOpen("new")}>
             Declare a measurement
           </Button>

@@ -102,7 +102,7 @@ export function TypePage() {
           mayChange && (
             <>
               <Button onClick={() => setDialog("edit")}>Edit</Button>
-              {!query.data?.isBuiltIn && <Button onClick={() => setDialog("delete")}>Delete</Button>}
+              {!query.data?.isBuiltIn && <Button look="danger" onClick={() => setDialog("delete")}>Delete</Button>}
             </>
           )
         }

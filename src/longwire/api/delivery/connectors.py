@@ -33,10 +33,11 @@ from longwire.api.types import (
     GroupId,
     GroupPage,
     IfUpdatedAt,
-    RecordKindName,
+    MessageKindName,
     Tags,
     parse_period,
 )
+from longwire.changes import MESSAGE_KIND_NAMES
 from longwire.dates import format_optional_date
 from longwire.delivery import retry_policy
 from longwire.delivery.connectors import connectors
@@ -45,7 +46,6 @@ from longwire.delivery.destinations import catalogue
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
 from longwire.model import Connector as ConnectorValue
-from longwire.records import KIND_NAMES
 from longwire.store.delivery.delivery_history import DeliveryEvent
 from longwire.store.delivery.delivery_states import DeliveryState
 from longwire.web.fields import (
@@ -139,6 +139,7 @@ class Connector(Shown[ConnectorValue], kw_only=True):
     data_failure_policy: DataFailurePolicy | None = None
     retry_policy: RetryPolicy | None = None
     tags: list[str] | None = None
+    previous_secret_until: DateText | None = None
 
 
 class ConnectorConnection(Reply):
@@ -216,7 +217,7 @@ class ConnectorEvent(Shown[DeliveryEvent]):
     status: DeliveryStatus | None = None
     id: str | None = None
     device_id: str | None = None
-    kind: RecordKindName | None = None
+    kind: MessageKindName | None = None
     attempts: Count | None = None
     error: str | None = field(default=None, name="message")
 
@@ -340,6 +341,7 @@ def show_connector(view: connectors.ConnectorView) -> Connector:
             resending=channel.resend_before is not None,
         ),
         retry_policy=show_retry_policy(channel),
+        previous_secret_until=format_optional_date(view.previous_secret_until),
     )
 
 
@@ -349,7 +351,8 @@ def show_event(event: DeliveryEvent, *, connector_id: str) -> ConnectorEvent:
         connector_id=connector_id,
         status=_STATUS[event.state],
         id=format_delivery_id(event.channel_number, event.seq),
-        kind=KIND_NAMES[event.kind],
+        kind=MESSAGE_KIND_NAMES[event.kind],
+        device_id=event.device_id or None,
     )
 
 

@@ -11,7 +11,8 @@ from msgspec import Meta, field
 from longwire.api.delivery.connectors import STATUSES, ConnectorEvent, DeliveryStatus, show_event
 from longwire.api.replies import Shown
 from longwire.api.services import AsyncContext, Context
-from longwire.api.types import DeviceId, GroupId, GroupPage, RecordKindName, parse_period
+from longwire.api.types import DeviceId, GroupId, GroupPage, MessageKindName, parse_period
+from longwire.changes import MESSAGE_KIND_NAMES
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.delivery.attempts import Attempt
@@ -20,7 +21,6 @@ from longwire.delivery.connectors.deliveries import ChangedMessages, MessageSele
 from longwire.delivery.destinations.base import FailureCode
 from longwire.errors import BadInput, FieldError
 from longwire.ids import format_record_id
-from longwire.records import KIND_NAMES
 from longwire.store.delivery.delivery_search import DeliveryFilter, StateCounts
 from longwire.store.delivery.delivery_states import HELD_BACK, DeliveryState
 from longwire.store.records.records import ALL_TIME
@@ -63,11 +63,12 @@ Status = Annotated[
         examples=["failed"],
     ),
 ]
-Kind = Annotated[RecordKindName, Meta(max_length=64, description="Only records of this kind.")]
+Kind = Annotated[MessageKindName, Meta(max_length=64, description="Only messages of this kind.")]
 RecordJson = Annotated[
     dict[str, Any],
     Meta(
-        description="The record, as a list of its kind returns it; with `record.read`.",
+        description="The record, as a list of its kind returns it, or the change; with"
+        " `record.read`.",
         examples=[{"deviceId": "dev_vzpeqxr5mxjrq2uy6ct3mlgw", "type": "doorOpened"}],
     ),
 ]
@@ -135,6 +136,17 @@ class MessageAttempt(Shown[Attempt]):
         ),
     ]
     status: Annotated[int, Meta(description="Of the HTTP response.", examples=[503])] | None = None
+    exchange_id: (
+        Annotated[
+            str,
+            Meta(
+                description="The id of what was sent and what came back, if that was kept:"
+                " `GET /connector/exchanges`.",
+                examples=["exc_vzpeqxr5mxjrq2uy6ct3mlgw"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Message(Reply, kw_only=True):
@@ -150,9 +162,17 @@ class Message(Reply, kw_only=True):
         ),
     ]
     group_id: Annotated[GroupId, Meta(description="The group of the connector.")]
-    record_id: Annotated[
-        str, Meta(description="What it is about.", examples=["rec_19805e2c41a0003"])
-    ]
+    record_id: (
+        Annotated[
+            str,
+            Meta(
+                description="The record that it is about, or that has raised or resolved the alarm;"
+                " absent for other changes.",
+                examples=["rec_19805e2c41a0003"],
+            ),
+        ]
+        | None
+    ) = None
     created_at: Annotated[DateText, Meta(description="When it was queued first.")]
     due_at: Annotated[DateText, Meta(description="When it is attempted next.")] | None = None
     resent: Annotated[int, Meta(description="How often it was sent again.", examples=[0])]
@@ -245,8 +265,8 @@ def _build_filter(
     if status is not None and status not in statuses:
         known = ", ".join(statuses)
         field_errors.append(FieldError("status", f"is unknown; known are {known}"))
-    if asked.kind is not None and asked.kind not in KIND_NAMES:
-        known = ", ".join(KIND_NAMES)
+    if asked.kind is not None and asked.kind not in MESSAGE_KIND_NAMES:
+        known = ", ".join(MESSAGE_KIND_NAMES)
         field_errors.append(FieldError("kind", f"is unknown; known are {known}"))
     if field_errors:
         raise BadInput(field_errors=field_errors)
@@ -255,7 +275,7 @@ def _build_filter(
         ALL_TIME[1] if end is None else end,
         None if status is None else statuses[status],
         asked.device_id,
-        None if asked.kind is None else KIND_NAMES.index(asked.kind),
+        None if asked.kind is None else MESSAGE_KIND_NAMES.index(asked.kind),
     )
 
 
@@ -281,7 +301,7 @@ def show_message(message: deliveries.Message) -> Message:
         event=show_event(event, connector_id=message.connector.id),
         state=STATE_NAMES[event.state],
         group_id=message.connector.group_id,
-        record_id=format_record_id(event.seq),
+        record_id=None if message.record_seq is None else format_record_id(message.record_seq),
         created_at=format_date(event.created_at),
         due_at=format_date(event.due_at) if is_queued and event.due_at < HELD_BACK else None,
         resent=event.generation,
@@ -338,7 +358,8 @@ def list_messages(context: Context, query: MessagesQuery) -> MessageConnection:
 def get_message(context: Context, query: MessageQuery) -> Message:
     """Get a message with its attempts.
 
-    What a receiver answered in the body of its response is not stored.
+    What was sent and what the receiver answered is in `GET /connector/exchanges`, as far as it is
+    kept.
     """
     return show_message(deliveries.get_message(context.tx, context.actor, query.id))
 

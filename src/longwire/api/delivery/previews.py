@@ -12,7 +12,7 @@ from longwire.api.types import (
     DeviceIds,
     DeviceTypeNames,
     GroupId,
-    RecordKindName,
+    MessageKindName,
     parse_period,
 )
 from longwire.delivery.connectors import previews
@@ -37,7 +37,7 @@ NotSent = Annotated[
     str,
     words("NotSent", NOT_SENT),
     Meta(
-        description="Why it is not forwarded: `device_type`, `device_id`, `filter_false`,"
+        description="Why it is not forwarded: `kind`, `device_type`, `device_id`, `filter_false`,"
         " `filter_failed` (it is neither true nor false), or `invalid_message` (it cannot be"
         " written in the format). Absent if it is forwarded.",
         examples=["filter_false"],
@@ -57,11 +57,13 @@ class PreviewRequest(Shown[RequestPreview]):
     body: str
 
 
-class PreviewItem(Shown[PreviewedRecord]):
-    """What a connector would do with one stored record."""
+class PreviewItem(Shown[PreviewedRecord], kw_only=True):
+    """What a connector would do with one stored record or change."""
 
-    device_id: str
-    kind: RecordKindName
+    device_id: Annotated[str, Meta(description="Absent for the alarm of a connector.")] | None = (
+        None
+    )
+    kind: MessageKindName
     ts: DateText = field(name="timestamp")
     matches: bool
     reason: str
@@ -87,9 +89,20 @@ class PreviewItem(Shown[PreviewedRecord]):
 
 
 class Preview(Reply):
-    """What a connector would do with the latest records, newest first."""
+    """What a connector would do with the latest records and changes, newest first."""
 
     items: list[PreviewItem]
+    kinds_without_examples: (
+        Annotated[
+            list[MessageKindName],
+            Meta(
+                description="Those of its `kinds` of which nothing is stored yet. Changes of the"
+                " registry are stored from when a connector asks for them.",
+                examples=[["registry"]],
+            ),
+        ]
+        | None
+    ) = None
 
 
 # --- requests ---
@@ -163,9 +176,10 @@ async def _load_inputs(context: AsyncContext, body: PreviewInput) -> PreviewInpu
 async def preview_connector(context: AsyncContext, body: PreviewInput) -> Preview:
     """Preview what a connector would send.
 
-    For the latest records: whether they match, why not, and the request that would be sent. Nothing
-    is sent. With a draft, nothing is saved either, and `matchedBefore` compares it with the saved
-    connector. Records of a device or a period are looked for among the last 5,000.
+    For the latest records, and changes of the kinds that it asks for: whether they match, why not,
+    and the request that would be sent. Nothing is sent. With a draft, nothing is saved either, and
+    `matchedBefore` compares it with the saved connector. Records of a device or a period are looked
+    for among the last 5,000.
     """
     inputs = await _load_inputs(context, body)
     # With no transaction open.
@@ -173,7 +187,10 @@ async def preview_connector(context: AsyncContext, body: PreviewInput) -> Previe
     found = await computing.threads.run(
         inputs.group_id, previews.build_preview, inputs, computing.previews
     )
-    return Preview(items=[_show(each) for each in found])
+    return Preview(
+        items=[_show(each) for each in found],
+        kinds_without_examples=list(inputs.without_examples) or None,
+    )
 
 
 def _show(record: PreviewedRecord) -> PreviewItem:

@@ -14,10 +14,13 @@ from longwire.api.records.record_shapes import (
     DeviceGeoloc,
     DeviceTelemetry,
 )
-from longwire.api.types import RecordKindName
+from longwire.api.types import MessageKindName, RecordKindName
+from longwire.changes import AlarmChangeType, RegistryChangeType
 from longwire.notifications.types.base import NotificationMessage
-from longwire.web.fields import Reply, words
+from longwire.web.fields import DateText, Reply, words
 from longwire.web.routing import Webhook
+
+_DEVICE = "dev_vzpeqxr5mxjrq2uy6ct3mlgw"
 
 MessageId = Annotated[
     str,
@@ -86,8 +89,127 @@ class TelemetryMessage(DeviceTelemetry, kw_only=True):
     tags: TagsOfMessage
 
 
+AlarmNumber = Annotated[float, Meta(examples=[-12.5])]
+
+
+class AlarmMessage(Reply, kw_only=True):
+    """An alarm that was raised, acknowledged or resolved, for connectors that ask for `alarm`."""
+
+    id: MessageId
+    kind: MessageKindName
+    type: Annotated[
+        str,
+        words("AlarmChangeType", tuple(AlarmChangeType)),
+        Meta(description="What became of it.", examples=["alarm.raised"]),
+    ]
+    device_id: (
+        Annotated[str, Meta(description="Absent if it is about a connector.", examples=[_DEVICE])]
+        | None
+    ) = None
+    timestamp: Annotated[DateText, Meta(description="When that was.")]
+    group_id: Annotated[
+        str, Meta(description="Of the device or the connector.", examples=["880148294221312"])
+    ]
+    alarm_id: Annotated[str, Meta(examples=["alm_vzpeqxr5mxjrq2uy6ct3mlgw"])]
+    notification_id: Annotated[str, Meta(examples=["ntf_vzpeqxr5mxjrq2uy6ct3mlgw"])]
+    connector_id: (
+        Annotated[
+            str,
+            Meta(description="Instead of a device.", examples=["con_vzpeqxr5mxjrq2uy6ct3mlgw"]),
+        ]
+        | None
+    ) = None
+    reason: Annotated[str, Meta(description="Of the notification.", examples=["measurement"])]
+    severity: Annotated[str, Meta(examples=["critical"])]
+    measurement: (
+        Annotated[str, Meta(description="That has a limit.", examples=["temperature"])] | None
+    ) = None
+    above: Annotated[AlarmNumber, Meta(description="The limit.")] | None = None
+    below: Annotated[AlarmNumber, Meta(description="The limit.")] | None = None
+    raised_at: Annotated[DateText, Meta(description="When it was raised.")]
+    value: Annotated[AlarmNumber, Meta(description="When it was raised.")] | None = None
+    worst_value: Annotated[AlarmNumber, Meta(description="Until then.")] | None = None
+    acknowledged_at: Annotated[DateText, Meta(description="When it was acknowledged.")] | None = (
+        None
+    )
+    acknowledged_by: (
+        Annotated[
+            str, Meta(description="The id of a user.", examples=["usr_vzpeqxr5mxjrq2uy6ct3mlgw"])
+        ]
+        | None
+    ) = None
+    comment: (
+        Annotated[str, Meta(description="Of who has acknowledged it.", examples=["On my way"])]
+        | None
+    ) = None
+    resolved_at: Annotated[DateText, Meta(description="When it was resolved.")] | None = None
+    resolution: (
+        Annotated[
+            str,
+            Meta(
+                description="Why, if no value has resolved it.", examples=["the device was deleted"]
+            ),
+        ]
+        | None
+    ) = None
+    device_name: DeviceName | None = None
+    device_type: DeviceTypeOfMessage | None = None
+    tags: TagsOfMessage | None = None
+
+
+class RegistryMessage(Reply, kw_only=True):
+    """A device that was created, changed, moved or deleted, for connectors that ask for `registry`.
+
+    It has what the device is after the change, or was when it was deleted.
+    """
+
+    id: MessageId
+    kind: MessageKindName
+    type: Annotated[
+        str,
+        words("RegistryChangeType", tuple(RegistryChangeType)),
+        Meta(
+            description="What was done. A connector that sees only one of the two groups of a"
+            " device that moves gets `device.movedOut` or `device.movedIn`.",
+            examples=["device.updated"],
+        ),
+    ]
+    device_id: Annotated[str, Meta(examples=[_DEVICE])]
+    timestamp: Annotated[DateText, Meta(description="When that was.")]
+    group_id: Annotated[
+        str,
+        Meta(
+            description="The group of the device; with `device.movedOut`, the one that it left.",
+            examples=["880148294221312"],
+        ),
+    ]
+    from_group_id: (
+        Annotated[
+            str,
+            Meta(description="Where it was, with `device.moved`.", examples=["880148294221313"]),
+        ]
+        | None
+    ) = None
+    network: Annotated[str, Meta(examples=["chirpstack"])]
+    original_id: Annotated[str, Meta(examples=["0102030405060708"])]
+    configuration: Annotated[str, Meta(description="As JSON.", examples=['{"interval":600}'])]
+    before: (
+        Annotated[
+            dict[str, Any],
+            Meta(
+                description="The members that were changed, as they were before.",
+                examples=[{"deviceName": "Store"}],
+            ),
+        ]
+        | None
+    ) = None
+    device_name: DeviceName
+    device_type: DeviceTypeOfMessage
+    tags: TagsOfMessage
+
+
 class CloudEventMessage(Reply, kw_only=True):
-    """A record, as a connector sends it in the format `cloudevents` (CloudEvents 1.0)."""
+    """A record or a change, as a connector sends it in the format `cloudevents` (version 1.0)."""
 
     specversion: Annotated[
         str, words("CloudEventsVersion", ["1.0"]), Meta(description="Of CloudEvents.")
@@ -96,24 +218,29 @@ class CloudEventMessage(Reply, kw_only=True):
     source: Annotated[
         str,
         Meta(
-            description="The group and the device.",
+            description="The group and the device, or the connector that an alarm is about.",
             examples=["/longwire/groups/880148294221312/devices/dev_vzpeqxr5mxjrq2uy6ct3mlgw"],
         ),
     ]
     type: Annotated[
         str,
         Meta(
-            description="`longwire.device.` and the kind of the record.",
+            description="`longwire.device.` and the kind of the record; of a change, `longwire.`"
+            " and its `type`.",
             examples=["longwire.device.data"],
         ),
     ]
     subject: Annotated[
-        str, Meta(description="The id of the device.", examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"])
+        str,
+        Meta(
+            description="The id of the device or the connector.",
+            examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"],
+        ),
     ]
     time: Annotated[
         str,
         Meta(
-            description="The timestamp of the record.",
+            description="The timestamp of the record or the change.",
             examples=["2026-11-15T08:30:00.000Z"],
             extra_json_schema={"format": "date-time"},
         ),
@@ -173,12 +300,14 @@ def _meanings(gone: str) -> dict[str, str]:
 
 
 _DISABLED = _meanings("The connector is disabled.")
-_Message = DataMessage | EventMessage | GeolocMessage | TelemetryMessage
+_Message = (
+    DataMessage | EventMessage | GeolocMessage | TelemetryMessage | AlarmMessage | RegistryMessage
+)
 
 WEBHOOKS = {
     "connectorMessage": Webhook(
         "receiveConnectorMessage",
-        "A connector of the type `http` forwards a record",
+        "A connector of the type `http` forwards a record or a change",
         "Signed by Standard Webhooks 1.0, at least once, in no particular order. The formats `raw`"
         " and `custom` have bodies of their own.",
         {"application/json": _Message, "application/cloudevents+json": CloudEventMessage},
@@ -187,7 +316,7 @@ WEBHOOKS = {
     ),
     "connectorBatch": Webhook(
         "receiveConnectorBatch",
-        "A connector with `batch` in its `params` forwards several records",
+        "A connector with `batch` in its `params` forwards several of them",
         "Delivered as a whole, or not at all. Deduplicate by the `id` of each message.",
         {"application/json": list[_Message]},
         WebhookHeaders,

@@ -37,7 +37,13 @@ from longwire.api.fleet.measurement_shapes import measurement_wire
 from longwire.api.services import Context
 from longwire.api.types import CHANGED_MEANWHILE, parse_version
 from longwire.dates import format_date
-from longwire.fleet import device_types, device_values, devices, measurement_declarations
+from longwire.fleet import (
+    bulk_changes,
+    device_types,
+    device_values,
+    devices,
+    measurement_declarations,
+)
 from longwire.fleet.device_values import ValueSelection
 from longwire.fleet.registrations import VendorRegistration
 from longwire.model import Device as DeviceValue
@@ -160,7 +166,7 @@ def update_devices(context: Context, body: BulkChange) -> Devices:
     All or none; the error names every device that is not in the group. `type` resets the
     configuration to the default of that type, unless there is a `configuration`, too.
     """
-    change = devices.BulkChange(
+    change = bulk_changes.BulkChange(
         body.add_tags or (), body.remove_tags or (), body.type, body.configuration
     )
     updated = devices.update_devices(

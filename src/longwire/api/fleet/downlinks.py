@@ -1,6 +1,7 @@
 """Operations on downlinks, and the part of them that networks drive by callbacks."""
 
 import typing
+from collections.abc import Collection
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
@@ -108,6 +109,13 @@ class DownlinkQuery(Query):
     downlink_id: DownlinkId
     device_id: DeviceId
     group_id: GroupId | None = None
+    others: Annotated[
+        bool,
+        Meta(
+            description="Whether everything else in the network's queue of the device may be"
+            " cancelled with it, where that can only be emptied as a whole."
+        ),
+    ] = False
 
 
 class Payload(Struct, frozen=True):
@@ -217,15 +225,21 @@ async def queue_downlink(context: AsyncContext, body: DownlinkInput) -> Downlink
     return _show(queued, device_id=body.device_id)
 
 
-def cancel_downlink(context: Context, query: DownlinkQuery) -> Downlink:
-    """Cancel a queued downlink."""
-    cancelled = downlinks.cancel_downlink(
-        context.tx,
-        context.actor,
-        context.services.dispatch,
-        query.downlink_id,
-        query.device_id,
-        query.group_id,
+async def cancel_downlink(context: AsyncContext, query: DownlinkQuery) -> Downlink:
+    """Cancel a downlink that is queued, or that waits in ChirpStack's queue.
+
+    That queue can only be emptied as a whole. If the device has more in it, nothing is cancelled
+    unless `others` is true: then all of them are.
+    """
+    names = query.downlink_id, query.device_id, query.group_id
+    queues = context.services.network_queues
+    queued = await context.read(lambda tx: downlinks.find_at_network(tx, context.actor, *names))
+    removed: Collection[str] = ()
+    if queued is not None and queued.network in queues.networks:
+        removed = await queues.remove(queued, with_others=query.others)
+    dispatch = context.services.dispatch
+    cancelled = await context.write(
+        lambda tx: downlinks.cancel_downlink(tx, context.actor, dispatch, *names, removed=removed)
     )
     return _show(cancelled, device_id=query.device_id)
 
@@ -263,7 +277,7 @@ ROUTES = [
         "/device/downlink",
         cancel_downlink,
         downlinks.PERMISSION,
-        conflicts="The downlink is not queued any more.",
+        conflicts="The downlink does not wait any more, or not alone.",
         is_addition=True,
     ),
     _route("GET", "/device/downlinks", list_downlinks, "device.read", is_addition=True),

@@ -175,11 +175,11 @@ async def read_group_series(
     context: SeriesReader, query: GroupSeriesQuery
 ) -> GroupSeries | list[GroupPoint] | list[MemberRow] | Text:
     """The same for whoever else reads one."""
-    asked = _parse_group_query(query, context.now)
+    asked = parse_group_query(query, context.now)
     wanted = WantedDevices(query.type, query.tags, query.device_id)
-    find = partial(_find_in_group, context.actor, query, wanted)
+    find = partial(find_in_group, context.actor, query, wanted)
     found = await find_measured(context, query, find)
-    of, combination = _choose(query, found.measurement)
+    of, combination = choose_aggregates(query, found.measurement)
     described: dict[str, Any] = {
         "measurement": query.measurement,
         "of": of.value,
@@ -243,7 +243,7 @@ class _Members:
                 yield MemberRow(device_id=each.device_id, device_name=each.device_name, **fields)
 
 
-def _parse_group_query(query: GroupSeriesQuery, now: Moment) -> AskedSpans:
+def parse_group_query(query: GroupSeriesQuery, now: Moment) -> AskedSpans:
     parse = partial(parse_spans, query, now, 1, value_series.POINTS_MAX)
     field_errors: list[FieldError] = []
     if query.of is not None and query.of not in list(Aggregate):
@@ -258,7 +258,7 @@ def _parse_group_query(query: GroupSeriesQuery, now: Moment) -> AskedSpans:
     return parse()
 
 
-def _find_in_group(
+def find_in_group(
     actor: Actor, query: GroupSeriesQuery, wanted: WantedDevices, tx: Tx
 ) -> FoundMeasured:
     scope = access.authorize_tree(
@@ -267,11 +267,11 @@ def _find_in_group(
     found = measured_devices.find_in_groups(tx, sorted(scope.group_ids), wanted, query.measurement)
     if found.measurement is None and found.has_any:
         raise invalid_field("measurement", "is none that a device of this group has")
-    _choose(query, found.measurement)
+    choose_aggregates(query, found.measurement)
     return FoundMeasured(found.devices, found.measurement, find_settled(tx))
 
 
-def _choose(
+def choose_aggregates(
     query: GroupSeriesQuery, measurement: Measurement | None
 ) -> tuple[Aggregate, Combination]:
     """What counts, and how it is combined, by default as fits the measurement."""

@@ -26,7 +26,7 @@ from longwire.api.records.series_spans import (
 from longwire.api.services import AsyncContext
 from longwire.api.types import DeviceId, RecordKindName
 from longwire.clock import Moment
-from longwire.dates import format_date, format_optional_date
+from longwire.dates import format_date, format_dates, format_optional_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import measured_devices, series, value_series
 from longwire.fleet.measured_devices import MeasuredDevice
@@ -307,9 +307,10 @@ def _states_wire(scan: StateScan, several: str | None) -> DeviceSeries:
 
 def _points_wire(points: Points, *, is_counter: bool) -> list[SeriesPoint]:
     rises = points.rises if is_counter else (None,) * len(points.rises)
+    timestamps = format_dates(points.row.begins)
     return [
         SeriesPoint(
-            timestamp=format_date(begin),
+            timestamp=timestamp,
             min=minimum,
             max=maximum,
             mean=total / count,
@@ -320,8 +321,8 @@ def _points_wire(points: Points, *, is_counter: bool) -> list[SeriesPoint]:
             increase=rise,
             has_gap=has_gap or None,
         )
-        for begin, count, minimum, maximum, total, first, last, _, rise, has_gap in zip(
-            *points.row, rises, points.gaps, strict=True
+        for timestamp, count, minimum, maximum, total, first, last, _, rise, has_gap in zip(
+            timestamps, *points.row[1:], rises, points.gaps, strict=True
         )
     ]
 

@@ -33,9 +33,9 @@ NotTaken = Annotated[
     words("NotTaken", NOT_TAKEN),
     Meta(
         description="Why it has no message: `disabled`, `created_later` (than the record arrived),"
-        " `device_type`, `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter"
-        " takes too long here), or `matches_now`: it would take the record now, but was changed"
-        " since, is still to be asked, or the message is no longer stored.",
+        " `kind`, `device_type`, `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its"
+        " filter takes too long here), or `matches_now`: it would take the record now, but was"
+        " changed since, is still to be asked, or the message is no longer stored.",
         examples=["filter_false"],
     ),
 ]
@@ -90,7 +90,10 @@ class DecodingResult(Reply, kw_only=True):
 
 
 class ConnectorTrace(Reply, kw_only=True):
-    """A connector that forwards records of the group: its message, or why it has none."""
+    """A connector that forwards records of the group: its message, or why it has none.
+
+    And once more for each alarm that the record has raised or resolved, and that it was sent.
+    """
 
     connector_id: Annotated[str, Meta(examples=["con_vzpeqxr5mxjrq2uy6ct3mlgw"])]
     name: Annotated[str, Meta(examples=["Data lake"])] | None = None

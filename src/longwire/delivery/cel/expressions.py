@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from longwire.changes import Change
 from longwire.delivery.cel.checks import (
     HAS_TAKES_A_FIELD,
     NESTED_TOO_DEEPLY,
@@ -175,11 +176,14 @@ class PreparedExpression(NamedTuple):
         raise EvaluationError(f"the filter returns {_kind(value)}, not true or false")
 
 
-def build_cel_message(record: Record, context: Mapping[str, Any]) -> dict[str, Any]:
+def build_cel_message(record: Record | Change, context: Mapping[str, Any]) -> dict[str, Any]:
     """What expressions see of a record: its fields, its kind, and its device when it was stored.
 
     `context` has deviceName, deviceType and tags. `values` are its values, whoever decoded them.
+    A change has its own fields instead.
     """
+    if not isinstance(record, Record):
+        return {**context, **msgspec.to_builtins(record), "kind": record.kind.label}
     message = CelMessage(record, {**context, **to_members(record), "kind": record.kind.label})
     if record.data is not None:
         # Data that is no JSON, or nested too deeply, stays a string.

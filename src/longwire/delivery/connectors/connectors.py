@@ -4,8 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from longwire import extras
 from longwire.clock import Moment
+from longwire.dates import parse_date
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import InvalidExpression
 from longwire.delivery.channel_owners import (
@@ -99,6 +102,7 @@ class ConnectorDraft(ChannelDraft):
 @dataclass(frozen=True, slots=True)
 class ConnectorView(OwnerView[Connector]):
     kept_since: Moment | None  # the timestamp of the oldest dead letter
+    previous_secret_until: Moment | None  # while it signs as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +206,15 @@ def _list_source_groups(tx: Tx, group_id: str, subgroups: bool) -> frozenset[str
 def _view(tx: Tx, actor: Actor, connector: Connector) -> ConnectorView:
     view = KIND.view(tx, actor, connector)
     kept_since = store_dead_letters.get_oldest_dead_letter_ts(tx, connector.number)
-    return ConnectorView(view.owner, view.params, kept_since)
+    return ConnectorView(view.owner, view.params, kept_since, _find_rotation_end(tx, view.params))
+
+
+def _find_rotation_end(tx: Tx, params: str) -> Moment | None:
+    if '"previousSecretUntil"' not in params:
+        return None
+    until = msgspec.json.decode(params).get("previousSecretUntil")
+    ends_at = parse_date(until) if isinstance(until, str) else 0
+    return ends_at if ends_at > tx.now else None
 
 
 # --- create, update, delete, resend ---
@@ -361,6 +373,7 @@ def _merge(connector: Connector, draft: ConnectorDraft, params: DestinationParam
         device_ids=updated_unique(draft.device_ids, connector.device_ids),
         message_filter=message_filter,
         format=updated(draft.format, connector.format),
+        kinds=tuple(params.kinds or ()),
     )
 
 

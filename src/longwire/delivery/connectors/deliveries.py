@@ -15,6 +15,8 @@ from longwire.delivery.attempts import Attempt, parse_attempts
 from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import connectors
 from longwire.delivery.connectors.delivery_commands import COMMAND_WRITER
+from longwire.delivery.exchanges import Exchange, decode_exchange
+from longwire.delivery.matching import matching
 from longwire.errors import BadInput, FieldError, NotAllowed, not_found
 from longwire.identity import access
 from longwire.ids import parse_delivery_id
@@ -26,9 +28,11 @@ from longwire.model import (
     PageRequest,
 )
 from longwire.store.database import Database, Tx
+from longwire.store.delivery import change_messages as store_changes
 from longwire.store.delivery import connectors as store_connectors
 from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery import delivery_history, delivery_search
+from longwire.store.delivery import exchanges as store_exchanges
 from longwire.store.delivery.connectors import CONNECTORS
 from longwire.store.delivery.delivery_history import DeliveryDetail, DeliveryEvent
 from longwire.store.delivery.delivery_search import DeliveryFilter, StateCounts
@@ -131,6 +135,7 @@ class Message:
     event: DeliveryEvent
     attempts: list[Attempt]
     record: str | None  # JSON; for those who may read records, while it is stored
+    record_seq: int | None  # the arrival of what it is about; None for a change without a record
 
 
 def get_message(tx: Tx, actor: Actor, message_id: str) -> Message:
@@ -149,7 +154,37 @@ def get_message(tx: Tx, actor: Actor, message_id: str) -> Message:
 
 
 def build_message(connector: Connector, detail: DeliveryDetail, record: str | None) -> Message:
-    return Message(connector, detail.event, parse_attempts(detail.attempt_log), record)
+    event = detail.event
+    record_seq = detail.cause if event.kind in matching.CHANGE_KINDS else event.seq
+    return Message(connector, event, parse_attempts(detail.attempt_log), record, record_seq)
+
+
+def list_exchanges(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    connector_id: str,
+    message_id: str | None,
+    request: PageRequest,
+) -> Page[Exchange]:
+    """What a connector sent and got back, as far as it is kept; of one message, or newest first.
+
+    For those who may change it: a response may have anything in it.
+    """
+    connector = connectors.KIND.require(tx, actor, "write", group_id, connector_id)
+    access.authorize(tx, actor, "record.read", connector.group_id)  # it shows their content
+    if message_id is None:
+        page = store_exchanges.list_page(tx, connector.number, request)
+        return Page([decode_exchange(each.content) for each in page.items], page.last_key)
+    key = parse_delivery_id(message_id)
+    detail = None
+    if key is not None and key[0] == connector.number:
+        detail = delivery_history.get_detail(tx, *key)
+    if detail is None:
+        raise BadInput(field_errors=[FieldError("message_id", "is not a message of it")])
+    ids = [each.exchange_id for each in parse_attempts(detail.attempt_log) if each.exchange_id]
+    found = store_exchanges.get_many(tx, connector.number, ids)
+    return Page([decode_exchange(each.content) for each in found], None)
 
 
 def _find_record(tx: Tx, connector: Connector, detail: DeliveryDetail) -> str | None:
@@ -158,6 +193,10 @@ def _find_record(tx: Tx, connector: Connector, detail: DeliveryDetail) -> str | 
         return detail.body
     event = detail.event
     groups = connectors.list_source_groups(tx, connector)
+    if event.kind in matching.CHANGE_KINDS:
+        change = store_changes.get(tx, event.seq)
+        is_seen = change is not None and str(change.group_number) in groups
+        return change.encoded.body if change is not None and is_seen else None
     arrived = arrived_records.find_of_device(tx, event.device_id, event.seq)
     if arrived is None or arrived.device.group_id not in groups:
         return None

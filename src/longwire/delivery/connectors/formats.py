@@ -5,7 +5,8 @@ A record is stored as the JSON of the API, so most of a body is concatenated, no
 `json` is one flat object: `id`, `kind`, the record's fields in the order of the API, then
 `deviceName` and `deviceType` where the record itself has none, and `tags`. `data` stays the string
 that was stored. `cloudevents` is an envelope of CloudEvents 1.0 with the same object, without `id`,
-as its `data`. `raw` is the record's `data` and nothing else. `custom` is the value of a CEL
+as its `data`. `raw` is the record's `data` and nothing else; a change has no data, and is sent as
+it is stored. `custom` is the value of a CEL
 template: a string is the body as it is, anything else is encoded as JSON with sorted keys.
 """
 
@@ -16,11 +17,16 @@ from urllib.parse import quote
 
 import msgspec
 
+from longwire.changes import EncodedChange, get_subject_id
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
 from longwire.delivery.cel.stored import NoLongerValid, StoredExpression
-from longwire.records import EncodedRecord, Record, get_device_name, get_device_type
+from longwire.records import EncodedRecord, get_device_name, get_device_type
+
+Encoded = EncodedRecord | EncodedChange
 
 FORMATS = ("json", "cloudevents", "raw", "custom")
+# Those whose messages have members of ours; the others are what users make of them.
+MARKABLE_FORMATS = ("json", "cloudevents")
 
 BODY_BYTES_MAX = 262_144
 
@@ -49,13 +55,13 @@ def format_record(
     format: str,
     template: StoredExpression | None,
     id: str,
-    encoded: EncodedRecord,
+    encoded: Encoded,
     context: Mapping[str, Any],
 ) -> FormattedMessage:
-    """Encode a record in a format.
+    """Encode a record or a change in a format.
 
-    `context` has deviceName, deviceType and tags of the device when the record was stored. Only
-    `custom` can fail, with `FormatError`.
+    `context` has deviceName, deviceType and tags of the device when that was stored; it is empty if
+    there is none. Only `custom` can fail, with `FormatError`.
     """
     match format:
         case "json":
@@ -65,10 +71,15 @@ def format_record(
             whole = _cloudevent(id, encoded, context)
             return FormattedMessage(whole, CLOUDEVENTS, whole)
         case "raw":
-            return _raw(id, encoded.record)
+            return _raw(id, encoded)
         case "custom":
             return _custom(template, id, build_cel_message(encoded.record, context))
     raise ValueError(f"unknown format: {format}")
+
+
+def mark_as_test(message: bytes) -> bytes:
+    """A message in such a format, with `test` as its first member."""
+    return b'{"test":true,' + message[1:]
 
 
 _encoder = msgspec.json.Encoder()
@@ -79,8 +90,12 @@ def _json_string(text: str) -> str:
     return _encoder.encode(text).decode()
 
 
-def _fields(encoded: EncodedRecord, context: Mapping[str, Any]) -> str:
+def _fields(encoded: Encoded, context: Mapping[str, Any]) -> str:
     """The members of the flat object, after its id."""
+    if isinstance(encoded, EncodedChange):
+        known = _encoder.encode(context).decode()[1:-1]  # nothing if there is no device
+        kind = f'"kind":"{encoded.record.kind.label}"'
+        return ",".join(filter(None, (kind, encoded.members, known)))
     record = encoded.record
     fields = [f'"kind":"{record.kind.label}",{encoded.members}']
     if get_device_name(record) is None:
@@ -91,13 +106,17 @@ def _fields(encoded: EncodedRecord, context: Mapping[str, Any]) -> str:
     return ",".join(fields)
 
 
-def _cloudevent(id: str, encoded: EncodedRecord, context: Mapping[str, Any]) -> bytes:
+def _cloudevent(id: str, encoded: Encoded, context: Mapping[str, Any]) -> bytes:
     record = encoded.record
-    group, device = _segment(record.group_id or ""), _segment(record.device_id)
-    source = f"/longwire/groups/{group}/devices/{device}"
+    group, subject = record.group_id or "", get_subject_id(record)
+    folder = "devices" if record.device_id else "connectors"
+    source = f"/longwire/groups/{_segment(group)}/{folder}/{_segment(subject)}"
+    name = (
+        encoded.record.type if isinstance(encoded, EncodedChange) else f"device.{record.kind.label}"
+    )
     return (
         f'{{"specversion":"1.0","id":{_json_string(id)},"source":{_json_string(source)},'
-        f'"type":"longwire.device.{record.kind.label}","subject":{_json_string(record.device_id)},'
+        f'"type":"longwire.{name}","subject":{_json_string(subject)},'
         f'"time":{_json_string(record.timestamp)},"datacontenttype":"{JSON}",'
         f'"data":{{{_fields(encoded, context)}}}}}'
     ).encode()
@@ -107,7 +126,10 @@ def _segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def _raw(id: str, record: Record) -> FormattedMessage:
+def _raw(id: str, encoded: Encoded) -> FormattedMessage:
+    if isinstance(encoded, EncodedChange):
+        return _from_text(id, encoded.body)
+    record = encoded.record
     if record.data is None:
         return FormattedMessage(b"", TEXT, _element(id, "null"))
     return _from_text(id, record.data)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from longwire import metrics
+from longwire.changes import parse_content
 from longwire.delivery.channel_handlers import (
     AttemptOutcome,
     AttemptResult,
@@ -14,18 +15,22 @@ from longwire.delivery.channel_handlers import (
 )
 from longwire.delivery.connectors import connector_metrics, connectors, messages
 from longwire.delivery.destinations.base import OutboundMessage, Refused, Sender
+from longwire.delivery.exchanges import encode_exchange
 from longwire.delivery.http.egress import Egress
 from longwire.model import Channel, ChannelPurpose
-from longwire.records import parse_record
 from longwire.store.database import Tx
-from longwire.store.delivery import connector_minutes
+from longwire.store.delivery import connector_minutes, exchanges
 from longwire.store.delivery.connector_minutes import SettledAttempts
 from longwire.store.delivery.connectors import CONNECTORS
 from longwire.store.delivery.delivery_leases import ClaimedDelivery
+from longwire.store.delivery.exchanges import StoredExchange
 
 
 class ConnectorHandler:
     """Connectors: records of devices to the customer's own systems."""
+
+    def __init__(self, *, keeps_exchanges: bool = True) -> None:
+        self._keeps_exchanges = keeps_exchanges
 
     def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
         connector = CONNECTORS.get_by_numbers(tx, [channel.number])[channel.number]
@@ -33,8 +38,8 @@ class ConnectorHandler:
         builder = messages.MessageBuilder.for_connector(connector, params)
 
         def build_message(claimed: ClaimedDelivery) -> OutboundMessage | Refused:
-            encoded = parse_record(claimed.kind, claimed.body)
-            return builder.build(claimed.seq, encoded, claimed.context)
+            content = parse_content(claimed.kind, claimed.body)
+            return builder.build(claimed.seq, content, claimed.context)
 
         template = builder.template
         return (
@@ -43,11 +48,19 @@ class ConnectorHandler:
         )
 
     def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
-        """Count a delivery when it first ends, and every retry."""
+        """Count a delivery when it first ends, and every retry; keep what came back."""
         counted: Counter[tuple[int, str]] = Counter()
         attempts: dict[int, SettledAttempts] = {}
         for channel, results in settled:
             attempts[channel.number] = _count_results(int(channel.group_id), results, counted)
+            # By id: those of a batch share one.
+            kept = {each.exchange.id: each.exchange for each in results if each.exchange}
+            if kept and self._keeps_exchanges:
+                found = [
+                    StoredExchange(each.id, each.at, encode_exchange(each))
+                    for each in kept.values()
+                ]
+                exchanges.insert(tx, channel.number, found)
         metrics.count(tx, writer, counted)
         connector_minutes.count_settled(tx, writer, attempts)
 

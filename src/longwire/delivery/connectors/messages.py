@@ -1,11 +1,19 @@
-"""Messages of connectors: a record in the connector's format, for the connector's destination."""
+"""Messages of connectors: a record or a change in the format of one, for its destination."""
 
 from dataclasses import dataclass
 
 import msgspec
 
+from longwire.changes import get_subject_id
 from longwire.delivery.cel.stored import StoredExpression
-from longwire.delivery.connectors.formats import FormatError, UnusableTemplate, format_record
+from longwire.delivery.connectors.formats import (
+    MARKABLE_FORMATS,
+    Encoded,
+    FormatError,
+    UnusableTemplate,
+    format_record,
+    mark_as_test,
+)
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import (
     Destination,
@@ -17,7 +25,6 @@ from longwire.delivery.destinations.base import (
 from longwire.delivery.http.egress import Egress
 from longwire.ids import format_delivery_id
 from longwire.model import Connector
-from longwire.records import EncodedRecord
 
 
 def build_destination(
@@ -37,9 +44,23 @@ class MessageBuilder:
     def for_connector(cls, connector: Connector, params: DestinationParams) -> "MessageBuilder":
         return cls(connector, StoredExpression(params.template) if params.template else None)
 
-    def build(self, seq: int, encoded: EncodedRecord, context: str) -> OutboundMessage | Refused:
-        """The message for a stored record, or why it cannot be built."""
-        message_id = format_delivery_id(self.connector.number, seq)
+    def build(self, seq: int, encoded: Encoded, context: str) -> OutboundMessage | Refused:
+        """The message for a stored record or change, or why it cannot be built."""
+        return self._build(format_delivery_id(self.connector.number, seq), encoded, context)
+
+    def build_test(
+        self, message_id: str, encoded: Encoded, context: str
+    ) -> OutboundMessage | Refused:
+        """The same for a message by hand, with an id that no delivery has, and marked as a test."""
+        built = self._build(message_id, encoded, context)
+        if isinstance(built, Refused):
+            return built
+        body, element = built.body, built.element
+        if self.connector.format in MARKABLE_FORMATS:
+            body, element = mark_as_test(body), mark_as_test(element)
+        return msgspec.structs.replace(built, body=body, element=element, is_test=True)
+
+    def _build(self, message_id: str, encoded: Encoded, context: str) -> OutboundMessage | Refused:
         record = encoded.record
         device = msgspec.json.decode(context)
         try:
@@ -56,8 +77,8 @@ class MessageBuilder:
             message_id,
             record.kind.label,
             record.group_id or self.connector.group_id,
-            record.device_id,
-            device["deviceType"],
+            get_subject_id(record),
+            device.get("deviceType", ""),
             formatted.body,
             formatted.content_type,
             formatted.element,

@@ -10,18 +10,29 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
+
 from longwire.clock import HOUR, Moment
 from longwire.delivery.connectors import connectors
 from longwire.delivery.matching.budgets import ComputeBudgets
-from longwire.delivery.matching.matching import Matcher, get_matcher
+from longwire.delivery.matching.matching import (
+    CHANGE_KINDS,
+    RECORD_KINDS,
+    Content,
+    Matcher,
+    get_content,
+    get_matcher,
+    is_seen,
+)
 from longwire.errors import TooManyRequests
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.store.database import Database, Tx
+from longwire.store.delivery import change_messages
 from longwire.store.delivery import deliveries as store_deliveries
+from longwire.store.delivery.change_messages import ChangeRow
 from longwire.store.identity import group_limits
 from longwire.store.records import arrival_numbers, arrivals, arrived_records
-from longwire.store.records.arrived_records import ArrivedRecord
 
 ARRIVALS_MAX = 10_000
 ARRIVALS_PER_STEP_MAX = 500
@@ -63,6 +74,7 @@ class _Segment:
 class _Plan:
     group_id: str
     matcher: Matcher
+    groups: Sequence[int]
     begin_at: Moment
     end_at: Moment
     segments: Sequence[_Segment]
@@ -95,6 +107,7 @@ class ReplayEstimator:
             partial(_make_plan, actor, group_id, connector_id, begin_at, end_at)
         )
         started = time.monotonic()
+        has_all_changes = await self._scan_changes(plan)
         for index, segment in enumerate(plan.segments):
             position: int | None = segment.after_seq
             while position is not None:
@@ -103,7 +116,14 @@ class ReplayEstimator:
                 if position is not None and (is_over or self._looked_at >= ARRIVALS_MAX):
                     rest = replace(segment, after_seq=position)
                     return await self._extrapolate([rest, *plan.segments[index + 1 :]])
-        return self._result(rest=0, is_all=True)
+        return self._result(rest=0, is_all=has_all_changes)
+
+    async def _scan_changes(self, plan: _Plan) -> bool:
+        """Look at the changes of the period, which are few; whether these were all."""
+        found = await self._database.read(partial(_read_changes, plan, self._select))
+        self._looked_at += len(found)
+        await self._count(plan, found)
+        return len(found) < ARRIVALS_MAX
 
     async def _scan(self, plan: _Plan, segment: _Segment, after_seq: int) -> int | None:
         """Look at some more arrivals; where to go on, None at the end."""
@@ -111,6 +131,11 @@ class ReplayEstimator:
             partial(_read_step, plan, segment, after_seq, self._select)
         )
         self._looked_at += looked_at
+        await self._count(plan, found)
+        return following
+
+    async def _count(self, plan: _Plan, found: Sequence[Content]) -> None:
+        """Count those that match."""
         matching = await self._run_for_group(
             plan.group_id, find_matching, plan.matcher, found, self._budgets
         )
@@ -120,7 +145,6 @@ class ReplayEstimator:
             self._sent_before += await self._database.read(
                 lambda tx: store_deliveries.count_existing(tx, plan.matcher.number, matching)
             )
-        return following
 
     async def _extrapolate(self, segments: Sequence[_Segment]) -> ReplayEstimate:
         def count(tx: Tx) -> int:
@@ -151,13 +175,39 @@ def _make_plan(
 ) -> _Plan:
     connector = connectors.KIND.require(tx, actor, "resend", group_id, connector_id)
     groups = sorted(int(each) for each in connectors.list_source_groups(tx, connector))
-    return _Plan(
-        connector.group_id,
-        get_matcher(tx, connector),
-        begin_at,
-        end_at,
-        list(_list_segments(groups, begin_at, end_at, tx.now)),
-    )
+    matcher = get_matcher(tx, connector)
+    has_records = not matcher.kinds.isdisjoint(RECORD_KINDS)
+    segments = _list_segments(groups, begin_at, end_at, tx.now) if has_records else ()
+    return _Plan(connector.group_id, matcher, groups, begin_at, end_at, list(segments))
+
+
+def _read_changes(plan: _Plan, select: SelectDevices | None, tx: Tx) -> list[Content]:
+    """Changes in the period, up to a bound."""
+    if plan.matcher.kinds.isdisjoint(CHANGE_KINDS):
+        return []
+    sources = {str(each) for each in plan.groups}
+    rows: list[ChangeRow] = []
+    for group in plan.groups:
+        rows += change_messages.list_in_order(
+            tx,
+            group,
+            arrival_numbers.BEFORE_ANY_ARRIVAL,
+            arrival_numbers.AFTER_ANY_ARRIVAL,
+            plan.begin_at,
+            plan.end_at,
+            ARRIVALS_MAX - len(rows),
+        )
+    found = [
+        Content(each, msgspec.json.decode(each.context)) for each in rows if is_seen(each, sources)
+    ]
+    return _select(tx, found, select)
+
+
+def _select(tx: Tx, found: list[Content], select: SelectDevices | None) -> list[Content]:
+    if select is None or not found:
+        return found
+    selected = select(tx, {each.key[0] for each in found})
+    return [each for each in found if each.key[0] in selected]
 
 
 def _list_segments(
@@ -175,7 +225,7 @@ def _list_segments(
 
 def _read_step(
     plan: _Plan, segment: _Segment, after_seq: int, select: SelectDevices | None, tx: Tx
-) -> tuple[list[ArrivedRecord], int, int | None]:
+) -> tuple[list[Content], int, int | None]:
     """Some records with timestamps in the period, how many arrivals were looked at, what follows.
 
     The arrivals are bounded, whether or not their timestamps are in the period. Archived and
@@ -191,29 +241,27 @@ def _read_step(
         if plan.begin_at <= each.ts < plan.end_at
         and not group_limits.has_expired(tx, KIND_NAMES[each.kind], home, each.ts)
     ]
-    found = [
+    built = [
         record.build()
         for _, record in arrivals.iterate_records(tx, in_period)
         if record is not None
     ]
-    if select is not None and found:
-        selected = select(tx, {each.device.id for each in found})
-        found = [each for each in found if each.device.id in selected]
-    return found, len(step.arrivals), step.covered_to
+    found = [get_content(each.row, each.device) for each in built]
+    return _select(tx, found, select), len(step.arrivals), step.covered_to
 
 
 def find_matching(
-    matcher: Matcher, records: Sequence[ArrivedRecord], budgets: ComputeBudgets
+    matcher: Matcher, contents: Sequence[Content], budgets: ComputeBudgets
 ) -> list[int]:
     """The `seq` of those that the connector would send."""
     matching = []
-    for each in records:
+    for each in contents:
         if budgets.is_used_up(matcher.group_id):
             raise TooManyRequests(
                 "The filter of this connector takes too long for an estimate; wait a little.",
                 retry_after_s=10,
             )
         with budgets.charging(matcher.group_id):
-            if matcher.matches_record(each.row.encoded.record, each.device):
+            if matcher.matches_content(each):
                 matching.append(each.row.seq)
     return matching

@@ -1,4 +1,5 @@
-"""Replays: stored records are enqueued for a connector again, also from before it existed.
+"""Replays: stored records and changes are enqueued for a connector again, also from before it
+existed.
 
 A replay scans the arrivals of the connector's groups, one group after the other in bounded steps,
 and enqueues the records that match; the engine does the rest. A step is bounded by what it looks
@@ -17,14 +18,19 @@ import msgspec
 import structlog
 
 from longwire import metrics
+from longwire.changes import ChangeKind
 from longwire.clock import Moment
 from longwire.delivery.cel.expressions import EvaluationError
 from longwire.delivery.connectors import connectors
 from longwire.delivery.matching.matching import (
+    CHANGE_KINDS,
+    RECORD_KINDS,
+    Content,
     Matcher,
     build_delivery,
-    encode_device_context,
+    get_content,
     get_matcher,
+    is_seen,
 )
 from longwire.errors import Conflict, not_found
 from longwire.ids import new_id
@@ -33,7 +39,7 @@ from longwire.spans import FindTraceparent, Tracer, step_span
 from longwire.store import locks
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import backlogs as store_backlogs
-from longwire.store.delivery import connector_minutes
+from longwire.store.delivery import change_messages, connector_minutes
 from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery import replays as store
 from longwire.store.delivery.connectors import CONNECTORS
@@ -281,10 +287,11 @@ def scan(
     select: SelectDevices | None = None,
 ) -> ScanResult:
     """Scan some records of a period from a position on, and enqueue those that match."""
-    window = _read_window(tx, connector, position, begin_at, end_at)
-    devices = {each.record.device.id for each in window.found if each.record is not None}
+    matcher = get_matcher(tx, connector)
+    window = _read_window(tx, connector, matcher, position, begin_at, end_at)
+    devices = {each.content.key[0] for each in window.found if each.content is not None}
     selected = devices if select is None or not devices else select(devices)
-    examined, matching = _find_matching(get_matcher(tx, connector), window.found, selected)
+    examined, matching = _find_matching(matcher, window.found, selected)
     inserted, requeued = store_deliveries.requeue(tx, matching) if matching else (0, 0)
     if examined == len(window.found):
         return ScanResult(window.position, window.is_last, examined, inserted, requeued)
@@ -296,11 +303,11 @@ def scan(
 
 @dataclass(frozen=True, slots=True)
 class _FoundArrival:
-    """An arrival in the period; the record is None if it was deleted meanwhile."""
+    """A record or a change in the period; None if the record was deleted meanwhile."""
 
     group: int
     seq: int
-    record: ArrivedRecord | None
+    content: Content | None
 
 
 @dataclass(slots=True)
@@ -322,9 +329,19 @@ class _Window:
 
 
 def _read_window(
-    tx: Tx, connector: Connector, position: ScanPosition, begin_at: Moment, end_at: Moment
+    tx: Tx,
+    connector: Connector,
+    matcher: Matcher,
+    position: ScanPosition,
+    begin_at: Moment,
+    end_at: Moment,
 ) -> _Window:
     window = _Window(position, ARRIVALS_PER_STEP_MAX)
+    sources = (
+        connectors.list_source_groups(tx, connector)
+        if ChangeKind.REGISTRY in matcher.kinds
+        else frozenset[str]()
+    )
     most = GROUPS_PER_STEP_MAX
     groups = connectors.list_source_groups_from(tx, connector, position.group, most + 1)
     for number, group in enumerate(groups):
@@ -333,33 +350,75 @@ def _read_window(
             window.position = ScanPosition(group, before_any, position.until_seq)
         if number == most:
             return window  # this one is for the next step
-        _read_group(tx, window, begin_at, end_at)
+        _read_group(tx, window, matcher, sources, begin_at, end_at)
         if window.is_full:
             return window
     window.is_last = True
     return window
 
 
-def _read_group(tx: Tx, window: _Window, begin_at: Moment, end_at: Moment) -> None:
-    """Read the next arrivals of one group."""
+def _read_group(
+    tx: Tx,
+    window: _Window,
+    matcher: Matcher,
+    sources: Collection[str],
+    begin_at: Moment,
+    end_at: Moment,
+) -> None:
+    """Read the next arrivals and changes of one group, in the order of their numbers."""
     at = window.position
-    looked_at, last_seq = arrived_records.look_ahead(
-        tx, at.group, at.seq, at.until_seq, window.arrivals_left
-    )
-    if not looked_at:
-        return
-    found = arrived_records.list_arrivals(
+    end, found = at.until_seq - 1, []
+    if not matcher.kinds.isdisjoint(RECORD_KINDS):
+        looked_at, last_seq = arrived_records.look_ahead(
+            tx, at.group, at.seq, at.until_seq, window.arrivals_left
+        )
+        if looked_at:
+            arrivals = arrived_records.list_arrivals(
+                tx, at.group, at.seq, last_seq + 1, begin_at, end_at, window.records_left
+            )
+            found = [_to_found(at.group, each) for each in arrivals]
+            window.arrivals_left -= looked_at
+            if len(found) == window.records_left:
+                end = found[-1].seq
+            elif window.arrivals_left <= 0:
+                end = last_seq
+    if not matcher.kinds.isdisjoint(CHANGE_KINDS):
+        found += _list_changes(tx, window, sources, begin_at, end_at, end)
+        found.sort(key=lambda each: each.seq)
+        if len(found) >= window.records_left:
+            del found[window.records_left :]
+            end = found[-1].seq
+    if found or end < at.until_seq - 1:
+        window.position = ScanPosition(at.group, end, at.until_seq)
+    window.found += found
+
+
+def _list_changes(
+    tx: Tx,
+    window: _Window,
+    sources: Collection[str],
+    begin_at: Moment,
+    end_at: Moment,
+    last_seq: int,
+) -> list[_FoundArrival]:
+    """The next changes of the group; those that are for others are looked at and left out."""
+    at = window.position
+    rows = change_messages.list_in_order(
         tx, at.group, at.seq, last_seq + 1, begin_at, end_at, window.records_left
     )
-    window.found += [_to_found(at.group, each) for each in found]
-    window.arrivals_left -= looked_at
-    end = window.found[-1].seq if window.records_left <= 0 else last_seq
-    window.position = ScanPosition(at.group, end, at.until_seq)
+    return [
+        _FoundArrival(
+            at.group,
+            each.seq,
+            Content(each, msgspec.json.decode(each.context)) if is_seen(each, sources) else None,
+        )
+        for each in rows
+    ]
 
 
 def _to_found(group: int, arrival: ArrivedRecord | int) -> _FoundArrival:
     if isinstance(arrival, ArrivedRecord):
-        return _FoundArrival(group, arrival.row.seq, arrival)
+        return _FoundArrival(group, arrival.row.seq, get_content(arrival.row, arrival.device))
     return _FoundArrival(group, arrival, None)
 
 
@@ -372,22 +431,22 @@ def _find_matching(
     for examined, each in enumerate(found):
         if us_left <= 0:
             return examined, matching
-        record = each.record
-        if record is None or record.device.id not in selected:
+        content = each.content
+        if content is None or content.key[0] not in selected:
             continue
-        is_match, cost_us = _matches(matcher, record)
+        is_match, cost_us = _matches(matcher, content)
         us_left -= cost_us
         if is_match:
-            context = encode_device_context(record.device)
-            matching.append(build_delivery(matcher, record.row, context))
+            context = msgspec.json.encode(content.context).decode()
+            matching.append(build_delivery(matcher, content.row, context))
     return len(found), matching
 
 
-def _matches(matcher: Matcher, record: ArrivedRecord) -> tuple[bool, float]:
+def _matches(matcher: Matcher, content: Content) -> tuple[bool, float]:
     """Whether it matches, and the estimated CPU time of the filter."""
-    prepared = matcher.prepare(record.row.encoded.record, record.device)
+    prepared = matcher.prepare(content)
     if prepared is None:
-        return matcher.matches_record(record.row.encoded.record, record.device), 0.0
+        return matcher.matches_content(content), 0.0
     try:
         return prepared.matches(), prepared.cost_us
     except EvaluationError:

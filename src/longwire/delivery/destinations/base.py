@@ -8,12 +8,13 @@ engine. It may keep connections open between batches.
 import builtins
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
 
 from longwire.clock import Moment
+from longwire.delivery.exchanges import Exchange
 from longwire.delivery.http.egress import Egress
 
 MASK = "********"
@@ -39,6 +40,7 @@ class OutboundMessage(msgspec.Struct, frozen=True):
     content_type: str
     element: bytes = b""  # JSON with the id in it, as an element of a batch
     to: str = ""  # the recipient, for senders with several
+    is_test: bool = False  # sent by hand, to see what happens
 
 
 class OutboundBatch(msgspec.Struct, frozen=True):
@@ -81,6 +83,7 @@ class Delivered(msgspec.Struct, frozen=True):
     answer: str = ""  # part of the response, for the handlers that need it
     is_duplicate: bool = False  # an earlier attempt had already arrived
     status: int | None = None  # of an HTTP response
+    exchange: Exchange | None = None  # if it is to be kept
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -92,6 +95,7 @@ class Refused(msgspec.Struct, frozen=True):
     disables: bool = False  # the receiver wants nothing more from this connector
     code: FailureCode = FailureCode.REJECTED
     status: int | None = None  # of an HTTP response
+    exchange: Exchange | None = None  # if it is to be kept
 
 
 class Unreachable(msgspec.Struct, frozen=True):
@@ -100,6 +104,7 @@ class Unreachable(msgspec.Struct, frozen=True):
     reason: str
     is_final: bool = False
     code: FailureCode = FailureCode.UNREACHABLE
+    exchange: Exchange | None = None  # if it is to be kept
 
 
 Outcome = Delivered | Refused | Unreachable
@@ -166,6 +171,7 @@ Template = Annotated[
 # send, which needs no setting.
 MAX_PER_SECOND_MIN = 0.001
 MAX_PER_SECOND_MAX = 1_000
+MessageKind = Literal["data", "event", "geoloc", "telemetry", "alarm", "registry"]
 
 
 class DestinationParams(ParamsBase, kw_only=True):
@@ -194,6 +200,28 @@ class DestinationParams(ParamsBase, kw_only=True):
         ]
         | None
     ) = None
+    kinds: (
+        Annotated[
+            list[MessageKind],
+            Meta(
+                min_length=1,
+                max_length=6,
+                description="What is forwarded: kinds of records, `alarm` for alarms that are"
+                " raised, acknowledged or resolved, and `registry` for devices that are created,"
+                " changed, moved or deleted. Without it, all records.",
+                examples=[["data", "alarm"]],
+            ),
+        ]
+        | None
+    ) = None
+
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        names = self.kinds or ()
+        twice = [index for index, each in enumerate(names) if each in names[:index]]
+        return [
+            *super().validate(egress),
+            *((f"kinds[{index}]", "is given twice") for index in twice),
+        ]
 
 
 def list_invalid_fields(reasons: Mapping[str, str | None]) -> list[tuple[str, str]]:

@@ -1,14 +1,16 @@
 """Webhooks: a batch becomes one HTTP request, signed by Standard Webhooks 1.0.
 
-A complete 2xx response is the confirmation. Redirects are not followed, and response bodies are
-discarded.
+A complete 2xx response is the confirmation. Redirects are not followed. Of responses the beginning
+may be kept, to be shown; nothing here depends on it.
 """
 
+import asyncio
+import dataclasses
 import email.utils
 import hmac
 import re
 import socket
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import UTC
 from typing import Annotated, ClassVar, Literal
@@ -19,6 +21,7 @@ from yarl import URL
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
+from longwire.dates import parse_date
 from longwire.delivery.connectors.formats import FORMATS
 from longwire.delivery.destinations.base import (
     MASK,
@@ -33,17 +36,36 @@ from longwire.delivery.destinations.base import (
     Unreachable,
     invalid_message,
 )
-from longwire.delivery.http.egress import Egress, EgressDenied, parse_ip_literal
-from longwire.delivery.http.http_exchange import HttpConnections
+from longwire.delivery.destinations.signing import (
+    SECRET_PREFIX,
+    signing_key,
+    validate_signing_secret,
+)
+from longwire.delivery.exchanges import (
+    RECORDED_BYTES_MAX,
+    Exchange,
+    SecretMask,
+    build_request,
+    build_response,
+    list_url_secrets,
+)
+from longwire.delivery.http.egress import (
+    KEPT_EXCHANGES_BURST,
+    Egress,
+    EgressDenied,
+    parse_ip_literal,
+)
+from longwire.delivery.http.http_exchange import HttpConnections, HttpResponse
+from longwire.delivery.http.proxies import Proxy, list_login_problems, parse_proxy
+from longwire.delivery.http.recorder import Recorder
 from longwire.delivery.retry_policy import RETRY_AFTER_MAX_S
+from longwire.ids import new_id
+from longwire.work.budgets import TokenBucket
 
 RETRY_AFTER_CHARACTERS_MAX = 64
 BATCH_MAX = 1_000
 HEADERS_MAX = 50
 
-SECRET_PREFIX = "whsec_"
-# By Standard Webhooks 1.0.
-KEY_BYTES_MIN, KEY_BYTES_MAX = 24, 64
 OWN_HEADER_PREFIX = "webhook-"
 # Set by us, or about the connection.
 OWN_HEADERS = frozenset(
@@ -70,6 +92,15 @@ GONE = Refused(
 )
 
 WEBHOOK_SIGNATURE = "webhook-signature"
+# Of a message that was sent by hand to try a connector.
+TEST_HEADER = {"webhook-test": "true"}
+# Exchanges that are kept: of a connector in each process, and of all together, in a second.
+KEPT_BURST, KEPT_PER_S = 20, 1.0
+KEPT_OF_ALL_PER_S = 50.0
+# Headers whose values are words of HTTP, not secrets.
+PLAIN_HEADERS = frozenset(
+    ("accept", "accept-language", "content-type", "user-agent", "traceparent")
+)
 
 
 class Basic(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -122,6 +153,46 @@ PreviousSecret = Annotated[
 ]
 
 
+PreviousSecretUntil = Annotated[
+    str,
+    Meta(
+        max_length=40,
+        description="When `previousSecret` ends; requests have one signature from then on. Without"
+        " it, `previousSecret` ends when it is removed.",
+        examples=["2026-03-02T12:00:00.000Z"],
+    ),
+]
+
+
+class ProxyParams(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """Connect through this proxy; behind the operator's, if there is one."""
+
+    url: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=300,
+            description="`http://host:port` (by CONNECT), `socks5://host:port`, or"
+            " `socks5h://host:port`, which looks the name of the receiver up itself.",
+            examples=["socks5://proxy.example.com:1080"],
+        ),
+    ]
+    username: Annotated[str, Meta(min_length=1, max_length=255, examples=["longwire"])] | None = (
+        None
+    )
+    password: Secret | None = None
+
+    def to_proxy(self) -> Proxy:
+        """Raises ValueError if it is invalid."""
+        proxy = parse_proxy(self.url)
+        if proxy.username:
+            raise ValueError("must not contain a user name or password")
+        username, password = self.username or "", self.password or ""
+        for problem in list_login_problems(proxy.scheme, username, password):
+            raise ValueError(problem)
+        return dataclasses.replace(proxy, username=username, password=password)
+
+
 class HttpParams(DestinationParams, kw_only=True):
     """Parameters of connectors of the type `http`."""
 
@@ -132,6 +203,15 @@ class HttpParams(DestinationParams, kw_only=True):
     basic: Basic | None = None
     secret: SigningSecret | None = None
     previous_secret: PreviousSecret | None = None
+    previous_secret_until: PreviousSecretUntil | None = None
+    proxy: ProxyParams | None = None
+    store_responses: Annotated[
+        Literal["off", "failures", "all"],
+        Meta(
+            description="Of which attempts the request and the first 4 KiB of the response are"
+            " kept, for those who may change the connector."
+        ),
+    ] = "failures"
     batch: Annotated[
         int,
         Meta(
@@ -151,11 +231,33 @@ class HttpParams(DestinationParams, kw_only=True):
             *(("secret", why) for why in validate_signing_secret(self.secret)),
             *(("previousSecret", why) for why in validate_signing_secret(self.previous_secret)),
             *self._rotation_problems(),
+            *self._proxy_problems(egress),
         ]
 
     def _rotation_problems(self) -> Iterator[tuple[str, str]]:
         if self.previous_secret is not None and self.secret is None:
             yield "previousSecret", "needs a secret"
+        if self.previous_secret_until is not None:
+            if self.previous_secret is None:
+                yield "previousSecretUntil", "needs a previousSecret"
+            try:
+                parse_date(self.previous_secret_until)
+            except ValueError as error:
+                yield "previousSecretUntil", str(error)
+
+    def _proxy_problems(self, egress: Egress) -> Iterator[tuple[str, str]]:
+        if self.proxy is None:
+            return
+        try:
+            proxy = self.proxy.to_proxy()
+        except ValueError as error:
+            yield "proxy", str(error)
+            return
+        refusal = egress.validate_host(proxy.host)
+        if refusal is not None:
+            yield "proxy", refusal
+        elif _is_misspelt_address(proxy.host):
+            yield "proxy", f"must have the address written as {parse_ip_literal(proxy.host)[0]}"
 
     def _authorization_problems(self) -> Iterator[tuple[str, str]]:
         given = [
@@ -220,23 +322,6 @@ def validate_headers(headers: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} must be plain text on one line"
 
 
-def validate_signing_secret(secret: str | None) -> Iterator[str]:
-    try:
-        if secret is not None and secret != MASK:  # a mask has its own error
-            signing_key(secret)
-    except ValueError:
-        yield f"must be {SECRET_PREFIX} and {KEY_BYTES_MIN} to {KEY_BYTES_MAX} bytes in base64"
-
-
-def signing_key(secret: str) -> bytes:
-    """The key to sign with, read as the libraries of Standard Webhooks do; else ValueError."""
-    text = secret.removeprefix(SECRET_PREFIX).rstrip("=")
-    key = b64decode(text + "=" * (-len(text) % 4), validate=True)
-    if not KEY_BYTES_MIN <= len(key) <= KEY_BYTES_MAX:
-        raise ValueError("the key is too short or too long")
-    return key
-
-
 class Http:
     """One webhook, with its open connections."""
 
@@ -250,13 +335,19 @@ class Http:
         self._connections: HttpConnections | None = None  # None: the parameters are invalid
         # Copying an initialized HMAC is cheaper than creating one for every batch.
         self._hmacs: list[hmac.HMAC] = []
+        self._previous_until: Moment | None = None
         self._headers: dict[str, str] = {}
         self._head = ""  # what every request begins with
         names = {name.lower() for name in params.headers}
         self._sets_content_type = "content-type" in names
         self._sets_traceparent = "traceparent" in names
+        self._egress = egress
+        self._kept = TokenBucket(KEPT_BURST, 0.0)
         try:
             url = URL(params.url)
+            if params.previous_secret_until is not None:
+                self._previous_until = parse_date(params.previous_secret_until)
+            proxies = [] if params.proxy is None else [params.proxy.to_proxy()]
             self._hmacs = [
                 hmac.new(signing_key(secret), digestmod="sha256")
                 for secret in (params.secret, params.previous_secret)
@@ -264,7 +355,7 @@ class Http:
             ]
             self._headers = fixed_headers(params)
             self._head = _begin_head(params.method, url, self._headers)
-            self._connections = HttpConnections(url, egress)
+            self._connections = HttpConnections(url, egress, proxies)
         except (ValueError, IndexError):
             pass  # valid when it was saved, by older rules
 
@@ -276,6 +367,8 @@ class Http:
         if self._connections is None:
             return PARAMS_INVALID
         body, content_type = self._content(batch)
+        recorder = self._start_recording(batch)
+        began = 0.0 if recorder is None else asyncio.get_running_loop().time()
         try:
             headers = self._signed(batch, body, content_type)
         except ValueError:
@@ -284,12 +377,70 @@ class Http:
             headers["traceparent"] = batch.traceparent
         headers["Content-Length"] = str(len(body))
         head = f"{self._head}{_write(headers)}\r\n".encode("latin-1")
-        response = await self._connections.exchange(head, body)
-        if isinstance(response, Unreachable):
-            return response
-        if 200 <= response.status < 300:
-            return Delivered(status=response.status)
-        return refusal(response.status, response.retry_after, batch.at)
+        response = await self._connections.exchange(head, body, recorder)
+        outcome = _conclude(response, batch.at)
+        if recorder is None or not self._keeps(batch, outcome):
+            return outcome
+        duration_ms = int((asyncio.get_running_loop().time() - began) * 1_000)
+        exchange = self._build_exchange(batch, headers, recorder, duration_ms)
+        return msgspec.structs.replace(outcome, exchange=exchange)
+
+    # --- what is kept of an exchange ---
+
+    def _start_recording(self, batch: OutboundBatch) -> Recorder | None:
+        """Unless nothing would be kept, or enough is: a failing receiver may fail all the time."""
+        if batch.single.is_test:
+            return Recorder(RECORDED_BYTES_MAX)
+        if self._params.store_responses == "off":
+            return None
+        return Recorder(RECORDED_BYTES_MAX) if min(self._get_room()) >= 1 else None
+
+    def _keeps(self, batch: OutboundBatch, outcome: Outcome) -> bool:
+        """Whether it is kept; it counts then."""
+        if batch.single.is_test:
+            return True
+        if isinstance(outcome, Delivered) and self._params.store_responses != "all":
+            return False
+        mine, of_all = self._get_room()
+        if min(mine, of_all) < 1:
+            return False
+        now = asyncio.get_running_loop().time()
+        self._kept.set_left(mine - 1, now)
+        self._egress.kept_exchanges.set_left(of_all - 1, now)
+        return True
+
+    def _get_room(self) -> tuple[float, float]:
+        """How many more may be kept: of this connector, and of all together."""
+        now = asyncio.get_running_loop().time()
+        return (
+            self._kept.get_left(now, KEPT_BURST, KEPT_PER_S),
+            self._egress.kept_exchanges.get_left(now, KEPT_EXCHANGES_BURST, KEPT_OF_ALL_PER_S),
+        )
+
+    def _build_exchange(
+        self,
+        batch: OutboundBatch,
+        signed: Mapping[str, str],
+        recorder: Recorder,
+        duration_ms: int,
+    ) -> Exchange:
+        # Signing chosen content would be as good as knowing the secret.
+        signatures = [
+            each.removeprefix("v1,") for each in signed.get(WEBHOOK_SIGNATURE, "").split()
+        ]
+        mask = SecretMask([*list_secret_texts(self._params), *signatures])
+        shown = self.describe(batch)
+        body, _ = self._content(batch)
+        request = build_request(shown.method, shown.url, shown.headers, body)
+        return Exchange(
+            new_id("exc"),
+            batch.at,
+            duration_ms,
+            recorder.phase,
+            len(batch.messages),
+            request,
+            build_response(recorder, mask),
+        )
 
     def _content(self, batch: OutboundBatch) -> tuple[bytes, str]:
         if self._params.batch > 1:
@@ -309,16 +460,23 @@ class Http:
         }
         if not self._sets_content_type:
             headers["Content-Type"] = content_type
-        if self._hmacs:
+        if batch.single.is_test:
+            headers |= TEST_HEADER
+        if hmacs := self._list_hmacs(batch.at):
             signed = f"{batch.id}.{timestamp}.".encode()
-            signatures = [_sign(each, signed, body) for each in self._hmacs]
+            signatures = [_sign(each, signed, body) for each in hmacs]
             headers[WEBHOOK_SIGNATURE] = " ".join(signatures)
         return headers
+
+    def _list_hmacs(self, at: Moment) -> list[hmac.HMAC]:
+        """Of the keys that sign at a moment."""
+        is_over = self._previous_until is not None and at >= self._previous_until
+        return self._hmacs[:1] if is_over else self._hmacs
 
     def describe(self, batch: OutboundBatch) -> RequestPreview:
         body, content_type = self._content(batch)
         headers = self._headers | dict.fromkeys(self._params.headers, MASK)
-        masked = " ".join([f"v1,{MASK}"] * len(self._hmacs))
+        masked = " ".join([f"v1,{MASK}"] * len(self._list_hmacs(batch.at)))
         for name, value in self._signed(batch, body, content_type).items():
             # Signing chosen content would be as good as knowing the secret.
             headers[name] = masked if name == WEBHOOK_SIGNATURE else value
@@ -336,6 +494,28 @@ class Http:
     async def close(self) -> None:
         if self._connections is not None:
             await self._connections.close()
+
+
+def list_secret_texts(params: HttpParams) -> list[str]:
+    """What must not be shown where a receiver echoes it."""
+    secrets = [value for name, value in params.headers.items() if name.lower() not in PLAIN_HEADERS]
+    secrets += [each for each in (params.bearer, params.secret, params.previous_secret) if each]
+    secrets += [
+        each.removeprefix(SECRET_PREFIX) for each in (params.secret, params.previous_secret) if each
+    ]
+    # Of a header with a scheme the receiver may echo the rest.
+    secrets += [each.partition(" ")[2] for each in secrets]
+    if params.basic is not None:
+        pair = f"{params.basic.username}:{params.basic.password}"
+        secrets += [params.basic.password, pair]
+    if params.proxy is not None and params.proxy.password is not None:
+        secrets += [params.proxy.password, f"{params.proxy.username}:{params.proxy.password}"]
+    url = URL(params.url)
+    query = [
+        *url.query.values(),
+        *(each.partition("=")[2] for each in url.raw_query_string.split("&")),
+    ]
+    return secrets + list_url_secrets([*url.parts, *url.raw_parts], query)
 
 
 def fixed_headers(params: HttpParams) -> dict[str, str]:
@@ -376,6 +556,14 @@ def _sign(key: hmac.HMAC, prefix: bytes, body: bytes) -> str:
     signature.update(prefix)
     signature.update(body)
     return "v1," + b64encode(signature.digest()).decode()
+
+
+def _conclude(response: HttpResponse | Unreachable, at: Moment) -> Outcome:
+    if isinstance(response, Unreachable):
+        return response
+    if 200 <= response.status < 300:
+        return Delivered(status=response.status)
+    return refusal(response.status, response.retry_after, at)
 
 
 def refusal(status: int, retry_after: str | None, at: Moment) -> Refused:

@@ -40,6 +40,7 @@ from longwire.delivery.engine.worker import (
     LeasedDelivery,
     Released,
 )
+from longwire.delivery.exchanges import Exchange
 from longwire.delivery.http.egress import Egress
 from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store.database import Database, Tx
@@ -206,7 +207,7 @@ def _claim_ordered(
     tx: Tx, claim: _Claim, channel: Channel, most: int
 ) -> ordered_deliveries.OrderedClaim:
     """But for what arrived after records that are still to be matched: those may be earlier."""
-    first_seq = deferrals.get_first_seq(tx, channel.group_id, ChannelPurpose.CONNECTOR)
+    first_seq = deferrals.get_first_seq(tx, channel.group_id)
     before_seq = AFTER_ANY_ARRIVAL if first_seq is None else first_seq
     number, slot, token, expires_at = claim
     return ordered_deliveries.claim(tx, number, slot, most, token, expires_at, before_seq)
@@ -333,6 +334,7 @@ def _settle_delivered(
                 answer=outcome.answer,
                 is_duplicate=outcome.is_duplicate,
                 duration_ms=attempt.sending_ms,
+                exchange=_get_exchange(attempt),
             )
         )
 
@@ -374,7 +376,12 @@ def _settle_failed(
             continue  # the lease is no longer ours
         settled.results.append(
             AttemptResult(
-                claimed, result, outcome.reason, outcome.code, duration_ms=each.sending_ms
+                claimed,
+                result,
+                outcome.reason,
+                outcome.code,
+                duration_ms=each.sending_ms,
+                exchange=_get_exchange(each),
             )
         )
         if isinstance(outcome, Refused) and outcome.disables:
@@ -411,7 +418,10 @@ def _log_attempts(tx: Tx, attempts: Sequence[AttemptRecord]) -> dict[int, str]:
     log = ""
     for each in attempts:
         claimed = each.leased.claimed
-        logged = (each.outcome, each.at, each.duration_ms, claimed.attempts, claimed.attempt_log)
+        logged = (
+            *(each.outcome, each.at, each.duration_ms, each.is_by_proxy),
+            *(claimed.attempts, claimed.attempt_log),
+        )
         if logged != known:
             known, log = logged, _log_attempt(tx, each)
         logs[claimed.seq] = log
@@ -427,8 +437,16 @@ def _log_attempt(tx: Tx, attempt: AttemptRecord) -> str:
     if isinstance(outcome, Refused | Delivered):
         status = outcome.status
     at = attempt.at or tx.now
-    entry = build_attempt(at, attempt.duration_ms, code, status, claimed.attempts)
+    exchange = _get_exchange(attempt)
+    exchange_id = None if exchange is None else exchange.id
+    entry = build_attempt(at, attempt.duration_ms, code, status, claimed.attempts, exchange_id)
     return append_attempt(claimed.attempt_log, entry)
+
+
+def _get_exchange(attempt: AttemptRecord) -> Exchange | None:
+    """What is kept of an attempt, but for those to which another one's outcome is applied."""
+    outcome = attempt.outcome
+    return None if attempt.is_by_proxy or isinstance(outcome, Released) else outcome.exchange
 
 
 def _record_health(tx: Tx, in_order: Sequence[_ChannelResults]) -> None:

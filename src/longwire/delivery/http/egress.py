@@ -27,6 +27,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any
 
 from longwire.delivery.http.open_connections import UNLIMITED, OpenConnections
+from longwire.delivery.http.proxies import Proxy
+from longwire.work.budgets import TokenBucket
 from longwire.work.fair_queue import FairQueue
 from longwire.work.turns import CallerKey, current_caller
 
@@ -38,6 +40,7 @@ RESOLUTIONS_PER_CALLER_MAX = 4
 IDLE_THREAD_S = 10.0
 HOST_CHARACTERS_MAX = 253
 TLS_SHUTDOWN_TIMEOUT_S = 1
+KEPT_EXCHANGES_BURST = 200
 # For unknown names and for those with an address that is not permitted alike.
 NOT_RESOLVED = "the host name does not resolve to an address that may be reached"
 
@@ -94,11 +97,21 @@ class EgressDenied(Exception):
 class Egress:
     """Decides which addresses may be reached, and connects to them."""
 
-    def __init__(self, allowed: Sequence[str] = (), *, connections_max: int = UNLIMITED) -> None:
+    def __init__(
+        self,
+        allowed: Sequence[str] = (),
+        *,
+        connections_max: int = UNLIMITED,
+        proxies: Sequence[Proxy] = (),
+    ) -> None:
         """`allowed` are networks such as 10.0.0.0/8 that may be reached although not public.
 
-        Beyond `connections_max` no connection is kept open between attempts.
+        Beyond `connections_max` no connection is kept open between attempts. Webhooks are sent
+        through the operator's `proxies`, if there are any.
         """
+        self.proxies = proxies
+        # Of all destinations together: what keeping exchanges may cost.
+        self.kept_exchanges = TokenBucket(KEPT_EXCHANGES_BURST, 0.0)
         self.open_connections = OpenConnections(connections_max)
         self._allowed = [ip_network(network) for network in allowed]
         self._dns = _DnsResolver()

@@ -10,8 +10,10 @@ parsing ends at the first limit, and whatever follows a response closes its conn
 
 import asyncio
 import functools
+import socket
 import ssl
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import httptools
@@ -21,6 +23,7 @@ from longwire.delivery.destinations.base import FailureCode, Unreachable
 from longwire.delivery.destinations.connections import (
     CONNECTION_LOST,
     TIMED_OUT,
+    ConnectionFailed,
     outcome_of_error,
 )
 from longwire.delivery.http.egress import TLS_SHUTDOWN_TIMEOUT_S, Egress, EgressDenied
@@ -38,9 +41,16 @@ from longwire.delivery.http.http_limits import (
     TOTAL_TIMEOUT_S,
 )
 from longwire.delivery.http.open_connections import OpenConnections
+from longwire.delivery.http.proxies import Proxy
+from longwire.delivery.http.recorder import Phase, Recorder
+from longwire.delivery.http.tunnels import TunnelTarget, choose_address, open_tunnel
 
 # A smaller body is sent with its head, at once.
 COPIED_BYTES_MAX = 64 * 1_024
+# The status is all that matters of a failure; its body is waited for so long, if it is kept.
+FAILURE_BODY_WAIT_S = 1.0
+# So much earlier than the whole exchange, whose end would hide the status.
+FAILURE_BODY_MARGIN_S = 0.5
 
 CONNECTING_TIMED_OUT = Unreachable("connecting timed out", code=FailureCode.TIMED_OUT)
 CONNECTING_FAILED = Unreachable("connecting failed")
@@ -52,7 +62,7 @@ _FRAMING = frozenset((b"content-length", b"transfer-encoding"))
 
 
 class HttpResponse(NamedTuple):
-    """The head of a response. Its body was discarded."""
+    """The head of a response. Of its body a recorder may have the beginning."""
 
     status: int
     retry_after: str | None
@@ -61,10 +71,11 @@ class HttpResponse(NamedTuple):
 class HttpConnections:
     """The connections to the host of one URL; as many as there are exchanges at a time."""
 
-    def __init__(self, url: URL, egress: Egress) -> None:
+    def __init__(self, url: URL, egress: Egress, proxies: Sequence[Proxy] = ()) -> None:
         if url.raw_host is None or url.port is None:
             raise ValueError("a URL needs a host")
         self._egress = egress
+        self._proxies = (*egress.proxies, *proxies)
         self._host, self._port = url.raw_host, url.port
         self._tls = load_tls_context() if url.scheme == "https" else None
         self._addresses: deque[str] = deque()
@@ -77,16 +88,22 @@ class HttpConnections:
     def idle_count(self) -> int:
         return sum(each.is_open for each in self._idle)
 
-    async def exchange(self, head: bytes, body: bytes) -> HttpResponse | Unreachable:
+    async def exchange(
+        self, head: bytes, body: bytes, recorder: Recorder | None = None
+    ) -> HttpResponse | Unreachable:
         """Send a request, whose head is complete, and wait for the response."""
+        if recorder is None:
+            recorder = Recorder()
+        ends_at = asyncio.get_running_loop().time() + TOTAL_TIMEOUT_S
         try:
-            async with asyncio.timeout(TOTAL_TIMEOUT_S):
-                connection = self._take_idle() or await self._open()
+            async with asyncio.timeout_at(ends_at):
+                connection = self._take_idle() or await self._open(recorder)
                 if isinstance(connection, Unreachable):
                     return connection
                 self._busy.add(connection)
+                recorder.phase = Phase.REQUEST
                 try:
-                    return await connection.send(head, body)
+                    return await connection.send(head, body, recorder, ends_at)
                 finally:
                     self._busy.discard(connection)
                     self._keep(connection)
@@ -137,17 +154,17 @@ class HttpConnections:
         if self._idle:
             self._start_idle_timer()
 
-    async def _open(self) -> "_ServerConnection | Unreachable":
+    async def _open(self, recorder: Recorder) -> "_ServerConnection | Unreachable":
         loop = asyncio.get_running_loop()
         try:
             await self._resolve(loop)
-            # A copy: others rotate them meanwhile.
-            sock = await self._egress.connect_to_any([*self._addresses], self._port)
+            sock = await self._connect(recorder)
             connection = _ServerConnection(loop, self._egress.open_connections)
             try:
                 if self._tls is None:
                     await loop.create_connection(lambda: connection, sock=sock)
                 else:
+                    recorder.phase = Phase.TLS
                     await loop.create_connection(
                         lambda: connection,
                         sock=sock,
@@ -160,11 +177,21 @@ class HttpConnections:
                 raise
         except TimeoutError:
             return CONNECTING_TIMED_OUT
-        except (EgressDenied, OSError) as error:
+        except (EgressDenied, ConnectionFailed, OSError) as error:
             outcome = outcome_of_error(error)
             assert isinstance(outcome, Unreachable)
             return CONNECTING_FAILED if outcome is CONNECTION_LOST else outcome
         return connection
+
+    async def _connect(self, recorder: Recorder) -> socket.socket:
+        # A copy: others rotate them meanwhile.
+        addresses = [*self._addresses]
+        if not self._proxies:
+            recorder.phase = Phase.CONNECT
+            return await self._egress.connect_to_any(addresses, self._port)
+        recorder.phase = Phase.PROXY
+        target = TunnelTarget(self._host, choose_address(addresses), self._port)
+        return await open_tunnel(self._proxies, target, self._egress)
 
     async def _resolve(self, loop: asyncio.AbstractEventLoop) -> None:
         """Look the host's addresses up, unless they are known; the next one is first then."""
@@ -187,6 +214,9 @@ class _ServerConnection(asyncio.BufferedProtocol):
         self._buffer = open_connections.read_buffer.view
         self._transport: asyncio.Transport | None = None
         self._waiting: asyncio.Future[HttpResponse | Unreachable] | None = None
+        self._recorder = Recorder()
+        self._ends_at = 0.0
+        self._failure_timer: asyncio.TimerHandle | None = None
         self.idle_since = 0.0
         self.is_reusable = False
         self._begin()
@@ -212,12 +242,15 @@ class _ServerConnection(asyncio.BufferedProtocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def send(self, head: bytes, body: bytes) -> HttpResponse | Unreachable:
+    async def send(
+        self, head: bytes, body: bytes, recorder: Recorder, ends_at: float
+    ) -> HttpResponse | Unreachable:
         transport = self._transport
         self.is_reusable = False
         if transport is None:
             return CLOSED_EARLY
         self._begin()
+        self._recorder, self._ends_at = recorder, ends_at
         self._waiting = self._loop.create_future()
         if len(body) <= COPIED_BYTES_MAX:
             transport.write(head + body)
@@ -247,7 +280,10 @@ class _ServerConnection(asyncio.BufferedProtocol):
         self._open_connections.count -= 1
         if self._waiting is not None:
             is_whole = error is None and self._response is not None and not self._is_framed
-            self._end(self._response if is_whole and self._response else CLOSED_EARLY)
+            if is_whole:
+                self._recorder.phase = Phase.COMPLETE
+            is_known = is_whole or self._is_failure
+            self._end(self._response if is_known and self._response else CLOSED_EARLY)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
@@ -276,20 +312,42 @@ class _ServerConnection(asyncio.BufferedProtocol):
                 self._end(NOT_HTTP)
         elif self._is_complete:
             self._end(response, is_reusable=is_valid and self._keeps_alive)
-        elif not 200 <= response.status < 300 or self._body_bytes > RESPONSE_BYTES_MAX:
+        elif self._is_failure:
+            is_bounded = is_valid and self._received_bytes <= ATTEMPT_BYTES_MAX
+            if not (is_bounded and self._recorder.wants_body):
+                self._end(response)  # the rest does not matter
+            elif self._failure_timer is None:
+                self._await_failure_body(response)
+        elif self._body_bytes > RESPONSE_BYTES_MAX:
             self._end(response)  # the rest does not matter
         elif not is_valid:
             self._end(NOT_HTTP)
         elif self._received_bytes > ATTEMPT_BYTES_MAX:
             self._end(_exceeds(RESPONSE_TOO_LARGE))
 
+    @property
+    def _is_failure(self) -> bool:
+        """Whether there is a status, and it is no success."""
+        return self._response is not None and not 200 <= self._response.status < 300
+
+    def _await_failure_body(self, response: HttpResponse) -> None:
+        latest = self._ends_at - FAILURE_BODY_MARGIN_S - self._loop.time()
+        wait_s = max(0.0, min(FAILURE_BODY_WAIT_S, latest))
+        self._failure_timer = self._loop.call_later(wait_s, self._end, response)
+
     def _end(self, outcome: HttpResponse | Unreachable, *, is_reusable: bool = False) -> None:
         waiting, self._waiting = self._waiting, None
+        if self._failure_timer is not None:
+            self._failure_timer.cancel()
+            self._failure_timer = None
+        if self._is_complete:
+            self._recorder.phase = Phase.COMPLETE
         self.is_reusable = is_reusable
         if not is_reusable:
             self.abort()
         elif self._transport is not None and self._transport.get_write_buffer_size():
             self.is_reusable = False  # it answered before it had read the request
+        self._recorder = Recorder()  # what was recorded is not kept here
         if waiting is not None and not waiting.done():
             waiting.set_result(outcome)
 
@@ -303,6 +361,7 @@ class _ServerConnection(asyncio.BufferedProtocol):
         self._headers += 1
         if self._headers > HEADERS_MAX:
             raise _Stop
+        self._recorder.add_header(name, value)
         name = name.lower()
         if name in _FRAMING:
             self._is_framed = True
@@ -314,16 +373,19 @@ class _ServerConnection(asyncio.BufferedProtocol):
         status = self._parser.get_status_code()
         self._is_interim = 100 <= status < 200 and status != 101
         if not self._is_interim:
+            self._recorder.status, self._recorder.phase = status, Phase.RESPONSE
             self._response = HttpResponse(status, self._retry_after)
             self._keeps_alive = self._parser.should_keep_alive()
             return
         self._interim_heads += 1
+        self._recorder.headers.clear()
         self._is_framed, self._retry_after = False, None
         if self._interim_heads > INTERIM_HEADS_MAX:
             raise _Stop
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
+        self._recorder.add_body(body)
 
     def on_message_complete(self) -> None:
         self._is_complete = not self._is_interim

@@ -5,12 +5,13 @@ evaluated after the commit: what is deferred is stored with the records (see `de
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from longwire.changes import MESSAGE_KIND_NAMES, ChangeKind
 from longwire.clock import Moment
 from longwire.delivery.cel.expressions import (
     EvaluationError,
@@ -21,16 +22,16 @@ from longwire.delivery.cel.stored import StoredExpression
 from longwire.delivery.matching.budgets import InlineAllowance
 from longwire.delivery.matching.filter_index import Filter, FilterIndex
 from longwire.delivery.matching.filter_outcomes import FilterOutcomes
-from longwire.model import ChannelPurpose, Connector
-from longwire.records import Record
+from longwire.model import Connector
+from longwire.records import RecordKind
 from longwire.store.database import Tx
 from longwire.store.delivery import connectors as store_connectors
-from longwire.store.delivery.deferrals import Deferral, DeferralRanges
+from longwire.store.delivery.change_messages import ChangeRow
+from longwire.store.delivery.deferrals import Deferral, DeferralPurpose, DeferralRanges
 from longwire.store.delivery.deliveries import NewDelivery
 from longwire.store.fleet.reporting_devices import ReportingDevice
 from longwire.store.identity import groups as store_groups
 from longwire.store.records.arrival_numbers import arrival_moment
-from longwire.store.records.arrived_records import ArrivedRecord
 from longwire.store.records.records import RecordRow
 
 INDEXES_MAX = 1_000
@@ -38,16 +39,23 @@ INDEXES_MAX = 1_000
 SET_ENTRY_BYTES = 64
 ID_BYTES = 128
 READ_SINGLY_MAX = 100  # connectors, by their numbers
+RECORD_KINDS = frozenset(map(int, RecordKind))
+CHANGE_KINDS = frozenset(map(int, ChangeKind))
 US_PER_KIB = 50.0  # of data, to estimate what an evaluation costs
 
 
 class MismatchCode(StrEnum):
     """Why a connector does not forward a record."""
 
+    KIND = "kind"
     DEVICE_TYPE = "device_type"
     DEVICE_ID = "device_id"
     FILTER_FALSE = "filter_false"
     FILTER_FAILED = "filter_failed"  # neither true nor false
+
+
+# The id and the type of a device, and the number of a kind.
+ContentKey = tuple[str, str, int]
 
 
 class Mismatch(msgspec.Struct, frozen=True):
@@ -56,6 +64,22 @@ class Mismatch(msgspec.Struct, frozen=True):
     code: MismatchCode
     reason: str
     missing_field: str | None = None  # without which a condition of the filter is false
+
+
+class Content(msgspec.Struct, frozen=True):
+    """A record or a change, and what was known of its device: what a connector may forward."""
+
+    row: RecordRow | ChangeRow
+    context: Mapping[str, Any]
+
+    @property
+    def key(self) -> ContentKey:
+        row = self.row
+        return row.encoded.record.device_id, self.context.get("deviceType", ""), row.kind
+
+    def build_message(self) -> dict[str, Any]:
+        """What expressions see of it."""
+        return build_cel_message(self.row.encoded.record, self.context)
 
 
 OTHER_DEVICE = Mismatch(MismatchCode.DEVICE_ID, "the device is not in deviceIds")
@@ -70,6 +94,7 @@ class Matcher(msgspec.Struct, frozen=True):
     device_types: frozenset[str]
     device_ids: frozenset[str]
     expression: StoredExpression | None
+    kinds: frozenset[int]  # the numbers of those that it forwards
     is_ordered: bool = False
 
     @property
@@ -77,33 +102,42 @@ class Matcher(msgspec.Struct, frozen=True):
         source = "" if self.expression is None else self.expression.source
         return len(self.device_ids) * ID_BYTES + len(source)
 
+    def forwards(self, device_id: str, device_type: str, kind: int) -> bool:
+        """Whether it forwards what its filter does not leave out."""
+        return kind in self.kinds and self.matches_device(device_id, device_type)
+
     def matches_device(self, device_id: str, device_type: str) -> bool:
         return (not self.device_types or device_type in self.device_types) and (
             not self.device_ids or device_id in self.device_ids
         )
 
-    def matches_record(self, record: Record, device: ReportingDevice) -> bool:
-        return self.find_mismatch(record, device) is None
+    def matches_content(self, content: Content) -> bool:
+        return self.find_mismatch(content) is None
 
-    def prepare(self, record: Record, device: ReportingDevice) -> PreparedExpression | None:
+    def prepare(self, content: Content) -> PreparedExpression | None:
         """The filter with the values of a record; None if it decides nothing or costs too much."""
-        if self.expression is None or not self.matches_device(device.id, device.type):
+        device_id, device_type, kind = content.key
+        if self.expression is None or not self.forwards(device_id, device_type, kind):
             return None
         try:
-            return self.expression.prepare(build_cel_message(record, build_device_context(device)))
+            return self.expression.prepare(content.build_message())
         except EvaluationError:
             return None
 
-    def find_mismatch(self, record: Record, device: ReportingDevice) -> Mismatch | None:
-        """Why a record is not forwarded; None when it is."""
-        if self.device_types and device.type not in self.device_types:
-            reason = f"the device type {device.type} is not in deviceTypes"
+    def find_mismatch(self, content: Content) -> Mismatch | None:
+        """Why a record or a change is not forwarded; None when it is."""
+        device_id, device_type, kind = content.key
+        if kind not in self.kinds:
+            reason = f"the kind {MESSAGE_KIND_NAMES[kind]} is not in kinds"
+            return Mismatch(MismatchCode.KIND, reason)
+        if self.device_types and device_type not in self.device_types:
+            reason = f"the device type {device_type} is not in deviceTypes"
             return Mismatch(MismatchCode.DEVICE_TYPE, reason)
-        if self.device_ids and device.id not in self.device_ids:
+        if self.device_ids and device_id not in self.device_ids:
             return OTHER_DEVICE
         if self.expression is None:
             return None
-        message = build_cel_message(record, build_device_context(device))
+        message = content.build_message()
         try:
             prepared = self.expression.prepare(message)
             if prepared.matches():
@@ -123,18 +157,25 @@ class MatchResult(msgspec.Struct, frozen=True):
     filters: FilterOutcomes
     deferred: DeferralRanges  # records whose filters are evaluated after the commit
 
+    @classmethod
+    def for_purpose(cls, purpose: DeferralPurpose) -> "MatchResult":
+        """Nothing is found yet."""
+        return cls([], Counter(), FilterOutcomes(), DeferralRanges(purpose))
+
 
 Indexes = Sequence[tuple[str, FilterIndex[Matcher]]]  # by the group of the connectors
 
 
 class GroupMatchers:
-    """The connectors that forward records of one group, indexed by device and by filter."""
+    """The connectors that forward some kinds of one group, indexed by device and by filter."""
 
-    def __init__(self, matchers: Sequence[Matcher]) -> None:
-        self.matchers = tuple(matchers)
-        self._owners = sorted({each.group_id for each in matchers})
-        self._named_devices = frozenset[str]().union(*(each.device_ids for each in matchers))
-        self._indexes: dict[tuple[str | None, str], Indexes] = {}
+    def __init__(self, matchers: Sequence[Matcher], kinds: frozenset[int]) -> None:
+        self.matchers = tuple(each for each in matchers if not kinds.isdisjoint(each.kinds))
+        # Whether one of them forwards some of these kinds only.
+        self.select_kinds = not all(kinds <= each.kinds for each in self.matchers)
+        self._owners = sorted({each.group_id for each in self.matchers})
+        self._named_devices = frozenset[str]().union(*(each.device_ids for each in self.matchers))
+        self._indexes: dict[tuple[str | None, str, int | None], Indexes] = {}
 
     def __len__(self) -> int:
         return len(self.matchers)
@@ -145,18 +186,19 @@ class GroupMatchers:
         own = len(self._named_devices) * SET_ENTRY_BYTES
         return own + sum(each.kept_bytes for each in self.matchers)
 
-    def for_device(self, device: ReportingDevice) -> Indexes:
-        """Those that forward records of a device, if their filter is true."""
-        key = device.id if device.id in self._named_devices else None, device.type
+    def find(self, device_id: str, device_type: str, kind: int) -> Indexes:
+        """Those that forward a kind of a device, if their filter is true."""
+        named_id = device_id if device_id in self._named_devices else None
+        key = named_id, device_type, kind if self.select_kinds else None
         indexes = self._indexes.get(key)
         if indexes is None:
             if len(self._indexes) >= INDEXES_MAX:
                 self._indexes = {}
-            indexes = self._indexes[key] = self._build_indexes(device)
+            indexes = self._indexes[key] = self._build_indexes(device_id, device_type, kind)
         return indexes
 
-    def _build_indexes(self, device: ReportingDevice) -> Indexes:
-        mine = [each for each in self.matchers if each.matches_device(device.id, device.type)]
+    def _build_indexes(self, device_id: str, device_type: str, kind: int) -> Indexes:
+        mine = [each for each in self.matchers if each.forwards(device_id, device_type, kind)]
         return [
             (owner, FilterIndex((each, each.expression) for each in mine if each.group_id == owner))
             for owner in self._owners
@@ -177,16 +219,26 @@ def build_matcher(connector: Connector, owner: str | None = None) -> Matcher:
         frozenset(connector.device_types),
         frozenset(connector.device_ids),
         expression,
+        frozenset(map(MESSAGE_KIND_NAMES.index, connector.kinds)) or RECORD_KINDS,
         connector.channel.is_ordered,
     )
 
 
 def get_matchers(tx: Tx, group_id: str) -> GroupMatchers:
     """The connectors that forward records of this group, cached."""
+    return _get_matchers(tx, "matchers", group_id, RECORD_KINDS)
+
+
+def get_change_matchers(tx: Tx, group_id: str) -> GroupMatchers:
+    """The connectors that forward changes of alarms or devices of this group, cached."""
+    return _get_matchers(tx, "change matchers", group_id, CHANGE_KINDS)
+
+
+def _get_matchers(tx: Tx, name: str, group_id: str, kinds: frozenset[int]) -> GroupMatchers:
     return tx.cache.get_config(
-        "matchers",
+        name,
         group_id,
-        lambda: GroupMatchers(_load_matchers(tx, group_id)),
+        lambda: GroupMatchers(_load_matchers(tx, group_id), kinds),
         lambda: store_groups.get_path(tx, group_id),
     )
 
@@ -225,12 +277,19 @@ def build_device_context(device: ReportingDevice) -> dict[str, Any]:
     }
 
 
+def get_content(row: RecordRow, device: ReportingDevice) -> Content:
+    """A record with its device."""
+    return Content(row, build_device_context(device))
+
+
 def encode_device_context(device: ReportingDevice) -> str:
     """The same as JSON: the device when the record was stored, kept with the delivery."""
     return msgspec.json.encode(build_device_context(device)).decode()
 
 
-def build_delivery(matcher: Matcher, row: RecordRow, device_context: str) -> NewDelivery:
+def build_delivery(
+    matcher: Matcher, row: RecordRow | ChangeRow, device_context: str
+) -> NewDelivery:
     return NewDelivery(
         matcher.number,
         row.seq,
@@ -239,7 +298,7 @@ def build_delivery(matcher: Matcher, row: RecordRow, device_context: str) -> New
         row.ts,
         row.encoded.body,
         device_context,
-        None,
+        row.cause,
         matcher.is_ordered,
     )
 
@@ -251,22 +310,24 @@ def match_records(
     allowance: InlineAllowance,
 ) -> MatchResult:
     """The deliveries that these records cause, and what is left for later."""
-    result = MatchResult([], Counter(), FilterOutcomes(), DeferralRanges(ChannelPurpose.CONNECTOR))
+    result = MatchResult.for_purpose(DeferralPurpose.CONNECTOR)
     matchers = {group: get_matchers(tx, group) for group in {each.group_id for each in devices}}
     if not any(matchers.values()):
         return result
     by_number = {device.number: device for device in devices}
-    found: dict[int, _DeviceMatchers] = {}
+    found: dict[int | tuple[int, int], _DeviceMatchers] = {}
     with allowance.measuring():
         for row in rows:
             device = by_number[row.device_number]
-            if not matchers[device.group_id]:
+            group = matchers[device.group_id]
+            if not group:
                 continue
-            mine = found.get(row.device_number)
+            key = (row.device_number, row.kind) if group.select_kinds else row.device_number
+            mine = found.get(key)
             if mine is None:
-                indexes = matchers[device.group_id].for_device(device)
+                indexes = group.find(device.id, device.type, row.kind)
                 mine = _DeviceMatchers(indexes, build_device_context(device))
-                found[row.device_number] = mine
+                found[key] = mine
             _match_record(row, mine, allowance, result)
     return result
 
@@ -276,14 +337,67 @@ class _DeviceMatchers:
 
     __slots__ = ("context", "indexes", "text")
 
-    def __init__(self, indexes: Indexes, context: dict[str, Any]) -> None:
+    def __init__(self, indexes: Indexes, context: Mapping[str, Any]) -> None:
         self.indexes = indexes
         self.context = context
         self.text = msgspec.json.encode(context).decode()
 
 
+def match_changes(tx: Tx, rows: Sequence[ChangeRow], allowance: InlineAllowance) -> MatchResult:
+    """The same of changes."""
+    result = MatchResult.for_purpose(DeferralPurpose.CHANGE)
+    selection = ChangeSelection(tx)
+    with allowance.measuring():
+        for row in rows:
+            content = Content(row, msgspec.json.decode(row.context))
+            indexes = selection.get_matchers(row).find(*content.key)
+            _match_record(row, _DeviceMatchers(indexes, content.context), allowance, result)
+    return result
+
+
+def is_seen(row: ChangeRow, groups: Collection[str]) -> bool:
+    """Whether a change is for a connector that forwards from these groups."""
+    sees_other = str(row.other_group_number) in groups
+    return row.other_group_number is None or sees_other == row.is_for_both
+
+
+class ChangeSelection:
+    """Whose connectors are to have which changes.
+
+    A device that moves is three changes: for who sees the group that it leaves, for who sees the
+    one that it joins, and for who sees both.
+    """
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self._groups: dict[int, GroupMatchers] = {}
+        self._moves: dict[tuple[int, int, bool], GroupMatchers] = {}
+
+    def get_matchers(self, row: ChangeRow) -> GroupMatchers:
+        here = self._get_of_group(row.group_number)
+        if row.other_group_number is None or not here:
+            return here
+        key = row.group_number, row.other_group_number, row.is_for_both
+        found = self._moves.get(key)
+        if found is None:
+            there = self._get_of_group(row.other_group_number)
+            both = {each.number for each in there.matchers}
+            mine = [each for each in here.matchers if (each.number in both) == row.is_for_both]
+            found = self._moves[key] = GroupMatchers(mine, CHANGE_KINDS)
+        return found
+
+    def _get_of_group(self, number: int) -> GroupMatchers:
+        # Nothing is cached for a transaction that changes connectors.
+        if number not in self._groups:
+            self._groups[number] = get_change_matchers(self._tx, str(number))
+        return self._groups[number]
+
+
 def _match_record(
-    row: RecordRow, device: _DeviceMatchers, allowance: InlineAllowance, result: MatchResult
+    row: RecordRow | ChangeRow,
+    device: _DeviceMatchers,
+    allowance: InlineAllowance,
+    result: MatchResult,
 ) -> None:
     message: dict[str, Any] | None = None  # built for the first filter that needs it
     for owner, index in device.indexes:
@@ -304,7 +418,7 @@ def _match_record(
 def _evaluate(
     index: FilterIndex[Matcher],
     message: dict[str, Any],
-    row: RecordRow,
+    row: RecordRow | ChangeRow,
     allowance: InlineAllowance,
     result: MatchResult,
 ) -> Iterator[Matcher]:
@@ -346,7 +460,7 @@ class DeferredMatches(msgspec.Struct):
         """Drop what was stored."""
         self.deliveries, self.filters, self.done_seq = [], FilterOutcomes(), None
 
-    def add(self, matchers: Iterable[Matcher], row: RecordRow, context: str) -> None:
+    def add(self, matchers: Iterable[Matcher], row: RecordRow | ChangeRow, context: str) -> None:
         self.deliveries += [build_delivery(each, row, context) for each in matchers]
 
     def match(
@@ -354,7 +468,7 @@ class DeferredMatches(msgspec.Struct):
         matcher: Matcher,
         expression: Filter,
         message: dict[str, Any],
-        row: RecordRow,
+        row: RecordRow | ChangeRow,
         context: str,
     ) -> None:
         try:
@@ -370,22 +484,20 @@ class DeferredMatches(msgspec.Struct):
 
 def match_deferred(
     deferral: Deferral,
-    matchers: GroupMatchers,
-    records: Sequence[ArrivedRecord],
+    contents: Sequence[tuple[Content, GroupMatchers]],
     found: DeferredMatches,
 ) -> Iterator[None]:
-    """Match deferred records with the connectors of one group; yields after each evaluation.
+    """Match what was deferred with the connectors of one group; yields after each evaluation.
 
     Some may have been matched before the rest was deferred; no delivery is stored twice.
     """
-    for record in records:
-        row, device = record.row, record.device
+    for content, matchers in contents:
+        row = content.row
         arrived_at = arrival_moment(row.seq)
-        context = build_device_context(device)
-        text = msgspec.json.encode(context).decode()
-        message = build_cel_message(row.encoded.record, context)
+        text = msgspec.json.encode(content.context).decode()
+        message = content.build_message()
         selected: list[tuple[Matcher, Filter]] = []
-        for owner, index in matchers.for_device(device):
+        for owner, index in matchers.find(*content.key):
             if owner == deferral.owner_id:
                 found.add(
                     (each for each in index.unfiltered if each.created_at <= arrived_at), row, text

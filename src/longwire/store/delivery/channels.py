@@ -235,6 +235,7 @@ where {key} = :number
 """)
     for table, key in (
         ("replay", "channel_number"),
+        ("delivery_exchange", "channel_number"),
         ("connector", "channel_number"),
         ("notification", "channel_number"),
         ("contact_point", "channel_number"),

@@ -12,7 +12,7 @@ from longwire.store.statement import Statement
 CONNECTORS = OwnerTable(
     Connector,
     "connector",
-    fields_read=("subgroups", "device_types", "device_ids", "message_filter"),
+    fields_read=("subgroups", "device_types", "device_ids", "message_filter", "kinds"),
     channel_fields_read=("is_enabled", "is_ordered"),
 )
 
@@ -46,6 +46,21 @@ where c.group_id {in:homes}
 order by c.number
 """)
 
+# Whether or not it is enabled: one that is disabled may replay what it has missed.
+FORWARDS_KIND = Statement(
+    f"""
+select 1
+from connector o
+join channel c
+    on c.number = o.channel_number
+where c.deleted_at is null
+    and o.kinds like :kind
+    and {_REACHES}
+limit 1
+""",
+    into=int,
+)
+
 SUM_SETTINGS = Statement("""
 select coalesce(sum(
     length(w.device_ids)
@@ -78,6 +93,12 @@ def list_for_group(tx: Tx, group_id: str) -> list[Connector]:
 def list_versions_for_group(tx: Tx, group_id: str) -> list[tuple[int, int, Moment]]:
     """Of the same: number, version and last change, in the same order."""
     return tx.fetch(LIST_VERSIONS_REACHING, home=schema.group_number(group_id))
+
+
+def is_kind_forwarded(tx: Tx, group_id: str, kind: str) -> bool:
+    """Whether a connector asks for changes of a kind in this group."""
+    values = {"home": schema.group_number(group_id), "kind": f'%"{kind}"%'}
+    return tx.first(FORWARDS_KIND, **values) is not None
 
 
 def list_reaching(tx: Tx, group_id: str) -> list[Connector]:

@@ -5,12 +5,14 @@ A deferral is a range of arrivals of one commit. It is stored with them, and del
 deliveries that they cause.
 """
 
+from enum import StrEnum
+
 import msgspec
 
 from longwire.clock import Moment
-from longwire.model import ChannelPurpose
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.delivery.change_messages import ChangeRow
 from longwire.store.engines.bulk import insert_many
 from longwire.store.records.arrival_numbers import WRITER_BITS
 from longwire.store.records.records import RecordRow
@@ -62,7 +64,7 @@ GET_FIRST_SEQ = Statement(
 select min(first_seq)
 from deferral
 where owner_id = :owner
-    and purpose = :purpose
+    and purpose <> 'notification'
 """,
     into=lambda seq: seq,
 )
@@ -77,11 +79,19 @@ BEFORE_ANY_OWNER = -1
 _STEP = 1 << WRITER_BITS  # between two arrivals of one process
 
 
+class DeferralPurpose(StrEnum):
+    """What is to be matched, and with what."""
+
+    CHANGE = "change"  # changes, with connectors
+    CONNECTOR = "connector"  # records, with connectors
+    NOTIFICATION = "notification"  # records, with notifications
+
+
 class Deferral(msgspec.Struct, frozen=True):
     """Records of a group, from one arrival to another, and whose connectors have to match them."""
 
     owner_id: str
-    purpose: ChannelPurpose
+    purpose: DeferralPurpose
     group_id: str
     first_seq: int
     last_seq: int
@@ -98,14 +108,14 @@ class Deferral(msgspec.Struct, frozen=True):
 class DeferralRanges:
     """What one transaction defers, by the group of the connectors and the group of the records."""
 
-    def __init__(self, purpose: ChannelPurpose) -> None:
+    def __init__(self, purpose: DeferralPurpose) -> None:
         self._purpose = purpose
         self._ranges: dict[tuple[str, int], tuple[int, int]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._ranges)
 
-    def add(self, owner_id: str, row: RecordRow) -> None:
+    def add(self, owner_id: str, row: RecordRow | ChangeRow) -> None:
         key = owner_id, row.group_number
         first, last = self._ranges.get(key, (row.seq, row.seq))
         self._ranges[key] = min(first, row.seq), max(last, row.seq)
@@ -139,7 +149,7 @@ def lease_next(tx: Tx, owner_id: str, until: Moment) -> Deferral | None:
     if not rows:
         return None
     owner, purpose, group, first, last = rows[0]
-    deferral = Deferral(str(owner), ChannelPurpose(purpose), str(group), first, last)
+    deferral = Deferral(str(owner), DeferralPurpose(purpose), str(group), first, last)
     if tx.is_postgres:
         leased = tx.run(LEASE, **_key(deferral), until=until, now=tx.now)
         return deferral if leased else None
@@ -156,15 +166,15 @@ def advance(tx: Tx, deferral: Deferral, done_seq: int, until: Moment) -> Deferra
     return msgspec.structs.replace(deferral, first_seq=following) if is_mine else None
 
 
-def get_first_seq(tx: Tx, owner_id: str, purpose: ChannelPurpose) -> int | None:
-    """The first arrival that a group has not matched yet; None if there is none."""
-    found: int | None = tx.fetch(GET_FIRST_SEQ, owner=int(owner_id), purpose=purpose.value)[0]
+def get_first_seq(tx: Tx, owner_id: str) -> int | None:
+    """The first arrival that a group's connectors have not matched yet; None if there is none."""
+    found: int | None = tx.fetch(GET_FIRST_SEQ, owner=int(owner_id))[0]
     return found
 
 
-def list_purposes(tx: Tx, owner_id: str) -> set[ChannelPurpose]:
+def list_purposes(tx: Tx, owner_id: str) -> set[DeferralPurpose]:
     rows = tx.fetch(LIST_PURPOSES, owner=int(owner_id))
-    return {ChannelPurpose(row[0]) for row in rows}
+    return {DeferralPurpose(row[0]) for row in rows}
 
 
 def _key(deferral: Deferral) -> dict[str, object]:

@@ -174,14 +174,20 @@ _INSERTED = (
 
 def insert(tx: Tx, new: Sequence[NewDelivery]) -> None:
     """Queue deliveries under new sequence numbers."""
+    columns, rows = _build_rows(tx, new)
+    insert_new(tx, _table, columns, rows)
+
+
+def _build_rows(
+    tx: Tx, new: Sequence[NewDelivery]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     rows = [_new_row(each, tx.now) for each in new]
     columns: tuple[str, ...] = _INSERTED
     if any(each.cause is not None for each in new):  # most have none, and need not write it
         rows = [(*row, each.cause) for row, each in zip(rows, new, strict=True)]
         columns = (*columns, "cause")
     columns, rows = _with_order(new, columns, rows)
-    columns, rows = _with_traceparents(tx, new, columns, rows)
-    insert_new(tx, _table, columns, rows)
+    return _with_traceparents(tx, new, columns, rows)
 
 
 def _with_order(
@@ -226,9 +232,7 @@ def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
 
 def insert_missing(tx: Tx, new: Sequence[NewDelivery]) -> int:
     """Queue records unless the channel has had them before; how many."""
-    rows = [_new_row(each, tx.now) for each in new]
-    columns, rows = _with_order(new, _INSERTED, rows)
-    columns, rows = _with_traceparents(tx, new, columns, rows)
+    columns, rows = _build_rows(tx, new)
     return insert_many(tx, _table, columns, rows, IGNORE, is_repeatable=True)
 
 

@@ -402,6 +402,7 @@ class Postgres:
                 if self._is_pooled:
                     _run_work(connection, self._set_session, tx)
                 result = _run_work(connection, timed.work, tx)
+                _run_work(connection, Tx.finish, tx)
                 _commit(connection, transaction, tx)
             if self._standbys is not None and (
                 tx.cache.changes_auth or tx.cache.changed_config_groups

@@ -247,6 +247,7 @@ class SQLite:
                 # Nobody else's work is in danger: what fails takes the transaction with it.
                 tx = self._tx(connection, is_write=True)
                 first.result = first.work(tx)
+                tx.finish()
                 done.append(tx)
             else:
                 taken.append(second)
@@ -271,6 +272,7 @@ class SQLite:
         driver.execute("savepoint work")
         try:
             job.result = job.work(tx)
+            tx.finish()
         except Exception as error:
             if not driver.in_transaction:
                 raise  # a full disk has rolled everything back already

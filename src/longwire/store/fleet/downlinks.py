@@ -321,6 +321,43 @@ limit :most
 )
 
 
+class TakenDownlink(msgspec.Struct, frozen=True):
+    """A downlink that a network has taken, and its device."""
+
+    id: str
+    expires_at: Moment
+    detail: str | None
+    reference: str | None
+    updated_at: Moment
+    device_id: str
+    network: str
+    original_id: str
+    is_at_home: bool  # its device is in the group that has asked for it
+
+
+# By the index of those that expire, of which only those that were sent are read.
+LIST_TAKEN = Statement(
+    """
+select w.id, w.expires_at, w.detail, w.reference, w.updated_at, d.id, d.network, d.original_id,
+    d.group_id = w.group_id
+from downlink w
+join device d
+    on d.number = w.device_number
+where w.state = 'sent'
+    and w.expires_at >= :after_at
+    and (w.expires_at, w.id) > (:after_at, :after_id)
+order by w.expires_at, w.id
+limit :most
+""",
+    into=TakenDownlink,
+)
+
+
+def list_taken(tx: Tx, after: tuple[Moment, str], most: int) -> list[TakenDownlink]:
+    """Those that networks have taken and that expire later, a page; also of later stages."""
+    return tx.fetch(LIST_TAKEN, after_at=after[0], after_id=after[1], most=most)
+
+
 def list_expired(tx: Tx, most: int) -> list[ExpiredDownlink]:
     """Expired downlinks, not locked: their devices are locked first."""
     return tx.fetch(LIST_EXPIRED, now=tx.now, most=most)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from longwire.clock import SECOND, Moment
-from longwire.model import PageRequest, PositionFilter, Scope
+from longwire.model import Device, PageRequest, PositionFilter, Scope
 from longwire.records import GeolocRecord, RecordKind, parse_record
+from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.engines.number_ranges import find_ends, find_range, is_in_range, list_homes
 from longwire.store.statement import ByEngine, Sql, Statement
@@ -57,6 +58,20 @@ _NOT_EXPIRED = ByEngine(
             and s.position_at < m.since
     )""",
 )
+
+GET_OF_DEVICE = Statement("""
+select position_at, lat, lng, radius
+from device_state
+where group_id = :home
+    and device_number = :number
+    and position_at >= :since
+""")
+
+LIST_NAMES = Statement("""
+select id, name
+from device
+where id {in:ids}
+""")
 
 
 class _Box(Enum):
@@ -222,6 +237,18 @@ def list_page(tx: Tx, scope: Scope, wanted: PositionFilter, request: PageRequest
     if is_first:
         total = tx.fetch(_make_count(*chosen), **values)[0]
     return PositionPage(items, total, (total, shown[-1].group_number, shown[-1].device_number))
+
+
+def get_of_device(tx: Tx, device: Device, since: Moment) -> Position | None:
+    """The last position of a device; None if it has none, or an earlier one."""
+    home = schema.group_number(device.group_id)
+    rows = tx.fetch(GET_OF_DEVICE, home=home, number=device.number, since=since)
+    return Position(*rows[0]) if rows else None
+
+
+def list_names(tx: Tx, positions: Sequence[DevicePosition]) -> dict[str, str]:
+    """What the devices of some positions are called, by id."""
+    return dict(tx.fetch(LIST_NAMES, ids=[each.device_id for each in positions]))
 
 
 def refresh(tx: Tx, device_number: int, stays: Sequence[int], deleted_at: Moment) -> None:

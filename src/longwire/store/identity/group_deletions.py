@@ -23,8 +23,10 @@ _KEYED_BY_GROUP = {
     "record_expiry": "kind",
     "unknown_device": "network, original_key",
     "alarm": "id",
+    "change_message": "seq",
     "silence": "id",
     "contact_window": "contact",
+    "share": "id",
     "found_measurement": "type, key_number",
     "declared_measurements": "type",
 }

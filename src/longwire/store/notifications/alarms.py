@@ -1,9 +1,10 @@
 """Alarms: what is or was wrong, a row each."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from longwire.changes import AlarmChangeType
 from longwire.clock import Moment
 from longwire.model import Page, PageRequest, Scope
 from longwire.store import schema
@@ -56,6 +57,15 @@ def get_state(alarm: Alarm) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class AlarmNote:
+    """An alarm that was raised, acknowledged or resolved in this transaction."""
+
+    type: AlarmChangeType
+    alarm: Alarm  # as it is now
+    cause: int | None = None  # the arrival of the record
+
+
+@dataclass(frozen=True, slots=True)
 class ListedAlarm:
     """An alarm with the names of what it is about, as far as they are there."""
 
@@ -92,6 +102,9 @@ _CHANGING = (
     *("silence_id", "changed_at", "due_at"),
 )
 _UPDATE = OnConflict(", ".join(f"{name} = excluded.{name}" for name in _CHANGING))
+_RETURNING = f"""
+returning {", ".join(_COLUMNS)}
+"""
 _SELECT = f"""
 select {", ".join(f"a.{name}" for name in _COLUMNS)}
 from alarm a"""
@@ -111,6 +124,15 @@ where a.notification_number {{in:notifications}}
 {{postgres:order by a.id}}
 {{lock:a}}
 """)
+
+LIST_STORED = Statement(
+    """
+select id
+from alarm
+where id {in:ids}
+""",
+    into=str,
+)
 
 LIST_DUE = Statement(f"""{_SELECT}
 where a.group_id = :home
@@ -163,7 +185,7 @@ where a.id = :id
     and a.group_id {{in:homes}}
 """)
 
-ACKNOWLEDGE = Statement("""
+ACKNOWLEDGE = Statement(f"""
 update alarm
 set acknowledged_at = :now,
     changed_at = :now,
@@ -171,10 +193,9 @@ set acknowledged_at = :now,
     comment = :comment,
     due_at = null
 where id = :id
-    and group_id {in:homes}
+    and group_id {{in:homes}}
     and resolved_at is null
-    and acknowledged_at is null
-""")
+    and acknowledged_at is null{_RETURNING}""")
 
 COUNT_OPEN = Statement("""
 select severity, count(*), sum(case when acknowledged_at is null then 0 else 1 end)
@@ -233,15 +254,14 @@ limit :most
     into=str,
 )
 
-CLOSE = Statement("""
+CLOSE = Statement(f"""
 update alarm
 set resolved_at = :now,
     changed_at = :now,
     resolution = :resolution,
     due_at = null
-where id {in:ids}
-    and resolved_at is null
-""")
+where id {{in:ids}}
+    and resolved_at is null{_RETURNING}""")
 
 GET_LAST_NOTIFIED = Statement("""
 select max(notified_at)
@@ -260,7 +280,7 @@ set resolved_at = coalesce(resolved_at, :now),
     due_at = null
 where subject {in:subjects}
     and (resolved_at is null or due_at is not null)"""
-CLOSE_OF_SUBJECTS = Statement(_CLOSE_WITH_HELD)
+CLOSE_OF_SUBJECTS = Statement(f"{_CLOSE_WITH_HELD}{_RETURNING}")
 
 LIST_OPEN_OF_NOTIFICATION = Statement(
     """
@@ -274,8 +294,7 @@ where a.notification_number = :notification
 )
 
 CLOSE_SOME = Statement(f"""{_CLOSE_WITH_HELD}
-    and notification_number = :notification
-""")
+    and notification_number = :notification{_RETURNING}""")
 
 # After a group was moved: notifications of the groups that were above it do not reach it any more.
 _OUT_OF_REACH = """
@@ -299,7 +318,8 @@ set resolved_at = :now,
     changed_at = :now,
     resolution = :resolution,
     due_at = null
-where resolved_at is null{out_of_reach}""",
+where resolved_at is null{out_of_reach}{returning}""",
+    returning=_RETURNING,
     out_of_reach=Sql(_OUT_OF_REACH, table="alarm"),
 )
 DELETE_OUT_OF_REACH = Statement(
@@ -309,15 +329,14 @@ where true{out_of_reach}""",
     out_of_reach=Sql(_OUT_OF_REACH, table="condition_state"),
 )
 
-CLOSE_OF_NOTIFICATION = Statement("""
+CLOSE_OF_NOTIFICATION = Statement(f"""
 update alarm
 set resolved_at = :now,
     changed_at = :now,
     resolution = :resolution,
     due_at = null
 where notification_number = :notification
-    and resolved_at is null
-""")
+    and resolved_at is null{_RETURNING}""")
 
 
 def lock_open(tx: Tx, keys: Collection[AlarmKey]) -> dict[AlarmKey, Alarm]:
@@ -339,6 +358,11 @@ def save(tx: Tx, changed: Iterable[Alarm], new: Iterable[Alarm]) -> None:
     insert_many(tx, schema.alarm, _COLUMNS, _rows(new), IGNORE, is_repeatable=True)
 
 
+def list_stored(tx: Tx, ids: Collection[str]) -> set[str]:
+    """Those of some alarms that there are."""
+    return set(tx.fetch(LIST_STORED, ids=ids))
+
+
 def get_last_notified(tx: Tx, key: AlarmKey) -> Moment | None:
     """When messages of one of its alarms were last queued."""
     found: Moment | None = tx.fetch(GET_LAST_NOTIFIED, notification=key[0], subject=key[1])[0][0]
@@ -347,12 +371,12 @@ def get_last_notified(tx: Tx, key: AlarmKey) -> Moment | None:
 
 def close_of_subjects(tx: Tx, subjects: Collection[int], resolution: str) -> None:
     """Resolve the open alarms of devices or connectors, and tell nobody of these or of others."""
-    tx.run(CLOSE_OF_SUBJECTS, now=tx.now, resolution=resolution, subjects=subjects)
+    _note_closed(tx, CLOSE_OF_SUBJECTS, resolution, subjects=subjects)
 
 
 def close_of_notification(tx: Tx, number: int, resolution: str) -> None:
     """The same for those of a notification."""
-    tx.run(CLOSE_OF_NOTIFICATION, now=tx.now, resolution=resolution, notification=number)
+    _note_closed(tx, CLOSE_OF_NOTIFICATION, resolution, notification=number)
 
 
 def list_alarmed_devices(tx: Tx, number: int) -> list[AlarmedDevice]:
@@ -362,14 +386,12 @@ def list_alarmed_devices(tx: Tx, number: int) -> list[AlarmedDevice]:
 
 def close_some(tx: Tx, number: int, subjects: Collection[int], resolution: str) -> None:
     """Resolve the open alarms that a notification has of some subjects, the same way."""
-    values = {"now": tx.now, "resolution": resolution, "notification": number}
-    tx.run(CLOSE_SOME, **values, subjects=subjects)
+    _note_closed(tx, CLOSE_SOME, resolution, notification=number, subjects=subjects)
 
 
 def close_out_of_reach(tx: Tx, moved: int) -> None:
     """After a group was moved, close what notifications of other groups say about its devices."""
-    resolution = "the group was moved"
-    tx.run(CLOSE_OUT_OF_REACH, now=tx.now, resolution=resolution, moved=moved)
+    _note_closed(tx, CLOSE_OUT_OF_REACH, "the group was moved", moved=moved)
     tx.run(DELETE_OUT_OF_REACH, moved=moved)
 
 
@@ -434,7 +456,11 @@ def get_listed(tx: Tx, scope: Scope, alarm_id: str) -> ListedAlarm | None:
 def acknowledge(tx: Tx, scope: Scope, alarm_id: str, by: str, comment: str | None) -> bool:
     """Whether it was open and not acknowledged before."""
     values = {"now": tx.now, "by": by, "comment": comment, "id": alarm_id}
-    return tx.run(ACKNOWLEDGE, **values, homes=_homes(scope)) > 0
+    changed = map(_to_alarm, tx.fetch(ACKNOWLEDGE, **values, homes=_homes(scope)))
+    # Its state knows the worst value.
+    notes = [AlarmNote(AlarmChangeType.ACKNOWLEDGED, replace(each, worst=None)) for each in changed]
+    tx.note(notes)
+    return bool(notes)
 
 
 def count_open(tx: Tx, scope: Scope) -> dict[str, tuple[int, int]]:
@@ -467,7 +493,17 @@ def list_lost(tx: Tx, most: int) -> list[str]:
 
 def close(tx: Tx, ids: Collection[str], resolution: str) -> int:
     """Resolve open alarms, without telling anybody; how many."""
-    return tx.run(CLOSE, now=tx.now, resolution=resolution, ids=ids)
+    return _note_closed(tx, CLOSE, resolution, ids=ids)
+
+
+def _note_closed(tx: Tx, statement: Statement[Any], resolution: str, **values: Any) -> int:
+    """Close some, and note those that were open; how many were changed."""
+    rows = tx.fetch(statement, now=tx.now, resolution=resolution, **values)
+    # The others were resolved before, by a value or an observation. Of these, the worst value
+    # was in the state, which may be gone.
+    closed = [each for each in map(_to_alarm, rows) if each.resolution == resolution]
+    tx.note([AlarmNote(AlarmChangeType.RESOLVED, replace(each, worst=None)) for each in closed])
+    return len(rows)
 
 
 def prune(tx: Tx, before: Moment, most: int) -> int:

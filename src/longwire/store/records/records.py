@@ -8,7 +8,7 @@ key of a record begins with device, stay and timestamp.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -158,6 +158,8 @@ class RecordRow(msgspec.Struct, frozen=True, gc=False):
     seq: int
     encoded: EncodedRecord
     source: int = 0  # an `ArrivalSource`
+
+    cause: ClassVar[None] = None  # of a message about it; changes have one
 
 
 def insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:

@@ -18,6 +18,7 @@ from longwire.store.schema.base import GroupNumber as GroupNumber
 from longwire.store.schema.base import KeyText as KeyText
 from longwire.store.schema.base import group_number as group_number
 from longwire.store.schema.base import metadata as metadata
+from longwire.store.schema.channels import change_message as change_message
 from longwire.store.schema.channels import channel as channel
 from longwire.store.schema.channels import connector as connector
 from longwire.store.schema.channels import connector_minute as connector_minute
@@ -25,6 +26,7 @@ from longwire.store.schema.channels import contact_point as contact_point
 from longwire.store.schema.channels import contact_point_use as contact_point_use
 from longwire.store.schema.channels import deferral as deferral
 from longwire.store.schema.channels import delivery as delivery
+from longwire.store.schema.channels import delivery_exchange as delivery_exchange
 from longwire.store.schema.channels import notification as notification
 from longwire.store.schema.channels import notification_state as notification_state
 from longwire.store.schema.channels import replay as replay
@@ -89,6 +91,7 @@ from longwire.store.schema.service import instance as instance
 from longwire.store.schema.service import lease as lease
 from longwire.store.schema.service import node as node
 from longwire.store.schema.service import writer_number as writer_number
+from longwire.store.schema.shares import share as share
 from longwire.store.schema.users import access_token as access_token
 from longwire.store.schema.users import credential as credential
 from longwire.store.schema.users import external_identity as external_identity

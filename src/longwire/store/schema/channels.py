@@ -88,6 +88,8 @@ connector = sa.Table(
     sa.Column("device_ids", sa.Text, nullable=False),  # JSON
     sa.Column("message_filter", sa.Text),
     sa.Column("format", sa.Text, nullable=False),
+    # JSON: the kinds that it forwards; empty for all records.
+    sa.Column("kinds", sa.Text, nullable=False, server_default="[]"),
 )
 
 notification = sa.Table(
@@ -194,6 +196,42 @@ delivery = sa.Table(
         SLOT_BY: "device_id",
         "postgresql_with": {"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
     },
+)
+
+delivery_exchange = sa.Table(
+    "delivery_exchange",
+    metadata,
+    # What was sent in an attempt and what came back, for a limited time. Sealed: a response may
+    # have anything in it. Few, of each channel: logs of attempts name those that are kept.
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("channel_number", sa.BigInteger, nullable=False),
+    moment("at"),
+    sa.Column("size", sa.Integer, nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    # Answers: the last ones of a channel; which are too old?
+    sa.Index("ix_delivery_exchange_channel_number", "channel_number", "at", "id"),
+    sa.Index("ix_delivery_exchange_at", "at"),
+)
+
+change_message = sa.Table(
+    "change_message",
+    metadata,
+    # A change of an alarm, or of a device of a group, as connectors forward it. The number is of
+    # the same source as those of arrivals, and the key of its deliveries.
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("group_id", GroupNumber, nullable=False),
+    # The other group of a device that was moved, and whether this is for who sees both.
+    sa.Column("other_group_id", GroupNumber),
+    sa.Column("is_for_both", sa.Boolean, nullable=False),
+    sa.Column("kind", sa.SmallInteger, nullable=False),
+    sa.Column("device_id", sa.Text, nullable=False),
+    sa.Column("ts", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("context", sa.Text, nullable=False),  # what was known of its device, as JSON
+    sa.Column("cause", sa.BigInteger),  # the arrival of the record, if one has raised an alarm
+    # Answers: what has changed in this group?
+    sa.Index("ix_change_message_group_id_seq", "group_id", "seq"),
+    sqlite_with_rowid=False,
 )
 
 connector_minute = sa.Table(

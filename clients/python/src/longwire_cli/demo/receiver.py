@@ -15,12 +15,13 @@ FAILING_PERIOD = 15 * MINUTE
 FAILING_FOR = 4 * MINUTE
 SLOW_S = (0.6, 2.2)
 
-WORKING, FAILING, SLOW, LAKE, ALARMS = (
+WORKING, FAILING, SLOW, LAKE, ALARMS, REPORTS = (
     "terminal-os",
     "port-authority",
     "energy-billing",
     "data-lake",
     "alarms",
+    "reports",
 )
 _DOWNLINKS = "downlinks"
 

@@ -104,6 +104,7 @@ async def seed(
     report("notifications and first messages")
     await seeder.create_waiting_connector(fleet)
     await seeder.create_notifications(fleet)
+    await seeder.create_reports(fleet)
     await seeder.send_first_messages(traffic, fleet)
     await seeder.change_things(fleet)
     return fleet
@@ -372,6 +373,27 @@ class _Seeder:
         await create("Old alarm", ROOT, {}, reason="alarm", enabled=False)
         test = {"notificationId": tested, "groupId": groups["Cold store A"]}
         await self._manager.post("/notification/test", test)
+
+    async def create_reports(self, fleet: Fleet) -> None:
+        """A sheet for each morning, which somebody has asked for at once, and others for later."""
+        hook = f"{self._options.receiver_url}/{receiver.REPORTS}"
+
+        async def create(
+            name: str, every: str, content: str, parameters: Json, **fields: object
+        ) -> str:
+            body: Json = {"groupId": fleet.group_id, "name": name, "every": every}
+            body["content"] = content
+            body |= {"at": "06:00", "timezone": "Europe/Amsterdam", "format": "xlsx", **fields}
+            body |= {"parameters": {"subgroups": True, **parameters}}
+            to = {"type": "webhook", "params": {"url": hook}}
+            created = await self._manager.post("/report", {**body, "to": to})
+            return str(created["id"])
+
+        by_room = {"measurement": "celsius", "combine": "none", "type": COLD_ROOM}
+        asked = await create("Cold rooms by the hour", "day", "series", by_room)
+        await create("Alarms of the month", "month", "alarms", {}, at="07:30")
+        await create("Fleet list", "week", "devices", {}, format="csv", enabled=False)
+        await self._manager.post("/report/send", {"groupId": fleet.group_id, "reportId": asked})
 
     # --- changes ---
 

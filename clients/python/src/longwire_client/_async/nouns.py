@@ -1993,9 +1993,17 @@ class AsyncDownlinks(_Noun):
         return await self._transport.request(call)
 
     async def cancel(
-        self, downlink_id: str, *, device_id: str, group_id: str | None = None
+        self,
+        downlink_id: str,
+        *,
+        device_id: str,
+        group_id: str | None = None,
+        others: bool | None = None,
     ) -> m.Downlink:
-        """Cancel a queued downlink.
+        """Cancel a downlink that is queued, or that waits in ChirpStack's queue.
+
+        That queue can only be emptied as a whole. If the device has more in it, nothing is
+        cancelled unless `others` is true: then all of them are.
 
         `DELETE /device/downlink`; needs `device.downlink`.
         """
@@ -2003,7 +2011,12 @@ class AsyncDownlinks(_Noun):
             "DELETE",
             "/device/downlink",
             m.Downlink,
-            query={"downlinkId": downlink_id, "deviceId": device_id, "groupId": group_id},
+            query={
+                "downlinkId": downlink_id,
+                "deviceId": device_id,
+                "groupId": group_id,
+                "others": others,
+            },
         )
         return await self._transport.request(call)
 
@@ -2976,10 +2989,10 @@ class AsyncConnectors(_Noun):
     ) -> m.Preview:
         """Preview what a connector would send.
 
-        For the latest records: whether they match, why not, and the request that would be sent.
-        Nothing is sent. With a draft, nothing is saved either, and `matchedBefore` compares it
-        with the saved connector. Records of a device or a period are looked for among the last
-        5,000.
+        For the latest records, and changes of the kinds that it asks for: whether they match,
+        why not, and the request that would be sent. Nothing is sent. With a draft, nothing is
+        saved either, and `matchedBefore` compares it with the saved connector. Records of a
+        device or a period are looked for among the last 5,000.
 
         `POST /connector/preview`; needs `connector.read`.
         """
@@ -3002,6 +3015,124 @@ class AsyncConnectors(_Noun):
         )
         return await self._transport.request(call)
 
+    async def test(
+        self,
+        group_id: str,
+        *,
+        connector_id: str | None = None,
+        draft: m.TestDraft | None = None,
+        record_id: str | None = None,
+        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        data: JsonText | None = None,
+    ) -> m.ConnectorTestReply:
+        """Send a test message.
+
+        One message, now, through a connector or a draft, whether it is enabled or not and
+        whatever its filter says; the response shows what was sent and what came back. It is no
+        delivery: it is neither queued nor retried, and no counter and no health changes. Its id
+        begins with `test_`; a webhook gets the header `webhook-test`, and the formats `json`
+        and `cloudevents` have a member `test`.
+
+        `POST /connector/test`; needs `connector.write`.
+        """
+        call: Call[m.ConnectorTestReply] = Call(
+            "POST",
+            "/connector/test",
+            m.ConnectorTestReply,
+            body=encode(
+                m.ConnectorTestInput(
+                    group_id=group_id,
+                    connector_id=connector_id,
+                    draft=draft,
+                    record_id=record_id,
+                    kind=kind,
+                    data=data,
+                )
+            ),
+        )
+        return await self._transport.request(call)
+
+    def exchanges(
+        self,
+        connector_id: str,
+        *,
+        group_id: str,
+        page_size: int | None = None,
+        message_id: str | None = None,
+    ) -> AsyncPages[m.Exchange, m.ExchangeConnection]:
+        """List what a connector sent and what came back.
+
+        Of attempts that are kept, as `storeResponses` in its `params` says: the request and the
+        first 4 KiB of the response, newest first; or, with `messageId`, those of one message,
+        oldest first. A process keeps about one exchange of a connector in a second, after 20 at
+        once.
+
+        `page_size` is how many items one request gets.
+
+        `GET /connector/exchanges`; needs `connector.write`.
+        """
+        call: Call[m.ExchangeConnection] = Call(
+            "GET",
+            "/connector/exchanges",
+            m.ExchangeConnection,
+            query={
+                "connectorId": connector_id,
+                "groupId": group_id,
+                "limit": page_size,
+                "messageId": message_id,
+            },
+            is_repeatable=True,
+        )
+        return AsyncPages(self._transport, call, lambda page: page.items)
+
+    async def rotate_secret(
+        self,
+        connector_id: str,
+        *,
+        group_id: str,
+        secret: str | None = None,
+        previous_until: When | None = None,
+        if_updated_at: When | None = None,
+    ) -> m.Connector:
+        """Rotate the signing secret of a webhook.
+
+        From now on requests are signed with the new one, which is in `params` of the response;
+        and until `previousUntil` with the one before it as well, so that receivers may verify
+        with either. While that lasts, another rotation is refused.
+
+        `POST /connector/rotateSecret`; needs `connector.write`.
+        """
+        call: Call[m.Connector] = Call(
+            "POST",
+            "/connector/rotateSecret",
+            m.Connector,
+            body=encode(
+                m.RotateSecretInput(
+                    connector_id=connector_id,
+                    group_id=group_id,
+                    secret=secret,
+                    previous_until=previous_until,
+                    if_updated_at=if_updated_at,
+                )
+            ),
+        )
+        return await self._transport.request(call)
+
+    async def end_secret_rotation(self, connector_id: str, *, group_id: str) -> m.Connector:
+        """End the rotation of a signing secret.
+
+        The secret before the current one signs no more. Without one nothing changes.
+
+        `POST /connector/endSecretRotation`; needs `connector.write`.
+        """
+        call: Call[m.Connector] = Call(
+            "POST",
+            "/connector/endSecretRotation",
+            m.Connector,
+            body=encode(m.ConnectorRef(connector_id=connector_id, group_id=group_id)),
+        )
+        return await self._transport.request(call)
+
 
 class AsyncMessages(_Noun):
     def list(
@@ -3012,7 +3143,7 @@ class AsyncMessages(_Noun):
         connector_id: str | None = None,
         status: Literal["failed", "processing", "succeed"] | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
         ascending: bool | None = None,
@@ -3047,7 +3178,8 @@ class AsyncMessages(_Noun):
     async def get(self, id: str) -> m.Message:
         """Get a message with its attempts.
 
-        What a receiver answered in the body of its response is not stored.
+        What was sent and what the receiver answered is in `GET /connector/exchanges`, as far as
+        it is kept.
 
         `GET /connector/message`; needs `connector.read`.
         """
@@ -3063,7 +3195,7 @@ class AsyncMessages(_Noun):
         ids: Sequence[str] | None = None,
         connector_id: str | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
         status: str | None = None,
@@ -3101,7 +3233,7 @@ class AsyncMessages(_Noun):
         ids: Sequence[str] | None = None,
         connector_id: str | None = None,
         device_id: str | None = None,
-        kind: Literal["data", "event", "geoloc", "telemetry"] | None = None,
+        kind: Literal["alarm", "data", "event", "geoloc", "registry", "telemetry"] | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
     ) -> m.MessagesChanged:
@@ -3821,6 +3953,138 @@ class AsyncReports(_Noun):
         return self._stream(call)
 
 
+class AsyncShares(_Noun):
+    def list(
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
+    ) -> AsyncPages[m.ShareLink, m.ShareLinkConnection]:
+        """List the links that show something of a group.
+
+        With how often each was used, the newest first; until a week after they expire.
+
+        `page_size` is how many items one request gets.
+
+        `GET /group/shares`; needs `notification.read`.
+        """
+        call: Call[m.ShareLinkConnection] = Call(
+            "GET",
+            "/group/shares",
+            m.ShareLinkConnection,
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
+            is_repeatable=True,
+        )
+        return AsyncPages(self._transport, call, lambda page: page.items)
+
+    async def create(
+        self,
+        group_id: str,
+        *,
+        name: str,
+        expires_in_days: int,
+        origins: Sequence[str] | None = None,
+        chart: m.SharedChart | None = None,
+        device: m.SharedDevice | None = None,
+        list: m.SharedList | None = None,
+        map: m.SharedMap | None = None,
+    ) -> m.NewShareLink:
+        """Create a link that shows something of a group.
+
+        To whoever has it, without signing in, until it expires or is deleted: a chart, what a
+        device says now, a list of devices or a map. It is read with the permissions that its
+        creator has at that time, and shows nothing as soon as they could not create it any
+        more. Only pages of `origins` may embed it.
+
+        `POST /share`; needs `notification.write`.
+        """
+        call: Call[m.NewShareLink] = Call(
+            "POST",
+            "/share",
+            m.NewShareLink,
+            body=encode(
+                m.ShareInput(
+                    group_id=group_id,
+                    name=name,
+                    expires_in_days=expires_in_days,
+                    origins=origins,
+                    chart=chart,
+                    device=device,
+                    list=list,
+                    map=map,
+                )
+            ),
+        )
+        return await self._transport.request(call)
+
+    async def delete(self, share_id: str, *, group_id: str) -> m.ShareLink:
+        """Revoke a link.
+
+        It shows nothing from now on. The audit log keeps what it showed, and when it was used.
+
+        `DELETE /share`; needs `notification.write`.
+        """
+        call: Call[m.ShareLink] = Call(
+            "DELETE", "/share", m.ShareLink, query={"shareId": share_id, "groupId": group_id}
+        )
+        return await self._transport.request(call)
+
+    async def view(self) -> m.SharedView:
+        """Get what a link shows.
+
+        With the secret of the link as the access token, which opens nothing else.
+
+        `GET /share/link`.
+        """
+        call: Call[m.SharedView] = Call("GET", "/share/link", m.SharedView, is_repeatable=True)
+        return await self._transport.request(call)
+
+    async def series(self) -> m.SharedSeries:
+        """Get the numbers of a shared chart.
+
+        With the secret of the link as the access token.
+
+        `GET /share/series`.
+        """
+        call: Call[m.SharedSeries] = Call(
+            "GET", "/share/series", m.SharedSeries, is_repeatable=True
+        )
+        return await self._transport.request(call)
+
+    def devices(
+        self, *, page_size: int | None = None
+    ) -> AsyncPages[m.SharedColumn, m.SharedDevices]:
+        """List the devices of a shared list, or get a shared device.
+
+        With their current values, and with the secret of the link as the access token.
+
+        `page_size` is how many items one request gets.
+
+        `GET /share/devices`.
+        """
+        call: Call[m.SharedDevices] = Call(
+            "GET", "/share/devices", m.SharedDevices, query={"limit": page_size}, is_repeatable=True
+        )
+        return AsyncPages(self._transport, call, lambda page: page.columns)
+
+    def positions(
+        self, *, page_size: int | None = None
+    ) -> AsyncPages[m.SharedPosition, m.SharedPositions]:
+        """List the positions of a shared map.
+
+        With the secret of the link as the access token.
+
+        `page_size` is how many items one request gets.
+
+        `GET /share/positions`.
+        """
+        call: Call[m.SharedPositions] = Call(
+            "GET",
+            "/share/positions",
+            m.SharedPositions,
+            query={"limit": page_size},
+            is_repeatable=True,
+        )
+        return AsyncPages(self._transport, call, lambda page: page.items)
+
+
 class AsyncAlarms(_Noun):
     def list(
         self,
@@ -4404,6 +4668,7 @@ class AsyncNouns:
         self.notifications = AsyncNotifications(transport)
         self.contact_points = AsyncContactPoints(transport)
         self.reports = AsyncReports(transport)
+        self.shares = AsyncShares(transport)
         self.alarms = AsyncAlarms(transport)
         self.jobs = AsyncJobs(transport)
         self.audit = AsyncAudit(transport)

@@ -1,0 +1,76 @@
+// What was sent in an attempt beside what came back, as far as it is kept; the newest is open.
+import { useQuery } from "@tanstack/react-query";
+import { useMay } from "~/api/may";
+import type { Schemas } from "~/api/client";
+import { duration } from "~/time";
+import { QueryView } from "~/ui/state";
+import { TimeText } from "~/ui/time-text";
+import { exchangesQuery } from "./queries";
+import { bodyWords, phaseWords, type Message } from "./words";
+
+type Exchange = Schemas["Exchange"];
+type Part = Pick<Schemas["ExchangeResponse"], "headers" | "body">;
+
+function Side({ title, first, part }: { title: string; first: string; part: Part }) {
+  const note = bodyWords(part.body);
+  return (
+    <div className="exchange-side">
+      <h4>{title}</h4>
+      <pre tabIndex={0} aria-label={title}>
+        {[first, ...Object.entries(part.headers).map(([name, value]) => `${name}: ${value}`), "", part.body.text].join("\n")}
+      </pre>
+      {note && <p className="ink-2">{note}</p>}
+    </div>
+  );
+}
+
+function ExchangeDetails({ exchange, isOpen }: { exchange: Exchange; isOpen: boolean }) {
+  const { request, response } = exchange;
+  return (
+    <details open={isOpen} className="exchange">
+      <summary>
+        <TimeText at={exchange.timestamp} precision="millisecond" /> · {response ? `status ${response.status}` : phaseWords(exchange.phase)} · {duration(exchange.durationMs)}
+      </summary>
+      <div className="exchange-sides">
+        <Side title="Sent" first={`${request.method} ${request.url}`} part={request} />
+        {response ? (
+          <Side title="Answered" first={`Status ${response.status}`} part={response} />
+        ) : (
+          <div className="exchange-side">
+            <h4>Answered</h4>
+            <p className="ink-2">No response began. It failed: {phaseWords(exchange.phase)}.</p>
+          </div>
+        )}
+      </div>
+    </details>
+  );
+}
+
+export function Exchanges({ message }: { message: Message }) {
+  const { id, connectorId } = message.event;
+  const isKept = message.attempts.some((each) => each.exchangeId);
+  const mayChange = useMay(message.groupId, "GET /connector/exchanges");
+  const mayRead = useMay(message.groupId, "GET /group/records");
+  const ids = message.attempts.map((each) => each.exchangeId ?? "").join(" ");
+  const isShown = isKept && mayChange && mayRead;
+  const query = useQuery({ ...exchangesQuery(message.groupId, connectorId, id ?? "", ids), enabled: isShown });
+  if (!isShown) return null;
+  return (
+    <section className="drawer-section">
+      <h3>Sent and answered</h3>
+      <QueryView query={query} noun="exchange" skeletonRows={3}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <p className="ink-2">No longer kept.</p>
+          ) : (
+            <>
+              {[...items].reverse().map((each, index) => (
+                <ExchangeDetails key={each.id} exchange={each} isOpen={index === 0} />
+              ))}
+            </>
+          )
+        }
+      </QueryView>
+    </section>
+  );
+}

@@ -1,0 +1,375 @@
+// The fields of a report: used to edit one and to create one.
+import { useId, type ReactNode } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { ALARM_REASONS, SEVERITIES } from "~/alarms/words";
+import type { ApiProblem } from "~/api/client";
+import { mayCall, useMay, useRights, type Rights } from "~/api/may";
+import type { Operation } from "~/api/permissions";
+import { byName, groupMeasurementsQuery } from "~/measurements/group-measurements";
+import { MeasurementsChoice } from "~/measurements/picker";
+import { measurementLabel } from "~/measurements/values";
+import { TypeFields } from "~/pages/connectors/schema-fields";
+import type { FormField } from "~/pages/connectors/schema-form";
+import { DevicesField } from "~/pages/devices/device-picker";
+import { deviceTypesQuery } from "~/pages/devices/queries";
+import { Button } from "~/ui/button";
+import { Checkbox, MoreFields, Select, TextArea, TextField, fieldError, fieldErrors } from "~/ui/field";
+import { Card } from "~/ui/page";
+import { addressErrors, listOf, otherErrors, problemOfWebhook, type Content, type ReportForm } from "./form";
+import { COMBINE_WORDS, KIND_WORDS, OF_WORDS, SEEN_WORDS, SPAN_WORDS, STATE_WORDS, aboutWords, spanOfSeries, whenWords } from "./summary";
+
+interface Props {
+  groupId: string;
+  form: ReportForm;
+  // Of a webhook.
+  fields: readonly FormField[];
+  // Why none can be sent by mail.
+  noMail: string | undefined;
+  problem: ApiProblem | null;
+  onChange: (change: Partial<ReportForm>) => void;
+}
+
+type Options = readonly (readonly [string, string])[];
+
+// Contents, what each is, and what reading it takes.
+const CONTENTS: readonly (readonly [Content, string, string, Operation])[] = [
+  ["series", "Numbers of a measurement", "By the hour or the day, of each device or of all of them together; a mail has a chart.", "GET /group/series"],
+  ["records", "Records", "Each record that arrived in the period.", "GET /records/export"],
+  ["devices", "Devices", "The list of devices as it is then, with their current values if wanted.", "GET /devices/export"],
+  ["alarms", "Alarms", "Those that were raised in the period, and what became of them.", "GET /group/alarms"],
+];
+
+// The first one that somebody may read.
+export function firstContent(rights: Rights): Content {
+  return (CONTENTS.find(([, , , operation]) => mayCall(rights, operation)) ?? CONTENTS[0])?.[0] ?? "series";
+}
+
+const COLUMNS_MAX = 20;
+const SERIES_DEVICES_MAX = 1_000;
+const EVERY: Options = [
+  ["day", "day"],
+  ["week", "Monday"],
+  ["month", "first of the month"],
+];
+const FORMATS: Options = [
+  ["xlsx", "spreadsheet (XLSX)"],
+  ["csv", "CSV"],
+];
+
+// One that is chosen, and not offered here, stays.
+function withChosen(options: Options, value: string): Options {
+  return options.some(([each]) => each === value) ? options : [...options, [value, value]];
+}
+
+function optionsOf(words: Readonly<Record<string, string>>, first: string): Options {
+  return [["", first], ...Object.entries(words)];
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function capitals(options: Options): Options {
+  return options.map(([value, words]) => [value, capital(words)]);
+}
+
+function MeasurementField({ groupId, form, problem, onChange }: Props) {
+  const mayRead = useMay(groupId, "GET /group/measurements");
+  const query = useQuery({ ...groupMeasurementsQuery(groupId), enabled: mayRead });
+  const items = byName((query.data ?? []).filter((each) => each.class !== "state" && (!form.type || each.type === form.type)));
+  const error = fieldError(problem, "parameters.measurement");
+  // Where measurements may not be listed, or there are none yet, their names are typed.
+  if (items.length === 0)
+    return <TextField label="Measurement" placeholder="temperature" error={error} value={form.measurement} onChange={(event) => onChange({ measurement: event.target.value })} />;
+  const options: Options = [["", "Choose a measurement"], ...items.map((each) => [each.name, each.unit ? `${measurementLabel(each)} (${each.unit})` : measurementLabel(each)] as const)];
+  return <Select label="Measurement" error={error} options={withChosen(options, form.measurement)} value={form.measurement} onChange={(event) => onChange({ measurement: event.target.value })} />;
+}
+
+function TypeField({ form, problem, onChange }: Props) {
+  const query = useQuery(deviceTypesQuery);
+  const names = (query.data ?? []).flatMap((each) => each.name ?? []).sort();
+  const options: Options = [["", "Any type"], ...names.map((each) => [each, each] as const)];
+  return <Select label="Device type" error={fieldError(problem, "parameters.type")} options={withChosen(options, form.type)} value={form.type} onChange={(event) => onChange({ type: event.target.value })} />;
+}
+
+// Measurements that get a column each.
+function ColumnsField({ groupId, form, problem, hint, onChange }: Props & { hint: string }) {
+  const id = useId();
+  const mayRead = useMay(groupId, "GET /group/measurements");
+  const error = fieldError(problem, "parameters.values");
+  const chosen = listOf(form.columns);
+  const set = (names: readonly string[]) => onChange({ columns: names.join(",") });
+  if (!mayRead) return null;
+  return (
+    <div className={`field ${error ? "field-wrong" : ""}`} role="group" aria-labelledby={`${id}-label`} aria-describedby={`${id}-hint`}>
+      <span className="field-label" id={`${id}-label`}>
+        Values
+      </span>
+      <div className="chips">
+        {chosen.map((each) => (
+          <button key={each} type="button" className="chip" aria-label={`Remove ${each}`} onClick={() => set(chosen.filter((other) => other !== each))}>
+            {each} <span aria-hidden="true">×</span>
+          </button>
+        ))}
+        <MeasurementsChoice groupId={groupId} label={chosen.length === 0 ? "Choose measurements" : "Measurements"} chosen={chosen} max={COLUMNS_MAX} onChange={set} />
+      </div>
+      {error && <p className="field-error">{error}</p>}
+      <p className="field-hint" id={`${id}-hint`}>
+        {hint}
+      </p>
+    </div>
+  );
+}
+
+function SubgroupsField({ form, problem, onChange }: Props) {
+  const error = fieldError(problem, "parameters.subgroups");
+  return (
+    <div>
+      <Checkbox label="With the groups below" checked={form.subgroups === "true"} onChange={(event) => onChange({ subgroups: event.target.checked ? "true" : "" })} />
+      {error && <p className="field-error">{error}</p>}
+    </div>
+  );
+}
+
+function ChosenDevices({ groupId, form, problem, max, onChange }: Props & { max: number }) {
+  const ids = listOf(form.devices).slice(0, max);
+  return (
+    <DevicesField
+      groupId={groupId}
+      label={max === 1 ? "Device" : "Which devices"}
+      noneLabel={max === 1 ? "Any device" : "All devices"}
+      error={fieldError(problem, "parameters.deviceId")}
+      ids={ids}
+      max={max}
+      onChange={(chosen) => onChange({ devices: chosen.join(",") })}
+    />
+  );
+}
+
+function ParameterText({ form, problem, name, field, label, hint, inputMode, onChange }: Props & { name: string; field: "tags" | "q" | "batteryBelow" | "percentile"; label: string; hint?: string; inputMode?: "decimal" }) {
+  return <TextField label={label} hint={hint} inputMode={inputMode} error={fieldError(problem, `parameters.${name}`)} value={form[field]} onChange={(event) => onChange({ [field]: event.target.value })} />;
+}
+
+function ParameterSelect({ form, problem, name, label, options, onChange }: Props & { name: "kind" | "of" | "combine" | "calendarSpan" | "seen" | "state" | "severity" | "reason"; label: string; options: Options }) {
+  return <Select label={label} error={fieldError(problem, `parameters.${name}`)} options={capitals(withChosen(options, form[name]))} value={form[name]} onChange={(event) => onChange({ [name]: event.target.value })} />;
+}
+
+function SeriesFields(props: Props) {
+  const { form, problem } = props;
+  return (
+    <>
+      <div className="report-choices">
+        <MeasurementField {...props} />
+        <ParameterSelect {...props} name="combine" label="Devices together" options={optionsOf(COMBINE_WORDS, "together, as fits the measurement")} />
+        {form.combine === "percentile" && <ParameterText {...props} name="percentile" field="percentile" label="Percentile" hint="From 0 to 100." inputMode="decimal" />}
+        <ParameterSelect {...props} name="of" label="Value of each" options={optionsOf(OF_WORDS, "as fits the measurement")} />
+        <ParameterSelect {...props} name="calendarSpan" label="Rows" options={optionsOf(SPAN_WORDS, `${spanOfSeries(form.every, "")}, as fits the period`)} />
+      </div>
+      <ChosenDevices {...props} max={SERIES_DEVICES_MAX} />
+      <SubgroupsField {...props} />
+      <MoreFields summary="Only of a type, or with tags" hasValue={Boolean(form.type || form.tags)} error={fieldErrors(problem, ["parameters.type", "parameters.tags"])} refusal={problem}>
+        <div className="report-choices">
+          <TypeField {...props} />
+          <ParameterText {...props} name="tags" field="tags" label="Tags" hint="Separated by commas; a device has each of them." />
+        </div>
+      </MoreFields>
+    </>
+  );
+}
+
+function RecordFields(props: Props) {
+  return (
+    <>
+      <div className="report-choices">
+        <ParameterSelect {...props} name="kind" label="Kind" options={Object.entries(KIND_WORDS)} />
+        <ChosenDevices {...props} max={1} />
+      </div>
+      <ColumnsField {...props} hint="Each gets a column, beside those of the record." />
+      <SubgroupsField {...props} />
+    </>
+  );
+}
+
+function DeviceFields(props: Props) {
+  const { form, problem } = props;
+  return (
+    <>
+      <div className="report-choices">
+        <TypeField {...props} />
+        <ParameterText {...props} name="tag" field="tags" label="Tag" />
+        <ParameterSelect {...props} name="seen" label="Last seen" options={optionsOf(SEEN_WORDS, "at any time")} />
+      </div>
+      <ColumnsField {...props} hint="The current value of each gets a column." />
+      <SubgroupsField {...props} />
+      <MoreFields summary="Search, battery" hasValue={Boolean(form.q || form.batteryBelow)} error={fieldErrors(problem, ["parameters.q", "parameters.batteryBelow"])} refusal={problem}>
+        <div className="report-choices">
+          <ParameterText {...props} name="q" field="q" label="Search" hint="As in the list of devices: a name, an id or a tag." />
+          <ParameterText {...props} name="batteryBelow" field="batteryBelow" label="Battery below (%)" inputMode="decimal" />
+        </div>
+      </MoreFields>
+    </>
+  );
+}
+
+function AlarmFields(props: Props) {
+  return (
+    <>
+      <div className="report-choices">
+        <ParameterSelect {...props} name="severity" label="Severity" options={[["", "any"], ...SEVERITIES.map((each) => [each, each] as const)]} />
+        <ParameterSelect {...props} name="reason" label="Reason" options={optionsOf(ALARM_REASONS, "any")} />
+        <ParameterSelect {...props} name="state" label="State" options={optionsOf(STATE_WORDS, "any")} />
+        <ChosenDevices {...props} max={1} />
+      </div>
+      <SubgroupsField {...props} />
+    </>
+  );
+}
+
+const FIELDS: Readonly<Record<Content, (props: Props) => ReactNode>> = { series: SeriesFields, records: RecordFields, devices: DeviceFields, alarms: AlarmFields };
+
+function ContentCard(props: Props) {
+  const { groupId, form, problem, onChange } = props;
+  const rights = useRights(groupId);
+  const Fields = FIELDS[form.content];
+  const errors = otherErrors(problem, form.content);
+  return (
+    <Card title="What is in it" className="form report-content">
+      <fieldset className="reasons report-contents">
+        <legend className="visually-hidden">Content</legend>
+        {CONTENTS.map(([content, label, hint, operation]) => {
+          const isForbidden = rights.isKnown && !mayCall(rights, operation) && form.content !== content;
+          return (
+            <label key={content} className="reason">
+              <input type="radio" name="content" checked={form.content === content} disabled={isForbidden} onChange={() => onChange({ content, others: "" })} />
+              <span>
+                {label}
+                <span className="field-hint">{isForbidden ? "You may not read them here." : hint}</span>
+              </span>
+            </label>
+          );
+        })}
+      </fieldset>
+      {fieldError(problem, "content") && <p className="field-error">{fieldError(problem, "content")}</p>}
+      <Fields {...props} />
+      {form.others && (
+        <div className="field">
+          <span className="field-label">Other parameters</span>
+          <div className="report-others">
+            <code>{form.others}</code>
+            <Button onClick={() => onChange({ others: "" })}>Remove</Button>
+          </div>
+          <p className="field-hint">Set by the API; kept as they are.</p>
+        </div>
+      )}
+      {errors.map((each) => (
+        <p key={each} className="field-error">
+          {each}
+        </p>
+      ))}
+    </Card>
+  );
+}
+
+function ScheduleCard({ form, problem, onChange }: Props) {
+  const zones = [...new Set(["UTC", form.timezone, ...Intl.supportedValuesOf("timeZone")])];
+  const errors = ["every", "at", "timezone", "format"].flatMap((name) => fieldError(problem, name) ?? []);
+  const common = (name: "every" | "at" | "timezone" | "format", label: string) => ({
+    className: "input",
+    "aria-label": label,
+    "aria-invalid": fieldError(problem, name) ? (true as const) : undefined,
+    value: form[name],
+    onChange: (event: { target: { value: string } }) => onChange({ [name]: event.target.value }),
+  });
+  const select = (name: "every" | "timezone" | "format", label: string, options: Options) => (
+    <select {...common(name, label)}>
+      {options.map(([value, words]) => (
+        <option key={value} value={value}>
+          {words}
+        </option>
+      ))}
+    </select>
+  );
+  return (
+    <Card title="When" className="form">
+      <div className={`sentence-box ${errors.length > 0 ? "field-wrong" : ""}`}>
+        <div className="sentence" role="group" aria-label="When">
+          <span className="sentence-part">
+            <span>{form.every === "month" ? "On every" : "Every"}</span>
+            {select("every", "Every", EVERY)}
+          </span>
+          <span className="sentence-part">
+            <span>at</span>
+            <input type="time" {...common("at", "Time of day")} />
+          </span>
+          <span className="sentence-part">
+            <span>in</span>
+            {select("timezone", "Time zone", zones.map((each) => [each, each] as const))}
+          </span>
+          <span className="sentence-part">
+            <span>as</span>
+            {select("format", "Format", FORMATS)}
+          </span>
+        </div>
+        {errors.map((each) => (
+          <p key={each} className="field-error">
+            {each}
+          </p>
+        ))}
+        <p className="field-hint">
+          {form.at ? whenWords(form) : "At a time of day"}, {aboutWords(form)}.
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+function RecipientCard({ form, fields, noMail, problem, onChange }: Props) {
+  const isMail = form.to === "email";
+  const choice = (to: ReportForm["to"], label: string, hint: string, isDisabled: boolean) => (
+    <label className="reason">
+      <input type="radio" name="to" checked={form.to === to} disabled={isDisabled} onChange={() => onChange({ to })} />
+      <span>
+        {label}
+        <span className="field-hint">{hint}</span>
+      </span>
+    </label>
+  );
+  return (
+    <Card title="To whom" className="form">
+      <fieldset className="reasons">
+        <legend className="visually-hidden">Sent by</legend>
+        {choice("email", "E-mail", noMail ?? "To each address a mail of its own, with the file, or a link to a large one.", noMail !== undefined && !isMail)}
+        {choice("webhook", "Webhook", "The file in a request to a URL, signed if wanted.", false)}
+      </fieldset>
+      {fieldError(problem, "to.type") && <p className="field-error">{fieldError(problem, "to.type")}</p>}
+      {isMail ? (
+        <TextArea
+          label="Addresses"
+          hint="Separated by commas or lines, 50 at most: members of the group who have accepted, or addresses in domains that the operator allows."
+          rows={2}
+          value={form.addresses}
+          error={addressErrors(problem, form.addresses)}
+          onChange={(event) => onChange({ addresses: event.target.value })}
+        />
+      ) : (
+        <TypeFields fields={fields} isShown={(each) => each.isRequired} values={form.values} problem={problemOfWebhook(problem)} onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })} />
+      )}
+    </Card>
+  );
+}
+
+export function ReportFields(props: Props) {
+  const { form, problem, onChange } = props;
+  return (
+    <>
+      <ContentCard {...props} />
+      <div className="column">
+        <Card title="Name" className="form">
+          <TextField label="Name" hint="It is the subject of the mail." error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
+        </Card>
+        <ScheduleCard {...props} />
+      </div>
+      <RecipientCard {...props} />
+    </>
+  );
+}

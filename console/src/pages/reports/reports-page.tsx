@@ -1,0 +1,170 @@
+// Files that are made and sent by themselves, with what became of each last.
+import { useMemo } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useMeasurementWords } from "~/alarms/queries";
+import { mayCall, useRights } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
+import { bytes } from "~/pages/platform/exposition";
+import { Button } from "~/ui/button";
+import { PageHeader } from "~/ui/page";
+import { SearchedList } from "~/ui/searched-list";
+import { Empty, QueryView } from "~/ui/state";
+import type { Column } from "~/ui/table";
+import { TimeText } from "~/ui/time-text";
+import { Locked } from "~/ui/why";
+import { nameOr } from "~/ui/name";
+import { reportsQuery, type Report } from "./queries";
+import { RunPill, causeOf, sizeWords } from "./report-run";
+import { FORMAT_WORDS, contentWords, recipientWords, whenWords } from "./summary";
+import { ReportSwitch } from "./toggle";
+import "~/pages/connectors/connectors.css";
+import "./reports.css";
+
+const route = getRouteApi("/frame/g/$groupId/reports");
+const ROW_PX = 52;
+
+function ContentText({ report }: { report: Report }) {
+  const { find } = useMeasurementWords(report.groupId);
+  const words = contentWords(report, find);
+  return <span title={words}>{words}</span>;
+}
+
+function RunCell({ report: { lastRun: run } }: { report: Report }) {
+  if (!run) return <span className="ink-3">not sent yet</span>;
+  const cause = causeOf(run);
+  return (
+    <div className="report-lines">
+      <span>
+        <RunPill run={run} /> {!cause && <TimeText at={run.at} precision="minute" />}
+        {run.bytes > 0 && <span className="ink-2 if-card"> · {sizeWords(run)}</span>}
+      </span>
+      {cause && (
+        <span className="ink-2" title={cause}>
+          {cause}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function SizeCell({ report: { lastRun: run } }: { report: Report }) {
+  if (!run || run.bytes === 0) return <span className="ink-3">–</span>;
+  return (
+    <div className="report-lines">
+      <span>{bytes(run.bytes)}</span>
+      <span className="ink-2">
+        {run.rows.toLocaleString("en")} {run.rows === 1 ? "row" : "rows"}
+      </span>
+    </div>
+  );
+}
+
+function useColumns(groupId: string): Column<Report>[] {
+  const mayWrite = mayCall(useRights(groupId), "PUT /report");
+  return useMemo(() => {
+    const columns: Column<Report>[] = [
+      {
+        id: "name",
+        head: "Name",
+        width: "minmax(120px, 1.1fr)",
+        card: "title",
+        cell: (row) => (
+          <Link to="/g/$groupId/reports/$reportId" params={{ groupId, reportId: row.id }} className="row-name">
+            {nameOr(row.name, row.id)}
+          </Link>
+        ),
+      },
+      {
+        id: "content",
+        head: "What",
+        width: "minmax(140px, 1.6fr)",
+        card: "wide",
+        cell: (row) => (
+          <div className="report-lines">
+            <ContentText report={row} />
+            <span className="ink-2 no-card">{FORMAT_WORDS[row.format]}</span>
+          </div>
+        ),
+      },
+      {
+        id: "next",
+        head: "Next",
+        width: "minmax(170px, 1.1fr)",
+        card: "wide",
+        cell: (row) => (
+          <div className="report-lines">
+            <span>{row.enabled ? <TimeText at={row.nextAt} precision="minute" /> : <span className="ink-2">disabled</span>}</span>
+            <span className="ink-2" title={row.timezone}>
+              {whenWords(row)}
+            </span>
+          </div>
+        ),
+      },
+      { id: "to", head: "To", width: "minmax(110px, 1.2fr)", card: "wide", cell: (row) => <span title={recipientWords(row.to)}>{recipientWords(row.to)}</span> },
+      { id: "run", head: "Last run", width: "minmax(190px, 1.4fr)", card: "wide", cell: (row) => <RunCell report={row} /> },
+      { id: "size", head: "Size", width: "84px", align: "end", cell: (row) => <SizeCell report={row} /> },
+    ];
+    if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <ReportSwitch report={row} /> });
+    return columns;
+  }, [groupId, mayWrite]);
+}
+
+export function ReportsPage() {
+  const { groupId } = route.useParams();
+  const { q } = route.useSearch();
+  const navigate = useNavigate();
+  const setSearch = route.useNavigate();
+  const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
+  const query = useQuery(reportsQuery(groupId));
+  const columns = useColumns(groupId);
+  const { find } = useMeasurementWords(groupId);
+  const mayCreate = mayCall(rights, "POST /report");
+  const setQ = (text: string) => void setSearch({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
+  const create = () => void navigate({ to: "/g/$groupId/reports/new", params: { groupId } });
+  return (
+    <>
+      <PageHeader
+        title="Reports"
+        above={group.data?.name}
+        actions={
+          rights.isKnown &&
+          (mayCreate ? (
+            <Button look="primary" onClick={create}>
+              New report
+            </Button>
+          ) : (
+            <Locked label="New report" operation="POST /report" groupId={groupId} />
+          ))
+        }
+      />
+      <QueryView query={query} operation="GET /group/reports" groupId={groupId} noun="group">
+        {(all) => {
+          if (all.length === 0)
+            return (
+              <Empty
+                text="A report is a file that is made and sent by itself: yesterday's records, last week's temperatures, or the alarms of a month, as CSV or a spreadsheet, by mail or to a webhook."
+                action={mayCreate && <Button writes onClick={create}>Create the first report</Button>}
+                curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/report --json '{"groupId":"${groupId}","name":"Devices","content":"devices","every":"week","at":"06:00","to":{"type":"email","params":{"to":["ada@example.com"]}}}'`}
+              />
+            );
+          return (
+            <SearchedList
+              all={all}
+              nouns={["report", "reports"]}
+              columns={columns}
+              textOf={(each) => `${each.name ?? ""} ${contentWords(each, find)} ${recipientWords(each.to)}`}
+              placeholder="Name, content or recipient"
+              q={q ?? ""}
+              onQ={setQ}
+              rowHeight={ROW_PX}
+              onOpen={(row) => void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId, reportId: row.id } })}
+            />
+          );
+        }}
+      </QueryView>
+    </>
+  );
+}

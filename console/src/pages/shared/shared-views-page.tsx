@@ -1,0 +1,168 @@
+// The links that show something of a group to people without an account, and how they are used.
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { api, read } from "~/api/client";
+import { useMay } from "~/api/may";
+import { queryClient } from "~/api/queries";
+import { SERVICE_URL } from "~/base-path";
+import { Guarded } from "~/frame/guarded";
+import { GroupName } from "~/pages/devices/devices-page";
+import { usePeople } from "~/pages/jobs/queries";
+import { Button } from "~/ui/button";
+import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { Empty, QueryView } from "~/ui/state";
+import { TimeText } from "~/ui/time-text";
+import { showToast } from "~/ui/toast";
+import { CLOSED_WORDS, CONTENT_LABELS, type ShareLink } from "./words";
+
+const route = getRouteApi("/frame/g/$groupId/shared-views");
+const PAGE_ITEMS = 200;
+
+function Shown({ link }: { link: ShareLink }) {
+  const measured = link.chart?.measurements.join(", ") ?? link.list?.values?.join(", ");
+  return (
+    <>
+      {CONTENT_LABELS[link.content]}
+      {measured && <div className="ink-2">{measured}</div>}
+      {link.device && (
+        <div>
+          <Link to="/d/$deviceId" params={{ deviceId: link.device.deviceId }}>
+            {link.device.position ? "with its position" : "current values"}
+          </Link>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Uses({ link }: { link: ShareLink }) {
+  if (!link.lastUsedAt) return <span className="ink-3">never used</span>;
+  return (
+    <>
+      {link.uses.toLocaleString("en")} {link.uses === 1 ? "time" : "times"}
+      <div className="ink-2">
+        last <TimeText at={link.lastUsedAt} withAgo precision="minute" />
+      </div>
+    </>
+  );
+}
+
+function Row({ link, nameOf, mayRevoke }: { link: ShareLink; nameOf: (id: string) => string; mayRevoke: boolean }) {
+  const revoke = useMutation({
+    mutationFn: () => read(api.DELETE("/share", { params: { query: { groupId: link.groupId, shareId: link.id } } })),
+    onSuccess: async () => {
+      showToast(`The link to ${link.name} shows nothing any more.`);
+      await queryClient.invalidateQueries({ queryKey: ["shares"] });
+    },
+    onError: (error) => void showToast(error.message, { tone: "bad" }),
+  });
+  return (
+    <tr>
+      <td>
+        <strong>{link.name}</strong>
+        <div className="ink-2">
+          <GroupName groupId={link.groupId} />
+        </div>
+      </td>
+      <td data-label="Shows">
+        <Shown link={link} />
+      </td>
+      <td data-label="State">
+        {link.state === "open" ? (
+          <Pill tone="good">open</Pill>
+        ) : (
+          <Pill tone={link.state === "expired" ? "idle" : "warn"} title={CLOSED_WORDS[link.state]}>
+            {link.state === "forbidden" ? "not allowed" : link.state}
+          </Pill>
+        )}
+      </td>
+      <td data-label="Until">
+        <TimeText at={link.expiresAt} withAgo precision="minute" />
+        {link.origins.length > 0 && <div className="ink-2">in pages of {link.origins.join(", ")}</div>}
+      </td>
+      <td data-label="Used">
+        <Uses link={link} />
+      </td>
+      <td data-label="Shared by">
+        {nameOf(link.createdBy)}
+        <div className="ink-2">
+          <TimeText at={link.createdAt} precision="minute" />
+        </div>
+      </td>
+      <td className="row-actions">
+        {mayRevoke && (
+          <Button writes disabled={revoke.isPending} onClick={() => revoke.mutate()} aria-label={`Revoke the link to ${link.name}`}>
+            Revoke
+          </Button>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function SharedViews() {
+  const { groupId } = route.useParams();
+  const nameOf = usePeople(groupId);
+  const mayRevoke = useMay(groupId, "DELETE /share");
+  const query = useQuery({
+    queryKey: ["shares", groupId],
+    queryFn: async ({ signal }) => (await read(api.GET("/group/shares", { params: { query: { groupId, subgroups: true, limit: PAGE_ITEMS } }, signal }))).items,
+    refetchInterval: 15_000,
+  });
+  return (
+    <>
+      <PageHeader
+        title="Shared views"
+        above={
+          <>
+            <GroupName groupId={groupId} /> · with the groups below
+          </>
+        }
+        state={query.data && <span className="count">{query.data.length.toLocaleString("en")}</span>}
+      />
+      <QueryView query={query} operation="GET /group/shares" groupId={groupId} noun="group">
+        {(links) =>
+          links.length === 0 ? (
+            <Empty
+              text="Nothing of this group is shared by a link. Share is on Explore, on devices, in their list and on the map."
+              curl={`curl "${SERVICE_URL}/group/shares?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+            />
+          ) : (
+            <div className="card">
+              <table className="plain stacked" aria-label="Shared views">
+                <thead>
+                  <tr>
+                    <th>Title</th>
+                    <th>Shows</th>
+                    <th>State</th>
+                    <th>Until</th>
+                    <th>Used</th>
+                    <th>Shared by</th>
+                    <th>
+                      <span className="visually-hidden">Actions</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {links.map((each) => (
+                    <Row key={each.id} link={each} nameOf={nameOf} mayRevoke={mayRevoke} />
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </QueryView>
+    </>
+  );
+}
+
+export function SharedViewsPage() {
+  const { groupId } = route.useParams();
+  return (
+    <Guarded groupId={groupId} operation="GET /group/shares" title="Shared views" what="shared views">
+      <SharedViews />
+    </Guarded>
+  );
+}

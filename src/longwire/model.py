@@ -21,8 +21,7 @@ class Actor:
     group_id: str | None = None  # of an app client, or of a network's group token
     has_invitations: bool = False  # a user who has not accepted some membership yet
     owner_id: str | None = None  # as in `store/identity/request_owners.py`, unless it is the actor
-    # Requests per second that its group, and groups above it, may send together; 0 for any number.
-    rates: tuple[tuple[str, float], ...] = ()
+    rates: tuple[tuple[str, float], ...] = ()  # requests per second of its groups; 0 for any number
 
     @property
     def caller(self) -> CallerKey:

@@ -167,12 +167,11 @@ Template = Annotated[
 ]
 
 
-MessageKind = Literal["data", "event", "geoloc", "telemetry", "alarm", "registry"]
-
 # A request every 17 minutes. Faster than the highest rate, the limit would be what one process can
 # send, which needs no setting.
 MAX_PER_SECOND_MIN = 0.001
 MAX_PER_SECOND_MAX = 1_000
+MessageKind = Literal["data", "event", "geoloc", "telemetry", "alarm", "registry"]
 
 
 class DestinationParams(ParamsBase, kw_only=True):
@@ -182,20 +181,6 @@ class DestinationParams(ParamsBase, kw_only=True):
         bool, Meta(description="Also forward messages of devices in subgroups.")
     ] = False
     template: Template | None = None
-    kinds: (
-        Annotated[
-            list[MessageKind],
-            Meta(
-                min_length=1,
-                max_length=6,
-                description="What is forwarded: kinds of records, `alarm` for alarms that are"
-                " raised, acknowledged or resolved, and `registry` for devices that are created,"
-                " changed, moved or deleted. Without it, all records.",
-                examples=[["data", "alarm"]],
-            ),
-        ]
-        | None
-    ) = None
     ordered: Annotated[
         bool,
         Meta(
@@ -211,6 +196,20 @@ class DestinationParams(ParamsBase, kw_only=True):
                 le=MAX_PER_SECOND_MAX,
                 description="Send at most so many requests in a second; the others wait.",
                 examples=[10, 0.5],
+            ),
+        ]
+        | None
+    ) = None
+    kinds: (
+        Annotated[
+            list[MessageKind],
+            Meta(
+                min_length=1,
+                max_length=6,
+                description="What is forwarded: kinds of records, `alarm` for alarms that are"
+                " raised, acknowledged or resolved, and `registry` for devices that are created,"
+                " changed, moved or deleted. Without it, all records.",
+                examples=[["data", "alarm"]],
             ),
         ]
         | None

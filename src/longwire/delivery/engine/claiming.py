@@ -46,7 +46,6 @@ from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import deferrals, delivery_leases, ordered_deliveries
-from longwire.store.delivery.deferrals import DeferralPurpose
 from longwire.store.delivery.delivery_leases import ClaimedDelivery, LeaseKey, OrphanedLease
 from longwire.store.identity import audit, request_owners
 from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL
@@ -208,7 +207,7 @@ def _claim_ordered(
     tx: Tx, claim: _Claim, channel: Channel, most: int
 ) -> ordered_deliveries.OrderedClaim:
     """But for what arrived after records that are still to be matched: those may be earlier."""
-    first_seq = deferrals.get_first_seq(tx, channel.group_id, DeferralPurpose.CONNECTOR)
+    first_seq = deferrals.get_first_seq(tx, channel.group_id)
     before_seq = AFTER_ANY_ARRIVAL if first_seq is None else first_seq
     number, slot, token, expires_at = claim
     return ordered_deliveries.claim(tx, number, slot, most, token, expires_at, before_seq)

@@ -64,7 +64,7 @@ GET_FIRST_SEQ = Statement(
 select min(first_seq)
 from deferral
 where owner_id = :owner
-    and purpose = :purpose
+    and purpose <> 'notification'
 """,
     into=lambda seq: seq,
 )
@@ -166,9 +166,9 @@ def advance(tx: Tx, deferral: Deferral, done_seq: int, until: Moment) -> Deferra
     return msgspec.structs.replace(deferral, first_seq=following) if is_mine else None
 
 
-def get_first_seq(tx: Tx, owner_id: str, purpose: DeferralPurpose) -> int | None:
-    """The first arrival that a group has not matched yet; None if there is none."""
-    found: int | None = tx.fetch(GET_FIRST_SEQ, owner=int(owner_id), purpose=purpose.value)[0]
+def get_first_seq(tx: Tx, owner_id: str) -> int | None:
+    """The first arrival that a group's connectors have not matched yet; None if there is none."""
+    found: int | None = tx.fetch(GET_FIRST_SEQ, owner=int(owner_id))[0]
     return found
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from longwire import change_forwarding
 from longwire.dates import format_date
+from longwire.delivery.connectors import replays
 from longwire.delivery.matching import budgets
 from longwire.notifications import alarm_work
 from longwire.process import maintenance
+from longwire.store.delivery import change_messages
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, device_in, ok, refused
@@ -316,6 +318,34 @@ def test_nothing_is_lost_or_sent_twice_whatever_stops(
     period = {"beginDate": format_date(now - 10**9), "endDate": format_date(now + 10**9)}
     ok(ada.post("/connector/replay", {**off.named, **period}))
     assert off.types(1) == ["device.created"]
+
+
+def test_a_replay_looks_at_a_few_changes_in_a_transaction(
+    world: World, ada: Person, listen: Callable[..., Listener], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replays, "ARRIVALS_PER_STEP_MAX", 2)
+    list_in_order, looked_at = change_messages.list_in_order, list[int]()
+
+    def record(*arguments: Any) -> list[change_messages.ChangeRow]:
+        found = list_in_order(*arguments)
+        looked_at.append(len(found))
+        return found
+
+    monkeypatch.setattr(replays.change_messages, "list_in_order", record)
+    group = ada.group()
+    off = listen(ada, group, "data", "registry", enabled=False)
+    device = ada.device(group)
+    for number in range(3):
+        ok(ada.put("/device", {"deviceId": device, "groupId": group, "name": f"door {number}"}))
+        reads(ada, device, number)
+    ok(ada.put("/connector", {**off.named, "enabled": True}))
+    now = world.clock.now()
+    period = {"beginDate": format_date(now - 10**9), "endDate": format_date(now + 10**9)}
+    ok(ada.post("/connector/replay", {**off.named, **period}))
+    eventually(lambda: off.count() == 7)
+    kinds = [each["kind"] for each in off.received(7)]
+    assert kinds == ["registry", *["registry", "data"] * 3]
+    assert max(looked_at) <= 2
 
 
 def test_many_changes_at_once_are_matched_later_and_all_of_them(

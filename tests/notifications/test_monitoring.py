@@ -407,6 +407,19 @@ def test_messages_that_are_given_up_raise_an_alarm_until_somebody_takes_care_of_
         world.run_monitors_once()
         message = alarm.wait_for(2)[1]["message"]
         assert (message["messages"], message["error"]) == (1, "answered with status 500")
+        if keeps:
+            # Nor does one count that was sent once more by itself.
+            customer.respond_with(200)
+            failed = [each["id"] for each in ada.events(group, connector)["items"]]
+            ok(ada.post("/connector/messages/retry", {"groupId": group, "ids": failed}))
+            eventually(lambda: count("totalStillProcessing") == 0)
+            world.run_monitors_once()
+            eventually(lambda: list_alarms("open") == [])
+            customer.respond_with(422)
+            fails()
+            world.run_monitors_once()
+            message = alarm.wait_for(3)[2]["message"]
+            assert (message["messages"], message["error"]) == (1, "answered with status 422")
 
 
 def test_a_connector_whose_receiver_is_gone_causes_an_alert_at_once(world: World) -> None:

@@ -231,6 +231,8 @@ def notify_changes(
         numbers = [store.connector_subject(each) for each in only]
         health = store.list_connector_health(tx, rule.number, group_id, numbers)
         candidates = _check_connectors(tx, current, group_id, health)
+        if current.reason == MESSAGES_FAILED:
+            _forget_given_up(tx, health)
     filters = FilterOutcomes()
     recipients = RecipientCache(tx)
     firings = apply_trigger_state(tx, recipients, candidates, filters, InlineAllowance())
@@ -376,6 +378,13 @@ def _has_given_up(tx: Tx, connector: MonitoredConnector) -> bool:
     if not connector.storing_s:
         return True
     return dead_letters.get_oldest_dead_letter_ts(tx, connector.number) is not None
+
+
+def _forget_given_up(tx: Tx, connectors: Sequence[MonitoredConnector]) -> None:
+    """What an alarm was about that ends now is not counted, and is no reason, in the next one."""
+    for each in connectors:
+        if each.given_up and each.state.raised_at is not None and not _has_given_up(tx, each):
+            store_channels.reset_known_given_up(tx, each.number, each.given_up)
 
 
 def _is_failing(health: MonitoredConnector, failing_after: int) -> bool | None:

@@ -120,10 +120,10 @@ class ReplayEstimator:
 
     async def _scan_changes(self, plan: _Plan) -> bool:
         """Look at the changes of the period, which are few; whether these were all."""
-        found = await self._database.read(partial(_read_changes, plan, self._select))
+        found, are_all = await self._database.read(partial(_read_changes, plan, self._select))
         self._looked_at += len(found)
         await self._count(plan, found)
-        return len(found) < ARRIVALS_MAX
+        return are_all
 
     async def _scan(self, plan: _Plan, segment: _Segment, after_seq: int) -> int | None:
         """Look at some more arrivals; where to go on, None at the end."""
@@ -181,26 +181,30 @@ def _make_plan(
     return _Plan(connector.group_id, matcher, groups, begin_at, end_at, list(segments))
 
 
-def _read_changes(plan: _Plan, select: SelectDevices | None, tx: Tx) -> list[Content]:
-    """Changes in the period, up to a bound."""
+def _read_changes(plan: _Plan, select: SelectDevices | None, tx: Tx) -> tuple[list[Content], bool]:
+    """Changes in the period, among so many; whether these were all."""
     if plan.matcher.kinds.isdisjoint(CHANGE_KINDS):
-        return []
+        return [], True
     sources = {str(each) for each in plan.groups}
     rows: list[ChangeRow] = []
+    left = ARRIVALS_MAX
+    first = max(
+        arrival_numbers.BEFORE_ANY_ARRIVAL + 1,
+        arrival_numbers.first_seq(plan.begin_at - CLOCK_SKEW) - 1,
+    )
     for group in plan.groups:
+        until = arrival_numbers.AFTER_ANY_ARRIVAL
+        looked_at, last_seq = change_messages.look_ahead(tx, group, first, until, left)
+        left -= looked_at
         rows += change_messages.list_in_order(
-            tx,
-            group,
-            arrival_numbers.BEFORE_ANY_ARRIVAL,
-            arrival_numbers.AFTER_ANY_ARRIVAL,
-            plan.begin_at,
-            plan.end_at,
-            ARRIVALS_MAX - len(rows),
+            tx, group, first, last_seq + 1, plan.begin_at, plan.end_at, looked_at
         )
+        if left <= 0:
+            break
     found = [
         Content(each, msgspec.json.decode(each.context)) for each in rows if is_seen(each, sources)
     ]
-    return _select(tx, found, select)
+    return _select(tx, found, select), left > 0
 
 
 def _select(tx: Tx, found: list[Content], select: SelectDevices | None) -> list[Content]:

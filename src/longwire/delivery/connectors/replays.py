@@ -383,6 +383,13 @@ def _read_group(
             elif window.arrivals_left <= 0:
                 end = last_seq
     if not matcher.kinds.isdisjoint(CHANGE_KINDS):
+        looked_at, last_seq = change_messages.look_ahead(
+            tx, at.group, at.seq, end + 1, ARRIVALS_PER_STEP_MAX
+        )
+        window.arrivals_left -= looked_at
+        if looked_at == ARRIVALS_PER_STEP_MAX:
+            end = last_seq
+            found = [each for each in found if each.seq <= end]
         found += _list_changes(tx, window, sources, begin_at, end_at, end)
         found.sort(key=lambda each: each.seq)
         if len(found) >= window.records_left:

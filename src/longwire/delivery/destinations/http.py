@@ -371,9 +371,10 @@ class Http:
         recorder = self._start_recording(batch)
         began = 0.0 if recorder is None else asyncio.get_running_loop().time()
         try:
-            headers = self._signed(batch, body, content_type)
+            signed = self._signed(batch, body, content_type)
         except ValueError:
             return invalid_message("the request is not valid HTTP")
+        headers = {**signed}
         if batch.traceparent and not self._sets_traceparent:
             headers["traceparent"] = batch.traceparent
         headers["Content-Length"] = str(len(body))
@@ -383,7 +384,7 @@ class Http:
         if recorder is None or not self._keeps(batch, outcome):
             return outcome
         duration_ms = int((asyncio.get_running_loop().time() - began) * 1_000)
-        exchange = self._build_exchange(batch, headers, recorder, duration_ms)
+        exchange = self._build_exchange(batch, body, signed, recorder, duration_ms)
         return msgspec.structs.replace(outcome, exchange=exchange)
 
     # --- what is kept of an exchange ---
@@ -421,10 +422,12 @@ class Http:
     def _build_exchange(
         self,
         batch: OutboundBatch,
+        body: bytes,
         signed: Mapping[str, str],
         recorder: Recorder,
         duration_ms: int,
     ) -> Exchange:
+        # Of what was made to send it: a batch may be large, and others wait meanwhile.
         # Signing chosen content would be as good as knowing the secret.
         signatures = [
             each.removeprefix("v1,") for each in signed.get(WEBHOOK_SIGNATURE, "").split()
@@ -432,9 +435,8 @@ class Http:
         if self._mask is None:
             self._mask = SecretMask(list_secret_texts(self._params))
         mask = self._mask.add(signatures)
-        shown = self.describe(batch)
-        body, _ = self._content(batch)
-        request = build_request(shown.method, shown.url, shown.headers, body)
+        headers = self._mask_headers(batch, signed)
+        request = build_request(self._params.method, self._params.url, headers, body)
         return Exchange(
             new_id("exc"),
             batch.at,
@@ -478,21 +480,24 @@ class Http:
 
     def describe(self, batch: OutboundBatch) -> RequestPreview:
         body, content_type = self._content(batch)
+        return RequestPreview(
+            method=self._params.method,
+            url=self._params.url,
+            headers=self._mask_headers(batch, self._signed(batch, body, content_type)),
+            body=body.decode(errors="replace"),
+        )
+
+    def _mask_headers(self, batch: OutboundBatch, signed: Mapping[str, str]) -> dict[str, str]:
         headers = self._headers | dict.fromkeys(self._params.headers, MASK)
         masked = " ".join([f"v1,{MASK}"] * len(self._list_hmacs(batch.at)))
-        for name, value in self._signed(batch, body, content_type).items():
+        for name, value in signed.items():
             # Signing chosen content would be as good as knowing the secret.
             headers[name] = masked if name == WEBHOOK_SIGNATURE else value
         if self._params.bearer is not None:
             headers["Authorization"] = f"Bearer {MASK}"
         if self._params.basic is not None:
             headers["Authorization"] = f"Basic {MASK}"
-        return RequestPreview(
-            method=self._params.method,
-            url=self._params.url,
-            headers=headers,
-            body=body.decode(errors="replace"),
-        )
+        return headers
 
     async def close(self) -> None:
         if self._connections is not None:

@@ -32,6 +32,9 @@ _COLUMNS = (
     *("seq", "group_id", "other_group_id", "is_for_both", "kind", "ts", "body", "context"),
     *("cause", "device_id"),
 )
+# Of a group, those of some kinds are looked for among so many.
+LATEST_AMONG_MAX = 10_000
+
 _SELECT = f"""
 select {", ".join(_COLUMNS)}
 from change_message"""
@@ -46,9 +49,27 @@ order by seq
 limit :most
 """)
 
-LIST_LATEST = Statement(f"""{_SELECT}
-where group_id = :home
-    and kind {{in:kinds}}
+LOOK_AHEAD = Statement("""
+select count(*), max(ahead.seq)
+from (
+    select seq
+    from change_message
+    where group_id = :home
+        and seq > :after
+        and seq < :until
+    order by seq
+    limit :most
+) ahead
+""")
+
+LIST_LATEST = Statement(f"""
+select {", ".join(_COLUMNS)}
+from ({_SELECT}
+    where group_id = :home
+    order by seq desc
+    limit :among
+) latest
+where kind {{in:kinds}}
 order by seq desc
 limit :most
 """)
@@ -101,7 +122,10 @@ def list_in_order(
     end: Moment,
     most: int,
 ) -> list[ChangeRow]:
-    """The changes of a group between two numbers and in a period."""
+    """The changes of a group between two numbers and in a period.
+
+    All between the numbers are looked at, if few are in the period: see `look_ahead`.
+    """
     rows = tx.fetch(
         LIST_IN_ORDER,
         home=group_number,
@@ -114,11 +138,20 @@ def list_in_order(
     return [_to_row(row) for row in rows]
 
 
+def look_ahead(
+    tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int
+) -> tuple[int, int]:
+    """How many changes there are between two numbers, at most so many, and the last of these."""
+    values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
+    count, last_seq = tx.fetch(LOOK_AHEAD, **values)[0]
+    return count, after_seq if last_seq is None else last_seq
+
+
 def list_latest(
     tx: Tx, group_numbers: Sequence[int], kinds: Sequence[int], most: int
 ) -> list[ChangeRow]:
-    """The last changes of some kinds in some groups, newest first."""
-    values = {"kinds": kinds, "most": most}
+    """The last changes of some kinds in some groups, newest first; among the last of each group."""
+    values = {"kinds": kinds, "most": most, "among": LATEST_AMONG_MAX}
     found = [row for home in group_numbers for row in tx.fetch(LIST_LATEST, home=home, **values)]
     found.sort(reverse=True)  # the number is first
     return [_to_row(row) for row in found[:most]]

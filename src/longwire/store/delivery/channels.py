@@ -164,6 +164,15 @@ where number = :number
     and given_up > 0
 """)
 
+# Unless another one was given up meanwhile.
+RESET_KNOWN_GIVEN_UP = Statement("""
+update channel
+set given_up = 0,
+    given_up_error = null
+where number = :number
+    and given_up = :known
+""")
+
 RESET_GIVEN_UP_OF_ALL = Statement("""
 update channel
 set given_up = 0,
@@ -408,6 +417,11 @@ def record_given_up(tx: Tx, number: int, given_up: int, first_error: str) -> Non
 def reset_given_up(tx: Tx, number: int) -> None:
     """Somebody has taken care of them; what is given up from now on is counted from zero."""
     tx.run(RESET_GIVEN_UP, number=number)
+
+
+def reset_known_given_up(tx: Tx, number: int, known: int) -> None:
+    """The same if there are no more than so many."""
+    tx.run(RESET_KNOWN_GIVEN_UP, number=number, known=known)
 
 
 def reset_given_up_of_all(tx: Tx, number: int) -> None:

@@ -6,10 +6,10 @@ is due later, and is sent then if the alarm is still open.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from longwire.changes import AlarmChangeType
 from longwire.clock import MINUTE, SECOND, Moment

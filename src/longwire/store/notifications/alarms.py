@@ -267,12 +267,13 @@ set resolved_at = :now,
 where id {{in:ids}}
     and resolved_at is null{_RETURNING}""")
 
-GET_LAST_NOTIFIED = Statement("""
-select max(notified_at)
+LIST_LAST_NOTIFIED = Statement("""
+select notification_number, subject, max(notified_at)
 from alarm
-where notification_number = :notification
-    and subject = :subject
+where notification_number {in:notifications}
+    and subject {in:subjects}
     and notified_at is not null
+group by notification_number, subject
 """)
 
 # Of one that is resolved, a silence may still hold the message about its end.
@@ -367,10 +368,15 @@ def list_stored(tx: Tx, ids: Collection[str]) -> set[str]:
     return set(tx.fetch(LIST_STORED, ids=ids))
 
 
-def get_last_notified(tx: Tx, key: AlarmKey) -> Moment | None:
-    """When messages of one of its alarms were last queued."""
-    found: Moment | None = tx.fetch(GET_LAST_NOTIFIED, notification=key[0], subject=key[1])[0][0]
-    return found
+def list_last_notified(tx: Tx, keys: Collection[AlarmKey]) -> dict[AlarmKey, Moment]:
+    """When messages of the alarms of each were last queued, if they ever were."""
+    if not keys:
+        return {}
+    values = {
+        "notifications": {key[0] for key in keys},
+        "subjects": {key[1] for key in keys},
+    }
+    return {(number, subject): at for number, subject, at in tx.fetch(LIST_LAST_NOTIFIED, **values)}
 
 
 def close_of_subjects(tx: Tx, subjects: Collection[int], resolution: str) -> None:

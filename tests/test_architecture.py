@@ -710,6 +710,7 @@ IMPORTED_ON_DEMAND = {
     "longwire_cli": "the service, beside which the client may be installed",
     "longwire_cli.lazy": "one command of thirty",
     "longwire.api.identity.passkeys": "webauthn: 9 MB, 0.3 s, for those who have passkeys",
+    "longwire.decoders.profile_files": "yaml: 2 MB, 0.04 s, for those who import device types",
     "longwire.delivery.cel.library": "cel: 15 MB, 0.5 s, for those who have filters",
     "longwire.delivery.destinations.catalogue": "nats and aiokafka: 9 MB each",
     "longwire.delivery.http.http_client_loader": "aiohttp: 8 MB, 0.4 s, for those who send",

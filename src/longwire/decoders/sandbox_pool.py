@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from functools import cache
@@ -89,6 +90,20 @@ class SandboxCrashed(SandboxError):
         """Both attempts of a call."""
         spent_s = self.spent_s + (first.spent_s if first is not None else 0.0)
         return SandboxCrashed(spent_s, is_timeout=self.is_timeout)
+
+
+class _Called(threading.local):
+    """What the sandboxes that a thread has called took."""
+
+    cpu_s = 0.0
+
+
+_called = _Called()
+
+
+def get_processor_s() -> float:
+    """CPU time of this thread so far, and of its calls of sandboxes."""
+    return time.thread_time() + _called.cpu_s
 
 
 class Sandbox:
@@ -207,13 +222,17 @@ class SandboxPool:
                 result = self._run_in(sandbox, source, call)
                 if isinstance(result, SandboxResult):
                     kept = sandbox
+                    _called.cpu_s += result.cpu_s
                     return result
                 crash = result
             started = Sandbox(self.limits)
             result = self._run_in(started, source, call)
             if isinstance(result, SandboxCrashed):
-                raise result.after(crash)
+                crashed = result.after(crash)
+                _called.cpu_s += crashed.spent_s
+                raise crashed
             kept = started
+            _called.cpu_s += result.cpu_s
             return result
         finally:
             self._slots.put(kept)

@@ -10,14 +10,16 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from longwire.clock import Clock
 from longwire.decoders.base import CodecFailure
+from longwire.decoders.sandbox_pool import get_processor_s
 from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
 from longwire.delivery.matching.budgets import ComputeBudgets
 from longwire.errors import TooManyRequests
@@ -101,6 +103,15 @@ class CodecGuard:
             return
         self._uncharged_s.pop(group_id, None)
         self._budgets.charge(group_id, total_s * 1e6)
+
+    @contextmanager
+    def charging(self, caller: CodecCaller) -> Iterator[None]:
+        """Charge what this thread and its calls of sandboxes take, however long others delay it."""
+        started_s = get_processor_s()
+        try:
+            yield
+        finally:
+            self.charge(caller, get_processor_s() - started_s)
 
     def note_failure(self, source: str, caller: CodecCaller, failure: CodecFailure) -> None:
         """Charge a call that failed; one that ran out of time suspends."""

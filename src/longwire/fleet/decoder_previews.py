@@ -14,6 +14,7 @@ import msgspec
 from longwire.clock import Moment
 from longwire.decoders.base import DecodeError, Decoder, InvalidDecoder
 from longwire.decoders.catalogue import KINDS
+from longwire.decoders.sandbox_pool import get_processor_s
 from longwire.errors import Conflict, invalid_field, not_found
 from longwire.fleet import decoding, device_types
 from longwire.fleet.codec_guard import CodecCaller, CodecGuard, require_budget
@@ -200,7 +201,7 @@ def _build_decoder(inputs: DecoderPreviewInputs, caller: CodecCaller, guard: Cod
     make = KINDS.get(inputs.draft.kind)
     if make is None:
         raise invalid_field("decoder", f"is none of {', '.join(KINDS)}")
-    started_s = time.monotonic()
+    started_s = get_processor_s()
     try:
         decoder = make(inputs.draft.source)
     except InvalidDecoder as error:
@@ -208,7 +209,7 @@ def _build_decoder(inputs: DecoderPreviewInputs, caller: CodecCaller, guard: Cod
         raise invalid_field("decoder_source", str(error)) from None
     # A call loads the source again, and charges for that; without calls, this was all.
     if not inputs.payloads:
-        guard.charge(caller, time.monotonic() - started_s)
+        guard.charge(caller, get_processor_s() - started_s)
     return decoder
 
 

@@ -1,6 +1,5 @@
 """Whole device types: their fields, and what is declared of their values, in one change."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,12 +31,11 @@ def check_draft(
     """
     caller = CodecCaller(draft.group_id or "", "")
     require_budget(guard, caller.group_id)
-    started_s = time.monotonic()
-    problems = [
-        *device_types.find_name_problems(draft.name),
-        *device_types.find_problems(draft),
-    ]
-    guard.charge(caller, time.monotonic() - started_s)
+    with guard.charging(caller):
+        problems = [
+            *device_types.find_name_problems(draft.name),
+            *device_types.find_problems(draft),
+        ]
     try:
         measurement_declarations.validate(measurements)
     except BadInput as error:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
+
 from longwire.errors import Conflict, not_found
 from longwire.identity import access
 from longwire.model import Actor, Page, PageRequest
@@ -79,7 +81,7 @@ def _complete(tx: Tx, actor: Actor, group_id: str) -> CompleteAlarm:
     def complete(listed: ListedAlarm) -> ListedAlarm:
         alarm = listed.alarm
         if not may_read_values:
-            listed = replace(listed, alarm=replace(alarm, value=None, worst=None))
+            listed = replace(listed, alarm=msgspec.structs.replace(alarm, value=None, worst=None))
         rules = get_rules(tx, alarm.group_id)
         rule = None if rules is None else rules.by_number.get(alarm.notification_number)
         if rule is None or rule.condition is None:

@@ -5,11 +5,11 @@ is due later, and is sent then if the alarm is still open.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from longwire.changes import AlarmChangeType
 from longwire.clock import MINUTE, SECOND, Moment
@@ -76,7 +76,7 @@ def apply_changes(
     """Store alarms, in order; the messages to send."""
     if not changes:
         return []
-    alarms = _MeasuredAlarms(tx, {each.key for each in changes}, recipients)
+    alarms = _MeasuredAlarms(tx, changes, recipients)
     for change in changes:
         if change.transition.is_resolved:
             alarms.resolve(change)
@@ -159,9 +159,12 @@ class AlarmBook:
 class _MeasuredAlarms:
     """Alarms about measurements in one transaction, and the messages about them."""
 
-    def __init__(self, tx: Tx, keys: Set[AlarmKey], recipients: RecipientCache) -> None:
+    def __init__(self, tx: Tx, changes: Sequence[AlarmChange], recipients: RecipientCache) -> None:
+        keys = {each.key for each in changes}
         self._tx = tx
         self._book = AlarmBook(tx, keys)
+        raised = [(each.rule, each.key) for each in changes if not each.transition.is_resolved]
+        self._last_notified = _list_last_notified(tx, raised)
         self._notices: list[AlarmNotice] = []
         self._quota = CommitQuota(recipients, len({number for number, _ in keys}))
         self._fired: Counter[int] = Counter()
@@ -211,7 +214,7 @@ class _MeasuredAlarms:
             self._notices.append(AlarmNotice(alarm, rule, about, change.cause))
 
     def _find_hold(self, alarm: Alarm, rule: Rule, about: Mapping[str, Any]) -> "Hold | None":
-        hold = find_hold(self._tx, alarm, rule, about)
+        hold = find_hold(self._tx, alarm, rule, about, self._last_notified)
         if hold is None and self._quota.is_used_up(rule, self._fired):
             return Hold(self._tx.now)
         return hold
@@ -231,7 +234,20 @@ class Hold(msgspec.Struct, frozen=True):
         return replace(alarm, due_at=self.until, silence_id=self.silence_id or alarm.silence_id)
 
 
-def find_hold(tx: Tx, alarm: Alarm, rule: Rule, about: Mapping[str, Any]) -> Hold | None:
+def _list_last_notified(
+    tx: Tx, alarmed: Iterable[tuple[Rule, AlarmKey]]
+) -> Mapping[AlarmKey, Moment]:
+    """When those whose notifications keep a distance between messages had the last ones."""
+    return store.list_last_notified(tx, {key for rule, key in alarmed if rule.throttle})
+
+
+def find_hold(
+    tx: Tx,
+    alarm: Alarm,
+    rule: Rule,
+    about: Mapping[str, Any],
+    last_notified: Mapping[AlarmKey, Moment],
+) -> Hold | None:
     """What keeps an alarm from being sent; once it is resolved, a silence only."""
     silenced = find_silenced(tx, rule, alarm.severity, about)
     if silenced is not None or alarm.resolved_at is not None:
@@ -239,7 +255,7 @@ def find_hold(tx: Tx, alarm: Alarm, rule: Rule, about: Mapping[str, Any]) -> Hol
     if not rule.is_open(tx.now):
         return Hold(tx.now + RETRY_INTERVAL)
     if rule.throttle:
-        notified_at = store.get_last_notified(tx, (alarm.notification_number, alarm.subject))
+        notified_at = last_notified.get((alarm.notification_number, alarm.subject))
         if notified_at is not None and tx.now < notified_at + rule.throttle:
             return Hold(notified_at + rule.throttle)
     return None
@@ -413,7 +429,8 @@ def _advance_due(
         return replace(alarm, due_at=later), False
     if alarm.resolved_at is None and alarm.acknowledged_at is not None:
         return replace(alarm, due_at=None), False
-    hold = find_hold(tx, alarm, rule, about)
+    last_notified = _list_last_notified(tx, [(rule, (rule.number, alarm.subject))])
+    hold = find_hold(tx, alarm, rule, about, last_notified)
     if hold is not None:
         return hold.apply(alarm), False
     if alarm.resolved_at is not None:

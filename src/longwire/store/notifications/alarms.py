@@ -1,8 +1,11 @@
 """Alarms: what is or was wrong, a row each."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import astuple, replace
 
 from longwire.changes import AlarmChangeType
 from longwire.clock import Moment
@@ -13,8 +16,9 @@ from longwire.store.engines.bulk import IGNORE, OnConflict, insert_many
 from longwire.store.statement import Sql, Statement
 
 
-@dataclass(frozen=True, slots=True)
-class Alarm:
+# A storm changes hundreds in a commit, each several times: a copy of a dataclass takes as long as
+# twenty of these.
+class Alarm(msgspec.Struct, frozen=True, gc=False):
     """What is or was wrong with a device or a connector, as a notification says it."""
 
     id: str
@@ -96,7 +100,7 @@ class AlarmFilter:
 # Of a notification and a device or connector, as in the states of notifications.
 AlarmKey = tuple[int, int]
 
-_COLUMNS = tuple(Alarm.__dataclass_fields__)
+_COLUMNS = Alarm.__struct_fields__
 _CHANGING = (
     *("severity", "worst", "resolved_at", "resolution", "notified_at", "first_notified_at"),
     *("silence_id", "changed_at", "due_at"),
@@ -263,12 +267,13 @@ set resolved_at = :now,
 where id {{in:ids}}
     and resolved_at is null{_RETURNING}""")
 
-GET_LAST_NOTIFIED = Statement("""
-select max(notified_at)
+LIST_LAST_NOTIFIED = Statement("""
+select notification_number, subject, max(notified_at)
 from alarm
-where notification_number = :notification
-    and subject = :subject
+where notification_number {in:notifications}
+    and subject {in:subjects}
     and notified_at is not null
+group by notification_number, subject
 """)
 
 # Of one that is resolved, a silence may still hold the message about its end.
@@ -363,10 +368,15 @@ def list_stored(tx: Tx, ids: Collection[str]) -> set[str]:
     return set(tx.fetch(LIST_STORED, ids=ids))
 
 
-def get_last_notified(tx: Tx, key: AlarmKey) -> Moment | None:
-    """When messages of one of its alarms were last queued."""
-    found: Moment | None = tx.fetch(GET_LAST_NOTIFIED, notification=key[0], subject=key[1])[0][0]
-    return found
+def list_last_notified(tx: Tx, keys: Collection[AlarmKey]) -> dict[AlarmKey, Moment]:
+    """When messages of the alarms of each were last queued, if they ever were."""
+    if not keys:
+        return {}
+    values = {
+        "notifications": {key[0] for key in keys},
+        "subjects": {key[1] for key in keys},
+    }
+    return {(number, subject): at for number, subject, at in tx.fetch(LIST_LAST_NOTIFIED, **values)}
 
 
 def close_of_subjects(tx: Tx, subjects: Collection[int], resolution: str) -> None:
@@ -397,11 +407,7 @@ def close_out_of_reach(tx: Tx, moved: int) -> None:
 
 def _rows(alarms: Iterable[Alarm]) -> list[tuple[Any, ...]]:
     return [
-        (
-            each.id,
-            schema.group_number(each.group_id),
-            *(getattr(each, name) for name in _COLUMNS[2:]),
-        )
+        (each.id, schema.group_number(each.group_id), *astuple(each)[2:])
         for each in sorted(alarms, key=lambda each: each.id)
     ]
 

@@ -264,6 +264,16 @@ WRONG = [
         },
         "chart.lastSeconds",
     ),
+    (
+        {
+            "map": None,
+            "chart": {
+                "measurements": ["temperature"],
+                **{"beginDate": "0001-01-01", "endDate": "0101-01-01", "timeSpan": 10**9},
+            },
+        },
+        "chart.beginDate",
+    ),
     ({"map": None, "list": {"where": ["temperature~7"]}}, "list.where[0]"),
     ({"name": ""}, "name"),
 ]

@@ -83,6 +83,9 @@ class CreatedShare:
     secret: str
 
 
+Reading = tuple[Actor, Scope]  # with whose permissions it is read, and in which groups
+
+
 # --- create, list, delete ---
 
 
@@ -142,7 +145,14 @@ def list_shares(
     """Those of a group, the newest first."""
     scope = access.authorize_tree(tx, actor, "notification.read", group_id, subgroups=subgroups)
     page = SHARES.page(tx, scope, request, order="-created_at id")
-    views = [ShareView(each, find_state(tx, each)) for each in page.items]
+    readings: dict[tuple[str, ...], Reading | None] = {}
+    views = []
+    for share in page.items:
+        # Once for all that one person shares of a tree, which may have many groups.
+        key = share.actor_kind, share.actor_id, share.group_id, str(share.subgroups)
+        if key not in readings:
+            readings[key] = _find_reading(tx, share)
+        views.append(ShareView(share, _state_of(tx, share, readings[key])))
     return Page(views, page.last_key)
 
 
@@ -238,41 +248,43 @@ def find_share(tx: Tx, secret: str) -> Share:
 
 def find_state(tx: Tx, share: Share) -> str:
     """Whether it shows something, or why not."""
+    return _state_of(tx, share, _find_reading(tx, share))
+
+
+def open_share(tx: Tx, share: Share) -> Reading:
+    """With whose permissions its content is read, and where; an error if it shows nothing."""
+    reading = _find_reading(tx, share)
+    state = _state_of(tx, share, reading)
+    if state != "open" or reading is None:
+        raise NotAllowed(f"The link shows nothing any more: {state}.")
+    return reading
+
+
+def _state_of(tx: Tx, share: Share, reading: Reading | None) -> str:
     if share.expires_at <= tx.now:
         return "expired"
-    try:
-        scope = authorize_share(tx, share, require_publisher(tx, share))
-    except (NotAllowed, NotAuthenticated, NotFound):
+    if reading is None:
         return "forbidden"
+    _, scope = reading
     if share.device_ids and not store_devices.list_present(tx, scope, share.device_ids):
         return "gone"
     return "open"
 
 
-def open_share(tx: Tx, share: Share) -> tuple[Actor, Scope]:
-    """With whose permissions its content is read, and where; an error if it shows nothing."""
-    state = find_state(tx, share)
-    if state != "open":
-        raise NotAllowed(f"The link shows nothing any more: {state}.")
-    actor = require_publisher(tx, share)
-    return actor, authorize_share(tx, share, actor)
-
-
-def require_publisher(tx: Tx, share: Share) -> Actor:
-    """With whose permissions it is read; an error if they could not publish it any more."""
+def _find_reading(tx: Tx, share: Share) -> Reading | None:
+    """As whom and where it is read; None if its creator could not publish it any more."""
     actor = credentials.get_actor(tx, share.actor_kind, share.actor_id)
     if actor is None:
-        raise NotAuthenticated("is not there any more")
-    access.authorize(tx, actor, PUBLISH, share.group_id)
-    return actor
-
-
-def authorize_share(tx: Tx, share: Share, actor: Actor) -> Scope:
-    """The scope of what is shown: whoever shares it may read all of it."""
-    return _authorize_reading(tx, actor, share.group_id, subgroups=share.subgroups)
+        return None
+    try:
+        access.authorize(tx, actor, PUBLISH, share.group_id)
+        return actor, _authorize_reading(tx, actor, share.group_id, subgroups=share.subgroups)
+    except (NotAllowed, NotFound):
+        return None
 
 
 def _authorize_reading(tx: Tx, actor: Actor, group_id: str, *, subgroups: bool) -> Scope:
+    """The scope of what is shown: whoever shares it may read all of it."""
     access.authorize(tx, actor, "device.read", group_id)
     return access.authorize_tree(tx, actor, "record.read", group_id, subgroups=subgroups)
 

@@ -422,7 +422,7 @@ class RequestHandler(Generic[V]):
     ) -> None:
         started = time.perf_counter()
         caller: Caller | None = None
-        whose = CallerKey(request.address, request.address)
+        whose = CallerKey.alone(get_site(request.address))
         if route.permission != NO_TOKEN:
             caller = await self._authenticator.authenticate(request)
             whose = caller.actor.caller

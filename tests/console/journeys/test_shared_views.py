@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import BrowserContext, Frame, Page, expect
@@ -15,8 +18,6 @@ from tests.world import Person, World, ok
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
 HOUR = 3_600_000_000
-HOST = "http://localhost:8123"
-OTHER_HOST = "http://localhost:8124"
 
 
 def fill(world: World, ada: Person) -> tuple[str, str]:
@@ -47,18 +48,40 @@ def share(page: Page, *, origins: str = "") -> str:
     return url
 
 
+class EmptyPage(BaseHTTPRequestHandler):
+    """The page of somebody else."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>x</title>")
+
+    def log_message(self, *arguments: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture
+def other_port() -> Iterator[int]:
+    """A real server: from a page without an address, browsers do not reach this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), EmptyPage) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield server.server_port
+        server.shutdown()
+
+
 def embed(context: BrowserContext, host: str, url: str) -> Frame:
     """The frame in a page of another origin."""
-    html = f'<!doctype html><title>x</title><iframe src="{url}" width="700" height="400"></iframe>'
-    context.route(f"{host}/", lambda route: route.fulfill(body=html, content_type="text/html"))
     page = context.new_page()
-    page.goto(f"{host}/")
+    page.goto(host)
+    page.set_content(f'<title>x</title><iframe src="{url}" width="700" height="400"></iframe>')
     return page.frames[1]
 
 
 def test_what_is_shared_is_seen_by_whoever_has_the_link_until_it_is_revoked(
-    world: World, browse: OpenConsole, monkeypatch: pytest.MonkeyPatch
+    world: World, browse: OpenConsole, other_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    host, other_host = f"http://localhost:{other_port}", f"http://127.0.0.1:{other_port}"
     monkeypatch.setattr(share_uses, "INTERVAL_S", 0.1)
     ada = world.person("ada")
     group, freezer = fill(world, ada)
@@ -76,7 +99,7 @@ def test_what_is_shared_is_seen_by_whoever_has_the_link_until_it_is_revoked(
         page = console.open(f"/g/{group}/devices?values=celsius&where=celsius%3C0")
         expect(page.get_by_role("grid", name="Devices")).to_contain_text("Freezer")
         page.get_by_role("button", name="Share").click()
-        links["list"] = share(page, origins=HOST)
+        links["list"] = share(page, origins=host)
         page = console.open(f"/g/{group}/map")
         page.get_by_role("button", name="Share").click()
         links["map"] = share(page)
@@ -119,9 +142,9 @@ def test_what_is_shared_is_seen_by_whoever_has_the_link_until_it_is_revoked(
         assert browser is not None
         outside = browser.new_context()
         listed = f"{world.url}/console{links['list'].partition('/console')[2]}"
-        framed = embed(outside, HOST, listed)
+        framed = embed(outside, host, listed)
         expect(framed.get_by_role("row").last).to_contain_text("Freezer")
-        refused = embed(outside, OTHER_HOST, listed)
+        refused = embed(outside, other_host, listed)
         expect(refused.get_by_role("row")).to_have_count(0)
         refused.wait_for_url("chrome-error://**")
         outside.close()
@@ -133,7 +156,7 @@ def test_what_is_shared_is_seen_by_whoever_has_the_link_until_it_is_revoked(
         table = page.get_by_role("table", name="Shared views")
         row = table.get_by_role("row").filter(has_text="List of devices")
         expect(row).to_contain_text(re.compile(r"[4-9] times"))
-        expect(row).to_contain_text(HOST)
+        expect(row).to_contain_text(host)
         console.check_accessibility()
         if folder := os.environ.get("LONGWIRE_PICTURES"):
             page.screenshot(path=f"{folder}/shared-views.png")

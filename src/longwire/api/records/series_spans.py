@@ -199,14 +199,18 @@ def _parse_range(query: SpanQuery, now: Moment) -> tuple[Moment, Moment]:
     if end is None:
         end = now + -now % QUARTER if begin is None else max(now, begin)
     begin = end - DAY if begin is None else begin
-    field_errors = [
+    field_errors = list_range_errors(begin, end)
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
+    return begin, end
+
+
+def list_range_errors(begin: Moment, end: Moment) -> list[FieldError]:
+    return [
         FieldError(name, f"must lie between {format_date(FIRST)} and {format_date(LAST)}")
         for name, moment in (("begin_date", begin), ("end_date", end))
         if not FIRST <= moment <= LAST
     ]
-    if field_errors:
-        raise BadInput(field_errors=field_errors)
-    return begin, end
 
 
 def _parse_zone(name: str | None) -> ZoneInfo:

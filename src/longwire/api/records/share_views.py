@@ -25,10 +25,16 @@ from longwire.api.records.group_series import (
     find_in_group,
     parse_group_query,
 )
-from longwire.api.records.series_spans import CalendarName, TimeZoneName, parse_spans
+from longwire.api.records.series_spans import (
+    FIRST,
+    CalendarName,
+    TimeZoneName,
+    list_range_errors,
+    parse_spans,
+)
 from longwire.api.types import DeviceId, Tag
 from longwire.clock import SECOND, Moment
-from longwire.dates import format_date, parse_date
+from longwire.dates import format_date, parse_date, parse_range_end
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import device_values, devices, value_series
 from longwire.fleet.device_values import ValueSelection
@@ -222,7 +228,7 @@ def build_chart_query(
     """One of its measurements, in whole spans up to now; names every invalid field."""
     begin, end = _parse_range(chart, now)
     if chart.time_span is not None:
-        begin -= begin % (chart.time_span * SECOND)
+        begin = max(begin - begin % (chart.time_span * SECOND), FIRST)
     query = GroupSeriesQuery(
         group_id=group_id,
         measurement=name,
@@ -254,17 +260,18 @@ def _parse_range(chart: SharedChart, now: Moment) -> tuple[Moment, Moment]:
     if chart.last_seconds is not None:
         problems.append(FieldError("last_seconds", "cannot be given with dates"))
     dates = []
-    for name in ("begin_date", "end_date"):
+    for name, parse in (("begin_date", parse_date), ("end_date", parse_range_end)):
         given = getattr(chart, name)
         if given is None:
             problems.append(FieldError(name, "is required with the other date"))
             continue
         try:
-            dates.append(parse_date(given))
+            dates.append(parse(given))
         except ValueError as error:
             problems.append(FieldError(name, str(error)))
     if len(dates) == 2 and dates[0] >= dates[1]:
         problems.append(FieldError("end_date", "is not later than beginDate"))
+    problems = problems or list_range_errors(*dates)
     if problems:
         raise BadInput(field_errors=problems)
     return dates[0], dates[1]

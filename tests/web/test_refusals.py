@@ -41,6 +41,8 @@ NO_DATES = ("", "soon", "2026-02-30", "2026-03-01T25:00:00Z", "1e9", "9" * 40)
 CATALOGUED = {"kind": "data", "path": "/data/temperature", "status": "failed"}
 # Of each query, what cannot be given with the others.
 NOT_TOGETHER = {
+    "RetryPolicyInput": {"delays"},
+    "SharedChart": {"lastSeconds"},
     "RecordExportQuery": {"dates"},
     "SeriesQuery": {"measurement", "fresh", "timezone", "calendarSpan"},
     "GroupSeriesQuery": {"timezone", "calendarSpan", "percentile", "of", "combine"},

@@ -39,6 +39,9 @@ const LABELS: Readonly<Record<string, string>> = {
   storeResponses: "Keep responses of",
   batch: "Messages per request",
   template: "Template",
+  "proxy.url": "Proxy",
+  "proxy.username": "Proxy user name",
+  "proxy.password": "Proxy password",
 };
 
 function isObject(value: unknown): value is Schema {
@@ -87,7 +90,7 @@ function fieldOf(path: string, schema: Schema, isRequired: boolean): FormField {
   const chosenFrom = kind === "choices" && isObject(schema.items) ? schema.items.enum : schema.enum;
   return {
     path,
-    label: labelOf(path.split(".").pop() ?? path),
+    label: LABELS[path] ?? labelOf(path.split(".").pop() ?? path),
     kind,
     isRequired,
     isSecret: kind === "secret" || members.format === "password",

@@ -1,7 +1,7 @@
 """Limits that nobody has had a reason to change, each with its reason.
 
 They are no settings; tests make them smaller. What an operator may want to change is in
-`settings.py`, and [docs/operate/limits.md] says what happens beyond each.
+`Settings`, and [docs/operate/limits.md] says what happens beyond each.
 """
 
 from dataclasses import dataclass

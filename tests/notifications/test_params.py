@@ -60,7 +60,10 @@ def test_a_webhook_that_is_gone_ends_the_message_and_disables_nothing():
         webhook = WebhookSender(WebhookParams(url=receiver.url), sender_context())
         gone, busy = send_all(webhook, batch(), batch())
     assert gone.is_final and not gone.disables
-    assert busy == Refused("answered with status 503", status=503)
+    assert isinstance(busy, Refused)
+    assert msgspec.structs.replace(busy, exchange=None) == Refused(
+        "answered with status 503", status=503
+    )
     assert WebhookSender.list_recipients(WebhookParams(url="http://a.example"), lambda: ["d1"]) == [
         ""
     ]

@@ -308,7 +308,8 @@ def test_the_table_contains_every_paged_list(world: World) -> None:
         "/notification/backtest",
         *("/device/redecode", "/users", "/group/audit", "/devices", "/groups", "/group/records"),
         *("/group/positions", "/group/drift", "/connector/messages", "/jobs", "/job/items"),
-        "/group/alarms",
+        *("/group/alarms", "/connector/exchanges"),
+        *("/group/shares", "/share/devices", "/share/positions"),
     }
     paged = {
         route.path

@@ -67,6 +67,8 @@ HARDLY_VALID = {
     "POST /contactPoint/test",
     "POST /device/type/import",  # nobody guesses a file of a maker, now that it has a name, too
     "POST /report/send",  # five times a minute
+    # One with a secret that is not being rotated; and twenty tests a minute, refused ones as well.
+    *("POST /connector/rotateSecret", "POST /connector/endSecretRotation", "POST /connector/test"),
 }
 NEED_SESSION = {"PUT /user/passkey", "DELETE /user/passkey"}  # one that has just begun
 NOWHERE = "http://127.0.0.1:9/"  # a closed port

@@ -216,7 +216,17 @@ def create_share(context: Context, body: ShareInput) -> NewShareLink:
         raise _name_fields(content, view, error) from error
     share = created.view.share
     url = f"{context.services.sign_in.base_url}{shares.PAGE_PATH}{share.id}#{created.secret}"
-    return NewShareLink.show(share, url=url, **_describe(created.view))
+    shown = _decode(created.view)
+    return NewShareLink.show(
+        share,
+        url=url,
+        chart=shown.get("chart"),
+        device=shown.get("device"),
+        device_list=shown.get("list"),
+        device_map=shown.get("map"),
+        state=created.view.state,
+        origins=list(share.origins),
+    )
 
 
 def list_shares(context: Context, query: SharesQuery) -> ShareLinkConnection:
@@ -243,14 +253,22 @@ def delete_share(context: Context, query: ShareQuery) -> ShareLink:
 
 
 def _show(view: ShareView) -> ShareLink:
-    return ShareLink.show(view.share, **_describe(view))
+    shown = _decode(view)
+    return ShareLink.show(
+        view.share,
+        chart=shown.get("chart"),
+        device=shown.get("device"),
+        device_list=shown.get("list"),
+        device_map=shown.get("map"),
+        state=view.state,
+        origins=list(view.share.origins),
+    )
 
 
-def _describe(view: ShareView) -> dict[str, Any]:
+def _decode(view: ShareView) -> dict[str, Any]:
+    """What the link shows, by its content."""
     share = view.share
-    described: dict[str, Any] = dict.fromkeys(_ATTRIBUTES.values())
-    described[_ATTRIBUTES[share.content]] = decode_view(share.content, share.parameters)
-    return {**described, "state": view.state, "origins": list(share.origins)}
+    return {share.content: decode_view(share.content, share.parameters)}
 
 
 def _get_view(body: ShareInput) -> tuple[str, SharedContent]:

@@ -38,6 +38,7 @@ NETWORKS = {
     "thingpark": "04" * 8,
 }
 OF_UNKNOWN_DEVICES = {("POST", "/device/unknown"), ("DELETE", "/group/unknownDevices")}
+SIGNED = {"url": "https://example.com/hook", "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"}
 # Of parameters that exclude others.
 ALTERNATIVES = {
     ("GET", "/device/series"): {"measurement", "timeSpan", "fresh"},
@@ -112,6 +113,9 @@ def test_every_operation_accepts_its_example(
         if (route.method, route.path) in OF_UNKNOWN_DEVICES:
             named = sent.body or sent.query
             world.receive_unknown(named["groupId"], named["network"], named["originalId"])
+        if (route.method, route.path) == ("POST", "/connector/rotateSecret"):
+            ids = {name: sent.body[name] for name in ("groupId", "connectorId")}
+            ok(callers[right.by].put("/connector", {**ids, "params": json.dumps(SIGNED)}))
         response = send_rightly(callers[right.by], route, right, sent)
         case = f"{route.method} {route.path}"
         assert response.status_code == 200, f"{case}: {response.text}"

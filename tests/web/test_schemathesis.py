@@ -67,6 +67,7 @@ HARDLY_VALID = {
     "POST /contactPoint/test",
     "POST /device/type/import",  # nobody guesses a file of a maker, now that it has a name, too
     "POST /report/send",  # five times a minute
+    *("POST /share", "DELETE /share"),  # exactly one of four contents; a secret id
     # One with a secret that is not being rotated; and twenty tests a minute, refused ones as well.
     *("POST /connector/rotateSecret", "POST /connector/endSecretRotation", "POST /connector/test"),
 }

@@ -261,9 +261,7 @@ class ConnectorInput(Body, kw_only=True):
     message_filter: Filter | None = None
     format: FormatName | None = None
     data_failure_policy: DataFailurePolicyInput | None = None
-    retry_policy: (
-        Annotated[RetryPolicyInput, Meta(examples=[{"retryDelay": 60, "maxRetry": 5}])] | None
-    ) = None
+    retry_policy: RetryPolicyInput | None = None
     enabled: bool | None = None
     tags: Tags | None = None
 

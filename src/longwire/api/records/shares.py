@@ -216,7 +216,7 @@ def create_share(context: Context, body: ShareInput) -> NewShareLink:
         raise _name_fields(content, view, error) from error
     share = created.view.share
     url = f"{context.services.sign_in.base_url}{shares.PAGE_PATH}{share.id}#{created.secret}"
-    shown = _decode(created.view)
+    shown = _decode_content(created.view)
     return NewShareLink.show(
         share,
         url=url,
@@ -253,7 +253,7 @@ def delete_share(context: Context, query: ShareQuery) -> ShareLink:
 
 
 def _show(view: ShareView) -> ShareLink:
-    shown = _decode(view)
+    shown = _decode_content(view)
     return ShareLink.show(
         view.share,
         chart=shown.get("chart"),
@@ -265,7 +265,7 @@ def _show(view: ShareView) -> ShareLink:
     )
 
 
-def _decode(view: ShareView) -> dict[str, Any]:
+def _decode_content(view: ShareView) -> dict[str, Any]:
     """What the link shows, by its content."""
     share = view.share
     return {share.content: decode_view(share.content, share.parameters)}

@@ -236,7 +236,7 @@ ADDED = {
 
 # Whose body is one of several; the example is one of them, which `test_openapi_examples.py` sends.
 ALTERNATIVES = {
-    *("POST /session", "POST /device/downlink", "POST /job"),
+    *("POST /session", "POST /device/downlink", "POST /connector/test", "POST /job"),
     *("POST /connector/messages/retry", "POST /connector/messages/cancel"),
     "POST /notification/backtest",
     "POST /share",

@@ -1,0 +1,168 @@
+"""What must be true, whatever happened: compared with the database and with what receivers got."""
+
+import re
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+KINDS = ("data", "event", "geoloc", "telemetry")
+STATES = ("queued", "leased", "succeeded", "failed", "expired", "cancelled")
+_WORD = re.compile(r"w[0-9]{6}")
+
+
+class Violation(AssertionError):
+    """Something that must be true is not."""
+
+
+@dataclass(slots=True)
+class Sent:
+    """A record that a client has sent, known by a word that no other record has."""
+
+    word: str
+    kind: str
+    device: str
+    body: dict[str, Any]
+    is_acknowledged: bool = False
+    is_deleted: bool = False  # or may be: nobody knows of a request without a response
+
+
+@dataclass(slots=True)
+class Model:
+    """What clients know; and what the receivers have seen."""
+
+    sent: dict[str, Sent] = field(default_factory=dict)
+    # Of connectors whose acknowledged creation came before everything that was sent.
+    connectors: dict[str, int] = field(default_factory=dict)  # id -> number of its channel
+    reached: Counter[str] = field(default_factory=Counter)
+    longest_wait_s: float = 0.0
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(each.is_acknowledged for each in self.sent.values())
+
+
+def find_words(content: Any) -> list[str]:
+    return _WORD.findall(str(content))
+
+
+def check_database(model: Model, file: Path) -> dict[str, int]:
+    """Every invariant that the rows show; raises Violation. How many deliveries are in each state."""
+    with closing(sqlite3.connect(file)) as connection:
+        stored = _check_records(model, connection)
+        _check_counts(connection, stored)
+        _check_deliveries(model, connection)
+        rows = connection.execute("select state, count(*) from delivery group by state").fetchall()
+    states = {STATES[state]: count for state, count in rows}
+    for name in states:
+        model.reached[f"delivery {name}"] += 1
+    return states
+
+
+def check_file(file: Path) -> None:
+    """SQLite's own checks find no error."""
+    with closing(sqlite3.connect(file)) as connection:
+        found = connection.execute("pragma integrity_check").fetchall()
+        _require(found == [("ok",)], f"the file is corrupt: {found[:3]}")
+        broken = connection.execute("pragma foreign_key_check").fetchall()
+        _require(not broken, f"rows point to nothing: {broken[:3]}")
+
+
+def _require(is_true: bool, text: str) -> None:
+    if not is_true:
+        raise Violation(text)
+
+
+def _check_records(
+    model: Model, connection: sqlite3.Connection
+) -> dict[str, list[tuple[int, str]]]:
+    """1. Each acknowledged record is there once, and no other that nobody has sent."""
+    stored: dict[str, list[tuple[int, str]]] = {}
+    times: Counter[str] = Counter()
+    for kind in KINDS:
+        rows = connection.execute(f"select seq, body from record_{kind} order by seq").fetchall()
+        stored[kind] = rows
+        for _, body in rows:
+            times.update(set(find_words(body)))
+    twice = [word for word, number in times.items() if number > 1]
+    _require(not twice, f"stored more than once: {twice[:3]}")
+    unknown = [word for word in times if word not in model.sent]
+    _require(not unknown, f"stored, but sent by nobody: {unknown[:3]}")
+    lost = [
+        each.word
+        for each in model.sent.values()
+        if each.is_acknowledged and not each.is_deleted and each.word not in times
+    ]
+    _require(not lost, f"acknowledged and lost: {lost[:3]}")
+    return stored
+
+
+def _check_counts(connection: sqlite3.Connection, stored: dict[str, list[tuple[int, str]]]) -> None:
+    """2. Counters, arrivals and stored sizes equal a recount."""
+    for number, kind in enumerate(KINDS):
+        (arrivals,) = connection.execute(
+            "select count(*) from arrival where kind = ?", [number]
+        ).fetchone()
+        (counted,) = connection.execute(
+            "select coalesce(sum(value), 0) from counter where name = ?", [number]
+        ).fetchone()
+        _require(counted == arrivals, f"{counted} {kind} counted, {arrivals} arrived")
+        _require(
+            len(stored[kind]) <= arrivals, f"{len(stored[kind])} {kind} stored, {arrivals} arrived"
+        )
+    sizes = connection.execute(
+        "select coalesce(sum(records), 0), coalesce(sum(characters), 0) from group_storage"
+    ).fetchone()
+    recount = (
+        sum(map(len, stored.values())),
+        sum(len(body) for rows in stored.values() for _, body in rows),
+    )
+    _require(sizes == recount, f"stored sizes are {sizes}, a recount gives {recount}")
+
+
+def _check_deliveries(model: Model, connection: sqlite3.Connection) -> None:
+    """3. For each connector and record there is a delivery, and none without its arrival."""
+    if not model.connectors:
+        return
+    arrived = {seq for (seq,) in connection.execute("select seq from arrival").fetchall()}
+    for channel in model.connectors.values():
+        rows = connection.execute(
+            "select seq from delivery where channel_number = ?", [channel]
+        ).fetchall()
+        found = {seq for (seq,) in rows}
+        _require(found == arrived, f"channel {channel}: {_describe(arrived, found)}")
+
+
+def _describe(wanted: set[int], found: set[int]) -> str:
+    return f"{len(wanted - found)} records without a delivery, {len(found - wanted)} without record"
+
+
+def check_arrived(model: Model, file: Path, receivers: dict[int, Any]) -> None:
+    """4. One message id for a record and connector; and delivered means confirmed by the receiver."""
+    with closing(sqlite3.connect(file)) as connection:
+        for channel, receiver in receivers.items():
+            by_id: dict[str, set[str]] = defaultdict(set)
+            by_word: dict[str, set[str]] = defaultdict(set)
+            for message_id, word in _list_messages(receiver):
+                by_id[message_id].add(word)
+                by_word[word].add(message_id)
+            mixed = [each for each, words in by_id.items() if len(words) > 1]
+            _require(not mixed, f"one message id for several records: {mixed[:3]}")
+            several = [word for word, ids in by_word.items() if len(ids) > 1]
+            _require(not several, f"several message ids for a record: {several[:3]}")
+            confirmed = {each.message_id for each in receiver.arrived if each.is_confirmed}
+            rows = connection.execute(
+                "select seq from delivery where channel_number = ? and state = 2", [channel]
+            ).fetchall()
+            claimed = {f"msg_{channel:x}_{seq:x}" for (seq,) in rows}
+            never = claimed - confirmed
+            _require(not never, f"delivered, but never confirmed: {sorted(never)[:3]}")
+
+
+def _list_messages(receiver: Any) -> Iterator[tuple[str, str]]:
+    for each in receiver.arrived:
+        for word in sorted(set(find_words(each.content))):
+            yield each.message_id, word

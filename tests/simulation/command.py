@@ -1,6 +1,7 @@
 """The command line of the simulation."""
 
 import argparse
+import gc
 import json
 import shutil
 import sys
@@ -42,6 +43,10 @@ def run(options: argparse.Namespace, folder: Path) -> int:
     vfs.register()
     SURROUNDINGS.reset(0)
     template = prepare_template(folder / "template")
+    # Only at certain points: when a collection comes by itself depends on what was allocated.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
     failures = 0
     for seed in range(options.seed, options.seed + options.seeds):
         began = REAL_MONOTONIC()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from contextvars import Context, copy_context
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,6 @@ class ServiceProcess(SimulatedProcess):
         self.context = copy_context()
         self.context.run(CURRENT.set, self)
         self.is_ready = False
-        self.has_ended = False
         self.app: App | None = None
         self.database: SQLite | None = None
         self._config: Any = None
@@ -125,7 +125,6 @@ class ServiceProcess(SimulatedProcess):
             if not self.is_dead:
                 self.is_ready = False
                 self.database.close()
-                self.has_ended = True
 
     async def _serve(self, database: SQLite) -> None:
         self._stopping = asyncio.Event()
@@ -177,6 +176,10 @@ class ServiceProcess(SimulatedProcess):
         self.is_ready = False
         self.disk.is_off = True
 
+    def end(self) -> None:
+        """It has stopped by itself."""
+        self.is_dead = True
+
     def bury(self) -> None:
         """Free what a dead process has."""
         grave = copy_context()
@@ -223,7 +226,6 @@ class Host:
         shutil.copytree(settings.data, self.disk.folder)
         vfs.disks[str(self.disk.folder)] = self.disk
         self.process = self._make_process()
-        self._running: asyncio.Task[None] | None = None
         _CHANCE.seed(chance.random())
 
     def _make_process(self) -> ServiceProcess:
@@ -231,29 +233,27 @@ class Host:
         return ServiceProcess(self._starts, self._settings, self.disk)
 
     def start(self) -> None:
-        self._running = self.process.start(self._loop)
-        self._running.add_done_callback(self._note_end)
+        running = self.process.start(self._loop)
+        running.add_done_callback(partial(self._note_end, self.process))
         self._tell(f"{self.process.name} starts")
 
-    def _note_end(self, done: "asyncio.Task[None]") -> None:
-        if done.cancelled() or self.process.is_dead:
+    def _note_end(self, process: ServiceProcess, done: "asyncio.Task[None]") -> None:
+        if done.cancelled() or process.is_dead:
             return
         error = done.exception()
         if error is not None:
-            self._tell(f"{self.process.name} failed: {type(error).__name__}: {error}")
+            text = str(error).replace(str(self._folder), "")
+            self._tell(f"{process.name} failed: {type(error).__name__}: {text}")
             self.counted["failed start"] += 1
         else:
-            self._tell(f"{self.process.name} has stopped")
-        self.process.bury()
+            self._tell(f"{process.name} has stopped")
+        process.end()
+        self._network.drop_process(process)
+        process.bury()
         gc.collect()
-        # A supervisor starts it again.
-        self._loop.call_later(1.0, self._start_again, self.disk)
-
-    def _start_again(self, disk: Disk) -> None:
-        if self.disk is not disk or not self.process.has_ended:
-            return
         self.process = self._make_process()
-        self.start()
+        # A supervisor starts it again.
+        self._loop.call_later(1.0, self._start_if_current, self.process, context=self._context)
 
     def crash(self, *, is_power_loss: bool) -> None:
         """The end of the process, or of the machine's power, right now; also amid one of its steps."""
@@ -269,6 +269,8 @@ class Host:
 
     def _recover(self, dead: ServiceProcess, is_power_loss: bool) -> None:
         """The machine starts again, with what its disk has."""
+        if self.process is not dead:
+            return
         before = self.disk
         self._disks += 1
         folder = self._folder / f"disk {self._disks}"
@@ -279,9 +281,11 @@ class Host:
         self._vfs.disks[str(folder)] = self.disk
         gc.collect()
         self.process = self._make_process()
-        self._loop.call_later(self._chance.uniform(0.1, 3.0), self._start_after_crash, self.process)
+        self._loop.call_later(
+            self._chance.uniform(0.1, 3.0), self._start_if_current, self.process
+        )
 
-    def _start_after_crash(self, process: ServiceProcess) -> None:
+    def _start_if_current(self, process: ServiceProcess) -> None:
         if self.process is process:
             self.start()
 

@@ -35,6 +35,7 @@ SETTLED_WITHIN_S = 6 * 3_600.0
 STEPS_MAX = 50_000_000
 # A caller with a connection that works gets an answer within this, whatever the others do.
 WAIT_MAX_S = 120.0
+LINES_MAX = 20_000
 
 _REQUIRED: dict[str, dict[str, Any]] = {
     "data": {"configuration": "{}", "__raw": "0a1b", "deviceType": "generic"},
@@ -81,8 +82,8 @@ class Trace:
         line = f"{SURROUNDINGS.elapsed_s:14.6f} {text}"
         self.digest.update(line.encode() + b"\n")
         self.lines.append(line)
-        if len(self.lines) > 20_000:
-            del self.lines[:10_000]
+        if len(self.lines) > LINES_MAX:
+            del self.lines[LINES_MAX // 4 : LINES_MAX // 2]
 
 
 class Simulation:

@@ -1,5 +1,6 @@
 """What must be true, whatever happened: compared with the database and with what receivers got."""
 
+import itertools
 import re
 import sqlite3
 from collections import Counter, defaultdict
@@ -27,7 +28,10 @@ class Sent:
     device: str
     body: dict[str, Any]
     is_acknowledged: bool = False
+    requests: int = 0  # that had it
+    answers: int = 0  # of these requests
     is_deleted: bool = False  # or may be: nobody knows of a request without a response
+    is_gone: bool = False  # its deletion was acknowledged
 
 
 @dataclass(slots=True)
@@ -55,6 +59,7 @@ def check_database(model: Model, file: Path) -> dict[str, int]:
         stored = _check_records(model, connection)
         _check_counts(connection, stored)
         _check_deliveries(model, connection)
+        _check_alarms(model, connection)
         rows = connection.execute("select state, count(*) from delivery group by state").fetchall()
     states = {STATES[state]: count for state, count in rows}
     for name in states:
@@ -97,6 +102,8 @@ def _check_records(
         if each.is_acknowledged and not each.is_deleted and each.word not in times
     ]
     _require(not lost, f"acknowledged and lost: {lost[:3]}")
+    back = [each.word for each in model.sent.values() if each.is_gone and each.word in times]
+    _require(not back, f"deleted, and there again: {back[:3]}")
     return stored
 
 
@@ -133,7 +140,48 @@ def _check_deliveries(model: Model, connection: sqlite3.Connection) -> None:
             "select seq from delivery where channel_number = ?", [channel]
         ).fetchall()
         found = {seq for (seq,) in rows}
-        _require(found == arrived, f"channel {channel}: {_describe(arrived, found)}")
+        _require(arrived <= found, f"channel {channel}: {_describe(arrived, found)}")
+        if not any(each.is_deleted for each in model.sent.values()):
+            _require(found == arrived, f"channel {channel}: {_describe(arrived, found)}")
+
+
+def _check_alarms(model: Model, connection: sqlite3.Connection) -> None:
+    """6. Alarms of a subject follow one another: the last one ends before the next one begins."""
+    rows = connection.execute(
+        "select notification_number, subject, raised_at, resolved_at, id from alarm"
+        " order by notification_number, subject, raised_at, coalesce(resolved_at, 1 << 62)"
+    ).fetchall()
+    for before, after in itertools.pairwise(rows):
+        if before[:2] == after[:2]:
+            is_sound = before[3] is not None and before[3] <= after[2]
+            _require(is_sound, f"alarms at the same time: {before[4]} and {after[4]}")
+    if rows:
+        model.reached["alarm raised"] += 1
+    if any(row[3] is not None for row in rows):
+        model.reached["alarm resolved"] += 1
+    _check_open_alarms(connection)
+
+
+def _check_open_alarms(connection: sqlite3.Connection) -> None:
+    """The state of a condition and its alarms say the same."""
+    rows = connection.execute(
+        "select s.device_number, s.raised_at is not null, exists (select 1 from alarm a"
+        " where a.notification_number = s.notification_number and a.subject = s.device_number"
+        " and a.resolved_at is null) from condition_state s"
+    ).fetchall()
+    differ = [device for device, is_raised, is_open in rows if is_raised != is_open]
+    _require(not differ, f"the state of a condition is not that of its alarm: {differ[:3]}")
+
+
+def check_alerts(receiver: Any) -> None:
+    """Each beginning and end of an alarm is told once."""
+    ids: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for each in receiver.arrived:
+        message = each.content["message"]
+        if message.get("kind") != "alarms" and "alarmId" in message:
+            ids[message["alarmId"], message["state"]].add(each.message_id)
+    twice = [key for key, found in ids.items() if len(found) > 1]
+    _require(not twice, f"told more than once: {twice[:3]}")
 
 
 def _describe(wanted: set[int], found: set[int]) -> str:

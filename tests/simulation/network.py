@@ -244,12 +244,16 @@ class Network:
         return [data[i:j] for i, j in zip([0, *cuts], [*cuts, len(data)], strict=True) if i < j]
 
     def drop_process(self, process: SimulatedProcess) -> None:
-        """Its machine answers nothing any more; the others notice a reset."""
+        """It sends nothing any more. What it has sent may still arrive, before the connection breaks."""
         for end in list(self.open):
-            if end.process is process:
-                self.open.pop(end, None)
-                end._is_lost = end._is_closing = True
+            if end.process is not process:
+                continue
+            self.open.pop(end, None)
+            end._is_lost = end._is_closing = True
+            at = self._loop.time() + self.weather.latency_s
+            if self._chance.random() < 0.5:
+                at = max(at, end._arrives_at + 0.000_001)
+            else:
                 end._in_flight.clear()
-                self.call_later(
-                    end.peer, self.weather.latency_s, end.peer._lose, ConnectionResetError()
-                )
+            lose = end.peer._lose
+            self._loop.call_at(at, lose, ConnectionResetError(), context=end.peer.context)

@@ -131,6 +131,10 @@ class Client:
 MOODS = ("well", "failing", "busy", "slow", "silent", "reset", "reset after", "refusing", "garbage")
 
 
+# What was on its way when a connector was disabled may still arrive for so long.
+IN_FLIGHT_S = 200.0
+
+
 @dataclass(slots=True)
 class Arrived:
     """A message at a receiver."""
@@ -152,7 +156,8 @@ class Receiver:
         self.counted: Counter[str] = Counter()
         self.loop = loop
         self.chance = chance
-        self.gone_at: float | None = None  # when it has first answered 410
+        self.disabled_at: float | None = None  # when its connector was said to be disabled
+        self.is_sent_to_in_vain = False
 
     def accept(self) -> "_ReceiverProtocol":
         return _ReceiverProtocol(self)
@@ -200,6 +205,9 @@ class _ReceiverProtocol(asyncio.Protocol):
             is_confirmed=False,
         )
         receiver.arrived.append(arrived)
+        disabled_at = receiver.disabled_at
+        if disabled_at is not None and arrived.at > disabled_at + IN_FLIGHT_S:
+            receiver.is_sent_to_in_vain = True
         if mood == "silent":
             return
         if mood in ("reset", "refusing"):
@@ -212,7 +220,6 @@ class _ReceiverProtocol(asyncio.Protocol):
         elif mood == "busy":
             self._answer(arrived, 429, f"retry-after: {receiver.chance.choice((1, 5, 60))}\r\n")
         elif mood == "gone":
-            receiver.gone_at = receiver.gone_at or receiver.loop.time()
             self._answer(arrived, 410)
         elif mood == "garbage":
             self._transport.write(b"\x00\xffthis is not HTTP\r\n\r\n")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
@@ -109,8 +110,11 @@ class Simulation:
         self._token = ""
         self._group = ""
         self._devices: list[str] = []
-        self._is_over = False
-        self._failure: BaseException | None = None
+        self._names = 0
+        self._switched = 0  # the channel of a connector that is disabled and enabled
+        self._switched_id: str | None = None
+        self._is_switching = False
+        self._alerts = Receiver(0, self.loop, self._branch())
         outside = copy_context()
         self.loop.connect = lambda sock, protocol: self.internet.wire(sock, protocol, outside)
         self.loop.set_exception_handler(self._note_loop_error)
@@ -145,7 +149,7 @@ class Simulation:
         self.counted.update(self.loop.counted)
         self.counted.update(self.network.counted)
         self.counted.update(self.host.counted)
-        for receiver in self.receivers.values():
+        for receiver in self.internet.receivers.values():
             self.counted.update(receiver.counted)
         self.counted.update({f"reached: {name}": n for name, n in self.model.reached.items()})
         return Outcome(
@@ -194,9 +198,8 @@ class Simulation:
             }
             device = await self._ask(client, "POST", "/device", body)
             self._devices.append(str(device["deviceId"]))
-        for number in range(1, CONNECTORS + 1):
-            receiver = Receiver(number, self.loop, self._branch())
-            self.internet.receivers[receiver.address] = receiver
+        for number in range(1, CONNECTORS + 2):
+            receiver = self._add_receiver(number)
             body = {
                 "groupId": self._group,
                 "type": "http",
@@ -205,15 +208,32 @@ class Simulation:
             }
             created = await self._ask(client, "POST", "/connector", body)
             channel = self._find_channel(created["id"])
-            self.model.connectors[created["id"]] = channel
             self.receivers[channel] = receiver
+            if number <= CONNECTORS:
+                self.model.connectors[created["id"]] = channel
+            else:
+                self._switched, self._switched_id = channel, created["id"]
+        self._alerts = self._add_receiver(number + 1)
+        condition = {"measurement": "temperature", "above": -15, "hysteresis": 2}
+        body = {
+            "groupId": self._group,
+            "type": "webhook",
+            "name": "too warm",
+            "reason": "measurement",
+            "params": json.dumps({"url": self._alerts.url, **condition}),
+        }
+        await self._ask(client, "POST", "/notification", body)
+        self.trace.tell("set up")
+
+    def _add_receiver(self, number: int) -> Receiver:
+        receiver = Receiver(number, self.loop, self._branch())
+        self.internet.receivers[receiver.address] = receiver
+        return receiver
 
     def _find_channel(self, connector: str) -> int:
         return self._query("select number from channel where id = ?", connector)[0][0]
 
     def _query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        import sqlite3  # noqa: PLC0415
-
         connection = sqlite3.connect(self.host.disk.folder / NAME)
         try:
             return connection.execute(sql, values).fetchall()
@@ -222,18 +242,23 @@ class Simulation:
 
     async def _sign_in(self) -> Client:
         client = Client(self.host)
-        found = await client.exchange(
-            "POST",
-            "/oauth2/token",
-            b"grant_type=client_credentials",
-            "application/x-www-form-urlencoded",
-            basic(self._credentials["clientId"], self._credentials["clientSecret"]),
+        found = await self._ask_token(
+            client, self._credentials["clientId"], self._credentials["clientSecret"]
         )
         if found.status != 200:
             self.trace.tell(f"signing in: {found.status} {found.body!r}")
             raise Lost
         client.token = self._token = found.json()["access_token"]
         return client
+
+    async def _ask_token(self, client: Client, name: str, secret: str) -> Response:
+        return await client.exchange(
+            "POST",
+            "/oauth2/token",
+            b"grant_type=client_credentials",
+            "application/x-www-form-urlencoded",
+            basic(name, secret),
+        )
 
     async def _ask(self, client: Client, method: str, path: str, body: Any = None) -> Any:
         response = await client.request(method, path, body)
@@ -288,6 +313,8 @@ class Simulation:
         return sent
 
     async def _post(self, client: Client, kind: str, records: list[Sent]) -> None:
+        for each in records:
+            each.requests += 1
         if len(records) == 1:
             response = await client.request("POST", f"/device/{kind}", records[0].body)
         else:
@@ -295,9 +322,9 @@ class Simulation:
             response = await client.request("POST", f"/device/{kind}/batch", items)
         words = f"{records[0].word} and {len(records) - 1} more" if records[1:] else records[0].word
         self._note_response(response, f"store {kind} {words}")
-        if response.status == 200:
-            for each in records:
-                each.is_acknowledged = True
+        for each in records:
+            each.answers += 1
+            each.is_acknowledged |= response.status == 200
 
     def _note_response(self, response: Response, what: str) -> None:
         self.trace.tell(f"{what}: {response.status}")
@@ -339,7 +366,8 @@ class Simulation:
             if response.status != 200:
                 return
             page = response.json()
-            found += [each["data"] for each in page["items"]]
+            for each in page["items"]:
+                found += model_module.find_words(each["data"])
             if "nextToken" not in page:
                 break
             params["nextToken"] = page["nextToken"]
@@ -352,6 +380,93 @@ class Simulation:
         ]
         if missing:
             raise Violation(f"a list does not have {missing[:3]}")
+
+    async def store_value(self, client: Client, chance: random.Random) -> None:
+        """A temperature, for which alarms are raised and resolved."""
+        sent = self._new_record(chance, "data")
+        value = {"temperature": chance.choice((-10, -16, -20)), "word": sent.word}
+        sent.body["data"] = json.dumps(value)
+        await self._post(client, "data", [sent])
+
+    async def delete_records(self, client: Client, chance: random.Random) -> None:
+        """10. Of one moment; of records that no request is still on its way with."""
+        known = [each for each in self.model.sent.values() if not each.is_deleted]
+        if not known:
+            return
+        meant = chance.choice(known[-100:])
+        alike = [
+            each
+            for each in known
+            if (each.kind, each.device) == (meant.kind, meant.device)
+            and each.body["timestamp"] == meant.body["timestamp"]
+        ]
+        if not all(each.is_acknowledged and each.requests == each.answers for each in alike):
+            return
+        for each in alike:
+            each.is_deleted = True
+        response = await client.request(
+            "PUT" if meant.kind == "data" else "DELETE",
+            f"/device/{meant.kind}",
+            deviceId=meant.device,
+            timestamp=meant.body["timestamp"],
+        )
+        self._note_response(response, f"delete {meant.kind} {meant.word}")
+        if response.status == 200:
+            for each in alike:
+                each.is_gone = True
+
+    async def switch_connector(self, client: Client, chance: random.Random) -> None:
+        """5. What is disabled sends nothing, from soon after the response on."""
+        if self._is_switching or self._switched_id is None:
+            return
+        self._is_switching = True
+        is_enabled = chance.random() < 0.5
+        receiver = self.receivers[self._switched]
+        receiver.disabled_at = None  # not known
+        body = {
+            "connectorId": self._switched_id,
+            "groupId": self._group,
+            "enabled": is_enabled,
+        }
+        try:
+            response = await client.request("PUT", "/connector", body)
+            self._note_response(response, f"enabled = {is_enabled}")
+            if response.status == 200 and not is_enabled:
+                receiver.disabled_at = self.loop.time()
+                self.model.reached["connector disabled"] += 1
+        finally:
+            self._is_switching = False
+
+    async def revoke_token(self, client: Client, chance: random.Random) -> None:
+        """9. What a deleted app client had opens nothing any more."""
+        self._names += 1
+        body = {"groupId": self._group, "name": f"app {self._names}"}
+        response = await client.request("POST", "/appClient", body)
+        self._note_response(response, "create an app client")
+        if response.status != 200:
+            return
+        app = response.json()
+        other = Client(self.host)
+        found = await self._ask_token(other, app["appClientId"], app["secret"])
+        if found.status != 200:
+            return
+        other.token = found.json()["access_token"]
+        named = {"name": self._group, "appClientId": app["appClientId"]}
+        used = await other.request("GET", "/group", groupId=self._group)
+        self.counted[f"response {used.status}"] += 1
+        response = await client.request("DELETE", "/appClient", **named)
+        self._note_response(response, "delete an app client")
+        if response.status == 200:
+            used = await other.request("GET", "/group", groupId=self._group)
+            if used.status not in (401, 408, 429, 503):
+                raise Violation(f"a revoked token was accepted: {used.status}")
+            self.model.reached["token revoked"] += 1
+
+    async def resend(self, client: Client, chance: random.Random) -> None:
+        connector = chance.choice(list(self.model.connectors))
+        named = {"connectorId": connector, "groupId": self._group}
+        response = await client.request("POST", "/connector/resendData", named)
+        self._note_response(response, "resend")
 
     async def read_counters(self, client: Client, chance: random.Random) -> None:
         now_s = SURROUNDINGS.look_at_wall() // 1_000_000_000
@@ -379,7 +494,7 @@ class Simulation:
 
     def _calm(self) -> None:
         self.network.weather = CALM_WEATHER
-        for receiver in self.receivers.values():
+        for receiver in self.internet.receivers.values():
             receiver.mood = "well"
 
     async def kill(self, chance: random.Random) -> None:
@@ -438,12 +553,14 @@ class Simulation:
         self.network.weather = CALM_WEATHER
 
     async def change_mood(self, chance: random.Random) -> None:
-        receiver = chance.choice(list(self.receivers.values()))
+        receiver = chance.choice([*self.receivers.values(), self._alerts])
         receiver.mood = chance.choice(MOODS)
+        if receiver is self.receivers[self._switched] and chance.random() < 0.3:
+            receiver.mood = "gone"
         self.trace.tell(f"receiver {receiver.address} is {receiver.mood}")
 
     async def step_clock(self, chance: random.Random) -> None:
-        SURROUNDINGS.step_wall_clock(chance.choice((-3_600, -60, -1, 1, 60, 3_600)))
+        SURROUNDINGS.step_wall_clock(chance.choice((-300, -60, -1, 1, 60, 300)))
 
     # --- the end ---
 
@@ -465,11 +582,20 @@ class Simulation:
         file = self.host.disk.folder / NAME
         states = model_module.check_database(self.model, file)
         model_module.check_arrived(self.model, file, self.receivers)
+        model_module.check_alerts(self._alerts)
         model_module.check_file(file)
+        for receiver in self.receivers.values():
+            if receiver.is_sent_to_in_vain:
+                raise Violation("sent to a receiver that was disabled or gone")
         self.trace.tell(f"deliveries: {states}")
 
     def _count_open(self) -> int:
-        return int(self._query("select count(*) from delivery where state < 2")[0][0])
+        """Of channels that are enabled."""
+        sql = (
+            "select count(*) from delivery d join channel c on c.number = d.channel_number"
+            " where d.state < 2 and c.is_enabled"
+        )
+        return int(self._query(sql)[0][0])
 
     async def _check_lists(self, client: Client) -> None:
         chance = self._branch()
@@ -482,6 +608,11 @@ OPERATIONS: dict[str, Operation] = {
     "store one": Simulation.store_one,
     "store a batch": Simulation.store_batch,
     "repeat": Simulation.repeat,
+    "store a value": Simulation.store_value,
+    "delete": Simulation.delete_records,
+    "switch a connector": Simulation.switch_connector,
+    "revoke a token": Simulation.revoke_token,
+    "resend": Simulation.resend,
     "list": Simulation.list_records,
     "counters": Simulation.read_counters,
 }

@@ -366,6 +366,19 @@ def time_comes_from_the_clock(name: str, tree: ast.Module) -> Iterator[str]:
             yield f"line {line}: {target}"
 
 
+def randomness_comes_from_secrets(name: str, tree: ast.Module) -> Iterator[str]:
+    """One source, which a simulation replaces; and nobody takes one that can be guessed."""
+    for line, target in imported(tree):
+        if target.partition(".")[0] == "random" or target in {"os.urandom", "uuid.uuid4"}:
+            yield f"line {line}: {target}"
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Attribute) and RANDOM.fullmatch(ast.unparse(node)):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+RANDOM = re.compile(r"os\.urandom|os\.getrandom|uuid\.uuid[14]|(?:np|numpy)\.random")
+
+
 # --- what changes belongs to somebody ---
 
 CHANGES = {
@@ -555,6 +568,12 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("dates", "import datetime\nnow = datetime.datetime.utcnow()"),
         ("dates", "from datetime import date\nday = date.today()"),
         ("dates", "from time import time\nnow = time()"),
+    ),
+    randomness_comes_from_secrets: (
+        ("delivery.engine.worker", "import random\nwaits_s = random.random()"),
+        ("delivery.engine.worker", "from random import SystemRandom"),
+        ("seal", "import os\nnonce = os.urandom(12)"),
+        ("identity.tokens", "import uuid\ntoken = str(uuid.uuid4())"),
     ),
     modules_do_not_change: (
         ("fleet.codec_guard", "CODEC_GUARD = CodecGuard()"),
@@ -800,6 +819,8 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
         (time_comes_from_the_clock, "web.request_handler", "import time\nt = time.perf_counter()"),
         (time_comes_from_the_clock, "process.serve", "import time\ntime.sleep(time.monotonic())"),
         (time_comes_from_the_clock, "clock", "import time\nt = time.time_ns()"),
+        (randomness_comes_from_secrets, "seal", "import secrets\nn = secrets.token_bytes(12)"),
+        (randomness_comes_from_secrets, "ids", "from secrets import SystemRandom"),
         (modules_do_not_change, "ids", "LIST = Statement('')\nNAMES = {'a': 1}\nNOBODY = Actor()"),
         (functions_are_plain, "dates", "def f():\n" + "    y = 1\n" * BRANCHING_LINES_MAX),
         (

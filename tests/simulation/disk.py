@@ -1,9 +1,10 @@
 """The disk below the real SQLite: it can be full, fail, be slow, and lose what was not flushed.
 
-A VFS of the library that Python's `sqlite3` uses, so that the service runs as in production: the ordinary one of Unix,
-of which only writes, flushes and deletions pass through here. What was written since the last flush is kept beside it;
-when the power is cut, each sector of it survives or not, whatever the order. When only the process dies, all of it
-survives, and stays unflushed until somebody flushes the file.
+A VFS of the library that Python's `sqlite3` uses, so that the service runs as in production: the
+ordinary one of Unix, of which only writes, flushes and deletions pass through here. What was
+written since the last flush is kept beside it; when the power is cut, each sector of it survives or
+not, whatever the order. When only the process dies, all of it survives, and stays unflushed until
+somebody flushes the file.
 """
 
 import ctypes

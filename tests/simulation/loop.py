@@ -1,8 +1,8 @@
-"""An event loop without a selector: time jumps to the next timer, and the seed picks what runs next.
+"""An event loop without a selector: time jumps to the next timer, the seed picks what runs next.
 
-asyncio promises that callbacks run in the order in which they became ready, and promises nothing about tasks
-and about what other threads and sockets report. So the order is kept within a task and among the plain callbacks of
-a process, and everything else may be exchanged.
+asyncio promises that callbacks run in the order in which they became ready, and nothing about tasks
+and about what other threads and sockets report. So the order is kept within a task and among the
+plain callbacks of a process, and everything else may be exchanged.
 """
 
 import asyncio

@@ -54,7 +54,7 @@ def find_words(content: Any) -> list[str]:
 
 
 def check_database(model: Model, file: Path) -> dict[str, int]:
-    """Every invariant that the rows show; raises Violation. How many deliveries are in each state."""
+    """Check all that the rows show; how many deliveries are in each state."""
     with closing(sqlite3.connect(file)) as connection:
         stored = _check_records(model, connection)
         _check_counts(connection, stored)
@@ -189,7 +189,7 @@ def _describe(wanted: set[int], found: set[int]) -> str:
 
 
 def check_arrived(model: Model, file: Path, receivers: dict[int, Any]) -> None:
-    """4. One message id for a record and connector; and delivered means confirmed by the receiver."""
+    """4. One message id for a record and connector; delivered means confirmed by the receiver."""
     with closing(sqlite3.connect(file)) as connection:
         for channel, receiver in receivers.items():
             by_id: dict[str, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Connections in memory between the parts of a simulation: slow, split, stalled and reset by the seed."""
+"""Connections in memory between the parts of a simulation: slow, split, stalled, reset."""
 
 import asyncio
 import random
@@ -244,7 +244,7 @@ class Network:
         return [data[i:j] for i, j in zip([0, *cuts], [*cuts, len(data)], strict=True) if i < j]
 
     def drop_process(self, process: SimulatedProcess) -> None:
-        """It sends nothing any more. What it has sent may still arrive, before the connection breaks."""
+        """It sends nothing any more; what it has sent may still arrive before the reset."""
         for end in list(self.open):
             if end.process is not process:
                 continue

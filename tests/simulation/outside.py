@@ -112,9 +112,9 @@ class Client:
         return Response(status, answered, loop.time() - began)
 
     async def _take_connection(self) -> _ClientProtocol:
-        if self._connection is not None and self._connection.transport is not None:
-            if not self._connection.transport.is_closing():
-                return self._connection
+        known = self._connection
+        if known is not None and known.transport is not None and not known.transport.is_closing():
+            return known
         await asyncio.sleep(0.001)
         protocol = _ClientProtocol()
         Client._ports += 1

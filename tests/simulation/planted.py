@@ -4,26 +4,26 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from longwire import metrics
+from longwire.delivery.connectors import messages
 from longwire.delivery.destinations.base import Delivered, Unreachable
 from longwire.delivery.destinations.http import Http
-from longwire.delivery.engine import claiming
 from longwire.delivery.engine import engine as engine_module
 from longwire.ids import format_delivery_id
-from longwire.delivery.connectors import messages
 from longwire.ingest import storing
-from longwire.ingest.committer import Committer
+from longwire.ingest.committer import IngestCommitter
 from longwire.notifications import measured_conditions
 from longwire.store.cache import cache_epochs
 from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.engines.sqlite import SQLite
 from longwire.store.identity import group_storage
 from longwire.store.records import record_pages
-from longwire.store.records import records as store_records
 
 
 def acknowledge_before_the_commit() -> None:
-    original, report = Committer._store_batch, Committer._report
+    original, report = IngestCommitter._store_batch, IngestCommitter._report
     answered: set[int] = set()
 
     def store(self: Any, batch: Any, tx: Any) -> Any:
@@ -38,8 +38,8 @@ def acknowledge_before_the_commit() -> None:
             report(self, batch, results)
         answered.discard(id(batch))
 
-    Committer._store_batch = store  # type: ignore[method-assign]
-    Committer._report = report_once  # type: ignore[method-assign]
+    IngestCommitter._store_batch = store  # type: ignore[method-assign]
+    IngestCommitter._report = report_once  # type: ignore[method-assign]
 
 
 def commit_without_a_flush() -> None:
@@ -77,7 +77,7 @@ def page_with_the_last_one_again() -> None:
     original = record_pages._BEYOND
     changed = original.replace("seq {later} :seq", "seq {later}= :seq")
     assert changed != original
-    _replace_in_statements(record_pages, original, changed)
+    record_pages._BEYOND = changed
 
 
 def take_no_answer_for_a_delivery() -> None:
@@ -119,35 +119,26 @@ def store_a_record_twice() -> None:
     original = storing._insert_new
 
     def insert(tx: Any, rows_by_request: Any) -> Any:
-        for rows in rows_by_request:
-            rows[:] = [_with_digest(row) for row in rows]
-        return original(tx, rows_by_request)
+        return original(tx, [[_with_digest(row) for row in rows] for rows in rows_by_request])
 
     storing._insert_new = insert
 
 
 def _with_digest(row: Any) -> Any:
-    from dataclasses import is_dataclass, replace
-
-    digest = row.seq.to_bytes(16, "big")
-    return replace(row, digest=digest) if is_dataclass(row) else row._replace(digest=digest)
+    return msgspec.structs.replace(row, digest=row.seq.to_bytes(16, "big"))
 
 
 def forget_the_size_of_what_is_deleted() -> None:
-    for name in ("subtract", "add_deleted", "count_deleted", "note_deleted"):
-        if hasattr(group_storage, name):
-            setattr(group_storage, name, lambda *args, **named: None)
-            return
-    raise AssertionError("nothing to replace")
+    group_storage.add_for_stay = lambda *args, **named: None
 
 
-def resolve_nothing_but_forget_the_alarm() -> None:
+def forget_to_end_an_alarm() -> None:
     """The state of a condition is cleared, and its alarm goes on."""
     original = measured_conditions.apply_changes
 
-    def apply(tx: Any, first: Any, changes: Any, *args: Any, **named: Any) -> Any:
+    def apply(tx: Any, recipients: Any, changes: Any) -> Any:
         kept = [each for each in changes if not each.transition.is_resolved]
-        return original(tx, first, kept, *args, **named)
+        return original(tx, recipients, kept)
 
     measured_conditions.apply_changes = apply
 
@@ -167,10 +158,6 @@ class _Replaced:
         return getattr(self._module, name)
 
 
-def _replace_in_statements(module: Any, old: str, new: str) -> None:
-    raise NotImplementedError
-
-
 PLANTED: dict[str, Callable[[], None]] = {
     "acknowledge before the commit": acknowledge_before_the_commit,
     "commit without a flush": commit_without_a_flush,
@@ -184,6 +171,6 @@ PLANTED: dict[str, Callable[[], None]] = {
     ),
     "store a record twice": store_a_record_twice,
     "forget the size of what is deleted": forget_the_size_of_what_is_deleted,
-    "forget to end an alarm": resolve_nothing_but_forget_the_alarm,
+    "forget to end an alarm": forget_to_end_an_alarm,
     "keep tokens in the cache": keep_tokens_in_the_cache,
 }

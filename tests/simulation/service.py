@@ -1,4 +1,4 @@
-"""The service as a simulated process: the real application on the real SQLite, without threads or sockets."""
+"""The service as a simulated process: the real one on SQLite, without threads or sockets."""
 
 import asyncio
 import gc
@@ -154,7 +154,7 @@ class ServiceProcess(SimulatedProcess):
         self.is_ready = False
         app.stop_streams()
         deadline = asyncio.get_running_loop().time() + STOP_S
-        while self._state.tasks and asyncio.get_running_loop().time() < deadline:
+        while self._state.tasks and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         await to_app.put({"type": "lifespan.shutdown"})
         await lifespan
@@ -256,7 +256,7 @@ class Host:
         self._loop.call_later(1.0, self._start_if_current, self.process, context=self._context)
 
     def crash(self, *, is_power_loss: bool) -> None:
-        """The end of the process, or of the machine's power, right now; also amid one of its steps."""
+        """The end of the process, or of the power, right now; also amid one of its steps."""
         kind = "power loss" if is_power_loss else "kill"
         self.counted[kind] += 1
         dead = self.process
@@ -281,9 +281,7 @@ class Host:
         self._vfs.disks[str(folder)] = self.disk
         gc.collect()
         self.process = self._make_process()
-        self._loop.call_later(
-            self._chance.uniform(0.1, 3.0), self._start_if_current, self.process
-        )
+        self._loop.call_later(self._chance.uniform(0.1, 3.0), self._start_if_current, self.process)
 
     def _start_if_current(self, process: ServiceProcess) -> None:
         if self.process is process:

@@ -52,6 +52,7 @@ class Plan:
 
     seed: int
     hours: float = 0.05
+    pace: float = 1.0  # how much longer everybody waits in between
     faults: frozenset[str] | None = None  # None: all of them
     operations: frozenset[str] | None = None
     actions_max: int | None = None  # of clients, and of faults; for shrinking
@@ -283,7 +284,7 @@ class Simulation:
         weights = [chance.choice((0, 1, 1, 3, 10)) for _ in names]
         weights = weights if any(weights) else [1] * len(names)
         while self.loop.time() < ends_at:
-            thinks_s = chance.choice((0.01, 0.1, 1.0, 10.0))
+            thinks_s = chance.choice((0.01, 0.1, 1.0, 10.0)) * self.plan.pace
             for _ in range(chance.randrange(1, 30)):
                 if self.plan.actions_max is not None and self.operations >= self.plan.actions_max:
                     return
@@ -479,7 +480,7 @@ class Simulation:
     async def _inject(self, ends_at: float) -> None:
         chance = self._branch()
         names = sorted(self.plan.faults if self.plan.faults is not None else FAULTS)
-        mean_s = chance.choice((2.0, 20.0, 120.0))
+        mean_s = chance.choice((2.0, 20.0, 120.0)) * self.plan.pace
         while names and self.loop.time() < ends_at:
             await asyncio.sleep(chance.expovariate(1 / mean_s))
             if self.plan.faults_max is not None and self.faults >= self.plan.faults_max:

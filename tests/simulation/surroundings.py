@@ -1,7 +1,7 @@
 """Time and randomness of a simulated process: both come from the seed.
 
-The modules of the standard library are replaced, not only what the service calls, because libraries read
-the time and draw random bytes as well. `install` therefore comes before anything of the service is imported.
+The modules of the standard library are changed, not only what the service calls, because libraries
+read the time and draw random bytes as well. So `install` comes before anything else is imported.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 EPOCH_S = 1_772_366_400  # 2026-03-01T12:00:00Z
-# Whoever looks at a clock again sees that it went on, or loops that end at a deadline would never end.
+# Whoever looks at a clock again sees that it went on: a loop with a deadline has to end.
 LOOK_NS = 1_000
 
 

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from random import SystemRandom
+from secrets import SystemRandom
 from typing import Any
 
 import structlog

@@ -42,12 +42,26 @@ class SimLoop(asyncio.BaseEventLoop):
         self._chance = chance
         self._disorder = disorder
         self.steps = 0
+        self._heap: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers = 0
         self.counted: Counter[str] = Counter()
         self.set_task_factory(self._create_task)
         self.connect: Callable[..., Any] | None = None  # wires what `create_connection` is given
 
     def time(self) -> float:
-        return self._surroundings.monotonic_s
+        return self._surroundings.monotonic_ns / 1e9
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As of the base class, whose heap compares handles in Python."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._timers += 1
+        heapq.heappush(self._heap, (when, self._timers, timer))
+        return timer
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        pass
 
     # --- what a selector would do ---
 
@@ -107,19 +121,17 @@ class SimLoop(asyncio.BaseEventLoop):
     # --- what runs next ---
 
     def _run_once(self) -> None:
-        scheduled, ready = self._scheduled, self._ready  # type: ignore[attr-defined]
-        while scheduled and scheduled[0]._cancelled:
-            heapq.heappop(scheduled)._scheduled = False
+        heap, ready = self._heap, self._ready  # type: ignore[attr-defined]
+        while heap and heap[0][2]._cancelled:  # type: ignore[attr-defined]
+            heapq.heappop(heap)
         now = self.time()
         if not ready:
-            if not scheduled:
+            if not heap:
                 raise Deadlock
-            now = max(now, scheduled[0]._when)
+            now = max(now, heap[0][0])
             self._surroundings.pass_to(now)
-        while scheduled and scheduled[0]._when <= now:
-            handle = heapq.heappop(scheduled)
-            handle._scheduled = False
-            ready.append(handle)
+        while heap and heap[0][0] <= now:
+            ready.append(heapq.heappop(heap)[2])
         handle = self._take(ready)
         if handle._cancelled:
             return

@@ -170,6 +170,12 @@ def _check_open_alarms(connection: sqlite3.Connection) -> None:
         " and a.resolved_at is null) from condition_state s"
     ).fetchall()
     differ = [device for device, is_raised, is_open in rows if is_raised != is_open]
+    rows = connection.execute(
+        "select a.id from alarm a where a.reason = 'measurement' and a.resolved_at is null"
+        " and not exists (select 1 from condition_state s where s.raised_at is not null"
+        " and s.notification_number = a.notification_number and s.device_number = a.subject)"
+    ).fetchall()
+    differ += [alarm for (alarm,) in rows]
     _require(not differ, f"the state of a condition is not that of its alarm: {differ[:3]}")
 
 

@@ -157,7 +157,7 @@ class Receiver:
         self.loop = loop
         self.chance = chance
         self.disabled_at: float | None = None  # when its connector was said to be disabled
-        self.is_sent_to_in_vain = False
+        self.got_too_much = False
 
     def accept(self) -> "_ReceiverProtocol":
         return _ReceiverProtocol(self)
@@ -207,7 +207,7 @@ class _ReceiverProtocol(asyncio.Protocol):
         receiver.arrived.append(arrived)
         disabled_at = receiver.disabled_at
         if disabled_at is not None and arrived.at > disabled_at + IN_FLIGHT_S:
-            receiver.is_sent_to_in_vain = True
+            receiver.got_too_much = True
         if mood == "silent":
             return
         if mood in ("reset", "refusing"):

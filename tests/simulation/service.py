@@ -276,6 +276,7 @@ class Host:
         folder = self._folder / f"disk {self._disks}"
         self.disk = before.start_again(folder, self._chance if is_power_loss else None)
         dead.bury()
+        self.counted.update(before.counted)
         del self._vfs.disks[str(before.folder)]
         shutil.rmtree(before.folder)
         self._vfs.disks[str(folder)] = self.disk

@@ -150,6 +150,7 @@ class Simulation:
         self.counted.update(self.loop.counted)
         self.counted.update(self.network.counted)
         self.counted.update(self.host.counted)
+        self.counted.update(self.host.disk.counted)
         for receiver in self.internet.receivers.values():
             self.counted.update(receiver.counted)
         self.counted.update({f"reached: {name}": n for name, n in self.model.reached.items()})
@@ -586,7 +587,7 @@ class Simulation:
         model_module.check_alerts(self._alerts)
         model_module.check_file(file)
         for receiver in self.receivers.values():
-            if receiver.is_sent_to_in_vain:
+            if receiver.got_too_much:
                 raise Violation("sent to a receiver that was disabled or gone")
         self.trace.tell(f"deliveries: {states}")
 

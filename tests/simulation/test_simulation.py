@@ -28,7 +28,8 @@ PLANTED = (
     "forget to end an alarm",
     "keep tokens in the cache",
 )
-SEEDS = int(os.environ.get("LONGWIRE_SIMULATED_SEEDS", "8"))
+SEEDS = 50
+SEEDS_TWICE = 3
 FOUND_WITHIN = 40
 
 
@@ -48,15 +49,23 @@ pytestmark = [
 ]
 
 
-def test_what_must_be_true_is_true_under_seeds_and_their_runs_are_equal() -> None:
-    """Twice, with different hashes of strings, whose order must not matter."""
+def test_what_must_be_true_is_true_under_seeds() -> None:
+    half = SEEDS // 2
+    with ThreadPoolExecutor(2) as pool:
+        runs = list(pool.map(lambda start: run_seeds(start, half, "brief"), (1, 1 + half)))
+    for outcome in [*runs[0], *runs[1]]:
+        assert outcome["violation"] is None, outcome
+
+
+def test_two_runs_of_a_seed_are_equal() -> None:
+    """Also with another hash of strings, whose order must not matter."""
     with ThreadPoolExecutor(2) as pool:
         runs = list(
-            pool.map(lambda hash_seed: run_seeds(1, SEEDS, "dense", hash_seed=hash_seed), (0, 1))
+            pool.map(
+                lambda hash_seed: run_seeds(1, SEEDS_TWICE, "brief", hash_seed=hash_seed), (0, 1)
+            )
         )
-    for first, again in zip(*runs, strict=True):
-        assert first["violation"] is None, first
-        assert first["digest"] == again["digest"], f"two runs of seed {first['seed']} differ"
+    assert [each["digest"] for each in runs[0]] == [each["digest"] for each in runs[1]]
 
 
 @pytest.mark.parametrize("fault", FOUND_AT_ONCE)

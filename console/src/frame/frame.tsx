@@ -15,6 +15,7 @@ import { useShortcuts } from "~/ui/keys";
 import { zoneLabel } from "~/time";
 import { signOut } from "~/session";
 import { GroupPicker } from "./group-picker";
+import { HelpLink } from "./help-link";
 import { InvitationBar } from "./invitation-bar";
 import { LiveIndicator } from "./live-indicator";
 import { OfflineBar } from "./offline-bar";
@@ -224,6 +225,7 @@ export function Frame() {
             <RangePicker />
             <ZoneButton />
             <LiveIndicator />
+            <HelpLink />
             <PersonMenu />
           </div>
         </header>

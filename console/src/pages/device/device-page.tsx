@@ -13,7 +13,7 @@ import { silentAfterMs, silentSince } from "~/pages/devices/device-state";
 import { BatteryText } from "~/pages/devices/devices-page";
 import { ObjectChanges } from "~/pages/audit/object-changes";
 import { useRange } from "~/frame/page-state";
-import { SAMPLE_NETWORK } from "~/pages/overview/sample";
+import { isSample } from "~/pages/overview/sample";
 import { SampleBar } from "~/pages/overview/sample-bar";
 import { preferences, setPreference } from "~/preferences";
 import { ShareDialog } from "~/share/share-dialog";
@@ -205,7 +205,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           </>
         }
       />
-      {device.network === SAMPLE_NETWORK && (
+      {isSample(device) && (
         <SampleBar device={device} rights={rights} onDeleted={() => void navigate({ to: "/g/$groupId/overview", params: { groupId: device.groupId } })} />
       )}
       {maySeeAlarms && <OpenAlarms device={device} />}

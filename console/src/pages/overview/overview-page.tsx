@@ -73,7 +73,7 @@ function Parts({ groupId, rights }: { groupId: string; rights: Rights }) {
   const mayList = mayCall(rights, "GET /devices");
   const samples = useQuery({ ...sampleQuery(groupId), enabled: mayList });
   const isAsked = mayList && samples.isPending;
-  const sample = samples.data?.items[0] ?? null;
+  const sample = samples.data ?? null;
   const span = useMovingSpan();
   return (
     <QueryView query={overview} operation="GET /group/overview" groupId={groupId} noun="group" skeletonRows={10}>

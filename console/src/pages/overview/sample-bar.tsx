@@ -21,7 +21,7 @@ function useWork(): { isBusy: boolean; run: (work: () => Promise<void>) => void 
 
 export function UseSample({ groupId, rights }: { groupId: string; rights: Rights }) {
   const { isBusy, run } = useWork();
-  if (!mayCall(rights, "POST /device") || !mayCall(rights, "POST /device/data/batch")) return null;
+  if (!mayCall(rights, "POST /device") || !mayCall(rights, "PUT /group")) return null;
   return (
     <div className="sample-offer">
       <p>
@@ -64,8 +64,8 @@ export function SampleBar({ device, rights, onDeleted }: { device: Schemas["Devi
         )}
       </p>
       <div className="form-actions">
-        {!isReporting && mayCall(rights, "POST /device/data/batch") && (
-          <Button writes onClick={() => startSample(device.deviceId)}>
+        {!isReporting && mayCall(rights, "PUT /group") && (
+          <Button writes disabled={isBusy} onClick={() => run(() => startSample(device))}>
             Report for an hour
           </Button>
         )}

@@ -165,7 +165,7 @@ export function NetworkGuide({ groupId }: { groupId: string }) {
           </>
         )}
         <p>
-          <GuideLink network={network}>All about {NETWORK_NAMES[network]}, in the guide</GuideLink>
+          <GuideLink network={network}>Read more in the guide</GuideLink>
         </p>
       </Tabs>
     </div>

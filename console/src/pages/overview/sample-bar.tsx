@@ -54,7 +54,7 @@ export function SampleBar({ device, rights, onDeleted }: { device: Schemas["Devi
         <Link to="/g/$groupId/live" params={params}>
           Watch it live
         </Link>
-        <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} search={{ tab: "chart" }}>
+        <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} search={{ tab: "chart", from: "now-1h", to: "now" }}>
           See its chart
         </Link>
         {mayCall(rights, "POST /connector") && (

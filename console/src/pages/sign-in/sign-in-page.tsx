@@ -192,7 +192,7 @@ function Ways({ settings, work, onSignedIn, onNotice, next, needsLink }: {
           <summary>Get a link by mail</summary>
           <MailForm work={work} canReset={offers("password")} onNotice={onNotice} />
         </details>
-      ) : (
+      ) : needsLink ? null : (
         <p className="ink-2">This service sends no mail. Whoever runs it gets a sign-in link with <code>longwire console link</code>.</p>
       )}
       <details open={!hasOtherWays}>

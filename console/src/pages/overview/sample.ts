@@ -3,7 +3,7 @@
 // most. Each value follows from its time alone: what two tabs report is stored once.
 import { useSyncExternalStore } from "react";
 import { queryOptions } from "@tanstack/react-query";
-import { api, read, type Schemas } from "~/api/client";
+import { api, onSignedOut, read, type Schemas } from "~/api/client";
 import { queryClient } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
 
@@ -82,6 +82,9 @@ function setReporting(next: typeof reporting): void {
   reporting = next;
   for (const listener of listeners) listener();
 }
+
+// Whoever is signed out reports nothing any more.
+onSignedOut(() => setReporting(null));
 
 export function stopSample(deviceId: string): void {
   if (reporting?.deviceId === deviceId) setReporting(null);

@@ -813,7 +813,8 @@ export interface ConnectorHealth {
   failingSince?: string;
   /**
    * When the receiver gets a message again, at the earliest: the next one is due, and the time
-   * that the receiver has asked for is over. Absent if it does not fail, or nothing waits.
+   * that the receiver has asked for is over. Absent if it neither fails nor holds messages back,
+   * or nothing waits.
    */
   nextAttemptAt?: string;
 }

@@ -125,7 +125,7 @@ def test_a_receiver_that_is_down_loses_nothing(world: World, browse: OpenConsole
         console.check_accessibility()
         receiver.respond_with(204)
         page.get_by_role("button", name="Send a test").click()
-        result = page.get_by_role("dialog", name="Test message")
+        result = page.get_by_role("dialog", name="Test delivery")
         expect(result).to_contain_text("status 204")
         expect(result.get_by_label("Sent", exact=True)).to_contain_text("webhook-test")
         page.keyboard.press("Escape")
@@ -377,8 +377,11 @@ def test_messages_that_are_held_back_are_shown(world: World, browse: OpenConsole
         warm(ada, fine, 1)
         receiver.wait_for(2)
         page = console.open(f"/g/{harbour}/connectors/{connector}")
-        state = page.get_by_role("region", name="Messages are held back")
+        state = page.get_by_role("region", name="Deliveries are held back")
         expect(state).to_contain_text("2 for an earlier one of their device")
+        expect(state).to_contain_text(
+            re.compile("Next attempt.*in (59|60) min|Next attempt.*in 1 h")
+        )
         expect(page.locator(".failure")).to_contain_text("1 is attempted again")
         console.check_accessibility()
 

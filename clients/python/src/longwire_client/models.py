@@ -1101,7 +1101,8 @@ class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     next_attempt_at: datetime | None = field(default=None, name="nextAttemptAt")
     """When the receiver gets a message again, at the earliest: the next one is due, and the time
-    that the receiver has asked for is over. Absent if it does not fail, or nothing waits.
+    that the receiver has asked for is over. Absent if it neither fails nor holds messages back,
+    or nothing waits.
     """
 
 

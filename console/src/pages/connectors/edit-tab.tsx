@@ -95,14 +95,14 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
           <ScopeFields groupId={connector.groupId} {...props} />
           <FormatFields {...props} formats={formats} />
         </Card>
+        <WouldSend item={items[at]} />
+        <Card title="Name" className="form">
+          <NameFields {...props} />
+        </Card>
       </div>
       <div className="form-column">
         <Card title="Destination" note={connector.type} className="form">
           <ParamFields {...props} />
-        </Card>
-        <WouldSend item={items[at]} />
-        <Card title="Name" className="form">
-          <NameFields {...props} />
         </Card>
         <Card title="Retries and dead letters" className="form">
           <PolicyFields {...props} />

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { adviceOf } from "./failure-words";
 
 test.each([
-  [{ code: "rejected", status: 503 }, "cannot accept messages now"],
+  [{ code: "rejected", status: 503 }, "cannot accept anything now"],
   [{ code: "rejected", status: 401 }, "credentials"],
   [{ code: "rejected", status: 422 }, "response may say why"],
   [{ code: "unreachable" }, "Nothing answers"],

@@ -38,7 +38,7 @@ function Example({ connector, failure }: { connector: Connector; failure: Failur
         if (!newest)
           return (
             <p className="ink-2">
-              {connector.type === "http" ? "What was sent and answered is not kept of these messages, or no longer." : "Requests and responses are kept for webhooks only."}
+              {connector.type === "http" ? "What was sent and answered is not kept of these deliveries, or no longer." : "Requests and responses are kept for webhooks only."}
             </p>
           );
         return (
@@ -66,7 +66,8 @@ function Count({ count, words, tone = "" }: { count: number; words: string; tone
 
 function FailureGroup({ connector, failure, isFirst, onMessage }: { connector: Connector; failure: Failure; isFirst: boolean; onMessage: (id: string) => void }) {
   const [isOpen, setOpen] = useState(isFirst);
-  const advice = adviceOf(failure);
+  // The state above says it of the last error.
+  const advice = failure.message === connector.error?.message ? "" : adviceOf(failure);
   return (
     <details className="failure" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -76,7 +77,7 @@ function FailureGroup({ connector, failure, isFirst, onMessage }: { connector: C
           <Count count={failure.devices} words={failure.devices === 1 ? "device" : "devices"} />
         </span>
         <span className="failure-times ink-2">
-          <TimeText at={failure.firstAt} precision="second" /> – <TimeText at={failure.lastAt} precision="second" />
+          <TimeText at={failure.firstAt} precision="recent" /> – <TimeText at={failure.lastAt} precision="recent" />
         </span>
       </summary>
       {isOpen && (

@@ -47,8 +47,8 @@ export function stateOf(
   if (health.failures > 1) return { code: "failing", tone: "bad", label: `failing, ${health.failures.toLocaleString("en")} in a row`, detail: error };
   const { filterFailing } = connector;
   if (filterFailing) return { code: "filterFailing", tone: "warn", label: `filter fails for ${filterFailing.failed} of ${filterFailing.evaluated}`, detail: error };
-  if (health.heldBack > 0) return { code: "heldBack", tone: "warn", label: `holds ${countText(health.heldBack)} back`, detail: `${countText(health.heldBack)} messages wait for an earlier one of their device` };
-  if (health.rateLimited > 0) return { code: "rateLimited", tone: "warn", label: "at its rate limit", detail: `${countText(health.rateLimited)} messages wait for it` };
+  if (health.heldBack > 0) return { code: "heldBack", tone: "warn", label: `holds ${countText(health.heldBack)} back`, detail: `${countText(health.heldBack)} deliveries wait for an earlier one of their device` };
+  if (health.rateLimited > 0) return { code: "rateLimited", tone: "warn", label: "at its rate limit", detail: `${countText(health.rateLimited)} deliveries wait for it` };
   if (health.deadLetters > 0) return { code: "deadLetters", tone: "warn", label: "has dead letters", detail: error };
   return { code: "forwarding", tone: "good", label: "forwarding", detail: "" };
 }

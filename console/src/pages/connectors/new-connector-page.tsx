@@ -53,7 +53,7 @@ function TestCard({ groupId, form, fields, record }: { groupId: string; form: Co
     },
   });
   return (
-    <Card title="4 Test" note="one message, now" className="form">
+    <Card title="4 Test" note="one delivery, now" className="form">
       <p className="ink-2">
         {record?.recordId ? (
           <>

@@ -49,7 +49,7 @@ export function SendTest({ connector }: { connector: Connector }) {
       </Button>
       {isOpen && (
         <Dialog
-          title="Test message"
+          title="Test delivery"
           width="wide"
           onClose={() => setOpen(false)}
           actions={
@@ -58,7 +58,7 @@ export function SendTest({ connector }: { connector: Connector }) {
             </Button>
           }
         >
-          <p className="ink-2">A sample, sent once. It is no delivery: it is neither retried nor counted, and its id begins with test_.</p>
+          <p className="ink-2">A sample, sent once. It is neither retried nor counted, and its id begins with test_.</p>
           {test.isPending && <Loading rows={3} />}
           {test.error && <ErrorState error={test.error} operation="POST /connector/test" groupId={connector.groupId} />}
           {test.data && !test.isPending && <TestResult reply={test.data} />}

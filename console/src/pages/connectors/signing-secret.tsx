@@ -49,7 +49,7 @@ function RotateDialog({ connector, onClose }: { connector: Connector; onClose: (
           </Button>
         }
       >
-        <p>Every message is signed with it from now on. Give it to the receiver; it is not shown here again.</p>
+        <p>Every delivery is signed with it from now on. Give it to the receiver; it is not shown here again.</p>
         <p className="secret-made">
           <code>{signingSecretOf(made)}</code> <CopyButton text={signingSecretOf(made) ?? ""} label="Copy" />
         </p>
@@ -72,7 +72,7 @@ function RotateDialog({ connector, onClose }: { connector: Connector; onClose: (
         </Button>
       }
     >
-      <p>The service makes a new secret and signs with both for a time, so that the receiver can change without losing a message.</p>
+      <p>The service makes a new secret and signs with both for a time, so that the receiver can change without losing a delivery.</p>
       <Select label="How long the old secret signs as well" options={KEEPS} value={hours} onChange={(event) => setHours(event.target.value)} />
       {rotate.error && <ErrorState error={rotate.error} operation="POST /connector/rotateSecret" groupId={connector.groupId} />}
     </Dialog>
@@ -105,7 +105,7 @@ export function SigningSecretCard({ connector }: { connector: Connector }) {
         </>
       ) : (
         <>
-          <p className="ink-2">Each message is signed with a secret that the receiver knows. Replace it now and then, and when somebody has seen it.</p>
+          <p className="ink-2">Each delivery is signed with a secret that the receiver knows. Replace it now and then, and when somebody has seen it.</p>
           <div>
             <Button writes onClick={() => setOpen(true)}>
               Replace the secret…

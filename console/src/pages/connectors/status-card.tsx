@@ -36,7 +36,7 @@ function Headline({ connector, health }: StatusProps) {
   if (code === "stopped") return <>The receiver has stopped this connector</>;
   if (code === "disabled") return <>Disabled</>;
   if (code === "resending") return <>Dead letters are being sent again</>;
-  if (code === "heldBack") return <>Messages are held back</>;
+  if (code === "heldBack") return <>Deliveries are held back</>;
   if (code === "rateLimited") return <>At its rate limit</>;
   if (code === "deadLetters") return <>Forwarding again, with dead letters</>;
   if (code === "unknown") return <>The state is being read</>;
@@ -56,18 +56,18 @@ function Cause({ connector, health }: StatusProps) {
         It cannot be evaluated for {filterFailing.failed.toLocaleString("en")} of the last {filterFailing.evaluated.toLocaleString("en")} records, which are not forwarded. {error?.message}
       </p>
     );
-  if (code === "heldBack") return <p>This connector is ordered: the messages of a device wait until an earlier one of it is delivered, given up or cancelled.</p>;
-  if (code === "rateLimited") return <p>More messages are due than this connector may send in a second. Nothing is lost.</p>;
+  if (code === "rateLimited") return <p>More deliveries are due than this connector may send in a second. Nothing is lost.</p>;
   if (code === "forwarding" || code === "unknown" || !error?.message) return null;
   return (
     <>
       <p>
-        <strong>{error.message}</strong>{" "}
+        Last error: <strong>{error.message}</strong>{" "}
         <span className="ink-2">
           <TimeText at={error.at} withAgo />
         </span>
       </p>
       {failure && code !== "deadLetters" && code !== "resending" && <p>{adviceOf(failure)}</p>}
+      {code === "heldBack" && <p>This connector is ordered: the deliveries of a device wait until an earlier one of it has arrived, is given up or cancelled.</p>}
     </>
   );
 }

@@ -83,7 +83,7 @@ def test_failures_are_grouped_by_error(world: World, monkeypatch: pytest.MonkeyP
         # Not all are looked at, and it says so.
         monkeypatch.setattr(delivery_failures, "SCANNED_MAX", 2)
         assert failures()["isMore"]
-        monkeypatch.setattr(delivery_failures, "SCANNED_MAX", 5_000)
+        monkeypatch.setattr(delivery_failures, "SCANNED_MAX", 2_000)
 
         # What is over the time for which it is kept is lost, also before it is marked.
         world.clock.let_pass(seconds=3_601)

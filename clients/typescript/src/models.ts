@@ -788,8 +788,8 @@ export interface ConnectorFailures {
   /** By error, most first; up to 50. */
   items: ConnectorFailure[];
   /**
-   * More messages changed in the period than were looked at: the newest 5,000 dead letters, 5,000
-   * that wait, and 5,000 others.
+   * More messages changed in the period than were looked at: the newest 2,000 dead letters, 2,000
+   * that wait, and 2,000 others.
    */
   isMore: boolean;
 }
@@ -813,8 +813,8 @@ export interface ConnectorHealth {
   failingSince?: string;
   /**
    * When the receiver gets a message again, at the earliest: the next one is due, and the time
-   * that the receiver has asked for is over. Absent if it neither fails nor holds messages back,
-   * or nothing waits.
+   * that the receiver has asked for is over. Absent if nothing waits, or it neither fails nor
+   * holds messages back.
    */
   nextAttemptAt?: string;
 }

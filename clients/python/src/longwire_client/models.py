@@ -1071,8 +1071,8 @@ class ConnectorFailures(Model, frozen=True, kw_only=True, omit_defaults=True):
     """By error, most first; up to 50."""
 
     is_more: bool = field(name="isMore")
-    """More messages changed in the period than were looked at: the newest 5,000 dead letters,
-    5,000 that wait, and 5,000 others.
+    """More messages changed in the period than were looked at: the newest 2,000 dead letters,
+    2,000 that wait, and 2,000 others.
     """
 
 
@@ -1101,8 +1101,8 @@ class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     next_attempt_at: datetime | None = field(default=None, name="nextAttemptAt")
     """When the receiver gets a message again, at the earliest: the next one is due, and the time
-    that the receiver has asked for is over. Absent if it neither fails nor holds messages back,
-    or nothing waits.
+    that the receiver has asked for is over. Absent if nothing waits, or it neither fails nor
+    holds messages back.
     """
 
 

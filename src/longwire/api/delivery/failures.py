@@ -8,7 +8,7 @@ from longwire.api.replies import Shown
 from longwire.api.services import Context
 from longwire.api.types import GroupId, parse_period
 from longwire.delivery.connectors import failures
-from longwire.delivery.connectors.failures import Failure
+from longwire.delivery.connectors.failures import ErrorGroup
 from longwire.delivery.destinations.base import FailureCode
 from longwire.store.records.records import ALL_TIME
 from longwire.web.fields import Count, DateQuery, DateText, Id, Query, Reply, words
@@ -17,7 +17,7 @@ from longwire.web.routing import Route
 # --- responses ---
 
 
-class ConnectorFailure(Shown[Failure], kw_only=True):
+class ConnectorFailure(Shown[ErrorGroup], kw_only=True):
     """Messages of a connector whose last attempt failed in the same way."""
 
     error: Annotated[
@@ -66,7 +66,7 @@ class ConnectorFailures(Reply, omit_defaults=False):
         bool,
         Meta(
             description="More messages changed in the period than were looked at: the newest"
-            " 5,000 dead letters, 5,000 that wait, and 5,000 others.",
+            " 2,000 dead letters, 2,000 that wait, and 2,000 others.",
             examples=[False],
         ),
     ]

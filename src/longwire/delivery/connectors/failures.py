@@ -14,7 +14,7 @@ from longwire.store.delivery.delivery_failures import FailureRow
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ErrorGroup:
     """Messages whose last attempt failed in the same way."""
 
     error: str
@@ -33,7 +33,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FailureReport:
-    failures: list[Failure]
+    failures: list[ErrorGroup]
     is_more: bool  # not all messages of the period have been looked at
 
 
@@ -45,7 +45,7 @@ def list_failures(
     rows, is_more = delivery_failures.list_by_error(tx, connector.number, begin, end)
     logs = delivery_failures.list_logs(tx, connector.number, [_choose(each) for each in rows])
     failures = [
-        _build_failure(connector.number, each, parse_attempts(logs.get(_choose(each))))
+        _build_group(connector.number, each, parse_attempts(logs.get(_choose(each))))
         for each in rows
     ]
     return FailureReport(failures, is_more)
@@ -55,16 +55,16 @@ def _choose(row: FailureRow) -> int:
     return row.newest_seq if row.newest_with_exchange is None else row.newest_with_exchange
 
 
-def _build_failure(number: int, row: FailureRow, attempts: Sequence[Attempt]) -> Failure:
+def _build_group(number: int, row: FailureRow, attempts: Sequence[Attempt]) -> ErrorGroup:
     last = next((each for each in reversed(attempts) if each.outcome != DELIVERED), None)
-    return Failure(
+    return ErrorGroup(
         error=row.error,
         code=None if last is None else last.outcome,
         status=None if last is None else last.status,
-        count=row.count,
+        count=row.total,
         dead_letters=row.dead_letters,
         waiting=row.waiting,
-        lost=row.count - row.dead_letters - row.waiting,
+        lost=row.total - row.dead_letters - row.waiting,
         devices=row.devices,
         first_at=row.first_at,
         last_at=row.last_at,

@@ -13,7 +13,7 @@ from longwire.store.delivery.delivery_states import EXPIRED, FAILED, IS_DEAD_LET
 from longwire.store.statement import Statement
 
 # Entries of each index.
-SCANNED_MAX = 5_000
+SCANNED_MAX = 2_000
 # An error is a sentence of ours, so that there are few different ones.
 ERRORS_MAX = 50
 
@@ -22,7 +22,7 @@ class FailureRow(NamedTuple):
     """Deliveries with the same error."""
 
     error: str
-    count: int
+    total: int
     dead_letters: int
     waiting: int
     devices: int
@@ -33,8 +33,10 @@ class FailureRow(NamedTuple):
     kept_until: Moment | None  # of the first dead letter
 
 
-_COLUMNS = """channel_number, seq, device_id, state, error, body, stored_until, created_at,
-            changed_at, attempt_log"""
+# Flags in place of the texts, which would be sorted along.
+_COLUMNS = f"""seq, device_id, state, error, stored_until, created_at, changed_at,
+            case when {IS_DEAD_LETTER} then 1 else 0 end as is_kept,
+            case when attempt_log like '%"exc_%' then 1 else 0 end as has_exchange"""
 
 # What expired later was changed then; about when it failed is when it was created.
 _FAILED_AT = f"case when {EXPIRED} and stored_until is not null then created_at else changed_at end"
@@ -44,14 +46,14 @@ LIST_BY_ERROR = Statement(
 select
     error,
     count(*),
-    sum(case when {IS_DEAD_LETTER} then 1 else 0 end),
+    sum(is_kept),
     sum(case when {IS_OPEN} then 1 else 0 end),
     count(distinct case when device_id <> '' then device_id end),
     min({_FAILED_AT}),
     max({_FAILED_AT}),
     max(seq),
-    max(case when attempt_log like '%"exc_%' then seq end),
-    min(case when {IS_DEAD_LETTER} then stored_until end)
+    max(case when has_exchange = 1 then seq end),
+    min(case when is_kept = 1 then stored_until end)
 from (
     select *
     from (

@@ -7,7 +7,7 @@ import { drawnSpan, reasonWords, recipientWords, scheduleWords, sliderOf, timesW
 it.each([
   [undefined, {}, "Every event"],
   ["deviceSilent", {}, "A device is silent for 1 day"],
-  ["deviceSilent", { silentAfter: 7_200 }, "A device is silent for 2 h"],
+  ["deviceSilent", { silentAfter: 7_200 }, "A device is silent for 2 hours"],
   ["batteryLow", { batteryBelow: 15 }, "A battery is below 15 %"],
   ["geofenceExit", { geofence: { lat: 1, lng: 2, radius: 2_500 } }, "A device leaves a circle of 2.5 km"],
   ["geofenceEnter", { geofence: { type: "Polygon", coordinates: [] } }, "A device enters a polygon"],

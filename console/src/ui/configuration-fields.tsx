@@ -31,16 +31,33 @@ function OneValue({ name, value, onChange }: { name: string; value: FieldValue; 
 export function ConfigurationFields({
   form,
   known,
+  jsonLabel,
   error,
   onChange,
 }: {
   form: ConfigurationForm;
   known: readonly KnownValue[];
+  // What the JSON is called where nothing is known.
+  jsonLabel: string;
   error: string | undefined;
   onChange: (change: Partial<ConfigurationForm>) => void;
 }) {
   const set = (name: string, value: FieldValue) => onChange({ values: { ...form.values, [name]: value } });
   const more = known.filter((each) => !(each.name in form.values));
+  const isAllJson = known.length === 0 && Object.keys(form.values).length === 0;
+  const json = (
+    <TextArea
+      label={isAllJson ? jsonLabel : "Other values"}
+      isCode
+      rows={Math.min(16, form.other.split("\n").length + 2)}
+      placeholder="{}"
+      hint="A JSON object. Use it for lists, for objects, and for names that no device type has."
+      value={form.other}
+      error={error}
+      onChange={(event) => onChange({ other: event.target.value })}
+    />
+  );
+  if (isAllJson) return json;
   return (
     <>
       <div className="configuration-fields">
@@ -60,7 +77,7 @@ export function ConfigurationFields({
         />
       )}
       <MoreFields summary="Other values, as JSON" hasValue={form.other !== ""} error={error}>
-        <TextArea label="Other values" isCode rows={6} placeholder="{}" hint="A JSON object, for values that are lists or objects, and for names that no type has." value={form.other} error={error} onChange={(event) => onChange({ other: event.target.value })} />
+        {json}
       </MoreFields>
     </>
   );

@@ -49,7 +49,7 @@ function Editable({ found, query, explanation, known, put }: PolicyProps) {
   return (
     <EditForm edit={edit} submit="Save the policy" look="normal" reason={mistakeIn(edit.form) ?? undefined}>
       <p className="field-hint">{explanation}</p>
-      <ConfigurationFields form={edit.form} known={known} error={edit.submission.errorOf("policy")} onChange={edit.change} />
+      <ConfigurationFields form={edit.form} known={known} jsonLabel="Policy, as JSON" error={edit.submission.errorOf("policy")} onChange={edit.change} />
     </EditForm>
   );
 }

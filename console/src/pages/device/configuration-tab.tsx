@@ -154,7 +154,7 @@ function Own({ device, known }: { device: Device; known: readonly KnownValue[] }
   });
   return (
     <EditForm edit={edit} reason={isText(edit.form) ? undefined : (mistakeIn(edit.form) ?? undefined)}>
-      <ConfigurationFields form={edit.form} known={known} error={edit.submission.errorOf("configuration")} onChange={edit.change} />
+      <ConfigurationFields form={edit.form} known={known} jsonLabel="Configuration, as JSON" error={edit.submission.errorOf("configuration")} onChange={edit.change} />
       {isText(edit.form) && <p className="stale">This is not a JSON object, so it is not merged with policies.</p>}
     </EditForm>
   );

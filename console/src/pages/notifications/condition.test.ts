@@ -27,8 +27,8 @@ it("becomes an expression", () => {
 it.each([
   [{}, undefined],
   [{ again: "" }, undefined],
-  [{ again: "14" }, "It cannot be fine again below its limit."],
-  [{ direction: "above" as const, again: "16" }, "It cannot be fine again above its limit."],
+  [{ again: "14" }, "It cannot be back to normal below its limit."],
+  [{ direction: "above" as const, again: "16" }, "It cannot be back to normal above its limit."],
   [{ limit: " " }, "It needs a limit."],
   [{ measurement: "" }, "It needs a measurement."],
   [{ mode: "expression" as const }, "It needs a condition."],

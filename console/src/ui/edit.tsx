@@ -5,7 +5,7 @@ import { useState, type ReactNode } from "react";
 import { ApiProblem } from "~/api/client";
 import { Button } from "./button";
 import { ConflictDialog } from "./conflict-dialog";
-import { useUnsaved } from "./drafts";
+import { Unsaved, useUnsaved } from "./drafts";
 import { SubmissionError, WrongFields } from "./form";
 import { sendByKeys } from "./keys";
 import { useSubmission, type Submission } from "./submit";
@@ -214,6 +214,8 @@ export function EditForm({
   const unsaveable = submission.isBusy ? "One moment" : isChanged ? reason : "Nothing is changed";
   return (
     <>
+      {/* For the dialog that it may stand in. */}
+      <Unsaved isUnsaved={isChanged} />
       <form
         className={className}
         onSubmit={(event) => {

@@ -85,7 +85,8 @@ def test_what_is_typed_into_a_policy_stays_while_others_change_it(
         other.fill('{"radio": ')
         expect(save).to_have_attribute("title", "Other values are not a JSON object")
         other.fill('{"radio": {"adr": true}}')
-        every.fill("1")
+        every.fill("2")
+        page.get_by_label("Report every, unit").select_option("minutes")
         theirs = {"groupId": harbour, "policy": {"reportEverySeconds": 300}}
         ok(ada.put("/group/configuration", theirs))
         every.press("Control+Enter")
@@ -93,7 +94,7 @@ def test_what_is_typed_into_a_policy_stays_while_others_change_it(
         choose(page, "Save mine")
         expect(page.locator(".toasts")).to_contain_text("The policy is saved.")
         stored = ok(ada.get("/group/configuration", groupId=harbour))["policy"]
-        assert stored == {"reportEverySeconds": 60, "radio": {"adr": True}}
+        assert stored == {"reportEverySeconds": 120, "radio": {"adr": True}}
         page.get_by_role("button", name="Undo").click()
         expect(every).to_have_value("5")
 

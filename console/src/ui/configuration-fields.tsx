@@ -83,7 +83,8 @@ export function ConfigurationFields({
   );
 }
 
-function words(name: string, value: unknown): string {
+// A value as people read it: 21600 of `silentAfterSeconds` is "6 hours".
+export function valueWords(name: string, value: unknown): string {
   const unit = unitOf(name);
   if (typeof value === "boolean") return value ? "Yes" : "No";
   if (typeof value === "number" && unit === "s") return secondsWords(value);
@@ -94,5 +95,5 @@ function words(name: string, value: unknown): string {
 export function ConfigurationFacts({ configuration }: { configuration: JsonObject }) {
   const entries = Object.entries(configuration);
   if (entries.length === 0) return <p className="ink-2">Nothing is set.</p>;
-  return <Facts rows={entries.map(([name, value]) => [labelOf(name), <span key={name} title={name}>{words(name, value)}</span>] as const)} />;
+  return <Facts rows={entries.map(([name, value]) => [labelOf(name), <span key={name} title={name}>{valueWords(name, value)}</span>] as const)} />;
 }

@@ -81,8 +81,8 @@ def test_a_configuration_says_where_it_is_from_and_a_change_of_somebody_else_is_
         console.expected_statuses = {409}
         page = console.open(f"/d/{device}?tab=configuration")
         row = page.get_by_role("row").filter(has_text="/reportEverySeconds")
-        expect(row).to_contain_text("300policy of Harbour")
-        expect(row).to_contain_text("differs 900")
+        expect(row).to_contain_text("5 minutespolicy of Harbour")
+        expect(row).to_contain_text("differs 15 minutes")
         every = page.get_by_role("textbox", name="Report every")
         every.fill("20")
         page.get_by_role("tab", name="Changes").click()

@@ -9,7 +9,7 @@ import { fetchNewest } from "~/api/queries";
 import { GroupName } from "~/pages/devices/devices-page";
 import { deviceTypesQuery } from "~/pages/devices/queries";
 import { configurationOf, formOf, knownValues, mistakeIn, parseObject, type ConfigurationForm, type KnownValue } from "~/ui/configuration";
-import { ConfigurationFacts, ConfigurationFields } from "~/ui/configuration-fields";
+import { ConfigurationFacts, ConfigurationFields, valueWords } from "~/ui/configuration-fields";
 import { EditForm, useEdit } from "~/ui/edit";
 import { COMMAND } from "~/ui/keys";
 import { Card } from "~/ui/page";
@@ -20,9 +20,9 @@ import { TimeText } from "~/ui/time-text";
 import { valueAt } from "./numbers";
 import { configurationQuery, deviceQuery, type Device } from "./queries";
 
-export function ValueText({ value }: { value: unknown }) {
+export function ValueText({ path, value }: { path: string; value: unknown }) {
   if (value === undefined) return <span className="ink-3">nothing</span>;
-  return <code>{JSON.stringify(value)}</code>;
+  return <span title={JSON.stringify(value)}>{valueWords(path.slice(path.lastIndexOf("/") + 1), value)}</span>;
 }
 
 function Source({ value }: { value: Schemas["ConfigurationValue"] }) {
@@ -81,7 +81,7 @@ function Effective({ device }: { device: Device }) {
                               <code>{each.path}</code>
                             </td>
                             <td data-label="Should be">
-                              <ValueText value={each.value} />
+                              <ValueText path={each.path} value={each.value} />
                             </td>
                             <td data-label="From">
                               <Source value={each} />
@@ -89,7 +89,7 @@ function Effective({ device }: { device: Device }) {
                             <td data-label="Reports">
                               {difference ? (
                                 <>
-                                  <Pill tone="warn">differs</Pill> <ValueText value={difference.reported} />
+                                  <Pill tone="warn">differs</Pill> <ValueText path={each.path} value={difference.reported} />
                                 </>
                               ) : (
                                 <span className="ink-3">{valueAt(found.reported, each.path) === undefined ? "not reported" : "the same"}</span>

@@ -49,7 +49,7 @@ export function NetworkToken({ groupId }: { groupId: string }) {
     }
   };
   return (
-    <Card title="Networks" note="networks report with it">
+    <Card title="Networks" note="the token that networks report with">
       <p className="ink-2">Whoever has the token can report for the devices of this group and below. It reads nothing.</p>
       {token === null ? (
         <Button onClick={() => void show()}>Show the token</Button>

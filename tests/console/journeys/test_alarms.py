@@ -112,7 +112,7 @@ def test_a_sentence_becomes_an_alarm_that_is_acknowledged_and_resolved(
         page.get_by_role("tab", name="Open").click()
 
         reads(30)
-        expect(page.get_by_text("Nothing is wrong now")).to_be_visible()
+        expect(page.get_by_text("No alarm is open")).to_be_visible()
         page.get_by_role("tab", name="History").click()
         expect(row).to_contain_text("resolved")
         row.get_by_role("link", name="Field 7").click()

@@ -194,7 +194,8 @@ def test_while_the_service_is_unreachable_a_menu_offers_nothing_that_changes_the
         items = page.get_by_role("menuitem")
         deletions = ["Delete records", "Delete device"]
         expect(items).to_have_text(
-            ["Rename", "Replace hardware", "Change type", "Redecode records", *deletions]
+            ["Rename", "Replace hardware", "Silence alarms", "Share"]
+            + ["Change type", "Redecode records", *deletions]
         )
         for item in items.all():
             expect(item).to_have_attribute("aria-disabled", "true")

@@ -38,7 +38,7 @@ export function Form({
   children,
   extra,
   look = "primary",
-  isDraft = true,
+  isDraft = look !== "danger",
 }: {
   submission: Submission;
   onSubmit: () => Promise<void>;
@@ -46,7 +46,7 @@ export function Form({
   children: ReactNode;
   extra?: ReactNode;
   look?: "primary" | "danger" | "normal";
-  // Whether what is typed is worth asking before it is lost.
+  // Whether what is typed is worth asking before it is lost: a name that confirms a deletion is not.
   isDraft?: boolean;
 }) {
   const typed = useTyped(submission.isBusy);

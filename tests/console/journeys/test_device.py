@@ -95,7 +95,7 @@ def test_a_configuration_says_where_it_is_from_and_a_change_of_somebody_else_is_
         ok(ada.put("/device", {**which, "name": "Warm room", "configuration": '{"theirs": 1}'}))
         page.get_by_role("button", name="Save").click()
         dialog = page.get_by_role("dialog", name="Somebody changed it meanwhile")
-        expect(dialog.get_by_role("row").last).to_have_text("Theirs–1")
+        expect(dialog.get_by_role("row").last).to_contain_text("Theirs")
         expect(page.get_by_role("heading", level=1)).to_have_text("Warm room")
         dialog.get_by_role("button", name="Save mine").click()
         expect(page.get_by_text("Saved the configuration of Warm room")).to_be_visible()
@@ -194,8 +194,10 @@ def test_while_the_service_is_unreachable_a_menu_offers_nothing_that_changes_the
         items = page.get_by_role("menuitem")
         deletions = ["Delete records", "Delete device"]
         expect(items).to_have_text(
-            ["Rename", "Replace hardware", "Silence alarms", "Share"]
-            + ["Change type", "Redecode records", *deletions]
+            [
+                *("Rename", "Replace hardware", "Silence alarms", "Share"),
+                *("Change type", "Redecode records", *deletions),
+            ]
         )
         for item in items.all():
             expect(item).to_have_attribute("aria-disabled", "true")

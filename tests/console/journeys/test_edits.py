@@ -90,7 +90,8 @@ def test_what_is_typed_into_a_policy_stays_while_others_change_it(
         theirs = {"groupId": harbour, "policy": {"reportEverySeconds": 300}}
         ok(ada.put("/group/configuration", theirs))
         every.press("Control+Enter")
-        expect(page.get_by_role("dialog").get_by_role("row", name="Report every")).to_contain_text("300")
+        row = page.get_by_role("dialog").get_by_role("row", name="Report every")
+        expect(row).to_contain_text("300")
         choose(page, "Save mine")
         expect(page.locator(".toasts")).to_contain_text("The policy is saved.")
         stored = ok(ada.get("/group/configuration", groupId=harbour))["policy"]

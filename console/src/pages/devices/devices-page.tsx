@@ -292,7 +292,7 @@ function Devices() {
         ) : isFirst ? (
           <NoDevice groupId={groupId} isAsked={!search.below} onShow={() => set({ below: true })}>
             <Empty
-              text="Devices of this group are listed here: whatever sends messages, with its last sign of life."
+              text="Devices of this group are listed here, with the time they were last seen."
               action={
                 mayCreate ? (
                   <Button look="primary" onClick={() => setDialog("new")}>

@@ -111,8 +111,8 @@ function RateChart({ source }: { source: LiveSource }) {
     [rates],
   );
   return (
-    <section className="card live-rates" aria-label="Messages a second">
-      <Series label="Messages a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
+    <section className="card live-rates" aria-label="Records a second">
+      <Series label="Records a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
     </section>
   );
 }

@@ -135,7 +135,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
           {(devices.never ?? 0) > 0 && ` · ${figure(devices.never ?? 0)} never seen`}
         </Figure>
       )}
-      <Figure label="Messages" value={now.data ? figure(messages) : UNKNOWN}>
+      <Figure label="Records" value={now.data ? figure(messages) : UNKNOWN}>
         {range.to === "now" ? period : "in the chosen range"}
         {compared !== null && ` · ${compared} vs before`}
       </Figure>
@@ -180,12 +180,12 @@ function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
     };
   }, [query.data]);
   return (
-    <Card title="Messages by kind" note={`arrival, ${bucketWords(buckets.seconds)} · drag to zoom, press a bar for its records`}>
+    <Card title="Records by kind" note={`arrival, ${bucketWords(buckets.seconds)} · drag to zoom, press a bar for its records`}>
       {query.isError && !query.data ? (
         <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/metrics" groupId={groupId} />
       ) : (
         <Series
-          label="Messages by kind"
+          label="Records by kind"
           look="bars"
           isLoading={query.data === undefined}
           times={drawn.times}

@@ -1,6 +1,7 @@
 """What must be true, whatever happened: compared with the database and with what receivers got."""
 
 import itertools
+import json
 import re
 import sqlite3
 from collections import Counter, defaultdict
@@ -60,6 +61,7 @@ def check_database(model: Model, file: Path) -> dict[str, int]:
         _check_counts(connection, stored)
         _check_deliveries(model, connection)
         _check_alarms(model, connection)
+        _check_jobs(connection)
         rows = connection.execute("select state, count(*) from delivery group by state").fetchall()
     states = {STATES[state]: count for state, count in rows}
     for name in states:
@@ -160,6 +162,31 @@ def _check_alarms(model: Model, connection: sqlite3.Connection) -> None:
     if any(row[3] is not None for row in rows):
         model.reached["alarm resolved"] += 1
     _check_open_alarms(connection)
+
+
+def _check_jobs(connection: sqlite3.Connection) -> None:
+    """8. What a job says that it did is what it did: once, unless it was undone."""
+    rows = connection.execute(
+        "select id, state, total, done, changed, skipped + failed, undo_of,"
+        " json_extract(task, '$.add[0]') from job"
+    ).fetchall()
+    # A device that was changed meanwhile is left as it is.
+    left = {undo_of: others for *_, others, undo_of, _ in rows if undo_of}
+    tags = [
+        set(json.loads(text))
+        for (text,) in connection.execute(
+            "select d.tags from device d join device_group g on g.id = d.group_id"
+            " where g.name = 'workshop'"
+        )
+    ]
+    for job, state, total, done, changed, others, undo_of, tag in rows:
+        _require(state == "succeeded", f"{job} is {state}")
+        told = changed + others
+        _require(done == told == total, f"{job} did {done} of {total}, and tells of {told}")
+        if undo_of is None:
+            wanted = left.get(job, changed)
+            tagged = sum(tag in each for each in tags)
+            _require(tagged == wanted, f"{job}: {tagged} devices have {tag}, not {wanted}")
 
 
 def _check_open_alarms(connection: sqlite3.Connection) -> None:

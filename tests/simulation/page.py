@@ -35,6 +35,8 @@ MUST_HAPPEN = (
     "reached: alarm raised",
     "reached: alarm resolved",
     "reached: token revoked",
+    "reached: job started",
+    "reached: job undone",
     "reached: connector disabled",
     *(f"receiver {mood}" for mood in ("well", "failing", "busy", "slow", "silent", "gone")),
     *(f"receiver {mood}" for mood in ("reset", "reset after", "refusing", "garbage")),

@@ -30,6 +30,8 @@ from tests.world import basic
 CLIENTS = 3
 CONNECTORS = 2
 DEVICES = 3
+DEVICES_OF_JOBS = 40
+JOBS_MAX = 15  # fewer than a device may have tags, and a group jobs that wait
 CALM_WEATHER = Weather()
 # Within so many virtual hours after the last fault nothing is on its way any more.
 SETTLED_WITHIN_S = 6 * 3_600.0
@@ -112,6 +114,8 @@ class Simulation:
         self._group = ""
         self._devices: list[str] = []
         self._names = 0
+        self._jobs = 0
+        self._workshop = ""
         self._switched = 0  # the channel of a connector that is disabled and enabled
         self._switched_id: str | None = None
         self._is_switching = False
@@ -215,6 +219,7 @@ class Simulation:
                 self.model.connectors[created["id"]] = channel
             else:
                 self._switched, self._switched_id = channel, created["id"]
+        await self._set_up_workshop(client)
         self._alerts = self._add_receiver(number + 1)
         condition = {"measurement": "temperature", "above": -15, "hysteresis": 2}
         body = {
@@ -226,6 +231,18 @@ class Simulation:
         }
         await self._ask(client, "POST", "/notification", body)
         self.trace.tell("set up")
+
+    async def _set_up_workshop(self, client: Client) -> None:
+        """A group whose devices are changed by jobs, and by nobody else."""
+        group = await self._ask(client, "POST", "/group", {"name": "workshop"})
+        self._workshop = str(group["id"])
+        body = {
+            "groupId": self._workshop,
+            "type": "generic",
+            "network": "mqtt",
+            "originalDevicesIds": [f"{number:08X}" for number in range(DEVICES_OF_JOBS)],
+        }
+        await self._ask(client, "POST", "/devices", body)
 
     def _add_receiver(self, number: int) -> Receiver:
         receiver = Receiver(number, self.loop, self._branch())
@@ -464,6 +481,40 @@ class Simulation:
                 raise Violation(f"a revoked token was accepted: {used.status}")
             self.model.reached["token revoked"] += 1
 
+    async def tag_by_job(self, client: Client, chance: random.Random) -> None:
+        """8. A job does its work once, and another one takes it back."""
+        if self._jobs >= JOBS_MAX:
+            return
+        self._jobs += 1
+        body = {
+            "kind": "tag",
+            "groupId": self._workshop,
+            "filter": {},
+            "parameters": {"addTags": [f"tag-{self._jobs}"]},
+        }
+        response = await client.request("POST", "/job", body)
+        self._note_response(response, f"job {self._jobs}")
+        if response.status != 200:
+            return
+        self.model.reached["job started"] += 1
+        if chance.random() < 0.5:
+            named = {"groupId": self._workshop, "jobId": response.json()["job"]["jobId"]}
+            await self._undo(client, named)
+
+    async def _undo(self, client: Client, named: dict[str, Any]) -> None:
+        for _ in range(20):
+            response = await client.request("GET", "/job", **named)
+            self._note_response(response, "look at a job")
+            if response.status == 200 and "endedAt" in response.json():
+                break
+            await asyncio.sleep(1.0)
+        else:
+            return
+        response = await client.request("POST", "/job/undo", named)
+        self._note_response(response, "undo a job")
+        if response.status == 200:
+            self.model.reached["job undone"] += 1
+
     async def resend(self, client: Client, chance: random.Random) -> None:
         connector = chance.choice(list(self.model.connectors))
         named = {"connectorId": connector, "groupId": self._group}
@@ -579,7 +630,7 @@ class Simulation:
             if self.host.process.is_ready and not self._count_open():
                 break
         else:
-            raise Violation(f"{self._count_open()} deliveries never ended")
+            raise Violation(f"{self._count_open()} deliveries or jobs never ended")
         await self._retry(lambda: self._check_lists(client))
         file = self.host.disk.folder / NAME
         states = model_module.check_database(self.model, file)
@@ -597,7 +648,8 @@ class Simulation:
             "select count(*) from delivery d join channel c on c.number = d.channel_number"
             " where d.state < 2 and c.is_enabled"
         )
-        return int(self._query(sql)[0][0])
+        jobs = "select count(*) from job where state in ('waiting', 'running')"
+        return int(self._query(sql)[0][0]) + int(self._query(jobs)[0][0])
 
     async def _check_lists(self, client: Client) -> None:
         chance = self._branch()
@@ -615,6 +667,7 @@ OPERATIONS: dict[str, Operation] = {
     "switch a connector": Simulation.switch_connector,
     "revoke a token": Simulation.revoke_token,
     "resend": Simulation.resend,
+    "tag by job": Simulation.tag_by_job,
     "list": Simulation.list_records,
     "counters": Simulation.read_counters,
 }

@@ -14,6 +14,7 @@ from longwire.delivery.engine import engine as engine_module
 from longwire.ids import format_delivery_id
 from longwire.ingest import storing
 from longwire.ingest.committer import IngestCommitter
+from longwire.jobs import steps
 from longwire.notifications import measured_conditions
 from longwire.store.cache import cache_epochs
 from longwire.store.delivery import deliveries as store_deliveries
@@ -147,6 +148,14 @@ def keep_tokens_in_the_cache() -> None:
     cache_epochs.bump_auth_epoch = lambda tx: None
 
 
+def undo_without_the_version() -> None:
+    def compare(items: Any, found: Any) -> Any:
+        pairs = [(item, found.get(item.item.object_id)) for item in items]
+        return [(item, device) for item, device in pairs if device is not None], []
+
+    steps._compare = compare
+
+
 class _Replaced:
     """A module with some names replaced."""
 
@@ -173,4 +182,5 @@ PLANTED: dict[str, Callable[[], None]] = {
     "forget the size of what is deleted": forget_the_size_of_what_is_deleted,
     "forget to end an alarm": forget_to_end_an_alarm,
     "keep tokens in the cache": keep_tokens_in_the_cache,
+    "undo without the version": undo_without_the_version,
 }

@@ -27,6 +27,7 @@ PLANTED = (
     "forget the size of what is deleted",
     "forget to end an alarm",
     "keep tokens in the cache",
+    "undo without the version",
 )
 SEEDS = 50
 SEEDS_TWICE = 3

@@ -238,9 +238,11 @@ class Host:
         self._tell(f"{self.process.name} starts")
 
     def _note_end(self, process: ServiceProcess, done: "asyncio.Task[None]") -> None:
-        if done.cancelled() or process.is_dead:
+        if done.cancelled():
             return
-        error = done.exception()
+        error = done.exception()  # also of a dead one, so that nobody asks for it later
+        if process.is_dead:
+            return
         if error is not None:
             text = str(error).replace(str(self._folder), "")
             self._tell(f"{process.name} failed: {type(error).__name__}: {text}")

@@ -113,6 +113,7 @@ class Simulation:
         self._token = ""
         self._group = ""
         self._devices: list[str] = []
+        self._unexpected: list[str] = []  # that no fault explains
         self._names = 0
         self._jobs = 0
         self._workshop = ""
@@ -131,11 +132,13 @@ class Simulation:
 
     def _note_loop_error(self, loop: Any, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        self.trace.tell(f"error in the loop: {context['message']}: {error!r}")
-        self.counted["error in the loop"] += 1
+        self._unexpected.append(f"{context['message']}: {type(error).__name__}")
+        self.trace.tell(f"error in the loop: {self._unexpected[-1]}")
 
     def _note_log(self, level: str, text: str) -> None:
         self.trace.tell(f"{level}: {text}")
+        if "exception=" in text and "DatabaseFailedError" not in text:
+            self._unexpected.append(text)
         self.counted[f"logged: {level}"] += 1
 
     # --- the run ---
@@ -637,6 +640,8 @@ class Simulation:
         model_module.check_arrived(self.model, file, self.receivers)
         model_module.check_alerts(self._alerts)
         model_module.check_file(file)
+        if self._unexpected:
+            raise Violation(f"an unexpected error: {self._unexpected[0]}")
         for receiver in self.receivers.values():
             if receiver.got_too_much:
                 raise Violation("sent to a receiver that was disabled or gone")

@@ -5,7 +5,8 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
-import { GroupName } from "~/pages/devices/devices-page";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { notificationsQuery } from "~/pages/notifications/queries";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
@@ -16,7 +17,7 @@ import type { Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
 import { nameOr } from "~/ui/name";
-import { contactPointTypesQuery, contactPointsQuery, useContactPoints, type ContactPoint } from "./queries";
+import { contactPointTypesQuery, contactPointsBelowQuery, contactPointsQuery, useContactPoints, type ContactPoint } from "./queries";
 import { contactWords, usersOf, type User } from "./words";
 import "~/pages/connectors/connectors.css";
 
@@ -93,6 +94,12 @@ function useColumns(groupId: string): Column<ContactPoint>[] {
   }, [groupId, types, usersFor, nameOf]);
 }
 
+// Each once: those of the group are in both.
+function merged(usable: readonly ContactPoint[], below: readonly ContactPoint[]): readonly ContactPoint[] {
+  const known = new Set(usable.map((each) => each.id));
+  return [...usable, ...below.filter((each) => !known.has(each.id))];
+}
+
 export function ContactPointsPage() {
   const { groupId } = route.useParams();
   const { q } = route.useSearch();
@@ -100,7 +107,9 @@ export function ContactPointsPage() {
   const setSearch = route.useNavigate();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
+  const { withBelow } = useScope();
   const query = useQuery(contactPointsQuery(groupId));
+  const below = useQuery({ ...contactPointsBelowQuery(groupId), enabled: withBelow }).data;
   const columns = useColumns(groupId);
   const { nameOf } = useContactPoints(groupId);
   const mayCreate = mayCall(rights, "POST /contactPoint");
@@ -126,7 +135,8 @@ export function ContactPointsPage() {
         }
       />
       <QueryView query={query} operation="GET /group/contactPoints" groupId={groupId} noun="group">
-        {(all) => {
+        {(usable) => {
+          const all = withBelow ? merged(usable, below ?? []) : usable;
           if (all.length === 0)
             return (
               <Empty

@@ -5,6 +5,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { fetchNewest, groupQuery, queryClient } from "~/api/queries";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
@@ -189,6 +190,7 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
   const [open, setOpen] = useState<"move" | "delete" | "below" | null>(null);
   const mayChange = mayCall(rights, "PUT /group");
   const close = () => setOpen(null);
+  usePageActions(mayCall(rights, "POST /group") ? [{ id: "new-group", label: "New group below this one", run: () => setOpen("below") }] : []);
   const actions = (
     <>
       {mayCall(rights, "POST /group") && <Button writes onClick={() => setOpen("below")}>New group below</Button>}

@@ -6,6 +6,8 @@ import { useMeasurementWords } from "~/alarms/queries";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { bytes } from "~/pages/platform/exposition";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
@@ -61,7 +63,7 @@ function SizeCell({ report: { lastRun: run } }: { report: Report }) {
   );
 }
 
-function useColumns(groupId: string): Column<Report>[] {
+function useColumns(groupId: string, hasGroups: boolean): Column<Report>[] {
   const mayWrite = mayCall(useRights(groupId), "PUT /report");
   return useMemo(() => {
     const columns: Column<Report>[] = [
@@ -71,7 +73,7 @@ function useColumns(groupId: string): Column<Report>[] {
         width: "minmax(120px, 1.1fr)",
         card: "title",
         cell: (row) => (
-          <Link to="/g/$groupId/reports/$reportId" params={{ groupId, reportId: row.id }} className="row-name">
+          <Link to="/g/$groupId/reports/$reportId" params={{ groupId: row.groupId, reportId: row.id }} className="row-name">
             {nameOr(row.name, row.id)}
           </Link>
         ),
@@ -106,9 +108,10 @@ function useColumns(groupId: string): Column<Report>[] {
       { id: "run", head: "Last run", width: "minmax(190px, 1.4fr)", card: "wide", cell: (row) => <RunCell report={row} /> },
       { id: "size", head: "Size", width: "84px", align: "end", cell: (row) => <SizeCell report={row} /> },
     ];
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
     if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <ReportSwitch report={row} /> });
     return columns;
-  }, [groupId, mayWrite]);
+  }, [mayWrite, hasGroups]);
 }
 
 export function ReportsPage() {
@@ -118,8 +121,9 @@ export function ReportsPage() {
   const setSearch = route.useNavigate();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
-  const query = useQuery(reportsQuery(groupId));
-  const columns = useColumns(groupId);
+  const { withBelow } = useScope();
+  const query = useQuery(reportsQuery(groupId, withBelow));
+  const columns = useColumns(groupId, query.data?.some((each) => each.groupId !== groupId) ?? false);
   const { find } = useMeasurementWords(groupId);
   const mayCreate = mayCall(rights, "POST /report");
   const setQ = (text: string) => void setSearch({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
@@ -160,7 +164,7 @@ export function ReportsPage() {
               q={q ?? ""}
               onQ={setQ}
               rowHeight={ROW_PX}
-              onOpen={(row) => void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId, reportId: row.id } })}
+              onOpen={(row) => void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId: row.groupId, reportId: row.id } })}
             />
           );
         }}

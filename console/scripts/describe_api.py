@@ -1,7 +1,7 @@
 """Writes what the console knows of the API: openapi.json, for its types, and the permissions.
 
-Both come from the routes of the service, which need not run for that. And the list of the documents,
-by which the console finds them.
+Both come from the routes of the service, which need not run for that. And the list of the
+documents, by which the console finds them.
 """
 
 import json

@@ -10,7 +10,7 @@ import { groupSearchQuery } from "~/api/queries";
 import { BASE_PATH, CONSOLE_PATH } from "~/base-path";
 import { setPreference } from "~/preferences";
 import { signOut } from "~/session";
-import { pageActions, runWhenOffered } from "~/ui/actions";
+import { runWhenOffered, useOfferedActions, type PageAction } from "~/ui/actions";
 import { Dialog } from "~/ui/dialog";
 import { activeShortcuts, isCommand } from "~/ui/keys";
 import { useSettled } from "~/ui/settled";
@@ -78,8 +78,8 @@ function pageEntries(typed: string, groupId: string | null, rights: Rights): Ent
 }
 
 // What the open page offers, such as for what is selected on it, before what can be begun anywhere.
-function verbEntries(typed: string, groupId: string | null, rights: Rights): Entry[] {
-  const here = pageActions().map(({ id, label, run }) => ({ id, label, words: label, entry: { run } }));
+function verbEntries(typed: string, groupId: string | null, rights: Rights, offeredHere: readonly PageAction[]): Entry[] {
+  const here = offeredHere.map(({ id, label, run }) => ({ id, label, words: label, entry: { run } }));
   const offered = new Set(here.map((each) => each.id));
   const begun = allowed(VERBS, groupId, rights).flatMap((verb) => {
     const { action, label } = verb;
@@ -192,16 +192,17 @@ function useEntries(typed: string): { entries: Entry[]; isAsking: boolean } {
   const groupId = useGroupId();
   const rights = useRights(groupId);
   const scope = useScope();
+  const offered = useOfferedActions();
   const found = useFound(typed, groupId, rights);
   const target = idTarget(typed);
   const path = target && pathOf(target, groupId);
   const entries = [
     ...(target && path ? [{ id: "pasted", group: "By id", label: `Open this ${target.kind}`, note: target.id, path }] : []),
-    ...(typed.trim() ? verbEntries(typed, groupId, rights) : []),
+    ...(typed.trim() ? verbEntries(typed, groupId, rights, offered) : []),
     ...found.entries,
     ...pageEntries(typed, groupId, rights),
     ...settingEntries(typed, groupId, rights),
-    ...(typed.trim() ? [] : verbEntries(typed, groupId, rights)),
+    ...(typed.trim() ? [] : verbEntries(typed, groupId, rights, offered)),
     ...documentEntries(typed),
     ...actionEntries(typed, scope),
   ];

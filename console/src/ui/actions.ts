@@ -1,6 +1,6 @@
 // What can be done on the page that is open, for the palette: with what is selected there, or by a verb
 // that was chosen on another page, which is done as soon as its page offers it.
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useSyncExternalStore } from "react";
 
 export interface PageAction {
   readonly id: string;
@@ -13,7 +13,22 @@ const WAIT_MS = 10_000;
 const active = new Set<{ readonly current: readonly PageAction[] }>();
 let waiting: { readonly id: string; readonly until: number } | null = null;
 
-export function pageActions(): readonly PageAction[] {
+let version = 0;
+const listeners = new Set<() => void>();
+
+function changed(): void {
+  version += 1;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+// Those of the open page, also while they change.
+export function useOfferedActions(): readonly PageAction[] {
+  useSyncExternalStore(subscribe, () => version);
   return [...active].flatMap((each) => each.current);
 }
 
@@ -35,7 +50,12 @@ export function usePageActions(actions: readonly PageAction[]): void {
   current.current = actions;
   useEffect(() => {
     active.add(current);
-    return () => void active.delete(current);
+    return () => {
+      active.delete(current);
+      changed();
+    };
   }, []);
+  const shown = actions.map((each) => `${each.id} ${each.label}`).join("\n");
+  useEffect(changed, [shown]);
   useEffect(() => takeWaiting(actions)?.run());
 }

@@ -194,9 +194,9 @@ class NotificationsQuery(Paged, kw_only=True):
     """Of which group; without it, of all groups that the caller can see."""
 
     group_id: GroupId | None = None
-    subgroups: Annotated[
-        bool, Meta(description="With those of all groups below `groupId`.")
-    ] = False
+    subgroups: Annotated[bool, Meta(description="With those of all groups below `groupId`.")] = (
+        False
+    )
 
 
 class NotificationTypeQuery(Query):

@@ -36,10 +36,10 @@ function Branch({ parentId, onChoose }: { parentId: string | null; onChoose: (id
 function Twig({ group, onChoose }: { group: TreeGroup; onChoose: (id: string) => void }) {
   const { chosen, above } = useContext(PlaceContext);
   const isChosen = group.id === chosen;
-  const [isOpen, setOpen] = useState(above.includes(group.id));
+  const [isOpen, setOpen] = useState(isChosen || above.includes(group.id));
   const row = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (isChosen) row.current?.scrollIntoView({ block: "center" });
+    if (isChosen) row.current?.scrollIntoView({ block: "nearest" });
   }, [isChosen]);
   const name = nameOr(group.name, group.id);
   return (

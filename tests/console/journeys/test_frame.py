@@ -27,7 +27,6 @@ def test_a_group_is_chosen_and_things_are_found_by_the_palette(
     with browse(world, ada) as console:
         page = console.open(f"/g/{harbour}/devices")
         page.get_by_role("button", name="Harbour").click()
-        page.get_by_role("button", name="Groups below Harbour").click()
         page.get_by_role("button", name="Quay 3").click()
         # The section stays.
         expect(page).to_have_url(f"{world.url}/console/g/{quay}/devices")
@@ -195,7 +194,6 @@ def test_sections_are_hidden_to_icons_and_on_a_phone_behind_more(
         expect(page.get_by_role("dialog")).to_have_count(0)
         expect(page.get_by_role("heading", name="Audit log", level=1)).to_be_visible()
         page.get_by_role("button", name="Harbour").click()
-        page.get_by_role("button", name="Groups below Harbour").click()
         page.get_by_role("button", name="Quay 3").click()
         expect(page.get_by_role("button", name="Quay 3")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -281,7 +279,7 @@ def test_a_list_to_choose_from_stays_until_what_was_typed_is_found(
         expect(tree).to_be_visible()
         console.context.unroute(SEARCH)
         expect(tree).to_have_count(0)
-        quay_3 = page.get_by_role("button", name="Quay 3")
+        quay_3 = page.get_by_role("button", name="Quay 3 in Harbour")
         expect(quay_3).to_be_visible()
         # From the beginning: nothing of the search before.
         page.get_by_role("searchbox", name="Find a group").fill("")

@@ -6,7 +6,7 @@ import type { Schemas } from "~/api/client";
 import { childGroupsQuery, groupQuery, groupSearchQuery, groupsAboveQuery } from "~/api/queries";
 import { Popover } from "~/ui/menu";
 import { nameOr } from "~/ui/name";
-import { GroupName, useHasGroupsBelow } from "./group-name";
+import { useHasGroupsBelow } from "./group-name";
 import { Icon } from "./icons";
 import { useScope } from "./page-state";
 
@@ -62,6 +62,12 @@ function Twig({ group, onChoose }: { group: TreeGroup; onChoose: (id: string) =>
   );
 }
 
+// Nothing of a group that one does not see.
+function ParentName({ groupId }: { groupId: string }) {
+  const parent = useQuery({ ...groupQuery(groupId), retry: false });
+  return parent.data ? <span className="ink-3"> in {nameOr(parent.data.name, groupId)}</span> : null;
+}
+
 // It says nothing until there is an answer, and keeps one until there is the next.
 function FoundGroups({ q, onChoose }: { q: string; onChoose: (id: string) => void }) {
   const found = useQuery({ ...groupSearchQuery(q), placeholderData: keepPreviousData });
@@ -75,12 +81,7 @@ function FoundGroups({ q, onChoose }: { q: string; onChoose: (id: string) => voi
           <li key={group.id}>
             <button type="button" className="menu-item" aria-current={group.id === chosen || undefined} onClick={() => onChoose(group.id)}>
               {nameOr(group.name, group.id)}
-              {group.parent && (
-                <span className="ink-3">
-                  {" "}
-                  in <GroupName groupId={group.parent} />
-                </span>
-              )}
+              {group.parent && <ParentName groupId={group.parent} />}
             </button>
           </li>
         ))}

@@ -8,6 +8,7 @@ import { overviewQuery } from "~/api/queries";
 import { setPreference, usePreferences } from "~/preferences";
 import { Dialog } from "~/ui/dialog";
 import { GroupPicker, ScopeSwitch } from "./group-picker";
+import { useHasGroupsBelow } from "./group-name";
 import { Icon } from "./icons";
 import { useScope } from "./page-state";
 import { EVERYWHERE, GROUP_BLOCKS, maySee, phonePlaces, type Section } from "./sections";
@@ -70,8 +71,9 @@ interface PartsProps {
 }
 
 function Sections({ groupId, rights, notes, isNarrow, onGo }: PartsProps) {
-  // All at once: sections that came one after the other would move the rest away from under a click.
-  if (rights.isPending) return null;
+  const hasBelow = useHasGroupsBelow(groupId);
+  // All at once, and below the switch: what came one after the other would move the rest away from under a click.
+  if (rights.isPending || hasBelow === null) return null;
   const show = (section: Section) => (
     <SideLink key={section.to} section={section} groupId={groupId} note={notes[section.label]} isNarrow={isNarrow} {...(onGo ? { onGo } : {})} />
   );
@@ -99,7 +101,7 @@ function Sections({ groupId, rights, notes, isNarrow, onGo }: PartsProps) {
 function WidthButton({ isNarrow }: { isNarrow: boolean }) {
   const label = isNarrow ? "Show names" : "Hide names";
   return (
-    <button type="button" className="side-link side-width" aria-pressed={isNarrow} title={isNarrow ? label : undefined} aria-label={label} onClick={() => setPreference("side", isNarrow ? "wide" : "narrow")}>
+    <button type="button" className="side-width" aria-pressed={isNarrow} title={isNarrow ? label : undefined} aria-label={label} onClick={() => setPreference("side", isNarrow ? "wide" : "narrow")}>
       <Icon name={isNarrow ? "wider" : "narrower"} />
       <span className="side-name">{label}</span>
     </button>

@@ -57,5 +57,7 @@ export function usePageActions(actions: readonly PageAction[]): void {
   }, []);
   const shown = actions.map((each) => `${each.id} ${each.label}`).join("\n");
   useEffect(changed, [shown]);
-  useEffect(() => takeWaiting(actions)?.run());
+  useEffect(() => {
+    takeWaiting(actions)?.run();
+  });
 }

@@ -19,7 +19,9 @@ LISTS = (
 def fill(person: Person, group: str) -> str:
     """One of each list in a group; the id of its device."""
     device = person.device(group)
-    person.connector(group, NOWHERE, params={"secret": "whsec_bm9ib2R5IGtub3dzIHdoYXQgdGhpcyBpcyBmb3I="})
+    person.connector(
+        group, NOWHERE, params={"secret": "whsec_bm9ib2R5IGtub3dzIHdoYXQgdGhpcyBpcyBmb3I="}
+    )
     person.notification(group, NOWHERE, reason="batteryLow")
     params = json.dumps({"url": NOWHERE})
     ok(

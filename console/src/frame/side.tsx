@@ -99,7 +99,7 @@ function Sections({ groupId, rights, notes, isNarrow, onGo }: PartsProps) {
 }
 
 function WidthButton({ isNarrow }: { isNarrow: boolean }) {
-  const label = isNarrow ? "Show names" : "Hide names";
+  const label = isNarrow ? "Expand" : "Collapse";
   return (
     <button type="button" className="side-width" aria-pressed={isNarrow} title={isNarrow ? label : undefined} aria-label={label} onClick={() => setPreference("side", isNarrow ? "wide" : "narrow")}>
       <Icon name={isNarrow ? "wider" : "narrower"} />

@@ -167,9 +167,9 @@ def test_sections_are_hidden_to_icons_and_on_a_phone_behind_more(
             ["Groups", "Device types", "Roles"]
         )
         wide = sections.bounding_box()
-        page.get_by_role("button", name="Hide names").click()
+        page.get_by_role("button", name="Collapse").click()
         page.reload()
-        expect(page.get_by_role("button", name="Show names")).to_be_visible()
+        expect(page.get_by_role("button", name="Expand")).to_be_visible()
         narrow = sections.bounding_box()
         assert wide and narrow and narrow["width"] < wide["width"] / 2
         sections.get_by_role("link", name="Map").click()

@@ -36,8 +36,8 @@ type Device = Schemas["Device"];
 const route = getRouteApi("/frame/g/$groupId/map");
 const NO_DEVICES: readonly Device[] = [];
 
-function filterOnly({ q, type, network, tag, seen, battery, below }: MapSearch): DevicesSearch {
-  return { q, type, network, tag, seen, battery, below };
+function filterOnly({ q, type, network, tag, seen, battery, own }: MapSearch): DevicesSearch {
+  return { q, type, network, tag, seen, battery, own };
 }
 
 function Seen({ device }: { device: Device }) {
@@ -85,7 +85,7 @@ function Unplaced({ count, groupId, search }: { count: number; groupId: string; 
 
 function useMapData(groupId: string, search: MapSearch) {
   const filter = useMemo(() => filterOnly(search), [JSON.stringify(filterOnly(search))]); // eslint-disable-line react-hooks/exhaustive-deps
-  const positions = useQuery(positionsQuery(groupId, search.below ?? false));
+  const positions = useQuery(positionsQuery(groupId, !search.own));
   const devices = useQuery(mapDevicesQuery(groupId, filter));
   const known = useMemo(() => (devices.data ? new Map(devices.data.map((each) => [each.deviceId, each])) : null), [devices.data]);
   const isFiltered = [filter.q, filter.type, filter.network, filter.tag, filter.seen, filter.battery].some(Boolean);
@@ -103,7 +103,7 @@ function NothingInFrame(props: { groupId: string; search: MapSearch; set: (chang
   if (props.hasDevices) return <Empty text="None of these devices has sent a position yet." />;
   if (chips.length > 0) return <NoMatch chips={chips} onClear={() => set(NO_FILTER)} />;
   return (
-    <NoDevice groupId={groupId} isAsked={!search.below} onShow={() => set({ below: true })}>
+    <NoDevice groupId={groupId}>
       <Empty text="Devices are shown here where they were last located." />
     </NoDevice>
   );
@@ -167,7 +167,7 @@ function Positions() {
         above={<GroupName groupId={groupId} />}
         actions={
           hasPoints && (
-            <ShareButton groupId={groupId} name={groupName ?? "Map"} about="A link to a map of all devices of this group, whatever is filtered here." view={() => ({ map: { subgroups: search.below ?? false } })} />
+            <ShareButton groupId={groupId} name={groupName ?? "Map"} about="A link to a map of all devices of this group, whatever is filtered here." view={() => ({ map: { subgroups: !search.own } })} />
           )
         }
         state={

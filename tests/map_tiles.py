@@ -1,4 +1,4 @@
-"""A small street map as PMTiles, made here: one square of land, water, roads and names around a place."""
+"""A small street map as PMTiles, made here: land, water, roads and names around a place."""
 
 import gzip
 import json
@@ -83,7 +83,7 @@ def build_archive(
     metadata: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> bytes:
-    """An archive of tiles by zoom, x and y; `changes` of its header make it another kind of file."""
+    """An archive of tiles by zoom, x and y; `changes` of its header make another kind of file."""
     packed = {tile_id_of(*place): gzip.compress(tile, mtime=0) for place, tile in tiles.items()}
     entries, content = [], b""
     for tile_id, tile in sorted(packed.items()):

@@ -29,7 +29,8 @@ _HEADER = struct.Struct("<7sB11Q6B4iB2i")
 _MAGIC = b"PMTiles"
 # Layers that the console draws: of the schemas of Protomaps and OpenMapTiles.
 DRAWN_LAYERS = frozenset(
-    ["earth", "water", "landuse", "landcover", "natural", "roads", "buildings", "boundaries", "places", "waterway", "transportation", "building", "boundary", "place"]
+    ("earth", "water", "landuse", "landcover", "natural", "roads", "buildings", "boundaries")
+    + ("places", "waterway", "transportation", "building", "boundary", "place")
 )
 
 

@@ -237,11 +237,11 @@ class App:
         downlinks = DownlinkService(database, stack.dispatch, stack.egress)
         networks = self._build_network_callbacks(downlinks, rate_limiter)
         self.listener = self._build_listener(limits, downlinks, tracer)
+        map_place = choose_folder(settings.data, settings.map_tiles)
+        self._map_folder = MapFolder(map_place) if map_place is not None else None
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
         self._share_uses = ShareUses(database)
-        map_place = choose_folder(settings.data, settings.map_tiles)
-        self._map_folder = MapFolder(map_place) if map_place is not None else None
         self._sign_in = SignInStack(
             settings, database, stack.sending_config.mail, rate_limiter, self._map_folder
         )

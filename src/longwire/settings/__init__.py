@@ -226,7 +226,7 @@ class Settings:
     map_tiles: str = setting(
         "console.map_tiles",
         "",
-        "a server of tiles for the console's map, like https://tiles.example.com/{z}/{x}/{y}.png, or"
+        "tiles for the console's map: a server, like https://tiles.example.com/{z}/{x}/{y}.png, or"
         " the folder for `longwire map add`; empty for the folder `map` in the data folder",
     )
     map_attribution: str = setting(

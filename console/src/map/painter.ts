@@ -1,6 +1,6 @@
 // Paints the built-in map, tile by tile, in the colours of the theme.
 import { GridLayer, type Coords, type DoneCallback } from "leaflet";
-import { loadBasemap, type Basemap } from "./basemap";
+import { DETAIL_ZOOM_MAX, loadBasemap, type Basemap } from "./basemap";
 
 const BORDER_PX = 1;
 const RIVERS_ZOOM_MIN = 4;
@@ -26,7 +26,7 @@ function paint(canvas: HTMLCanvasElement, basemap: Basemap, coords: Coords, size
   context.lineWidth = ((BORDER_PX * canvas.width) / size) / scale;
   context.lineJoin = "round";
   context.strokeStyle = colour("--map-sea");
-  if (coords.z >= RIVERS_ZOOM_MIN) for (const river of basemap.rivers) if (river.touches(box)) context.stroke(river.outline);
+  if (coords.z >= RIVERS_ZOOM_MIN && coords.z <= DETAIL_ZOOM_MAX) for (const river of basemap.rivers) if (river.touches(box)) context.stroke(river.outline);
   context.strokeStyle = colour("--map-border");
   for (const border of basemap.borders) if (border.touches(box)) context.stroke(border.outline);
 }

@@ -28,10 +28,9 @@ _COMPRESSIONS = ("unknown", "none", "gzip", "brotli", "zstd")
 _HEADER = struct.Struct("<7sB11Q6B4iB2i")
 _MAGIC = b"PMTiles"
 # Layers that the console draws: of the schemas of Protomaps and OpenMapTiles.
-DRAWN_LAYERS = frozenset(
-    ("earth", "water", "landuse", "landcover", "natural", "roads", "buildings", "boundaries")
-    + ("places", "waterway", "transportation", "building", "boundary", "place")
-)
+_PROTOMAPS = {"earth", "water", "landuse", "natural", "roads", "buildings", "boundaries", "places"}
+_OPENMAPTILES = {"landcover", "waterway", "transportation", "building", "boundary", "place"}
+DRAWN_LAYERS = _PROTOMAPS | _OPENMAPTILES
 
 
 class MapError(OperatorError):

@@ -111,7 +111,7 @@ function LabelChoice({ groupId, label, onChange }: { groupId: string; label: str
   const items = byName(measured.data ?? []).filter((each) => each.devices > 0);
   const isUnknown = label !== undefined && label !== NO_LABEL && !items.some((each) => each.name === label);
   return (
-    <select className="select map-label-choice" aria-label="Below the points" value={label ?? ""} onChange={(event) => onChange(event.target.value || undefined)}>
+    <select className="input map-label-choice" aria-label="Below the points" value={label ?? ""} onChange={(event) => onChange(event.target.value || undefined)}>
       <option value="">Names</option>
       {items.map((each) => (
         <option key={each.name} value={each.name}>

@@ -30,6 +30,7 @@ import { useNow } from "~/ui/time-text";
 import { GroupName } from "~/pages/devices/devices-page";
 import { DEVICES_MAX, mapDevicesQuery, positionsQuery } from "./queries";
 import { DeviceCard } from "./device-card";
+import { Geofences } from "./geofences";
 import { place, type LabelOf } from "./points";
 import type { MapSearch } from "./search";
 import "~/pages/devices/devices.css";
@@ -164,6 +165,8 @@ function Positions() {
   const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
   const selection = useSelection();
   const mayReadValues = useMay(groupId, "GET /group/measurements");
+  const mayNotify = useMay(groupId, "POST /notification");
+  const [isFencing, setFencing] = useState(false);
   const [card, setCard] = useState<string | null>(null);
   const cardPoint = card === null ? undefined : points.find((each) => each.id === card);
   const cardDevice = card === null ? undefined : known?.get(card);
@@ -238,12 +241,18 @@ function Positions() {
               <button type="button" className="button button-normal map-lasso-button" aria-pressed={isDrawing} onClick={() => setDrawing(!isDrawing)}>
                 {isDrawing ? "Draw around devices" : "Select an area"}
               </button>
+              {mayNotify && (
+                <button type="button" className="button button-normal" aria-pressed={isFencing} onClick={() => setFencing(!isFencing)}>
+                  New geofence
+                </button>
+              )}
               {mayReadValues && <LabelChoice groupId={groupId} label={search.label} onChange={(label) => set({ label })} />}
             </>
           }
         >
           <PointLayer points={points} selected={selected} onOpen={setCard} onStack={setKeys} />
           {cardPoint && cardDevice && <DeviceCard key={cardPoint.id} device={cardDevice} place={cardPoint} groupId={groupId} onClose={() => setCard(null)} />}
+          <Geofences groupId={groupId} isDrawing={isFencing} onDrawn={() => setFencing(false)} />
           <FrameWatch onFrame={setFrame} />
           {isDrawing && <Lasso onDrawn={onLasso} onCancel={() => setDrawing(false)} />}
         </MapView>

@@ -28,12 +28,12 @@ const TYPE_HINTS: Readonly<Record<string, string>> = {
   contactPoints: "To recipients that several notifications share",
 };
 
-function Guide({ groupId, type }: { groupId: string; type: Schemas["NotificationType"] }) {
+function Guide({ groupId, type, area }: { groupId: string; type: Schemas["NotificationType"]; area: string | undefined }) {
   const navigate = useNavigate();
   const client = useQueryClient();
   const zone = useZone() || Intl.DateTimeFormat().resolvedOptions().timeZone;
   const fields = useMemo(() => fieldsOf(type.expectedParameters), [type]);
-  const [form, setForm] = useState(() => emptyForm(zone));
+  const [form, setForm] = useState(() => (area ? { ...emptyForm(zone), reason: "geofenceEnter", geofence: area } : emptyForm(zone)));
   const save = useMutation({
     mutationFn: () => read(api.POST("/notification", { body: { groupId, type: type.type, ...bodyOf(form, fields) } })),
     onSuccess: (created) => {
@@ -69,7 +69,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["Notification
 
 export function NewNotificationPage() {
   const { groupId } = route.useParams();
-  const { type } = route.useSearch();
+  const { type, area } = route.useSearch();
   const setSearch = route.useNavigate();
   const rights = useRights(groupId);
   const mayCreate = useMay(groupId, "POST /notification");
@@ -105,7 +105,7 @@ export function NewNotificationPage() {
                   isOperator={rights.isOperator}
                   onChoose={(next) => void setSearch({ search: (before) => ({ ...before, type: next }) })}
                 />
-                {chosen && <Guide key={chosen.type} groupId={groupId} type={chosen} />}
+                {chosen && <Guide key={chosen.type} groupId={groupId} type={chosen} area={area} />}
               </>
             );
           }}

@@ -118,6 +118,42 @@ def test_a_point_says_what_it_is_without_leaving_the_map(world: World, browse: O
         expect(page).to_have_url(re.compile(f"/d/{device}"))
 
 
+def test_a_geofence_is_changed_and_a_new_one_made_with_keys_alone(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    square = [[4.1, 51.9], [4.2, 51.9], [4.2, 52.0], [4.1, 52.0], [4.1, 51.9]]
+    params = {
+        "url": "https://example.com/hook",
+        "geofence": {"type": "Polygon", "coordinates": [square]},
+    }
+    notification = {"groupId": harbour, "name": "Left the quay", "type": "webhook"}
+    stored = ok(
+        ada.post(
+            "/notification",
+            notification | {"reason": "geofenceExit", "params": json.dumps(params)},
+        )
+    )
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/map?at=51.95,4.15,11")
+        page.get_by_role("button", name="Area of Left the quay").press("Enter")
+        card = page.get_by_role("region", name="Area of Left the quay")
+        expect(card).to_contain_text("leaves this area")
+        card.get_by_role("button", name="Edit area").press("Enter")
+        page.get_by_role("button", name="Corner 1.").press("Shift+ArrowLeft")
+        card.get_by_role("button", name="Save").press("Enter")
+        expect(page.get_by_text("The area is saved.")).to_be_visible()
+        found = ok(ada.get("/notification", groupId=harbour, notificationId=stored["id"]))
+        kept = json.loads(found["params"])
+        assert kept["geofence"]["coordinates"][0][0][0] < 4.1
+        assert kept["url"] == params["url"]
+        page.get_by_role("button", name="New geofence").press("Enter")
+        page.get_by_role("button", name="Place it in the middle").press("Enter")
+        page.get_by_role("button", name="Notify of devices here").press("Enter")
+        expect(page).to_have_url(re.compile("notifications/new.*area="))
+
+
 # How many colours are drawn on the tile of streets in the middle: of water, land, roads and names.
 COLOURS = """() => {
   const canvas = [...document.querySelectorAll("canvas.leaflet-tile-loaded")].at(-1);

@@ -15,9 +15,9 @@ ACCEPTED = {"MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", 
 
 _HEAD = """\
 The web console contains these packages, under the licences below. The coasts, lakes, rivers and
-borders of its map were made from Natural Earth, which is in the public domain. The names and places of
-its cities are from GeoNames (https://www.geonames.org), under the Creative Commons Attribution 4.0
-licence (https://creativecommons.org/licenses/by/4.0/); a selection was made and coordinates rounded.
+borders of its map were made from Natural Earth, which is in the public domain. Its cities are from
+GeoNames (https://www.geonames.org), under the Creative Commons Attribution 4.0 licence
+(https://creativecommons.org/licenses/by/4.0/); a selection was made and coordinates were rounded.
 """
 _RULE = "-" * 100
 # In the licence of Vite: those of what it contains itself, and does not leave in the console.

@@ -2,7 +2,6 @@
 import { useEffect, useRef, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate, useParams } from "@tanstack/react-router";
-import { BASE_PATH } from "~/base-path";
 import { ApiProblem, onIgnored, onRefused, onSignedOut, reportSignedOut } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, overviewQuery, queryClient, sessionQuery } from "~/api/queries";
@@ -15,6 +14,7 @@ import { useShortcuts } from "~/ui/keys";
 import { zoneLabel } from "~/time";
 import { signOut } from "~/session";
 import { GroupPicker } from "./group-picker";
+import { HelpLink, useHelpUrl } from "./help-link";
 import { InvitationBar } from "./invitation-bar";
 import { LiveIndicator } from "./live-indicator";
 import { OfflineBar } from "./offline-bar";
@@ -79,8 +79,6 @@ function Side({ groupId }: { groupId: string | null }) {
   );
 }
 
-const GUIDE_PATH = `${BASE_PATH}/guide/`;
-
 function initials(name: string): string {
   const words = name.split(/[\s@.]+/).filter(Boolean);
   return words.slice(0, 2).map((word) => word[0]?.toUpperCase() ?? "").join("") || "?";
@@ -89,6 +87,7 @@ function initials(name: string): string {
 function PersonMenu() {
   const session = useQuery(sessionQuery);
   const navigate = useNavigate();
+  const helpUrl = useHelpUrl();
   const user = session.data?.user;
   const name = user?.name ?? user?.email ?? "";
   return (
@@ -96,7 +95,7 @@ function PersonMenu() {
       label={<span aria-label={`Signed in as ${name}`}>{initials(name)}</span>}
       items={[
         { label: "Account", writes: false, onSelect: () => void navigate({ to: "/account" }) },
-        { label: "Documentation", writes: false, onSelect: () => void window.open(GUIDE_PATH, "_blank", "noopener") },
+        { label: "Documentation", writes: false, onSelect: () => void window.open(helpUrl, "_blank", "noopener") },
         { label: "Sign out", writes: true, onSelect: () => void signOut() },
       ]}
     />
@@ -224,6 +223,7 @@ export function Frame() {
             <RangePicker />
             <ZoneButton />
             <LiveIndicator />
+            <HelpLink />
             <PersonMenu />
           </div>
         </header>

@@ -236,7 +236,8 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
                   ? "Nothing is wrong now, as far as the notifications of this group say it."
                   : `No alarm was raised in this range (${rangeLabel(range, zone)}).`
               }
-              curl={`curl "${SERVICE_URL}/group/alarms?groupId=${groupId}&subgroups=true&state=all" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/alarms?groupId=${groupId}&subgroups=true&state=all"`}
             />
           );
         }}

@@ -85,7 +85,8 @@ export function Silences({ groupId, subgroups, onCreate }: { groupId: string; su
           <Empty
             text="Nothing is silenced. During maintenance a silence keeps messages about alarms back, and the alarms are recorded."
             action={onCreate && <Button onClick={onCreate}>Silence this group</Button>}
-            curl={`curl "${SERVICE_URL}/group/silences?groupId=${groupId}&subgroups=true" -H "Authorization: Bearer $TOKEN"`}
+            curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/silences?groupId=${groupId}&subgroups=true"`}
           />
         ) : (
           <div className="card">

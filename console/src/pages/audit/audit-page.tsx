@@ -143,7 +143,8 @@ function Entries({ groupId, search, set }: { groupId: string; search: AuditSearc
           return (
             <Empty
               text={`Nobody changed anything in this range (${rangeLabel(range, zone)}).`}
-              curl={`curl "${SERVICE_URL}/group/audit?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/audit?groupId=${groupId}"`}
             />
           );
         }}

@@ -132,7 +132,10 @@ export function ContactPointsPage() {
               <Empty
                 text="A contact point is recipients with a name, such as Technicians, which several notifications use. A rota stands for whoever is on call at that time."
                 action={mayCreate && <Button writes onClick={create}>Create the first contact point</Button>}
-                curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/contactPoint --json '{"groupId":"${groupId}","name":"Technicians","type":"webhook","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}'`}
+                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"groupId":"${groupId}","name":"Technicians","type":"webhook","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}' \\
+  "${SERVICE_URL}/contactPoint"`}
               />
             );
           return (

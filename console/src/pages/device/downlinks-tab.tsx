@@ -180,7 +180,10 @@ export function DownlinksTab({ device, onSend }: { device: Device; onSend: () =>
             <Locked label="Send a downlink" operation="POST /device/downlink" groupId={device.groupId} />
           )
         }
-        curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/device/downlink --json '{"deviceId":"${device.deviceId}","payload":"01ff","port":10}'`}
+        curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"deviceId":"${device.deviceId}","payload":"01ff","port":10}' \\
+  "${SERVICE_URL}/device/downlink"`}
       />
     );
   return (

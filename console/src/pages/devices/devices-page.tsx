@@ -302,7 +302,10 @@ function Devices() {
                   <Locked label="New device" operation="POST /device" groupId={groupId} />
                 )
               }
-              curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/device --json '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"70B3D57ED0041A2B","network":"chirpstack"}'`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"70B3D57ED0041A2B","network":"chirpstack"}' \\
+  "${SERVICE_URL}/device"`}
             />
           </NoDevice>
         ) : (

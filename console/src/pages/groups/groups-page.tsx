@@ -122,7 +122,10 @@ export function GroupsPage() {
               <Empty
                 text="A group holds devices, the people who may see them, and the connectors that forward what they report."
                 action={create}
-                curl={`curl -X POST ${SERVICE_URL}/group -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"name": "Harbour"}'`}
+                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"name": "Harbour"}' \\
+  "${SERVICE_URL}/group"`}
               />
             ) : (
               <div className="card groups">

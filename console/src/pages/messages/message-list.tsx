@@ -132,7 +132,8 @@ export function MessageList(props: MessageListProps) {
           ) : (
             <Empty
               text={`No message changed in this range (${rangeLabel(range, zone)}). A message is made for each record that a connector takes.`}
-              curl={`curl "${SERVICE_URL}/connector/messages?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/connector/messages?groupId=${groupId}"`}
             />
           );
         return (

@@ -125,7 +125,10 @@ export function NotificationsPage() {
               <Empty
                 text="A notification sends an alert when something happens to a device or a connector: by e-mail, webhook, push or chat."
                 action={mayCreate && <Button writes onClick={create}>Create the first notification</Button>}
-                curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/notification --json '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}'`}
+                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}' \\
+  "${SERVICE_URL}/notification"`}
               />
             );
           return (

@@ -20,6 +20,8 @@ import { Series } from "~/ui/series";
 import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { FirstSteps } from "./first-steps";
+import { sampleQuery } from "./sample";
+import { SampleBar } from "./sample-bar";
 import { bucketsOf, groupMetricsQuery, groupTotalsQuery, lastChangesQuery } from "./queries";
 import { attentionWords, bucketWords, changeOf, deliveredPercent, figure, type Attention } from "./words";
 import "./overview.css";
@@ -68,12 +70,17 @@ function GroupLine({ groupId, name }: { groupId: string; name: string }) {
 
 function Parts({ groupId, rights }: { groupId: string; rights: Rights }) {
   const overview = useQuery(overviewQuery(groupId));
+  const mayList = mayCall(rights, "GET /devices");
+  const samples = useQuery({ ...sampleQuery(groupId), enabled: mayList });
+  const isAsked = mayList && samples.isPending;
+  const sample = samples.data ?? null;
   const span = useMovingSpan();
   return (
     <QueryView query={overview} operation="GET /group/overview" groupId={groupId} noun="group" skeletonRows={10}>
       {(data) => (
         <>
-          <FirstSteps groupId={groupId} rights={rights} overview={data} />
+          {sample && <SampleBar device={sample} rights={rights} />}
+          {!isAsked && <FirstSteps groupId={groupId} rights={rights} overview={data} sample={sample} />}
           <Figures groupId={groupId} overview={data} span={span} />
           <MessagesByKind groupId={groupId} span={span} />
           <div className="overview-pair">

@@ -147,7 +147,10 @@ export function ReportsPage() {
               <Empty
                 text="A report is a file that is made and sent by itself: yesterday's records, last week's temperatures, or the alarms of a month, as CSV or a spreadsheet, by mail or to a webhook."
                 action={mayCreate && <Button writes onClick={create}>Create the first report</Button>}
-                curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/report --json '{"groupId":"${groupId}","name":"Devices","content":"devices","every":"week","at":"06:00","to":{"type":"webhook","params":{"url":"https://example.com/reports"}}}'`}
+                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"groupId":"${groupId}","name":"Devices","content":"devices","every":"week","at":"06:00","to":{"type":"webhook","params":{"url":"https://example.com/reports"}}}' \\
+  "${SERVICE_URL}/report"`}
               />
             );
           return (

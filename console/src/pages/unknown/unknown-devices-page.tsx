@@ -148,7 +148,8 @@ function UnknownDevices() {
             <Empty
               text="Whatever reported in the last seven days is a device of this group. If a device is silent nonetheless, its messages do not reach the service: look at its network, and at the URL and token there."
               action={!search.below && <Button onClick={() => setBelow(true)}>With groups below</Button>}
-              curl={`curl -H "Authorization: Bearer $TOKEN" "${SERVICE_URL}/group/unknownDevices?groupId=${groupId}&subgroups=true"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/unknownDevices?groupId=${groupId}&subgroups=true"`}
             />
           ) : (
             <div className="card">

@@ -181,8 +181,8 @@ def _check_jobs(connection: sqlite3.Connection) -> None:
     ]
     for job, state, total, done, changed, others, undo_of, tag in rows:
         _require(state == "succeeded", f"{job} is {state}")
-        told = changed + others
-        _require(done == told == total, f"{job} did {done} of {total}, and tells of {told}")
+        results = changed + others
+        _require(done == results == total, f"{job} did {done} of {total}, with {results} results")
         if undo_of is None:
             wanted = left.get(job, changed)
             tagged = sum(tag in each for each in tags)
@@ -207,14 +207,14 @@ def _check_open_alarms(connection: sqlite3.Connection) -> None:
 
 
 def check_alerts(receiver: Any) -> None:
-    """Each beginning and end of an alarm is told once."""
+    """Each beginning and end of an alarm is notified once."""
     ids: dict[tuple[str, str], set[str]] = defaultdict(set)
     for each in receiver.arrived:
         message = each.content["message"]
         if message.get("kind") != "alarms" and "alarmId" in message:
             ids[message["alarmId"], message["state"]].add(each.message_id)
     twice = [key for key, found in ids.items() if len(found) > 1]
-    _require(not twice, f"told more than once: {twice[:3]}")
+    _require(not twice, f"notified more than once: {twice[:3]}")
 
 
 def _describe(wanted: set[int], found: set[int]) -> str:

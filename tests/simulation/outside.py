@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -254,6 +253,3 @@ class Internet:
     def wire(self, socket: SimSocket, protocol: asyncio.BaseProtocol, outside: Any) -> Transport:
         receiver = self.receivers[socket.address[0]]
         return self._network.connect(protocol, receiver.accept(), outside, socket.address, 50_000)
-
-
-Tell = Callable[[str], None]

@@ -209,7 +209,7 @@ class Host:
         folder: Path,
         settings: Settings,
         chance: random.Random,
-        tell: Callable[[str], None],
+        write_line: Callable[[str], None],
     ) -> None:
         self._loop = loop
         self._network = network
@@ -217,7 +217,7 @@ class Host:
         self._folder = folder
         self._settings = settings
         self._chance = chance
-        self._tell = tell
+        self._write_line = write_line
         self._context = copy_context()
         self._starts = 0
         self._disks = 0
@@ -235,7 +235,7 @@ class Host:
     def start(self) -> None:
         running = self.process.start(self._loop)
         running.add_done_callback(partial(self._note_end, self.process))
-        self._tell(f"{self.process.name} starts")
+        self._write_line(f"{self.process.name} starts")
 
     def _note_end(self, process: ServiceProcess, done: "asyncio.Task[None]") -> None:
         if done.cancelled():
@@ -245,10 +245,10 @@ class Host:
             return
         if error is not None:
             text = str(error).replace(str(self._folder), "")
-            self._tell(f"{process.name} failed: {type(error).__name__}: {text}")
+            self._write_line(f"{process.name} failed: {type(error).__name__}: {text}")
             self.counted["failed start"] += 1
         else:
-            self._tell(f"{process.name} has stopped")
+            self._write_line(f"{process.name} has stopped")
         process.end()
         self._network.drop_process(process)
         process.bury()
@@ -265,7 +265,7 @@ class Host:
         if dead.is_dead:
             return
         dead.die()
-        self._tell(f"{kind} of {dead.name}")
+        self._write_line(f"{kind} of {dead.name}")
         self._network.drop_process(dead)
         self._loop.call_soon(self._recover, dead, is_power_loss, context=self._context)
 

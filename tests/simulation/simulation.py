@@ -82,7 +82,7 @@ class Trace:
     lines: list[str] = field(default_factory=list)
     digest: Any = field(default_factory=hashlib.blake2b)
 
-    def tell(self, text: str) -> None:
+    def write(self, text: str) -> None:
         line = f"{SURROUNDINGS.elapsed_s:14.6f} {text}"
         self.digest.update(line.encode() + b"\n")
         self.lines.append(line)
@@ -103,7 +103,7 @@ class Simulation:
         self.loop = SimLoop(SURROUNDINGS, self._branch(), self.chance.choice((0.0, 0.05, 0.3)))
         self.network = Network(self.loop, self._branch())
         self.host = Host(
-            self.loop, self.network, vfs, folder, template, self._branch(), self.trace.tell
+            self.loop, self.network, vfs, folder, template, self._branch(), self.trace.write
         )
         self.internet = Internet(self.network)
         self.receivers: dict[int, Receiver] = {}  # by the number of the channel
@@ -133,10 +133,10 @@ class Simulation:
     def _note_loop_error(self, loop: Any, context: dict[str, Any]) -> None:
         error = context.get("exception")
         self._unexpected.append(f"{context['message']}: {type(error).__name__}")
-        self.trace.tell(f"error in the loop: {self._unexpected[-1]}")
+        self.trace.write(f"error in the loop: {self._unexpected[-1]}")
 
     def _note_log(self, level: str, text: str) -> None:
-        self.trace.tell(f"{level}: {text}")
+        self.trace.write(f"{level}: {text}")
         if "exception=" in text and "DatabaseFailedError" not in text:
             self._unexpected.append(text)
         self.counted[f"logged: {level}"] += 1
@@ -151,7 +151,7 @@ class Simulation:
             self.loop.run_until_complete(work)
         except Violation as found:
             violation = str(found)
-            self.trace.tell(f"VIOLATION: {found}")
+            self.trace.write(f"VIOLATION: {found}")
         finally:
             self._clean_up()
         self.counted.update(self.loop.counted)
@@ -188,7 +188,7 @@ class Simulation:
         faults = asyncio.create_task(self._inject(ends_at))
         await asyncio.gather(*clients, faults)
         await self._settle()
-        self.trace.tell(
+        self.trace.write(
             f"over: {len(self.model.sent)} sent, {self.model.acknowledged} acknowledged, "
             f"{self.loop.steps} steps"
         )
@@ -233,7 +233,7 @@ class Simulation:
             "params": json.dumps({"url": self._alerts.url, **condition}),
         }
         await self._ask(client, "POST", "/notification", body)
-        self.trace.tell("set up")
+        self.trace.write("set up")
 
     async def _set_up_workshop(self, client: Client) -> None:
         """A group whose devices are changed by jobs, and by nobody else."""
@@ -268,7 +268,7 @@ class Simulation:
             client, self._credentials["clientId"], self._credentials["clientSecret"]
         )
         if found.status != 200:
-            self.trace.tell(f"signing in: {found.status} {found.body!r}")
+            self.trace.write(f"signing in: {found.status} {found.body!r}")
             raise Lost
         client.token = self._token = found.json()["access_token"]
         return client
@@ -349,7 +349,7 @@ class Simulation:
             each.is_acknowledged |= response.status == 200
 
     def _note_response(self, response: Response, what: str) -> None:
-        self.trace.tell(f"{what}: {response.status}")
+        self.trace.write(f"{what}: {response.status}")
         self.counted[f"response {response.status}"] += 1
         self.model.longest_wait_s = max(self.model.longest_wait_s, response.took_s)
         if response.status not in (200, 408, 429, 503):
@@ -543,7 +543,7 @@ class Simulation:
             name = chance.choice(names)
             self.faults += 1
             self.counted[f"fault: {name}"] += 1
-            self.trace.tell(f"fault: {name}")
+            self.trace.write(f"fault: {name}")
             await FAULTS[name](self, chance)
         await asyncio.sleep(max(0.0, ends_at - self.loop.time()))
         self._calm()
@@ -613,7 +613,7 @@ class Simulation:
         receiver.mood = chance.choice(MOODS)
         if receiver is self.receivers[self._switched] and chance.random() < 0.3:
             receiver.mood = "gone"
-        self.trace.tell(f"receiver {receiver.address} is {receiver.mood}")
+        self.trace.write(f"receiver {receiver.address} is {receiver.mood}")
 
     async def step_clock(self, chance: random.Random) -> None:
         SURROUNDINGS.step_wall_clock(chance.choice((-300, -60, -1, 1, 60, 300)))
@@ -622,7 +622,7 @@ class Simulation:
 
     async def _settle(self) -> None:
         """11. When faults have stopped, everything ends; then everything is compared."""
-        self.trace.tell("faults have stopped")
+        self.trace.write("faults have stopped")
         self._calm()
         self.host.disk.is_full = self.host.disk.flush_fails = False
         self.host.disk.on_access = lambda what: False
@@ -645,7 +645,7 @@ class Simulation:
         for receiver in self.receivers.values():
             if receiver.got_too_much:
                 raise Violation("sent to a receiver that was disabled or gone")
-        self.trace.tell(f"deliveries: {states}")
+        self.trace.write(f"deliveries: {states}")
 
     def _count_open(self) -> int:
         """Of channels that are enabled."""

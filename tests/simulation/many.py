@@ -26,7 +26,7 @@ SEED_TIMEOUT_S = 1_200
 COVERED_AFTER = 50
 # How long the virtual time of a seed is in hours, and how much longer everybody waits in between.
 PROFILES: Mapping[str, tuple[float, float]] = {
-    "brief": (0.015, 0.3),
+    "brief": (0.01, 0.2),
     "dense": (0.05, 1.0),
     "long": (2.0, 30.0),
 }

@@ -24,6 +24,7 @@ from longwire.store.delivery import deliveries as store_deliveries
 from longwire.store.delivery.deliveries import NewDelivery
 from longwire.store.delivery.delivery_states import HELD_BACK, DeliveryState
 from longwire.store.delivery.ordered_deliveries import OrderedClaim
+from longwire.work.leases import Lease
 from tests.delivery.receiver import Received, Receiver
 from tests.delivery.test_engine import Line
 from tests.waiting import eventually
@@ -291,7 +292,8 @@ class History:
         for each in claimed:
             assert each.seq == before[each.device_id][0].seq, "the earliest one"
             assert all(row.state == DeliveryState.QUEUED for row in before[each.device_id])
-        self.leased += [LeasedDelivery(self.channel, each, token, 0, 0.0) for each in claimed]
+        lease = Lease(token, 0, 0.0, 0.0)
+        self.leased += [LeasedDelivery(self.channel, each, lease) for each in claimed]
         return len(claimed)
 
     def settle(self, index: int, outcome: Any) -> None:

@@ -29,6 +29,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_leases
 from longwire.store.engines.sqlite import SQLite
+from longwire.work.leases import Lease
 from tests.world import World, device_in, ok
 
 Json = dict[str, Any]
@@ -90,11 +91,12 @@ class Site:
 
         def claim(tx: Tx) -> list[LeasedDelivery]:
             until = tx.now + 30_000_000
+            lease = Lease(7, until, 0.0, 0.0)
             found: list[LeasedDelivery] = []
             for slot in range(tx.slots):
                 left = most - len(found)
                 claimed = delivery_leases.claim(tx, channel.number, slot, left, 7, until)
-                found += [LeasedDelivery(channel, each, 7, until, 0.0, slot) for each in claimed]
+                found += [LeasedDelivery(channel, each, lease, slot) for each in claimed]
             return found
 
         claimed = self.world.write(claim)

@@ -307,7 +307,7 @@ def advance(
     if actor is None:
         return fail(tx, job_id, fence, ACTOR_GONE)
     tx.origin = job.origin
-    store.renew(tx, {job.id: fence}, lease_until)
+    store.JOB_LEASES.renew(tx, job.id, token=fence, until=lease_until)
     advanced = _record(tx, job, run_step(tx, actor, job, context))
     store.save(tx, job, advanced)
     return advanced

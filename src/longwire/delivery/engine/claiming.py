@@ -49,6 +49,7 @@ from longwire.store.delivery import deferrals, delivery_leases, ordered_deliveri
 from longwire.store.delivery.delivery_leases import ClaimedDelivery, LeaseKey, OrphanedLease
 from longwire.store.identity import audit, request_owners
 from longwire.store.records.arrival_numbers import AFTER_ANY_ARRIVAL
+from longwire.work.leases import Lease
 from longwire.work.turns import CallerKey
 
 CLAIMS_PER_TRANSACTION_MAX = 1_000
@@ -281,7 +282,7 @@ def settle(
     by_lease: dict[LeaseKey, list[AttemptRecord]] = defaultdict(list)
     for each in attempts:
         leased = each.leased
-        by_lease[(leased.channel.number, leased.slot, leased.token)].append(each)
+        by_lease[(leased.channel.number, leased.slot, leased.lease.token)].append(each)
     by_channel: dict[int, _ChannelResults] = {}
     for lease, group in by_lease.items():
         channel = group[0].leased.channel
@@ -529,7 +530,7 @@ def _settle_orphans(
             attempt_log=orphan.attempt_log,
             is_ordered=orphan.is_ordered,
         )
-        leased = LeasedDelivery(channel, claimed, orphan.token, 0, 0.0, tx.slot)
+        leased = LeasedDelivery(channel, claimed, Lease(orphan.token, 0, 0.0, 0.0), tx.slot)
         attempts.append(AttemptRecord(leased, ORPHANED))
     settle(tx, writer, attempts, handlers)
     return len(found)

@@ -52,6 +52,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.delivery import channels as store_channels
 from longwire.store.delivery import delivery_leases
 from longwire.store.pacing import write_and_pause
+from longwire.work.leases import Lease
 from longwire.work.turns import CallerKey
 
 SCAN_INTERVAL_S = 0.5
@@ -337,7 +338,7 @@ class Engine:
         shares = Counter([number for each in others for number in each.channels])
         request = ClaimRequest(
             slot=part.slot,
-            token=delivery_leases.new_token(self._writer),
+            token=delivery_leases.new_writer_token(self._writer),
             channels=part.channels,
             open_versions={n: worker.channel.version for n, worker in workers.items()},
             capacities={n: -(-worker.capacity // (1 + shares[n])) for n, worker in workers.items()},
@@ -364,13 +365,11 @@ class Engine:
         except BaseException:
             self._work.restore(part)
             raise
-        self._apply(result, request, began + LEASE_S)
+        lease = Lease(request.token, result.expires_at, began, began + LEASE_S)
+        self._apply(result, request.slot, lease)
         self._note_progress()
 
-    def _apply(
-        self, result: ClaimResult, request: ClaimRequest, expires_at_monotonic: float
-    ) -> None:
-        token, slot = request.token, request.slot
+    def _apply(self, result: ClaimResult, slot: int, lease: Lease) -> None:
         for number in result.stale:
             self._drop_worker(number)
         self._workers |= result.opened
@@ -379,12 +378,7 @@ class Engine:
         self._callers |= result.callers
         for number, claimed in result.claimed.items():
             worker = self._workers[number]
-            leased = [
-                LeasedDelivery(
-                    worker.channel, each, token, result.expires_at, expires_at_monotonic, slot
-                )
-                for each in claimed
-            ]
+            leased = [LeasedDelivery(worker.channel, each, lease, slot) for each in claimed]
             if worker.rate is not None and number in result.rates:
                 self._wait_for_rate(worker.rate, result.rates[number], not worker.pending)
             worker.add_claimed(slot, leased, is_more=number in result.has_more)

@@ -4,7 +4,6 @@ A statement that settles names the token, so a process whose lease has expired c
 """
 
 import json
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from longwire.store.delivery.delivery_states import (
 )
 from longwire.store.records.arrival_numbers import WRITER_BITS
 from longwire.store.statement import ByEngine, Sql, Statement, in_unlocked
+from longwire.work.leases import new_token
 
 # One statement for each log pays if, on average, at least so many deliveries share it.
 ALIKE_MIN = 16
@@ -385,6 +385,6 @@ def lock_leases_of_dead_nodes(tx: Tx, slot: int, most: int) -> list[OrphanedLeas
     return [each for each in found if each.token & _WRITER_MASK not in living]
 
 
-def new_token(writer: int) -> int:
+def new_writer_token(writer: int) -> int:
     """A fencing token of the process with this number."""
-    return secrets.randbits(52) << WRITER_BITS | writer
+    return new_token() >> WRITER_BITS << WRITER_BITS | writer

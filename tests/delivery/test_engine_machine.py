@@ -350,7 +350,7 @@ class Deliveries(RuleBasedStateMachine):
 
         def work(tx: Tx) -> tuple[Channel, list[delivery_leases.ClaimedDelivery]]:
             channel = store_channels.get_by_numbers(tx, [number])[number]
-            return channel, delivery_leases.claim(tx, number, 0, most, token, tx.now + until)
+            return channel, delivery_leases.claim(tx, number, most, token, tx.now + until)
 
         channel, claimed = self.write(work)
         waiting = [each for each in self.model.of(number) if each.state == DeliveryState.QUEUED]
@@ -438,7 +438,7 @@ class Deliveries(RuleBasedStateMachine):
     def orphaned_leases_are_recovered(self, is_alone: bool) -> None:
         """When the only process starts, every lease is orphaned."""
         until = engine.FAR_FUTURE if is_alone else None
-        found = self.write(lambda tx: claiming.recover_orphans(tx, WRITER, 0, until))
+        found = self.write(lambda tx: claiming.recover_orphans(tx, WRITER, until))
         orphans = [
             each
             for each in self.model.deliveries.values()

@@ -285,7 +285,7 @@ class History:
 
         def claim(tx: Tx) -> OrderedClaim:
             until = tx.now + 10**12
-            return ordered_deliveries.claim(tx, number, 0, most, token, until, 2**62)
+            return ordered_deliveries.claim(tx, number, most, token, until, 2**62)
 
         claimed = self.world.write(claim).claimed
         assert len(claimed) <= most
@@ -322,7 +322,7 @@ class History:
 
     def crash(self) -> None:
         """What was leased is taken over; its process may still say what became of it, too late."""
-        self.world.write(lambda tx: claiming.recover_orphans(tx, 1, 0, 2**62))
+        self.world.write(lambda tx: claiming.recover_orphans(tx, 1, 2**62))
 
     def wait(self, seconds: int) -> None:
         self.world.clock.let_pass(seconds=seconds)

@@ -21,6 +21,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from structlog.testing import capture_logs
 
 from longwire.delivery.destinations.connections import ConnectionFailed
+from longwire.delivery.http.egress import Egress
 from longwire.errors import Unavailable
 from longwire.fleet import device_types
 from longwire.inbound import mqtt_listener, mqtt_session
@@ -586,7 +587,9 @@ def test_a_denied_subscription_is_reported(answers: tuple[bytes, ...], reason: s
             there = parse_broker_url(
                 f"mqtt://127.0.0.1:{broker.port}", "3.1.1", "us", "in", OPTIONS
             )
-            await MqttSession.open(there, there.topics, anything, MqttArrivalTimes(1))
+            await MqttSession.open(
+                there, Egress.build_unrestricted(), there.topics, anything, MqttArrivalTimes(1)
+            )
 
     async def anything(message: InFlightMessage) -> None:
         raise AssertionError

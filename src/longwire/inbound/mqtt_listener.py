@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 
 from longwire.delivery.destinations.connections import ConnectionFailed, outcome_of_error
-from longwire.delivery.http.egress import EgressDenied
+from longwire.delivery.http.egress import Egress, EgressDenied
 from longwire.errors import (
     BadInput,
     LimitReached,
@@ -99,6 +99,7 @@ class MqttListener:
         """`count_outcome` gets the outcome of each message, `set_connected` whether it listens."""
         self._database = database
         self._broker = broker
+        self._egress = Egress.build_unrestricted()
         self.handle = handle
         self._count_outcome = count_outcome
         self._set_connected = set_connected
@@ -185,7 +186,7 @@ class MqttListener:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return await MqttSession.open(
-                    self._broker, topics, self._on_arrival, self._arrivals
+                    self._broker, self._egress, topics, self._on_arrival, self._arrivals
                 )
         except SubscriptionCut:
             self._is_cut = True

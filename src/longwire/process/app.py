@@ -77,12 +77,12 @@ from longwire.api.records import (
 from longwire.api.service import ServiceEndpoints
 from longwire.api.services import Services
 from longwire.archive.reader import ArchiveReader
+from longwire.decoders.catalogue import Decoders
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.errors import LongwireError, Unavailable
 from longwire.fleet import measurement_plans
-from longwire.fleet.codec_guard import CodecGuard
-from longwire.fleet.computing import Computing
+from longwire.fleet.computing import Computing, build_computing
 from longwire.fleet.share_uses import ShareUses
 from longwire.fleet.summaries import SummaryWork
 from longwire.identity import groups as group_rules
@@ -222,7 +222,7 @@ class App:
             stack.engine.wake,
             measurement_plans.get_named,
         )
-        self.computing = _build_computing(settings)
+        self.computing = _build_computing(settings, database)
         self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
         count_unknown = prometheus.count_unknown_device_messages
@@ -556,9 +556,11 @@ class App:
         return tasks
 
 
-def _build_computing(settings: Settings) -> Computing:
+def _build_computing(settings: Settings, database: Database) -> Computing:
+    decoders = Decoders()
+    database.context.caches.adopt(decoders)
     ms_per_s, burst_ms = get_codec_budget(settings)
-    return Computing(CodecGuard(ms_per_s=ms_per_s, burst_ms=burst_ms))
+    return build_computing(decoders, ms_per_s, burst_ms)
 
 
 def _build_storage_quota(settings: Settings) -> StorageQuota:

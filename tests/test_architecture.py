@@ -78,7 +78,7 @@ LAYERS = (
     {"metrics", "overview", "storage_quota"},
     {"identity"},
     {"store"},
-    {"versions"},
+    {"object_versions"},
     {"measurements"},
     {"group_limits", "changes"},
     {"records", "model", "ids", "dates", "quotas"},
@@ -285,7 +285,7 @@ def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[
 
 # What `web` knows of the service: the database as such, and values without rules.
 WEB_KNOWS = re.compile(
-    r"longwire\.(?:__version__|(?:web|clock|dates|errors|ids|model|seal|spans|versions|work"
+    r"longwire\.(?:__version__|(?:web|clock|dates|errors|ids|model|seal|spans|object_versions|work"
     r"|store\.(?:database|cache\.cache|archive\.archive_reads))(?:\..*)?)"
 )
 

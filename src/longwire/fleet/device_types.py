@@ -24,6 +24,7 @@ from longwire.errors import (
 )
 from longwire.identity import access
 from longwire.model import Actor, Device, DeviceType, Page, PageRequest
+from longwire.object_versions import next_version, require_version
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import locks
 from longwire.store.cache import cache_epochs
@@ -32,7 +33,6 @@ from longwire.store.fleet import device_reports as store_reports
 from longwire.store.fleet import device_types as store
 from longwire.store.fleet import devices as store_devices
 from longwire.store.identity import audit
-from longwire.versions import next_version, require_version
 
 # Of a type that belongs to a group, in that group.
 PERMISSION = "device.update"

@@ -17,9 +17,9 @@ from longwire.fleet import device_types, type_definitions
 from longwire.fleet.codec_guard import CodecCaller, CodecGuard, require_budget
 from longwire.fleet.decoder_previews import NOT_TRIED, NOT_TRIED_BUDGET
 from longwire.model import Actor, DeviceType
+from longwire.object_versions import require_version
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store.database import Tx
-from longwire.versions import require_version
 
 SHOWN_CHARACTERS_MAX = 500
 # CPU time of all examples. A codec must not fail because the machine is busy, but a thread cannot

@@ -16,12 +16,12 @@ from longwire.group_limits import (
 )
 from longwire.identity import access
 from longwire.model import Actor
+from longwire.object_versions import next_version, require_version
 from longwire.store.cache import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.identity import audit, group_storage
 from longwire.store.identity import group_limits as store
 from longwire.store.identity.group_storage import StoredSize
-from longwire.versions import next_version, require_version
 
 PERMISSION = "group.limit"
 LIMITS = ("stored_records_max", "stored_bytes_max", "requests_per_second")

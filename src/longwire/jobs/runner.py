@@ -19,10 +19,10 @@ from longwire.errors import LongwireError, NotAllowed, NotFound, Unavailable
 from longwire.fleet.computing import Computing
 from longwire.jobs import jobs
 from longwire.jobs.exporting import ReadRows, export_step
+from longwire.jobs.kinds import EXPORT, PREPARED
 from longwire.jobs.redecoding import decode_step
 from longwire.jobs.results import JobFailed, StepPostponed
 from longwire.jobs.steps import PreparedStep, StepContext
-from longwire.jobs.tasks import EXPORT, PREPARED
 from longwire.model import Job
 from longwire.spans import FindTraceparent, Tracer, step_span
 from longwire.store.database import Database, Tx, Work

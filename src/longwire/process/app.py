@@ -31,8 +31,6 @@ from longwire.api.delivery import (
     secret_rotations,
     silences,
 )
-from longwire.api.delivery import reports as report_operations
-from longwire.api.delivery.report_content import read_content as read_report
 from longwire.api.description import api_info
 from longwire.api.fleet import (
     configurations,
@@ -74,6 +72,8 @@ from longwire.api.records import (
     shares,
     traces,
 )
+from longwire.api.reports import reports as report_operations
+from longwire.api.reports.report_content import read_content as read_report
 from longwire.api.service import ServiceEndpoints
 from longwire.api.services import Services
 from longwire.archive.reader import ArchiveReader

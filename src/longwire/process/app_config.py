@@ -23,7 +23,8 @@ from longwire.identity.passkeys import find_relying_party
 from longwire.identity.sessions import SessionRules
 from longwire.inbound.mqtt_listener import ALL_OUTCOMES
 from longwire.model import SignInMethod
-from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
+from longwire.networks.base import CHIRPSTACK, LORIOT, THINGPARK, VENDOR
+from longwire.networks.catalogue import CALLBACK_NETWORKS
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import SendingConfig
 from longwire.process import startup
@@ -52,13 +53,13 @@ SHARED_CHARTS_AT_ONCE = 2  # of an owner, beside those of people who are signed 
 def build_metric_labels(settings: Settings) -> MetricLabels:
     return MetricLabels(
         attempt_types=list_attempt_types(),
-        networks=NETWORKS,
+        networks=CALLBACK_NETWORKS,
         mqtt_outcomes=ALL_OUTCOMES if settings.mqtt_url else (),
     )
 
 
 def list_attempt_types() -> Collection[str]:
-    return sorted({*destinations.TYPES, *notification_types.TYPES, *NETWORKS})
+    return sorted({*destinations.TYPES, *notification_types.TYPES, *CALLBACK_NETWORKS})
 
 
 def build_sending_config(settings: Settings) -> SendingConfig:

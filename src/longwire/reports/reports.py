@@ -14,6 +14,7 @@ from longwire.errors import Conflict, FieldError, NotAllowed, NotAuthenticated, 
 from longwire.identity import access
 from longwire.model import SYSTEM, Actor, ChannelPurpose, Group, Page, PageRequest
 from longwire.notifications.schedules import check_timezone
+from longwire.object_versions import next_version
 from longwire.quotas import Quotas
 from longwire.reports.periods import ReportSchedule
 from longwire.reports.recipients import TYPES, ReportParams, get_params_type, list_disallowed
@@ -23,7 +24,6 @@ from longwire.store.identity import credentials
 from longwire.store.identity import groups as store_groups
 from longwire.store.reports import reports as store
 from longwire.store.reports.reports import ReportRun, ScheduledReport
-from longwire.versions import next_version
 
 # What whoever creates a report needs, besides the permission to do so, each time it runs.
 PERMISSIONS: Mapping[str, str] = {

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from longwire.clock import SECOND, Moment
 from longwire.dates import format_date, parse_date
 from longwire.errors import invalid_field
-from longwire.versions import REMOVED, NewText
+from longwire.object_versions import REMOVED, NewText
 
 
 class Query(msgspec.Struct, kw_only=True, rename="camel"):

@@ -21,8 +21,7 @@ from longwire.api.types import (
 from longwire.clock import Moment
 from longwire.dates import format_date, format_optional_date
 from longwire.jobs import jobs
-from longwire.jobs.selection import decode_selection
-from longwire.jobs.tasks import (
+from longwire.jobs.kinds import (
     EXPORT_PERMISSIONS,
     NO_UNDO,
     UNDOABLE,
@@ -32,6 +31,7 @@ from longwire.jobs.tasks import (
     UndoTask,
     decode_task,
 )
+from longwire.jobs.selection import decode_selection
 from longwire.model import Device, ItemOutcome, JobState
 from longwire.model import Job as JobValue
 from longwire.model import JobItem as JobItemValue

@@ -37,13 +37,13 @@ from longwire.api.types import (
 )
 from longwire.errors import BadInput, FieldError
 from longwire.jobs.jobs import JobDraft
-from longwire.jobs.selection import DeviceSelection
-from longwire.jobs.tasks import (
+from longwire.jobs.kinds import (
     EXPORT,
     ExportTask,
     StartableTask,
     TagTask,
 )
+from longwire.jobs.selection import DeviceSelection
 from longwire.web.fields import Body, DateIn, Id, Paged, Query
 
 JobId = Annotated[

@@ -51,7 +51,7 @@ from longwire.fleet import device_values, devices
 from longwire.identity import audit
 from longwire.ids import parse_delivery_id
 from longwire.jobs.exporting import ExportedRows
-from longwire.jobs.tasks import ExportTask
+from longwire.jobs.kinds import ExportTask
 from longwire.model import Actor, DeviceOrder, PageRequest
 from longwire.model import Device as DeviceValue
 from longwire.store.archive.archive_reads import (

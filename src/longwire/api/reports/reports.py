@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta
 
-from longwire.api.delivery.report_content import check_parameters
 from longwire.api.replies import Page, Shown
+from longwire.api.reports.report_content import check_parameters
 from longwire.api.services import AsyncContext, Context
 from longwire.api.types import CHANGED_MEANWHILE, GroupId, GroupPage, IfUpdatedAt, parse_version
 from longwire.errors import BadInput, FieldError

@@ -143,16 +143,15 @@ def parse_removable(given: Clearable[str]) -> NewText:
     return REMOVED if given is None else given
 
 
+PageLimit = Annotated[
+    Annotated[int, Meta(ge=1, description="The maximum number of items per page.")],
+    limited_by("page_items_max", unit="items"),
+]
+PageToken = Annotated[str, Meta(description="The nextToken of the previous page.")]
+
+
 class Paged(Query):
     """The parameters of every paginated list."""
 
-    limit: (
-        Annotated[
-            Annotated[int, Meta(ge=1, description="The maximum number of items per page.")],
-            limited_by("page_items_max", unit="items"),
-        ]
-        | None
-    ) = None
-    next_token: Annotated[str, Meta(description="The nextToken of the previous page.")] | None = (
-        None
-    )
+    limit: PageLimit | None = None
+    next_token: PageToken | None = None

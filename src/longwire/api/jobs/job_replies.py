@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 from msgspec.structs import asdict
 
-from longwire.api.fleet.device_shapes import SeenWithin
+from longwire.api.fleet.device_shapes import DeviceFilterFields
 from longwire.api.jobs.job_requests import EXPORT_PARAMETERS, JobId
 from longwire.api.records.arrivals import RecordId
 from longwire.api.records.exports import (
@@ -38,15 +38,9 @@ from longwire.model import JobItem as JobItemValue
 from longwire.web.fields import Count, DateText, Reply, words
 
 
-class JobFilterReply(Reply):
+class JobFilterReply(Reply, DeviceFilterFields, omit_defaults=True):
     """The filter of a job."""
 
-    q: Annotated[str, Meta(description="With this text.")] | None = None
-    type: Annotated[str, Meta(description="Of this device type.")] | None = None
-    network: Annotated[str, Meta(description="Of this network.")] | None = None
-    tag: Annotated[str, Meta(description="With this tag.")] | None = None
-    seen: Annotated[SeenWithin, Meta(description="By when they were last seen.")] | None = None
-    battery_below: Annotated[float, Meta(description="With less charge.")] | None = None
     subgroups: Annotated[bool, Meta(description="Of the groups below as well.")] = False
 
 

@@ -13,8 +13,8 @@ from longwire.clock import SECOND
 from longwire.jobs import exporting, jobs, runner, steps
 from longwire.jobs.results import StepPostponed
 from longwire.process import maintenance
+from longwire.store import file_parts
 from longwire.store.database import Tx
-from longwire.store.jobs import job_results
 from longwire.store.jobs import jobs as store
 from longwire.store.leases import LeasedRows
 from longwire.work.leases import new_token
@@ -29,7 +29,7 @@ Values = dict[str, Any]
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few rows make several steps and chunks."""
     monkeypatch.setattr(exporting, "STEP_BYTES", 400)
-    monkeypatch.setattr(job_results, "CHUNK_BYTES_MAX", 150)
+    monkeypatch.setattr(file_parts, "PART_BYTES_MAX", 150)
     monkeypatch.setattr("longwire.api.records.exports.STEP_ROWS_MAX", 2)
 
 

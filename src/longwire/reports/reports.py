@@ -20,6 +20,7 @@ from longwire.reports.periods import ReportSchedule
 from longwire.reports.recipients import TYPES, ReportParams, get_params_type, list_disallowed
 from longwire.store import locks
 from longwire.store.database import Tx
+from longwire.store.file_parts import PART_BYTES_MAX
 from longwire.store.identity import credentials
 from longwire.store.identity import groups as store_groups
 from longwire.store.reports import reports as store
@@ -269,7 +270,7 @@ def open_file(tx: Tx, secret: str) -> ReportFile:
         require_reader(tx, report)
     except (NotAllowed, NotAuthenticated, NotFound) as error:
         raise NotAuthenticated("The link is invalid or has expired.") from error
-    return ReportFile(report, run, -(-run.byte_count // store.CHUNK_BYTES_MAX))
+    return ReportFile(report, run, -(-run.byte_count // PART_BYTES_MAX))
 
 
 def _sign(tx: Tx, run_id: str) -> str:

@@ -400,7 +400,7 @@ async def download_report(context: AsyncContext) -> StreamResponse:
 async def _stream(context: AsyncContext, secret: str, parts: int) -> AsyncGenerator[bytes, None]:
     for number in range(parts):
         found = await context.read(partial(reports.open_file, secret=secret))
-        read = partial(store.read_chunk, run_id=found.run.id, number=number)
+        read = partial(store.FILES.read, owner=found.run.id, number=number)
         part = await context.read(read)
         if part is None:
             raise ConnectionError("the file has been deleted")

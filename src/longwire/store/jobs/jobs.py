@@ -18,7 +18,7 @@ from longwire.store.fleet import device_bin
 from longwire.store.jobs import job_results
 from longwire.store.leases import LeasedRows
 from longwire.store.rows import GroupRows, Rows
-from longwire.store.statement import Statement
+from longwire.store.statement import Statement, build_limited_delete
 
 _item = schema.job_item
 OPEN_STATES = [each for each in JobState if each.is_open]
@@ -113,29 +113,11 @@ where group_id = :home
 limit 1
 """)
 
-DELETE_ITEMS = Statement("""
-delete from job_item
-where job_id = :job
-    and number in (
-        select number
-        from job_item
-        where job_id = :job
-        order by number
-        limit :most
-    )
-""")
+DELETE_ITEMS = build_limited_delete("job_item", "number", within="job_id = :job", order="number")
 
-DELETE_CHANGED_ITEMS = Statement("""
-delete from job_item
-where job_id = :job
-    and number in (
-        select number
-        from job_item
-        where job_id = :job
-            and outcome in ('changed', 'undone')
-        limit :most
-    )
-""")
+DELETE_CHANGED_ITEMS = build_limited_delete(
+    "job_item", "number", within="job_id = :job", where="outcome in ('changed', 'undone')"
+)
 
 BEFORE_ANY_OWNER = ""
 JOBS_PER_OWNER_MAX = 1_000
@@ -279,7 +261,7 @@ def delete_some_of_group(tx: Tx, group_id: str, most: int) -> int:
 
 
 def _delete_some(tx: Tx, job_id: str, most: int) -> int:
-    deleted = job_results.delete_some(tx, job_id, CHUNKS_PER_STEP_MAX)
+    deleted = job_results.FILES.delete_some(tx, job_id, CHUNKS_PER_STEP_MAX)
     if deleted:
         return deleted
     deleted = tx.run(DELETE_ITEMS, job=job_id, most=most)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from longwire.clock import SECOND, Clock, Moment
-from longwire.errors import Unavailable
+from longwire.errors import OutcomeUnknown, Unavailable
 from longwire.ids import new_id
 from longwire.process.startup import build_database
 from longwire.settings import Settings
@@ -167,6 +167,30 @@ async def give_up() -> None:
     async with asyncio.timeout(60):
         await keeping
     assert 0 < held.get_left_s("x") < 0.01
+
+
+class UncertainLeases(StoredLeases):
+    """Claims whose commit is not confirmed."""
+
+    async def claim(self, key: str, token: int, until: Moment) -> bool:
+        await super().claim(key, token, until)
+        raise OutcomeUnknown("lost")
+
+
+def test_a_claim_that_was_not_confirmed_is_not_in_the_way_of_its_process(
+    database: Database, clock: ManualClock
+) -> None:
+    async def claim() -> None:
+        held = HeldLeases(UncertainLeases(database, NAMED_LEASES), clock, LASTS_S)
+        with pytest.raises(OutcomeUnknown):
+            await held.hold("x")
+        assert await held.hold("x")
+        other = HeldLeases(StoredLeases(database, NAMED_LEASES), clock, LASTS_S)
+        assert not await other.hold("x")
+        await held.release_all()
+        assert await other.hold("x")
+
+    asyncio.run(claim())
 
 
 def test_only_what_others_may_claim_is_stored(database: Database) -> None:

@@ -103,12 +103,19 @@ class HeldLeases(Generic[K]):
         return max(0.0, left_s)
 
     async def claim(self, key: K) -> int | None:
-        """Its token; None while it is somebody else's."""
-        lease = self._ask(new_token())
-        if not await self._store.claim(key, lease.token, lease.expires_at):
-            return None
+        """Its token; None while it is somebody else's.
+
+        If it is not known what became of a claim, it counts as held until it turns out to be lost.
+        """
+        before, lease = self._leases.get(key), self._ask(new_token())
         self._leases[key] = lease
-        return lease.token
+        if await self._store.claim(key, lease.token, lease.expires_at):
+            return lease.token
+        if before is None:
+            self.forget(key)
+        else:
+            self._leases[key] = before
+        return None
 
     async def renew(self, keys: Iterable[K]) -> Collection[K]:
         """Those of the leases that are lost, and now forgotten."""

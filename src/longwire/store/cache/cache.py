@@ -436,8 +436,8 @@ class Caches:
 
     def find(self, kind: type[T]) -> T:
         """The value that was adopted; a new one if none was."""
-        found: T = self._adopted.get(kind) or self._adopted.setdefault(kind, kind())
-        return found
+        found: T | None = self._adopted.get(kind)
+        return self._adopted.setdefault(kind, kind()) if found is None else found
 
     @property
     def observed_epochs(self) -> tuple[int, int]:

@@ -375,8 +375,8 @@ CHANGES = {
 }
 # Instances of these are made once and never changed, although they are not declared so.
 ARE_VALUES = {
-    *("ByEngine", "GroupRows", "LeasedRows", "OwnerTable", "Response", "Rows", "Sql", "Statement"),
-    *("Texts", "_NamedLeases"),
+    *("ByEngine", "FileParts", "GroupRows", "LeasedRows", "OwnerTable", "Response", "Rows", "Sql"),
+    *("Statement", "Texts", "_NamedLeases"),
 }
 
 

@@ -129,7 +129,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @rule(process=PROCESSES)
     def asks_how_long_it_lasts(self, process: int) -> None:
-        """It is never told more than others wait before they take over."""
+        """Never longer than others wait before they take over."""
         left_s = self.processes[process].get_left_s(self.name)
         assert left_s <= LASTS_S
         if process == self.holder and self.name in self.processes[process].tokens:

@@ -752,6 +752,48 @@ export interface ConnectorEventStats {
   totalFailed?: number;
 }
 
+/** Messages of a connector whose last attempt failed in the same way. */
+export interface ConnectorFailure {
+  /** Why, in our words. */
+  message: string;
+  /** As in `attempts` of a message. */
+  code?: AttemptOutcome;
+  /** Of the HTTP response. */
+  status?: number;
+  /** How many messages. */
+  count: number;
+  /** Of these: kept for a resend. */
+  deadLetters: number;
+  /** Of these: attempted again, or waiting for it. */
+  waiting: number;
+  /** Of these: given up, and not or no longer kept. */
+  lost: number;
+  /** How many devices they are about. */
+  devices: number;
+  /** When the first of them failed the last time. */
+  firstAt: string;
+  /** When the last of them failed. */
+  lastAt: string;
+  /** When the first of the dead letters expires. */
+  keptUntil?: string;
+  /**
+   * One of the newest, for an example: of those whose request and response were kept, if there are
+   * any.
+   */
+  messageId: string;
+}
+
+/** What fails at a connector. */
+export interface ConnectorFailures {
+  /** By error, most first; up to 50. */
+  items: ConnectorFailure[];
+  /**
+   * More messages changed in the period than were looked at: the newest 2,000 dead letters, 2,000
+   * that wait, and 2,000 others.
+   */
+  isMore: boolean;
+}
+
 /** How a connector is at the moment. */
 export interface ConnectorHealth {
   /** Failed attempts in a row, since the last success. */
@@ -771,7 +813,8 @@ export interface ConnectorHealth {
   failingSince?: string;
   /**
    * When the receiver gets a message again, at the earliest: the next one is due, and the time
-   * that the receiver has asked for is over. Absent if it does not fail, or nothing waits.
+   * that the receiver has asked for is over. Absent if nothing waits, or it neither fails nor
+   * holds messages back.
    */
   nextAttemptAt?: string;
 }
@@ -3776,6 +3819,8 @@ export interface PreviewItem {
   kind: MessageKind;
   /** The timestamp of the record. */
   timestamp: string;
+  /** The id of the record; absent for a change. */
+  recordId?: string;
   /** Whether the connector forwards it. */
   matches: boolean;
   /** Why not, in words; empty if it does. */

@@ -2401,6 +2401,27 @@ export class ConnectorsNoun extends Noun {
   }
 
   /**
+   * List what fails at a connector, by error.
+   *
+   * Of messages that last changed in the period: how many failed in which way, what became of
+   * them, and for how many devices.
+   *
+   * - `groupId`: The id of the group.
+   *
+   * - `beginDate`: The begin of the range, which is part of it. RFC 3339, a date alone, or seconds
+   * or milliseconds since 1970. Without an offset it is UTC.
+   *
+   * - `endDate`: The end of the range, which is not part of it; a date without a time includes
+   * that day. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it
+   * is UTC.
+   *
+   * `GET /connector/failures`; needs `connector.read`.
+   */
+  failures(connectorId: string, options: { groupId: string; beginDate?: When; endDate?: When }): Promise<m.ConnectorFailures> {
+    return this.transport.request({ method: "GET", path: "/connector/failures", isRepeatable: true, query: { connectorId, ...options } });
+  }
+
+  /**
    * Rotate the signing secret of a webhook.
    *
    * From now on requests are signed with the new one, which is in `params` of the response; and

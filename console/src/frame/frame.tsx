@@ -2,12 +2,12 @@
 import { useEffect, useRef, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate, useParams } from "@tanstack/react-router";
-import { BASE_PATH } from "~/base-path";
 import { ApiProblem, onIgnored, onRefused, onSignedOut, reportSignedOut } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery, overviewQuery, queryClient, sessionQuery } from "~/api/queries";
 import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
+import { LeaveGuard } from "~/ui/leave-guard";
 import { Menu } from "~/ui/menu";
 import { ErrorState } from "~/ui/state";
 import { Toasts, newestAction, runAction, showToast } from "~/ui/toast";
@@ -15,6 +15,7 @@ import { useShortcuts } from "~/ui/keys";
 import { zoneLabel } from "~/time";
 import { signOut } from "~/session";
 import { GroupPicker } from "./group-picker";
+import { HelpLink, useHelpUrl } from "./help-link";
 import { InvitationBar } from "./invitation-bar";
 import { LiveIndicator } from "./live-indicator";
 import { OfflineBar } from "./offline-bar";
@@ -79,8 +80,6 @@ function Side({ groupId }: { groupId: string | null }) {
   );
 }
 
-const GUIDE_PATH = `${BASE_PATH}/guide/`;
-
 function initials(name: string): string {
   const words = name.split(/[\s@.]+/).filter(Boolean);
   return words.slice(0, 2).map((word) => word[0]?.toUpperCase() ?? "").join("") || "?";
@@ -89,6 +88,7 @@ function initials(name: string): string {
 function PersonMenu() {
   const session = useQuery(sessionQuery);
   const navigate = useNavigate();
+  const helpUrl = useHelpUrl();
   const user = session.data?.user;
   const name = user?.name ?? user?.email ?? "";
   return (
@@ -96,7 +96,7 @@ function PersonMenu() {
       label={<span aria-label={`Signed in as ${name}`}>{initials(name)}</span>}
       items={[
         { label: "Account", writes: false, onSelect: () => void navigate({ to: "/account" }) },
-        { label: "Documentation", writes: false, onSelect: () => void window.open(GUIDE_PATH, "_blank", "noopener") },
+        { label: "Documentation", writes: false, onSelect: () => void window.open(helpUrl, "_blank", "noopener") },
         { label: "Sign out", writes: true, onSelect: () => void signOut() },
       ]}
     />
@@ -216,7 +216,7 @@ export function Frame() {
         <header className="top">
           <button type="button" className="find" onClick={openPalette}>
             <span>
-              Find<span className="find-what"> a device, group, connector, message</span>
+              Find<span className="find-what"> a device, group, connector or delivery</span>
             </span>{" "}
             <kbd>/</kbd>
           </button>
@@ -224,6 +224,7 @@ export function Frame() {
             <RangePicker />
             <ZoneButton />
             <LiveIndicator />
+            <HelpLink />
             <PersonMenu />
           </div>
         </header>
@@ -235,6 +236,7 @@ export function Frame() {
       </div>
       <Toasts />
       <Palette />
+      <LeaveGuard />
       {showsKeys && <ShortcutList onClose={() => setShowsKeys(false)} />}
       {isSignedOut && (
         <SignedOutDialog

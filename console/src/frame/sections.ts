@@ -16,7 +16,7 @@ export const SECTIONS: readonly Section[] = [
   { to: "/g/$groupId/map", label: "Map", key: "m", needs: "GET /group/positions" },
   { to: "/g/$groupId/explore", label: "Explore", key: "e", needs: "GET /group/series" },
   { to: "/g/$groupId/connectors", label: "Connectors", key: "c", needs: "GET /connector/connectors" },
-  { to: "/g/$groupId/messages", label: "Messages", key: "s", needs: "GET /connector/messages" },
+  { to: "/g/$groupId/messages", label: "Deliveries", key: "s", needs: "GET /connector/messages" },
   { to: "/g/$groupId/notifications", label: "Notifications", key: "n", needs: "GET /notification/notifications" },
   { to: "/g/$groupId/reports", label: "Reports", key: "r", needs: "GET /group/reports" },
 ];

@@ -1022,6 +1022,60 @@ class ConnectorEventStats(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Messages that were given up."""
 
 
+class ConnectorFailure(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Messages of a connector whose last attempt failed in the same way."""
+
+    message: str
+    """Why, in our words."""
+
+    code: str | None = None
+    """As in `attempts` of a message."""
+
+    status: int | None = None
+    """Of the HTTP response."""
+
+    count: int
+    """How many messages."""
+
+    dead_letters: int = field(name="deadLetters")
+    """Of these: kept for a resend."""
+
+    waiting: int
+    """Of these: attempted again, or waiting for it."""
+
+    lost: int
+    """Of these: given up, and not or no longer kept."""
+
+    devices: int
+    """How many devices they are about."""
+
+    first_at: datetime = field(name="firstAt")
+    """When the first of them failed the last time."""
+
+    last_at: datetime = field(name="lastAt")
+    """When the last of them failed."""
+
+    kept_until: datetime | None = field(default=None, name="keptUntil")
+    """When the first of the dead letters expires."""
+
+    message_id: str = field(name="messageId")
+    """One of the newest, for an example: of those whose request and response were kept, if there
+    are any.
+    """
+
+
+class ConnectorFailures(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What fails at a connector."""
+
+    items: list[ConnectorFailure]
+    """By error, most first; up to 50."""
+
+    is_more: bool = field(name="isMore")
+    """More messages changed in the period than were looked at: the newest 2,000 dead letters,
+    2,000 that wait, and 2,000 others.
+    """
+
+
 class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
     """How a connector is at the moment."""
 
@@ -1047,7 +1101,8 @@ class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     next_attempt_at: datetime | None = field(default=None, name="nextAttemptAt")
     """When the receiver gets a message again, at the earliest: the next one is due, and the time
-    that the receiver has asked for is over. Absent if it does not fail, or nothing waits.
+    that the receiver has asked for is over. Absent if nothing waits, or it neither fails nor
+    holds messages back.
     """
 
 
@@ -5007,6 +5062,9 @@ class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     timestamp: datetime
     """The timestamp of the record."""
+
+    record_id: str | None = field(default=None, name="recordId")
+    """The id of the record; absent for a change."""
 
     matches: bool
     """Whether the connector forwards it."""

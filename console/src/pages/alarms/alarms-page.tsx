@@ -117,7 +117,7 @@ function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: Co
     },
     {
       id: "what",
-      head: "What it says",
+      head: "Alarm",
       width: "minmax(240px, 3fr)",
       card: "wide",
       cell: (alarm) => (
@@ -127,7 +127,7 @@ function columnsOf({ find, mayRead, nameOf, hasGroups, isHistory, actionOf }: Co
           </span>
           <span className="ink-2" title={alarm.notificationName}>
             {alarm.notificationName}
-            {alarm.isNotificationDisabled && " (disabled: nobody looks whether it is resolved)"}
+            {alarm.isNotificationDisabled && " (disabled: it is not watched, so it will not resolve)"}
           </span>
         </div>
       ),
@@ -233,10 +233,11 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
             <Empty
               text={
                 tab === "open"
-                  ? "Nothing is wrong now, as far as the notifications of this group say it."
+                  ? "No alarm is open. Alarms are raised by the notifications of this group."
                   : `No alarm was raised in this range (${rangeLabel(range, zone)}).`
               }
-              curl={`curl "${SERVICE_URL}/group/alarms?groupId=${groupId}&subgroups=true&state=all" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/alarms?groupId=${groupId}&subgroups=true&state=all"`}
             />
           );
         }}

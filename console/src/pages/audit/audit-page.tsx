@@ -67,7 +67,7 @@ function Filters({ search, set, entries }: { search: AuditSearch; set: Set; entr
           </option>
         ))}
       </select>
-      <Typed className="audit-id" label="Id of a thing" value={search.thing} onType={(thing) => set({ thing }, true)} />
+      <Typed className="audit-id" label="Id of an object" value={search.thing} onType={(thing) => set({ thing }, true)} />
       <Typed className="audit-id" label="Request id" value={search.request} onType={(request) => set({ request }, true)} />
       <Checkbox label="With groups below" checked={search.below ?? false} onChange={(event) => set({ below: event.target.checked || undefined })} />
     </div>
@@ -143,7 +143,8 @@ function Entries({ groupId, search, set }: { groupId: string; search: AuditSearc
           return (
             <Empty
               text={`Nobody changed anything in this range (${rangeLabel(range, zone)}).`}
-              curl={`curl "${SERVICE_URL}/group/audit?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/audit?groupId=${groupId}"`}
             />
           );
         }}

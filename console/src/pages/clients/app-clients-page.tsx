@@ -199,7 +199,10 @@ export function AppClientsPage() {
             <Empty
               text="An app client is a program with an id and a secret of its own, such as a dashboard or a gateway."
               action={create}
-              curl={`curl -X POST ${SERVICE_URL}/appClient -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"groupId": "${groupId}", "name": "dashboard"}'`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"groupId": "${groupId}", "name": "dashboard"}' \\
+  "${SERVICE_URL}/appClient"`}
             />
           ) : (
             <div className="card">

@@ -184,7 +184,10 @@ export function ConnectorsPage() {
               <Empty
                 text="A connector forwards every record of this group to another system: a webhook, or a broker for MQTT, NATS, AMQP or Kafka."
                 action={mayCreate && <Button writes onClick={create}>Create the first connector</Button>}
-                curl={`curl -X POST ${SERVICE_URL}/connector -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"groupId":"${groupId}","type":"http","name":"To my service","params":"{\\"url\\":\\"https://example.com/hook\\"}"}'`}
+                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"groupId":"${groupId}","type":"http","name":"To my service","params":"{\\"url\\":\\"https://example.com/hook\\"}"}' \\
+  "${SERVICE_URL}/connector"`}
               />
             );
           return (

@@ -48,6 +48,19 @@ export function healthQuery(groupId: string, connectorId: string) {
   });
 }
 
+// What failed in a range, by error.
+export function failuresQuery(groupId: string, connectorId: string, range: TimeRange) {
+  return queryOptions({
+    queryKey: ["connector-failures", groupId, connectorId, range],
+    queryFn: ({ signal }) => {
+      const { begin, end } = spanOf(range, Date.now());
+      const query = { groupId, connectorId, beginDate: String(Math.floor(begin)), endDate: String(Math.ceil(end)) };
+      return read(api.GET("/connector/failures", { params: { query }, signal }));
+    },
+    refetchInterval: REFRESH_MS,
+  });
+}
+
 // The last 24 hours in whole hours, and all of them as one item, for percentiles over the day.
 export function dayQuery(groupId: string, connectorId: string) {
   return queryOptions({

@@ -7,7 +7,7 @@ import { nameOr } from "~/ui/name";
 import { refreshConnector, type Connector } from "./queries";
 
 export const DISABLED_MEANS =
-  "While it is disabled, no messages are created and queued ones wait. A replay fetches what arrived meanwhile.";
+  "While it is disabled, no deliveries are created and queued ones wait. A replay fetches what arrived meanwhile.";
 
 export function useToggle(connector: Connector) {
   const client = useQueryClient();

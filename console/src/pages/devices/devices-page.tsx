@@ -292,7 +292,7 @@ function Devices() {
         ) : isFirst ? (
           <NoDevice groupId={groupId} isAsked={!search.below} onShow={() => set({ below: true })}>
             <Empty
-              text="Devices of this group are listed here: whatever sends messages, with its last sign of life."
+              text="Devices of this group are listed here, with the time they were last seen."
               action={
                 mayCreate ? (
                   <Button look="primary" onClick={() => setDialog("new")}>
@@ -302,7 +302,10 @@ function Devices() {
                   <Locked label="New device" operation="POST /device" groupId={groupId} />
                 )
               }
-              curl={`curl -H "Authorization: Bearer $TOKEN" ${SERVICE_URL}/device --json '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"70B3D57ED0041A2B","network":"chirpstack"}'`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"70B3D57ED0041A2B","network":"chirpstack"}' \\
+  "${SERVICE_URL}/device"`}
             />
           </NoDevice>
         ) : (

@@ -102,7 +102,8 @@ function Drift() {
           <Empty
             text="Every device of this group that reports its configuration has the one it should have."
             action={!search.below && <Button onClick={() => setBelow(true)}>With groups below</Button>}
-            curl={`curl -H "Authorization: Bearer $TOKEN" "${SERVICE_URL}/group/drift?groupId=${groupId}&subgroups=true"`}
+            curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/drift?groupId=${groupId}&subgroups=true"`}
           />
         )
       ) : query.isError ? (

@@ -100,7 +100,8 @@ function Jobs() {
             <Empty
               text="No job in the last 30 days. A job changes all devices that a filter matches, and can be undone for 24 hours."
               action={start}
-              curl={`curl "${SERVICE_URL}/jobs?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/jobs?groupId=${groupId}"`}
             />
           );
         }}

@@ -12,6 +12,7 @@ import { KINDS, RATE_SECONDS } from "~/live/rates";
 import type { Arrival } from "~/live/protocol";
 import { useFeed, useFromFeed, useIsBelow, useLiveSource, useRates, type DeviceSummary, type LiveSource } from "~/live/use-live";
 import { formatTime, momentOf } from "~/time";
+import { recordCommand } from "~/pages/groups/networks";
 import { Button } from "~/ui/button";
 import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
@@ -110,8 +111,8 @@ function RateChart({ source }: { source: LiveSource }) {
     [rates],
   );
   return (
-    <section className="card live-rates" aria-label="Messages a second">
-      <Series label="Messages a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
+    <section className="card live-rates" aria-label="Records a second">
+      <Series label="Records a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
     </section>
   );
 }
@@ -311,7 +312,7 @@ function RecordList({ source, search, change, groupId, isHeld, onTopChange }: Re
     return (
       <Empty
         text="Nothing has arrived yet. What devices send is listed here within a second."
-        curl={`curl -X POST ${SERVICE_URL}/device/data -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"deviceId": "dev_…", "timestamp": "${new Date().toISOString().slice(0, 19)}Z", "data": "{}"}'`}
+        curl={recordCommand(SERVICE_URL)}
       />
     );
   }

@@ -114,14 +114,14 @@ export function MessageList(props: MessageListProps) {
   const runAll = (verb: Verb) => {
     selection.clear();
     if (verb === "retry") return void bulk.run(verb, matching);
-    hold("All waiting messages that match will be cancelled and not sent.", () => bulk.run(verb, matching));
+    hold("All queued deliveries that match will be cancelled and not sent.", () => bulk.run(verb, matching));
   };
   const runChosen = (verb: Verb) => {
     const target = chosen;
     const count = selection.count;
     selection.clear();
     if (verb === "retry") return void bulk.run(verb, target);
-    hold(`${count.toLocaleString("en")} ${count === 1 ? "message" : "messages"} will not be sent.`, () => bulk.run(verb, target));
+    hold(`${count.toLocaleString("en")} ${count === 1 ? "delivery" : "deliveries"} will not be sent.`, () => bulk.run(verb, target));
   };
   return (
     <QueryView query={query} operation="GET /connector/messages" groupId={groupId} noun="group">
@@ -131,8 +131,9 @@ export function MessageList(props: MessageListProps) {
             <NoMatch chips={chips} onClear={onClear} />
           ) : (
             <Empty
-              text={`No message changed in this range (${rangeLabel(range, zone)}). A message is made for each record that a connector takes.`}
-              curl={`curl "${SERVICE_URL}/connector/messages?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              text={`No delivery changed in this range (${rangeLabel(range, zone)}). There is one for each record that a connector forwards.`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/connector/messages?groupId=${groupId}"`}
             />
           );
         return (
@@ -161,7 +162,7 @@ export function MessageList(props: MessageListProps) {
               )}
             </div>
             <Table
-              label="Messages"
+              label="Deliveries"
               rows={rows}
               columns={columns}
               rowKey={rowKey}
@@ -172,10 +173,10 @@ export function MessageList(props: MessageListProps) {
               isLoadingMore={isFetchingNextPage}
             />
             {selection.count > 0 && (
-              <div className="selection-bar" role="region" aria-label="Selected messages">
+              <div className="selection-bar" role="region" aria-label="Selected deliveries">
                 <strong>{selection.count.toLocaleString("en")} selected</strong>
                 <Button writes onClick={() => runChosen("retry")}>Retry</Button>
-                <Button writes onClick={() => runChosen("cancel")}>Cancel messages</Button>
+                <Button writes onClick={() => runChosen("cancel")}>Cancel deliveries</Button>
                 <Button look="quiet" onClick={selection.clear}>
                   Clear
                 </Button>

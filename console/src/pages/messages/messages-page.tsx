@@ -79,7 +79,7 @@ function Messages() {
   return (
     <>
       <PageHeader
-        title="Messages"
+        title="Deliveries"
         above={group.data?.name}
         actions={
           <Menu
@@ -108,7 +108,7 @@ function Messages() {
 export function MessagesPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /connector/messages" title="Messages" what="messages">
+    <Guarded groupId={groupId} operation="GET /connector/messages" title="Deliveries" what="deliveries">
       <Messages />
     </Guarded>
   );

@@ -20,6 +20,8 @@ import { Series } from "~/ui/series";
 import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { FirstSteps } from "./first-steps";
+import { sampleQuery } from "./sample";
+import { SampleBar } from "./sample-bar";
 import { bucketsOf, groupMetricsQuery, groupTotalsQuery, lastChangesQuery } from "./queries";
 import { attentionWords, bucketWords, changeOf, deliveredPercent, figure, type Attention } from "./words";
 import "./overview.css";
@@ -68,12 +70,17 @@ function GroupLine({ groupId, name }: { groupId: string; name: string }) {
 
 function Parts({ groupId, rights }: { groupId: string; rights: Rights }) {
   const overview = useQuery(overviewQuery(groupId));
+  const mayList = mayCall(rights, "GET /devices");
+  const samples = useQuery({ ...sampleQuery(groupId), enabled: mayList });
+  const isAsked = mayList && samples.isPending;
+  const sample = samples.data ?? null;
   const span = useMovingSpan();
   return (
     <QueryView query={overview} operation="GET /group/overview" groupId={groupId} noun="group" skeletonRows={10}>
       {(data) => (
         <>
-          <FirstSteps groupId={groupId} rights={rights} overview={data} />
+          {sample && <SampleBar device={sample} rights={rights} />}
+          {!isAsked && <FirstSteps groupId={groupId} rights={rights} overview={data} sample={sample} />}
           <Figures groupId={groupId} overview={data} span={span} />
           <MessagesByKind groupId={groupId} span={span} />
           <div className="overview-pair">
@@ -128,7 +135,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
           {(devices.never ?? 0) > 0 && ` · ${figure(devices.never ?? 0)} never seen`}
         </Figure>
       )}
-      <Figure label="Messages" value={now.data ? figure(messages) : UNKNOWN}>
+      <Figure label="Records" value={now.data ? figure(messages) : UNKNOWN}>
         {range.to === "now" ? period : "in the chosen range"}
         {compared !== null && ` · ${compared} vs before`}
       </Figure>
@@ -173,12 +180,12 @@ function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
     };
   }, [query.data]);
   return (
-    <Card title="Messages by kind" note={`arrival, ${bucketWords(buckets.seconds)} · drag to zoom, press a bar for its records`}>
+    <Card title="Records by kind" note={`arrival, ${bucketWords(buckets.seconds)} · drag to zoom, press a bar for its records`}>
       {query.isError && !query.data ? (
         <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/metrics" groupId={groupId} />
       ) : (
         <Series
-          label="Messages by kind"
+          label="Records by kind"
           look="bars"
           isLoading={query.data === undefined}
           times={drawn.times}

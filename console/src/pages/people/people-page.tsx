@@ -79,7 +79,7 @@ function InvitationDialog({ sent, email, onClose }: { sent: Sent; email: string;
       </p>
       {sent.invitationUrl ? (
         <>
-          <p>Hand this link over by a way that only they can read. It is valid for 24 hours. Somebody who has never signed in is signed in by it; others sign in as always.</p>
+          <p>Send them this link privately. It is valid for 24 hours. Somebody who has never signed in is signed in by it; others sign in as always.</p>
           <pre>{sent.invitationUrl}</pre>
           <CopyButton text={sent.invitationUrl} label="Copy the link" />
         </>
@@ -102,7 +102,7 @@ function Invite({ groupId, roles, onClose }: { groupId: string; roles: readonly 
       setSent(done);
       return;
     }
-    showToast(done.mail === "queued" ? `${email} is invited, by a mail.` : `${email} is a member already.`);
+    showToast(done.mail === "queued" ? `${email} is invited by mail.` : `${email} is a member already.`);
     onClose();
   };
   if (sent) return <InvitationDialog sent={sent} email={email} onClose={onClose} />;
@@ -126,7 +126,7 @@ function Invite({ groupId, roles, onClose }: { groupId: string; roles: readonly 
 function LinkDialog({ url, name, onClose }: { url: string; name: string; onClose: () => void }) {
   return (
     <Dialog title={`A link that signs ${name} in`} onClose={onClose}>
-      <p>It works once, within 15 minutes. Hand it over by a way that only they can read.</p>
+      <p>It works once, within 15 minutes. Send it to them privately.</p>
       <pre>{url}</pre>
       <CopyButton text={url} label="Copy the link" />
     </Dialog>

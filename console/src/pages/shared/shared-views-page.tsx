@@ -126,7 +126,8 @@ function SharedViews() {
           links.length === 0 ? (
             <Empty
               text="Nothing of this group is shared by a link. Share is on Explore, on devices, in their list and on the map."
-              curl={`curl "${SERVICE_URL}/group/shares?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/shares?groupId=${groupId}"`}
             />
           ) : (
             <div className="card">

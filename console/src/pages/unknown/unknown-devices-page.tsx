@@ -40,7 +40,7 @@ function Message({ device }: { device: UnknownDevice }) {
 
 function Row({ device, hasGroup, mayCreate, onCreate, onDismiss }: { device: UnknownDevice; hasGroup: boolean; mayCreate: boolean; onCreate: () => void; onDismiss: () => void }) {
   const words = reasonWords(device.reason);
-  const about = device.originalId || "messages without an id";
+  const about = device.originalId || "uplinks without an id";
   return (
     <tr>
       <td>
@@ -56,13 +56,13 @@ function Row({ device, hasGroup, mayCreate, onCreate, onDismiss }: { device: Unk
         <Pill tone={words.tone}>{words.state}</Pill>
         <div className="ink-2">{device.detail ?? words.advice}</div>
       </td>
-      <td data-label="Messages" className="number">
+      <td data-label="Uplinks" className="number">
         {device.count.toLocaleString("en")}
       </td>
       <td data-label="Last" className="unknown-last">
         <TimeText at={device.lastAt} withAgo precision="minute" />
       </td>
-      <td data-label="Last message">
+      <td data-label="Last uplink">
         <Message device={device} />
       </td>
       <td className="row-actions">
@@ -116,7 +116,7 @@ function UnknownDevices() {
   const dismissOne = (device: UnknownDevice) => {
     const { network, originalId } = device;
     const named = { groupId: device.groupId, network, originalId };
-    dismiss([device], `Dismissing ${originalId || "messages without an id"}; what reports again comes back.`, () =>
+    dismiss([device], `Dismissing ${originalId || "uplinks without an id"}; what reports again comes back.`, () =>
       read(api.DELETE("/group/unknownDevices", { params: { query: named } })),
     );
   };
@@ -146,9 +146,10 @@ function UnknownDevices() {
         {() =>
           shown.length === 0 ? (
             <Empty
-              text="Whatever reported in the last seven days is a device of this group. If a device is silent nonetheless, its messages do not reach the service: look at its network, and at the URL and token there."
+              text="Whatever reported in the last seven days is a device of this group. If a device is silent nonetheless, its uplinks do not reach the service: look at its network, and at the URL and token there."
               action={!search.below && <Button onClick={() => setBelow(true)}>With groups below</Button>}
-              curl={`curl -H "Authorization: Bearer $TOKEN" "${SERVICE_URL}/group/unknownDevices?groupId=${groupId}&subgroups=true"`}
+              curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  "${SERVICE_URL}/group/unknownDevices?groupId=${groupId}&subgroups=true"`}
             />
           ) : (
             <div className="card">
@@ -158,9 +159,9 @@ function UnknownDevices() {
                     <th>Original id</th>
                     {search.below && <th>Group</th>}
                     <th>Why</th>
-                    <th>Messages</th>
+                    <th>Uplinks</th>
                     <th>Last</th>
-                    <th>Last message</th>
+                    <th>Last uplink</th>
                     <th>
                       <span className="visually-hidden">Actions</span>
                     </th>

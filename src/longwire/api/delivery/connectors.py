@@ -188,8 +188,8 @@ class ConnectorHealth(Shown[connectors.ConnectorHealth], kw_only=True):
             DateText,
             Meta(
                 description="When the receiver gets a message again, at the earliest: the next one"
-                " is due, and the time that the receiver has asked for is over. Absent if it does"
-                " not fail, or nothing waits."
+                " is due, and the time that the receiver has asked for is over. Absent if nothing"
+                " waits, or it neither fails nor holds messages back."
             ),
         ]
         | None

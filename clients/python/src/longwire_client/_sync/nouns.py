@@ -3081,6 +3081,35 @@ class Connectors(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
+    def failures(
+        self,
+        connector_id: str,
+        *,
+        group_id: str,
+        begin_date: When | None = None,
+        end_date: When | None = None,
+    ) -> m.ConnectorFailures:
+        """List what fails at a connector, by error.
+
+        Of messages that last changed in the period: how many failed in which way, what became
+        of them, and for how many devices.
+
+        `GET /connector/failures`; needs `connector.read`.
+        """
+        call: Call[m.ConnectorFailures] = Call(
+            "GET",
+            "/connector/failures",
+            m.ConnectorFailures,
+            query={
+                "connectorId": connector_id,
+                "groupId": group_id,
+                "beginDate": begin_date,
+                "endDate": end_date,
+            },
+            is_repeatable=True,
+        )
+        return self._transport.request(call)
+
     def rotate_secret(
         self,
         connector_id: str,

@@ -124,7 +124,7 @@ def test_sections_are_shown_when_all_of_them_are_known(world: World, browse: Ope
         for route in held:
             route.continue_()
         expect(sections.first).to_have_text("Overview")
-        expect(sections.last).to_have_text("Device types")
+        expect(sections.last).to_have_text("Roles")
 
 
 def test_sections_are_shown_though_the_group_cannot_be_had(

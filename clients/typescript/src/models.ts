@@ -983,8 +983,13 @@ export interface ConsoleSettings {
   mail: boolean;
   /** What the OpenID provider is called. */
   oidcName?: string;
-  /** Where the operator's map tiles are; without it there is the built-in map only. */
+  /** Where the operator's map tiles are, if they are on a server. */
   mapTiles?: string;
+  /**
+   * The PMTiles file that the operator has added, in the folder `map` of the console; it is read
+   * in parts. Without it and `mapTiles` there is the built-in map only.
+   */
+  mapFile?: string;
   /** Whom the map names as the source of the tiles, as plain text. */
   mapAttribution?: string;
 }

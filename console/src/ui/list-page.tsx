@@ -16,6 +16,8 @@ export interface ListPageProps<Row extends { id: string }> extends Omit<Searched
   groupId: string;
   title: string;
   query: UseQueryResult<readonly Row[]>;
+  // What is listed of what was loaded, where that is not all and only it.
+  rows?: (loaded: readonly Row[]) => readonly Row[];
   readOperation: Operation;
   createOperation: Operation;
   newPage: "/g/$groupId/contact-points/new" | "/g/$groupId/notifications/new" | "/g/$groupId/reports/new";
@@ -25,7 +27,7 @@ export interface ListPageProps<Row extends { id: string }> extends Omit<Searched
   q: string | undefined;
 }
 
-export function ListPage<Row extends { id: string }>({ groupId, title, query, readOperation, createOperation, newPage, newLabel, empty, q, ...list }: ListPageProps<Row>) {
+export function ListPage<Row extends { id: string }>({ groupId, title, query, rows = (loaded) => loaded, readOperation, createOperation, newPage, newLabel, empty, q, ...list }: ListPageProps<Row>) {
   const navigate = useNavigate();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
@@ -43,13 +45,14 @@ export function ListPage<Row extends { id: string }>({ groupId, title, query, re
     <>
       <PageHeader title={title} above={group.data?.name} actions={rights.isKnown && action} />
       <QueryView query={query} operation={readOperation} groupId={groupId} noun="group">
-        {(all) =>
-          all.length === 0 ? (
+        {(loaded) => {
+          const all = rows(loaded);
+          return all.length === 0 ? (
             <Empty text={empty.text} curl={empty.curl} action={mayCreate && <Button writes onClick={create}>{empty.create}</Button>} />
           ) : (
             <SearchedList all={all} q={q ?? ""} onQ={setQ} {...list} />
-          )
-        }
+          );
+        }}
       </QueryView>
     </>
   );

@@ -230,7 +230,7 @@ def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: O
         row = page.get_by_role("grid", name="Devices that drift").locator("[data-index]")
         expect(row).to_have_count(1)
         expect(row).to_contain_text("reportEverySeconds 3600 reports 60")
-        page.get_by_role("checkbox", name="With groups below").uncheck()
+        page.get_by_role("switch", name="With groups below").uncheck()
         expect(page.get_by_text("Every device of this group")).to_be_visible()
         page.go_back()
         row.get_by_role("link", name="Meter 1").click()

@@ -1330,7 +1330,12 @@ class ConsoleSettings(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What the OpenID provider is called."""
 
     map_tiles: str | None = field(default=None, name="mapTiles")
-    """Where the operator's map tiles are; without it there is the built-in map only."""
+    """Where the operator's map tiles are, if they are on a server."""
+
+    map_file: str | None = field(default=None, name="mapFile")
+    """The PMTiles file that the operator has added, in the folder `map` of the console; it is read
+    in parts. Without it and `mapTiles` there is the built-in map only.
+    """
 
     map_attribution: str | None = field(default=None, name="mapAttribution")
     """Whom the map names as the source of the tiles, as plain text."""

@@ -14,7 +14,7 @@ export function useToggle(connector: Connector) {
   const put = (enabled: boolean) =>
     read(api.PUT("/connector", { body: { groupId: connector.groupId, connectorId: connector.id, enabled } }));
   const failed = (error: Error) => {
-    void client.invalidateQueries({ queryKey: ["connectors", connector.groupId] });
+    void client.invalidateQueries({ queryKey: ["connectors"] });
     void client.invalidateQueries({ queryKey: ["connector", connector.groupId, connector.id] });
     showToast(error.message, { tone: "bad" });
   };

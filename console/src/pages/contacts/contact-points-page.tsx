@@ -3,14 +3,15 @@ import { useMemo } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { SERVICE_URL } from "~/base-path";
-import { GroupName } from "~/pages/devices/devices-page";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { notificationsQuery } from "~/pages/notifications/queries";
 import { ListPage } from "~/ui/list-page";
 import { Pill } from "~/ui/pill";
 import type { Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
 import { nameOr } from "~/ui/name";
-import { contactPointTypesQuery, contactPointsQuery, useContactPoints, type ContactPoint } from "./queries";
+import { contactPointTypesQuery, contactPointsBelowQuery, contactPointsQuery, useContactPoints, type ContactPoint } from "./queries";
 import { contactWords, usersOf, type User } from "./words";
 import "~/pages/connectors/connectors.css";
 
@@ -87,10 +88,18 @@ function useColumns(groupId: string): Column<ContactPoint>[] {
   }, [groupId, types, usersFor, nameOf]);
 }
 
+// Each once: those of the group are in both.
+function merged(usable: readonly ContactPoint[], below: readonly ContactPoint[]): readonly ContactPoint[] {
+  const known = new Set(usable.map((each) => each.id));
+  return [...usable, ...below.filter((each) => !known.has(each.id))];
+}
+
 export function ContactPointsPage() {
   const { groupId } = route.useParams();
   const { q } = route.useSearch();
   const navigate = useNavigate();
+  const { withBelow } = useScope();
+  const below = useQuery({ ...contactPointsBelowQuery(groupId), enabled: withBelow }).data;
   const columns = useColumns(groupId);
   const { nameOf } = useContactPoints(groupId);
   const open = (row: ContactPoint) => {
@@ -101,6 +110,7 @@ export function ContactPointsPage() {
       groupId={groupId}
       title="Contact points"
       query={useQuery(contactPointsQuery(groupId))}
+      rows={(usable) => (withBelow ? merged(usable, below ?? []) : usable)}
       readOperation="GET /group/contactPoints"
       createOperation="POST /contactPoint"
       newPage="/g/$groupId/contact-points/new"

@@ -6,6 +6,7 @@ import { api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { fetchNewest, groupQuery, queryClient } from "~/api/queries";
 import { deviceTypesQuery } from "~/pages/devices/queries";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
 import { knownValues } from "~/ui/configuration";
 import { IdText } from "~/ui/copy";
@@ -198,6 +199,7 @@ function Settings({ group, rights }: { group: Group; rights: Rights }) {
   const [open, setOpen] = useState<"move" | "delete" | "below" | null>(null);
   const mayChange = mayCall(rights, "PUT /group");
   const close = () => setOpen(null);
+  usePageActions(mayCall(rights, "POST /group") ? [{ id: "new-group", label: "New group below this one", run: () => setOpen("below") }] : []);
   const actions = (
     <>
       {mayCall(rights, "POST /group") && <Button writes onClick={() => setOpen("below")}>New group below</Button>}

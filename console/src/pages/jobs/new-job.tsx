@@ -235,7 +235,7 @@ export function NewJob({ groupId, search, set, kinds }: { groupId: string; searc
   const name = group.data?.name ?? groupId;
   const needsName = kind === "delete" && draft.typed !== name ? "The name of the group is not typed yet" : undefined;
   const reason = missing ?? (!count.data ? "Not counted yet" : count.data.total === 0 ? "Nothing matches" : (needsName ?? (start.isPending ? "Being started" : undefined)));
-  const close = () => set({ new: undefined, q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined, below: undefined });
+  const close = () => set({ new: undefined, q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined });
   const [isTyped, setTyped] = useState(false);
   const change = (part: Partial<Draft>) => {
     setTyped(true);

@@ -24,12 +24,12 @@ const TYPE_HINTS: Readonly<Record<string, string>> = {
   contactPoints: "To recipients that several notifications share",
 };
 
-function NewFields({ groupId, type }: { groupId: string; type: Schemas["NotificationType"] }) {
+function NewFields({ groupId, type, area }: { groupId: string; type: Schemas["NotificationType"]; area: string | undefined }) {
   const navigate = useNavigate();
   const client = useQueryClient();
   const zone = useZone() || Intl.DateTimeFormat().resolvedOptions().timeZone;
   const fields = useMemo(() => fieldsOf(type.expectedParameters), [type]);
-  const { form, isChanged, change } = useNewDraft(() => emptyForm(zone));
+  const { form, isChanged, change } = useNewDraft(() => (area ? { ...emptyForm(zone), reason: "geofenceEnter", geofence: area } : emptyForm(zone)));
   const save = useMutation({
     mutationFn: () => read(api.POST("/notification", { body: { groupId, type: type.type, ...bodyOf(form, fields) } })),
     onSuccess: (created) => {
@@ -48,7 +48,7 @@ function NewFields({ groupId, type }: { groupId: string; type: Schemas["Notifica
 
 export function NewNotificationPage() {
   const { groupId } = route.useParams();
-  const { type } = route.useSearch();
+  const { type, area } = route.useSearch();
   const setSearch = route.useNavigate();
   const { isOperator } = useRights(groupId);
   return (
@@ -66,7 +66,7 @@ export function NewNotificationPage() {
               isOperator={isOperator}
               onChoose={(next) => void setSearch({ search: (before) => ({ ...before, type: next }) })}
             />
-            {chosen && <NewFields key={chosen.type} groupId={groupId} type={chosen} />}
+            {chosen && <NewFields key={chosen.type} groupId={groupId} type={chosen} area={area} />}
           </>
         );
       }}

@@ -4,6 +4,8 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMeasurementWords } from "~/alarms/queries";
 import { mayCall, useRights } from "~/api/may";
 import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { parseParams } from "~/pages/connectors/params";
 import { useContactPoints } from "~/pages/contacts/queries";
 import { ListPage } from "~/ui/list-page";
@@ -57,7 +59,7 @@ function RecipientText({ notification }: { notification: Notification }) {
   return <span title={words}>{words}</span>;
 }
 
-function useColumns(groupId: string): Column<Notification>[] {
+function useColumns(groupId: string, hasGroups: boolean): Column<Notification>[] {
   const mayWrite = mayCall(useRights(groupId), "PUT /notification");
   return useMemo(() => {
     const columns: Column<Notification>[] = [
@@ -67,7 +69,7 @@ function useColumns(groupId: string): Column<Notification>[] {
         width: "minmax(110px, 1fr)",
         card: "title",
         cell: (row) => (
-          <Link to="/g/$groupId/notifications/$notificationId" params={{ groupId, notificationId: row.id }} className="row-name">
+          <Link to="/g/$groupId/notifications/$notificationId" params={{ groupId: row.groupId, notificationId: row.id }} className="row-name">
             {nameOr(row.name, row.id)}
           </Link>
         ),
@@ -79,22 +81,25 @@ function useColumns(groupId: string): Column<Notification>[] {
       { id: "sent", head: "Last sent", width: "148px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none="never" /> },
       { id: "error", head: "State", width: "minmax(144px, 1fr)", card: "line", cell: (row) => <StatePill notification={row} /> },
     ];
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
     if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <NotificationSwitch notification={row} /> });
     return columns;
-  }, [groupId, mayWrite]);
+  }, [mayWrite, hasGroups]);
 }
 
 export function NotificationsPage() {
   const { groupId } = route.useParams();
   const { q } = route.useSearch();
   const navigate = useNavigate();
-  const columns = useColumns(groupId);
+  const { withBelow } = useScope();
+  const query = useQuery(notificationsQuery(groupId, withBelow));
+  const columns = useColumns(groupId, query.data?.some((each) => each.groupId !== groupId) ?? false);
   const { nameOf } = useContactPoints(groupId);
   return (
     <ListPage
       groupId={groupId}
       title="Notifications"
-      query={useQuery(notificationsQuery(groupId))}
+      query={query}
       readOperation="GET /notification/notifications"
       createOperation="POST /notification"
       newPage="/g/$groupId/notifications/new"
@@ -113,7 +118,7 @@ export function NotificationsPage() {
       placeholder="Name, reason or recipient"
       q={q}
       rowHeight={40}
-      onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId, notificationId: row.id } })}
+      onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId: row.groupId, notificationId: row.id } })}
     />
   );
 }

@@ -7,6 +7,7 @@ import { useUnreachableReason } from "~/api/reachability";
 import { CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
 import { groupQuery, queryClient, sessionQuery } from "~/api/queries";
+import { usePageActions } from "~/ui/actions";
 import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
@@ -256,7 +257,9 @@ export function PeoplePage() {
   const members = useInfiniteQuery(membersQuery(groupId));
   const roles = useQuery(rolesQuery);
   const [isInviting, setInviting] = useState(false);
-  const [asked, setAsked] = useState<Member | null>(null);
+  const { person } = route.useSearch();
+  const setSearch = route.useNavigate();
+  const showPermissions = (id: string | undefined) => void setSearch({ search: (before) => ({ ...before, person: id }), replace: id === undefined });
   const [link, setLink] = useState<{ url: string; name: string } | null>(null);
   const [sent, setSent] = useState<{ sent: Sent; email: string } | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
@@ -265,7 +268,7 @@ export function PeoplePage() {
   const ask = (member: Member, what: Question) => {
     const email = member.email ?? "";
     if (what === "may") {
-      setAsked(member);
+      showPermissions(member.id);
       return;
     }
     if (what === "invitation") {
@@ -295,6 +298,8 @@ export function PeoplePage() {
     );
   };
   const all = members.data?.pages.flatMap((page) => page.items) ?? [];
+  const asked = all.find((member) => member.id === person);
+  usePageActions(mayCall(rights, "PUT /group/invite") ? [{ id: "invite", label: "Invite somebody", run: () => setInviting(true) }] : []);
   const shown = all.filter((member) => !hidden.has(member.id ?? ""));
   const lockOf = (member: Member): string | undefined => {
     if (isLastAdministrator(member, all)) return "the last administrator";
@@ -337,7 +342,7 @@ export function PeoplePage() {
         )}
       </QueryView>
       {isInviting && <Invite groupId={groupId} roles={mine} onClose={() => setInviting(false)} />}
-      {asked && <WhatMay groupId={groupId} userId={asked.id ?? ""} name={nameOf(asked)} onClose={() => setAsked(null)} />}
+      {asked && <WhatMay groupId={groupId} userId={asked.id ?? ""} name={nameOf(asked)} onClose={() => showPermissions(undefined)} />}
       {link && <LinkDialog {...link} onClose={() => setLink(null)} />}
       {sent && <InvitationDialog {...sent} onClose={() => setSent(null)} />}
     </>

@@ -5,6 +5,8 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMeasurementWords } from "~/alarms/queries";
 import { mayCall, useRights } from "~/api/may";
 import { SERVICE_URL } from "~/base-path";
+import { GroupName } from "~/frame/group-name";
+import { useScope } from "~/frame/page-state";
 import { bytes } from "~/pages/platform/exposition";
 import { ListPage } from "~/ui/list-page";
 import type { Column } from "~/ui/table";
@@ -56,7 +58,7 @@ function SizeCell({ report: { lastRun: run } }: { report: Report }) {
   );
 }
 
-function useColumns(groupId: string): Column<Report>[] {
+function useColumns(groupId: string, hasGroups: boolean): Column<Report>[] {
   const mayWrite = mayCall(useRights(groupId), "PUT /report");
   return useMemo(() => {
     const columns: Column<Report>[] = [
@@ -66,7 +68,7 @@ function useColumns(groupId: string): Column<Report>[] {
         width: "minmax(120px, 1.1fr)",
         card: "title",
         cell: (row) => (
-          <Link to="/g/$groupId/reports/$reportId" params={{ groupId, reportId: row.id }} className="row-name">
+          <Link to="/g/$groupId/reports/$reportId" params={{ groupId: row.groupId, reportId: row.id }} className="row-name">
             {nameOr(row.name, row.id)}
           </Link>
         ),
@@ -101,22 +103,25 @@ function useColumns(groupId: string): Column<Report>[] {
       { id: "run", head: "Last run", width: "minmax(190px, 1.4fr)", card: "wide", cell: (row) => <RunCell report={row} /> },
       { id: "size", head: "Size", width: "84px", align: "end", cell: (row) => <SizeCell report={row} /> },
     ];
+    if (hasGroups) columns.splice(1, 0, { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", card: "line", cell: (row) => <GroupName groupId={row.groupId} /> });
     if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <ReportSwitch report={row} /> });
     return columns;
-  }, [groupId, mayWrite]);
+  }, [mayWrite, hasGroups]);
 }
 
 export function ReportsPage() {
   const { groupId } = route.useParams();
   const { q } = route.useSearch();
   const navigate = useNavigate();
-  const columns = useColumns(groupId);
+  const { withBelow } = useScope();
+  const query = useQuery(reportsQuery(groupId, withBelow));
+  const columns = useColumns(groupId, query.data?.some((each) => each.groupId !== groupId) ?? false);
   const { find } = useMeasurementWords(groupId);
   return (
     <ListPage
       groupId={groupId}
       title="Reports"
-      query={useQuery(reportsQuery(groupId))}
+      query={query}
       readOperation="GET /group/reports"
       createOperation="POST /report"
       newPage="/g/$groupId/reports/new"
@@ -135,7 +140,7 @@ export function ReportsPage() {
       placeholder="Name, content or recipient"
       q={q}
       rowHeight={ROW_PX}
-      onOpen={(row) => void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId, reportId: row.id } })}
+      onOpen={(row) => void navigate({ to: "/g/$groupId/reports/$reportId", params: { groupId: row.groupId, reportId: row.id } })}
     />
   );
 }

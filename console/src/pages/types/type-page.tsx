@@ -28,7 +28,7 @@ function DeviceCount({ groupId, type }: { groupId: string; type: string }) {
   if (!devices.data) return <span className="ink-3">{devices.isError ? "not known" : "…"}</span>;
   const { total, totalIsMore } = devices.data;
   return (
-    <Link to="/g/$groupId/devices" params={{ groupId }} search={{ type, below: true }}>
+    <Link to="/g/$groupId/devices" params={{ groupId }} search={{ type }}>
       {(total ?? 0).toLocaleString("en")}
       {totalIsMore ? "+" : ""} in {group.data?.name ?? "this group"} and below
     </Link>

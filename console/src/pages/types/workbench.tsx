@@ -228,7 +228,7 @@ export function Workbench({
             )}
             <DiscardButton edit={edit} />
             {present.decoder && !isChanged && mayCall(rights, "POST /device/redecode") && (
-              <Link to="/g/$groupId/jobs" params={{ groupId: pageGroupId ?? groupId }} search={{ new: "redecode", type, below: true }} className="button button-normal">
+              <Link to="/g/$groupId/jobs" params={{ groupId: pageGroupId ?? groupId }} search={{ new: "redecode", type }} className="button button-normal">
                 Redecode stored records
               </Link>
             )}

@@ -78,12 +78,10 @@ from longwire.api.reports.report_content import read_content as read_report
 from longwire.api.service import ServiceEndpoints
 from longwire.api.services import Services
 from longwire.archive.reader import ArchiveReader
-from longwire.decoders.catalogue import Decoders
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.errors import LongwireError, Unavailable
 from longwire.fleet import measurement_plans
-from longwire.fleet.computing import Computing, build_computing
 from longwire.fleet.share_uses import ShareUses
 from longwire.fleet.summaries import SummaryWork
 from longwire.identity import groups as group_rules
@@ -109,7 +107,7 @@ from longwire.process.app_config import (
     build_request_rate_limiter,
     build_service_limits,
     build_share_services,
-    get_codec_budget,
+    open_computing,
 )
 from longwire.process.delivery_process import (
     DeliveryStack,
@@ -225,7 +223,7 @@ class App:
             stack.engine.wake,
             measurement_plans.get_named,
         )
-        self.computing = _build_computing(settings, database)
+        self.computing = open_computing(settings, database)
         self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
         count_unknown = prometheus.count_unknown_device_messages
@@ -565,13 +563,6 @@ class App:
         if self._otel is not None:
             tasks.append(build_otel_task(self._otel, self._collect_metrics))
         return tasks
-
-
-def _build_computing(settings: Settings, database: Database) -> Computing:
-    decoders = Decoders()
-    database.context.caches.adopt(decoders)
-    ms_per_s, burst_ms = get_codec_budget(settings)
-    return build_computing(decoders, ms_per_s, burst_ms)
 
 
 def _build_storage_quota(settings: Settings) -> StorageQuota:

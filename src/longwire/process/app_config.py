@@ -7,9 +7,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from longwire.api.services import ShareServices, SignInGuards
+from longwire.decoders.catalogue import Decoders
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.mail import email_addresses
 from longwire.delivery.mail.smtp import MailConfig
+from longwire.fleet.computing import Computing, build_computing
 from longwire.fleet.network_apis import NetworkApi, NetworkApis
 from longwire.fleet.share_uses import ShareUses
 from longwire.group_limits import SUMMARY, ServiceLimits
@@ -187,10 +189,12 @@ def build_share_services(
     )
 
 
-def get_codec_budget(settings: Settings) -> tuple[int, int]:
-    """CPU time of codecs for a group: milliseconds per second, and at once."""
+def open_computing(settings: Settings, database: Database) -> Computing:
+    """The decoders of a process, which transactions find as well, and budgets for codecs."""
+    decoders = Decoders()
+    database.context.caches.adopt(decoders)
     per_s = settings.codec_ms_per_group_per_s
-    return per_s, round(per_s * settings.fixed.codec_burst_s)
+    return build_computing(decoders, per_s, round(per_s * settings.fixed.codec_burst_s))
 
 
 def build_service_limits(settings: Settings) -> ServiceLimits:

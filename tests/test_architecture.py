@@ -83,7 +83,7 @@ LAYERS = (
     {"group_limits", "changes"},
     {"records", "model", "ids", "dates", "quotas"},
     {"blobs"},
-    {"extras", "work"},
+    {"extras", "work", "translations"},
     {"errors", "clock", "seal", "spans"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}

@@ -152,6 +152,7 @@ class User:
     gender: str | None = None
     seen_at: Moment | None = None
     is_operator: bool = False
+    language: str | None = None  # to be written to in; None for the default
 
 
 class SignInMethod(enum.StrEnum):

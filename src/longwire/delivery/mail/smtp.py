@@ -81,6 +81,7 @@ class OutboundMail:
     subject: str
     body: str
     at: Moment
+    language: str
     html: str | None = None  # the same as the body
     attachments: tuple[MailPart, ...] = ()
 
@@ -157,6 +158,7 @@ def build_mime_message(mail: OutboundMail, sender: str) -> EmailMessage:
     message["Date"] = format_datetime(datetime.fromtimestamp(mail.at // SECOND, UTC))
     message["Message-ID"] = f"<{mail.id}@{domain}>"
     message["Auto-Submitted"] = "auto-generated"
+    message["Content-Language"] = mail.language
     message.set_content(mail.body)
     if mail.html is not None:
         message.add_alternative(mail.html, subtype="html")

@@ -45,7 +45,8 @@ def default_body(reason: str, message: Mapping[str, Any], language: str) -> str:
         shown = f"{name} ({about})" if name else about
         lines.append(translate(language, "alarm.device", device=shown))
     lines.append("")
-    lines += _list_fields(message, language)
+    if message.get("kind") != TEST:
+        lines += _list_fields(message, language)
     return "\n".join(lines).rstrip()
 
 

@@ -32,7 +32,7 @@ from longwire.model import Channel
 from longwire.notifications.types.base import NotificationContext
 from longwire.reports import reports
 from longwire.reports.mails import MEDIA_TYPES, MailedReport, build_mail
-from longwire.reports.recipients import ReportWebhookParams
+from longwire.reports.recipients import ReportMailParams, ReportWebhookParams
 from longwire.reports.reports import FILE_PATH, KIND, PAGE_PATH
 from longwire.store.database import Database, Tx
 from longwire.store.delivery import delivery_history
@@ -118,7 +118,9 @@ class ReportHandler:
             http = Http(params.to_http_params(), egress)
             return build_message, ReportPoster(http, self._load, self._config.base_url)
         check_mail = partial(self._check_mail, channel.group_id)
-        return build_message, ReportMailer(self._config, self._load, check_mail, self._get_language)
+        default = params.language if isinstance(params, ReportMailParams) else None
+        get_language = partial(self._get_language, channel.group_id, default)
+        return build_message, ReportMailer(self._config, self._load, check_mail, get_language)
 
     async def _load(self, run_id: str) -> MailedReport | Refused:
         """A run with its file, part by part, or with a link if that is too large."""
@@ -164,11 +166,11 @@ class ReportHandler:
 
         return await self._database.write(check)
 
-    async def _get_language(self, group_id: str, address: str) -> str:
+    async def _get_language(self, group_id: str, default: str | None, address: str) -> str:
         own = await self._database.read(
             lambda tx: languages.list_of_addresses(tx, group_id, [address])
         )
-        return languages.choose(own.get(address.lower()))
+        return languages.choose(own.get(address.lower()), default)
 
     def on_results(self, tx: Tx, writer: int, settled: SettledChannels) -> None:
         """Store what became of the runs."""
@@ -191,7 +193,7 @@ class ReportHandler:
 
 LoadReport = Callable[[str], Awaitable[MailedReport | Refused]]
 CheckMail = Callable[[str], Awaitable[Refused | None]]
-GetLanguage = Callable[[str, str], Awaitable[str]]  # by a group and an address
+GetLanguage = Callable[[str], Awaitable[str]]  # by an address
 
 
 class ReportMailer:
@@ -221,7 +223,7 @@ class ReportMailer:
         refusal = await self._check_mail(message.to)
         if refusal is not None:
             return refusal
-        language = await self._get_language(message.group_id, message.to)
+        language = await self._get_language(message.to)
         return await self._client.send(
             build_mail(mailed, message.id, message.to, batch.at, language)
         )

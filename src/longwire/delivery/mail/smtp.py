@@ -158,12 +158,12 @@ def build_mime_message(mail: OutboundMail, sender: str) -> EmailMessage:
     message["Date"] = format_datetime(datetime.fromtimestamp(mail.at // SECOND, UTC))
     message["Message-ID"] = f"<{mail.id}@{domain}>"
     message["Auto-Submitted"] = "auto-generated"
-    message["Content-Language"] = mail.language
     message.set_content(mail.body)
     if mail.html is not None:
         message.add_alternative(mail.html, subtype="html")
     for part in mail.attachments:
         _attach(message, part)
+    message["Content-Language"] = mail.language  # setting the content removes it
     return message
 
 

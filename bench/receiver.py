@@ -5,6 +5,7 @@ response.
 """
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -121,6 +122,8 @@ def _serve(pipe: Connection) -> None:
         await asyncio.Event().wait()
 
     def handle_command() -> None:
+        # The loop made the pipe non-blocking, and all arrivals are more than it holds.
+        os.set_blocking(pipe.fileno(), True)
         match pipe.recv():
             case "count":
                 pipe.send(log.count)

@@ -82,7 +82,7 @@ LAYERS = (
     {"measurements"},
     {"group_limits", "changes"},
     {"records", "model", "ids", "dates", "quotas"},
-    {"blobs"},
+    {"blobs", "map_archives"},
     {"extras", "work", "translations"},
     {"errors", "clock", "seal", "spans"},
 )

@@ -483,6 +483,7 @@ def test_tiles_of_the_map_need_a_host_of_their_own_and_their_three_numbers() -> 
         "https://tiles.example.com/{z}/{x}/{y}.png",
         "https://tiles.example.com:8443/v1/{z}/{y}/{x}?key=a;b",
         "http://[fd00::7]/{z}/{x}/{y}.webp",
+        "/srv/longwire/map",
     ):
         assert load({"map_tiles": tiles}, {}).map_tiles == tiles
     for tiles in (
@@ -495,6 +496,8 @@ def test_tiles_of_the_map_need_a_host_of_their_own_and_their_three_numbers() -> 
         "https://tiles.example.com; script-src */{z}/{x}/{y}.png",
         "https://tiles.example.com/{z}/{x}/{y}.png\nx-evil: 1",
         "javascript:alert(1)//{z}/{x}/{y}",
+        "srv/longwire/map",
+        "/srv/{z}/{x}/{y}.png",
     ):
         assert [each.partition(":")[0] for each in problems({"map_tiles": tiles})] == ["map_tiles"]
     assert problems({"map_attribution": "Tiles\nof Example"})

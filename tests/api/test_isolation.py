@@ -256,6 +256,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("POST", "/connector/messages/retry"): Right(body={**CONNECTOR, "deviceId": "@device"}),
     ("POST", "/connector/messages/cancel"): Right(body={**CONNECTOR, "deviceId": "@device"}),
     ("POST", "/connector/resendData"): Right(body=CONNECTOR),
+    ("GET", "/connector/failures"): Right(CONNECTOR),
     ("GET", "/connector/exchanges"): Right({**CONNECTOR, "messageId": "@message"}),
     ("POST", "/connector/test"): Right(body={**CONNECTOR, "recordId": "@record"}),
     ("POST", "/connector/rotateSecret"): Right(body=CONNECTOR),

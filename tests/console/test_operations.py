@@ -66,10 +66,6 @@ NOT_CALLED = {
         f"{method} /permission": "no screen: permissions come with the service; Roles lists them"
         for method in ("POST", "PUT", "DELETE")
     },
-    **{
-        f"POST /connector/{each}": "the form of a connector has a real test, and a new secret"
-        for each in ("test", "rotateSecret", "endSecretRotation")
-    },
     "POST /devices": f"{ANOTHER}, POST /devices/import",
     "POST /devices/vendor": "people register one at a time, by POST /device/vendor",
     "PUT /user/vendorToken": "a push token is registered by the app on a phone",

@@ -8,7 +8,7 @@ import pytest
 from longwire.delivery.attempts import ATTEMPTS_KEPT_MAX
 from longwire.store import schema
 from longwire.store.delivery import backlogs as store_backlogs
-from longwire.store.delivery import delivery_leases, delivery_search
+from longwire.store.delivery import delivery_failures, delivery_leases, delivery_search
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import NOON, Person, World, nothing_happens, ok, record_of, refused, walk
@@ -37,6 +37,58 @@ def send(person: Person, device: str, number: int) -> None:
         for each in range(number)
     ]
     ok(person.post("/device/data/batch", {"items": items}))
+
+
+def test_failures_are_grouped_by_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada, mallory = world.person("ada"), world.person("mallory")
+    group = ada.group()
+    devices = [ada.device(group), ada.device(group)]
+    with Receiver() as receiver:
+        connector = ada.connector(
+            group, receiver.url, retryPolicy=ONCE, dataFailurePolicy={"storingDuration": 3_600}
+        )
+        which = {"groupId": group, "connectorId": connector}
+
+        def failures(**period: str) -> dict[str, Any]:
+            return dict(ok(ada.get("/connector/failures", **which, **period)))
+
+        def settle(status: str, number: int) -> None:
+            eventually(lambda: len(messages(ada, group, status=status)) == number)
+
+        assert failures() == {"items": [], "isMore": False}
+        receiver.respond_with(503)
+        for device in devices:
+            ada.reports(device)
+        settle("failed", 2)
+        receiver.respond_with(422)
+        ada.reports(devices[0], timestamp="2026-03-01T13:00:00Z")
+        settle("failed", 3)
+        receiver.respond_with(200)
+        ada.reports(devices[0], timestamp="2026-03-01T14:00:00Z")  # is none of them
+        settle("succeed", 1)
+        found = failures()["items"]
+        shown = [(each["status"], each["count"], each["devices"]) for each in found]
+        assert shown == [(503, 2, 2), (422, 1, 1)]
+        first = found[0]
+        assert first["message"] == "answered with status 503" and first["code"] == "rejected"
+        assert (first["deadLetters"], first["waiting"], first["lost"]) == (2, 0, 0)
+        assert first["firstAt"] <= first["lastAt"] < first["keptUntil"]
+        example = {**which, "messageId": first["messageId"]}
+        (kept,) = ok(ada.get("/connector/exchanges", **example))["items"]
+        assert kept["response"]["status"] == 503
+        assert failures(endDate="2026-01-01")["items"] == []
+        refused(ada.get("/connector/failures", **which, beginDate="never"), 400, "beginDate")
+        refused(mallory.get("/connector/failures", **which), 400, "groupId")
+
+        # Not all are looked at, and it says so.
+        monkeypatch.setattr(delivery_failures, "SCANNED_MAX", 2)
+        assert failures()["isMore"]
+        monkeypatch.setattr(delivery_failures, "SCANNED_MAX", 2_000)
+
+        # What is over the time for which it is kept is lost, also before it is marked.
+        world.clock.let_pass(seconds=3_601)
+        first = failures()["items"][0]
+        assert (first["deadLetters"], first["lost"]) == (0, 2) and "keptUntil" not in first
 
 
 def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from openapi_spec_validator import OpenAPIV31SpecValidator
+from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 
 import longwire.api
 from longwire.api.delivery import webhooks
@@ -791,3 +791,15 @@ def test_the_page_and_its_files_are_served_under_their_policy(world: World) -> N
         assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY, path
         assert response.headers["x-content-type-options"] == "nosniff", path
     assert "/docs" in ASSETS
+
+
+def test_the_document_is_served_for_generators_that_read_openapi_3_0(world: World) -> None:
+    document = ok(world.nobody.get("/openapi.json"))
+    older = ok(world.nobody.get("/openapi-3.0.json"))
+    assert older["openapi"] == "3.0.3"
+    assert [str(each) for each in OpenAPIV30SpecValidator(older).iter_errors()] == []
+    assert {name for name, _ in operations(older)} == {name for name, _ in operations(document)}
+    assert older["components"]["schemas"].keys() == document["components"]["schemas"].keys()
+    # A member that happens to be called `examples` is still there.
+    examples = older["components"]["schemas"]["TypeImportReturn"]["properties"]["examples"]
+    assert examples["items"]

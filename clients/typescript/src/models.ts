@@ -752,6 +752,48 @@ export interface ConnectorEventStats {
   totalFailed?: number;
 }
 
+/** Messages of a connector whose last attempt failed in the same way. */
+export interface ConnectorFailure {
+  /** Why, in our words. */
+  message: string;
+  /** As in `attempts` of a message. */
+  code?: AttemptOutcome;
+  /** Of the HTTP response. */
+  status?: number;
+  /** How many messages. */
+  count: number;
+  /** Of these: kept for a resend. */
+  deadLetters: number;
+  /** Of these: attempted again, or waiting for it. */
+  waiting: number;
+  /** Of these: given up, and not or no longer kept. */
+  lost: number;
+  /** How many devices they are about. */
+  devices: number;
+  /** When the first of them failed the last time. */
+  firstAt: string;
+  /** When the last of them failed. */
+  lastAt: string;
+  /** When the first of the dead letters expires. */
+  keptUntil?: string;
+  /**
+   * One of the newest, for an example: of those whose request and response were kept, if there are
+   * any.
+   */
+  messageId: string;
+}
+
+/** What fails at a connector. */
+export interface ConnectorFailures {
+  /** By error, most first; up to 50. */
+  items: ConnectorFailure[];
+  /**
+   * More messages changed in the period than were looked at: the newest 2,000 dead letters, 2,000
+   * that wait, and 2,000 others.
+   */
+  isMore: boolean;
+}
+
 /** How a connector is at the moment. */
 export interface ConnectorHealth {
   /** Failed attempts in a row, since the last success. */
@@ -771,7 +813,8 @@ export interface ConnectorHealth {
   failingSince?: string;
   /**
    * When the receiver gets a message again, at the earliest: the next one is due, and the time
-   * that the receiver has asked for is over. Absent if it does not fail, or nothing waits.
+   * that the receiver has asked for is over. Absent if nothing waits, or it neither fails nor
+   * holds messages back.
    */
   nextAttemptAt?: string;
 }
@@ -940,8 +983,13 @@ export interface ConsoleSettings {
   mail: boolean;
   /** What the OpenID provider is called. */
   oidcName?: string;
-  /** Where the operator's map tiles are; without it there is the built-in map only. */
+  /** Where the operator's map tiles are, if they are on a server. */
   mapTiles?: string;
+  /**
+   * The PMTiles file that the operator has added, in the folder `map` of the console; it is read
+   * in parts. Without it and `mapTiles` there is the built-in map only.
+   */
+  mapFile?: string;
   /** Whom the map names as the source of the tiles, as plain text. */
   mapAttribution?: string;
 }
@@ -2633,6 +2681,11 @@ export interface Invitation {
   groupId: string;
   /** The role that they get. */
   roleId: string;
+  /**
+   * Of the mail, and of the user if there is none with this address yet; by default the caller's.
+   * A user who has chosen one is written to in that.
+   */
+  language?: "de" | "en" | "fr";
 }
 
 /** A group to whose membership the caller agrees. */
@@ -3544,6 +3597,8 @@ export interface NotificationMessage {
   message: Record<string, unknown>;
   /** How many were suppressed since the last one. */
   heldBack?: number;
+  /** In which the service writes to them; English for none. */
+  language?: string;
 }
 
 /** Which notification, of which group. */
@@ -3766,6 +3821,8 @@ export interface PreviewItem {
   kind: MessageKind;
   /** The timestamp of the record. */
   timestamp: string;
+  /** The id of the record; absent for a change. */
+  recordId?: string;
   /** Whether the connector forwards it. */
   matches: boolean;
   /** Why not, in words; empty if it does. */
@@ -5543,6 +5600,8 @@ export interface User {
   updatedAt?: string;
   /** As the user writes it. */
   gender?: string;
+  /** In which the service writes to them; English for none. */
+  language?: "de" | "en" | "fr";
   /** The push token that was registered last. */
   devices?: VendorToken;
 }
@@ -5557,6 +5616,8 @@ export interface UserChange {
   firstName?: string;
   /** The last name. */
   lastName?: string;
+  /** In which the service writes to them; English for none. */
+  language?: "de" | "en" | "fr";
 }
 
 /** A page of users. */
@@ -5575,6 +5636,8 @@ export interface UserInput {
   lastName: string;
   /** The first name; with a small n in this request only. */
   firstname?: string;
+  /** In which the service writes to them; English for none. */
+  language?: "de" | "en" | "fr";
 }
 
 /** A message of the vendor's network: acknowledge. */

@@ -25,6 +25,7 @@ export const NEEDS = {
   "GET /connector/connectorEvent": "connector.read",
   "GET /connector/connectors": "connector.read",
   "GET /connector/exchanges": "connector.write",
+  "GET /connector/failures": "connector.read",
   "GET /connector/health": "connector.read",
   "GET /connector/message": "connector.read",
   "GET /connector/messages": "connector.read",

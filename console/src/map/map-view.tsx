@@ -1,13 +1,16 @@
 // A map with what lies on it as its children: <MapView …><PointLayer …/></MapView>. Its ground is
-// the built-in map, or the operator's tiles. Arrow keys move it, + and - zoom.
+// the built-in map, with the operator's street map above it or a server's tiles instead. Arrow keys
+// move it, + and - zoom.
 import { createContext, use, useEffect, useRef, useState, type ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Map as LeafletMap, TileLayer } from "leaflet";
 import { settingsQuery } from "~/api/queries";
 import { useThemeInUse } from "~/preferences";
-import { DETAIL_ZOOM_MAX } from "./basemap";
+import { DETAIL_ZOOM_MAX, cityNames } from "./basemap";
 import { ZOOM_MAX, wrapLng, type Bounds, type View } from "./geometry";
+import { LabelLayer } from "./labels";
 import { BasemapLayer } from "./painter";
+import type { Streets } from "./street-layer";
 import "./map.css";
 
 const WORLD: View = { lat: 25, lng: 10, zoom: 2 };
@@ -64,6 +67,8 @@ function Ground({ onFailed, isFailed }: { onFailed: () => void; isFailed: boolea
   const failed = useRef(onFailed);
   failed.current = onFailed;
   const layer = useRef<BasemapLayer | null>(null);
+  const streets = useRef<Streets | null>(null);
+  const [labels, setLabels] = useState<LabelLayer | null>(null);
   useEffect(() => {
     if (!tiles) return;
     const added = new TileLayer(tiles, { maxZoom: ZOOM_MAX }).addTo(map);
@@ -75,13 +80,41 @@ function Ground({ onFailed, isFailed }: { onFailed: () => void; isFailed: boolea
     if (!isBuiltIn) return;
     // Below the tiles that do arrive.
     const added = new BasemapLayer({ zIndex: 0, maxZoom: ZOOM_MAX }).addTo(map);
+    const names = new LabelLayer().addTo(map);
     layer.current = added;
+    setLabels(names);
+    let isThere = true;
+    // Without names it is still a map.
+    cityNames().then((source) => isThere && names.addSource(source), () => {});
     return () => {
+      isThere = false;
       layer.current = null;
+      setLabels(null);
+      names.remove();
       added.remove();
     };
   }, [map, isBuiltIn]);
-  useEffect(() => void layer.current?.redraw(), [theme]);
+  const file = isFailed ? null : (settings.data?.mapFile ?? null);
+  useEffect(() => {
+    if (!file || !labels) return;
+    let isThere = true;
+    import("./street-layer").then(
+      ({ addStreets }) => {
+        if (isThere) streets.current = addStreets(map, labels, file, () => failed.current());
+      },
+      () => failed.current(),
+    );
+    return () => {
+      isThere = false;
+      streets.current?.remove();
+      streets.current = null;
+    };
+  }, [map, file, labels]);
+  useEffect(() => {
+    layer.current?.redraw();
+    streets.current?.redraw();
+    labels?.redraw();
+  }, [theme]); // eslint-disable-line react-hooks/exhaustive-deps
   return null;
 }
 
@@ -116,13 +149,15 @@ function Notes({ hasTilesFailed }: { hasTilesFailed: boolean }) {
     return () => void map.off("zoomend", onZoom);
   }, [map]);
   const tiles = settings.data?.mapTiles;
-  const sources = [...(tiles && settings.data?.mapAttribution ? [settings.data.mapAttribution] : []), ...(!tiles || hasTilesFailed ? ["Natural Earth"] : [])];
-  const isBare = !tiles && zoom > DETAIL_ZOOM_MAX && !isDismissed;
+  const hasStreets = Boolean(tiles || settings.data?.mapFile);
+  const named = settings.data?.mapAttribution;
+  const sources = [...(hasStreets && named ? [named] : []), ...(!tiles || hasTilesFailed ? ["Natural Earth", "GeoNames"] : [])];
+  const isBare = !hasStreets && zoom > DETAIL_ZOOM_MAX && !isDismissed;
   return (
     <>
       {(hasTilesFailed || isBare) && (
         <p className="map-note" role="status">
-          {hasTilesFailed ? "Some map tiles cannot be loaded; the built-in map is shown instead." : "No street map here; the operator can name one."}
+          {hasTilesFailed ? "The street map cannot be loaded; the built-in map is shown instead." : "No street map here; the operator can add one."}
           {isBare && (
             <button
               type="button"
@@ -204,7 +239,8 @@ export function MapView({
     map.setView([view.lat, view.lng], view.zoom, { animate: false });
   }, [map, given]); // eslint-disable-line react-hooks/exhaustive-deps
   const settings = useQuery(settingsQuery);
-  const fitZoomMax = settings.data?.mapTiles && !hasTilesFailed ? FIT_ZOOM_MAX.tiles : FIT_ZOOM_MAX.builtIn;
+  const hasStreets = Boolean(settings.data?.mapTiles || settings.data?.mapFile);
+  const fitZoomMax = hasStreets && !hasTilesFailed ? FIT_ZOOM_MAX.tiles : FIT_ZOOM_MAX.builtIn;
   const isGroundKnown = !settings.isPending;
   const fitted = fit && !view && isGroundKnown ? `${fit.west},${fit.south},${fit.east},${fit.north}` : "";
   useEffect(() => {

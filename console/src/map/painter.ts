@@ -1,8 +1,9 @@
 // Paints the built-in map, tile by tile, in the colours of the theme.
 import { GridLayer, type Coords, type DoneCallback } from "leaflet";
-import { loadBasemap, type Basemap } from "./basemap";
+import { DETAIL_ZOOM_MAX, loadBasemap, type Basemap } from "./basemap";
 
 const BORDER_PX = 1;
+const RIVERS_ZOOM_MIN = 4;
 
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -20,9 +21,13 @@ function paint(canvas: HTMLCanvasElement, basemap: Basemap, coords: Coords, size
   context.setTransform(scale, 0, 0, scale, -box.left * scale, -box.top * scale);
   context.fillStyle = colour("--map-land");
   for (const land of basemap.land) if (land.touches(box)) context.fill(land.outline);
-  context.strokeStyle = colour("--map-border");
+  context.fillStyle = colour("--map-sea");
+  for (const lake of basemap.lakes) if (lake.touches(box)) context.fill(lake.outline);
   context.lineWidth = ((BORDER_PX * canvas.width) / size) / scale;
   context.lineJoin = "round";
+  context.strokeStyle = colour("--map-sea");
+  if (coords.z >= RIVERS_ZOOM_MIN && coords.z <= DETAIL_ZOOM_MAX) for (const river of basemap.rivers) if (river.touches(box)) context.stroke(river.outline);
+  context.strokeStyle = colour("--map-border");
   for (const border of basemap.borders) if (border.touches(box)) context.stroke(border.outline);
 }
 

@@ -10,6 +10,8 @@ export interface MapPoint extends Place {
   readonly id: string;
   readonly name: string;
   readonly state: PointState;
+  // Below the point, where there is room: its name, or a value. None without.
+  readonly label?: string | undefined;
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -60,6 +62,13 @@ function draw(cluster: Cluster, name: string): HTMLButtonElement {
     svg.append(shape("text", { x: middle, y: middle, dy: "0.35em", "text-anchor": "middle" }, abbreviate(cluster.count)));
   }
   button.append(svg);
+  if (cluster.count === 1) {
+    const label = document.createElement("span");
+    label.className = "map-point-label";
+    label.setAttribute("aria-hidden", "true");
+    label.hidden = true;
+    button.append(label);
+  }
   button.setAttribute("aria-label", name);
   button.title = name;
   return button;
@@ -71,6 +80,32 @@ function nameOf(cluster: Cluster, points: readonly MapPoint[]): string {
   if (cluster.index !== null) return `${points[cluster.index]?.name ?? "Device"}${STATE_WORDS[cluster.worst]}`;
   const silent = cluster.silent > 0 ? `, ${cluster.silent.toLocaleString("en")} silent` : "";
   return `${cluster.count.toLocaleString("en")} devices${silent}${cluster.worst === "low" ? ", battery low" : ""}`;
+}
+
+const LABEL_FONT_PX = 12;
+const LABEL_CHARACTERS_MAX = 24;
+const LABEL_HEIGHT_PX = 18;
+const measure = document.createElement("canvas").getContext("2d");
+
+function widthOf(text: string): number {
+  if (!measure) return text.length * LABEL_FONT_PX * 0.6;
+  measure.font = `600 ${LABEL_FONT_PX}px sans-serif`;
+  return measure.measureText(text).width + 8;
+}
+
+function shorten(text: string): string {
+  return text.length > LABEL_CHARACTERS_MAX ? `${text.slice(0, LABEL_CHARACTERS_MAX - 1)}…` : text;
+}
+
+interface Rectangle {
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+function isFree(box: Rectangle, taken: readonly Rectangle[]): boolean {
+  return !taken.some((each) => each.left < box.right && each.right > box.left && each.top < box.bottom && each.bottom > box.top);
 }
 
 // Buttons stay while they show the same, so that the focus is not lost with every move.
@@ -100,6 +135,33 @@ class Markers {
     }
     for (const [key, marker] of this.shown) if (next.get(key) !== marker) marker.remove();
     this.shown = next;
+    this.label(points);
+  }
+
+  // Below points that are alone, as long as no other point and no other label is there.
+  private label(points: readonly MapPoint[]): void {
+    const taken: Rectangle[] = [];
+    const at = new Map<string, { x: number; y: number }>();
+    for (const [key, cluster] of this.clusters) {
+      const marker = this.shown.get(key);
+      if (!marker) continue;
+      const { x, y } = this.map.latLngToLayerPoint(marker.getLatLng());
+      const half = sizeOf(cluster) / 2 - (cluster.count === 1 ? 4 : 0);
+      at.set(key, { x, y });
+      taken.push({ left: x - half, top: y - half, right: x + half, bottom: y + half });
+    }
+    for (const [key, cluster] of this.clusters) {
+      const element = this.shown.get(key)?.getElement()?.querySelector<HTMLElement>(".map-point-label");
+      const place = at.get(key);
+      if (!element || !place || cluster.index === null) continue;
+      const text = shorten(points[cluster.index]?.label ?? "");
+      const half = widthOf(text) / 2;
+      const box = { left: place.x - half, top: place.y + 9, right: place.x + half, bottom: place.y + 9 + LABEL_HEIGHT_PX };
+      const isShown = text !== "" && isFree(box, taken);
+      if (isShown) taken.push(box);
+      element.textContent = text;
+      element.hidden = !isShown;
+    }
   }
 
   private add(key: string, cluster: Cluster, lng: number, name: string, isSelected: boolean): Marker {

@@ -5,6 +5,7 @@ import { ApiProblem, Unreachable } from "~/api/client";
 import type { Operation } from "~/api/permissions";
 import { BASE_PATH } from "~/base-path";
 import { Button } from "./button";
+import { Command } from "./command";
 import { CopyButton } from "./copy";
 import { Why } from "./why";
 
@@ -66,7 +67,8 @@ export function Empty({ text, action, curl }: { text: ReactNode; action?: ReactN
       {action}
       {curl && (
         <div className="state-curl">
-          <code>{curl}</code> <CopyButton text={curl} label="Copy" /> <a href={`${BASE_PATH}/docs`}>All operations</a>
+          <Command text={curl} />
+          <a href={`${BASE_PATH}/docs`}>All operations</a>
         </div>
       )}
     </div>

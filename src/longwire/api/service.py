@@ -39,6 +39,7 @@ from longwire.web.console_page import ConsolePage
 from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset, build_page_headers
 from longwire.web.fields import Reply, words
 from longwire.web.guide_page import GuidePage
+from longwire.web.openapi_30 import to_openapi_30
 from longwire.web.routing import (
     NO_TOKEN,
     DeclaredResponse,
@@ -181,6 +182,7 @@ class ServiceEndpoints:
             max_age=STATS_MAX_AGE_S * SECOND,
         )
         self._openapi: bytes | None = None
+        self._openapi_30: bytes | None = None
         self._rendered = b""
         self._renderings: deque[float] = deque(maxlen=RENDERINGS_PER_S_MAX)
         self._build_openapi: Callable[[], dict[str, object]] = dict
@@ -271,6 +273,13 @@ class ServiceEndpoints:
             self._openapi = msgspec.json.encode(await asyncio.to_thread(self._build_openapi))
         return Response(200, self._openapi)
 
+    async def get_openapi_30(self, request: Request, body: bytes) -> Response:
+        if self._openapi_30 is None:
+            self._openapi_30 = await asyncio.to_thread(
+                lambda: msgspec.json.encode(to_openapi_30(self._build_openapi()))
+            )
+        return Response(200, self._openapi_30)
+
     async def _unready_reason(self) -> str | None:
         if self._is_leaving():
             return "the service is stopping"
@@ -315,6 +324,7 @@ class ServiceEndpoints:
             _route("/health/ready", self.get_ready, _READINESS),
             _route("/metrics", self.get_metrics, _METRICS),
             _page("/openapi.json", self.get_openapi, takes_cors=True),
+            _page("/openapi-3.0.json", self.get_openapi_30, takes_cors=True),
             _page("/sign-in", self.get_sign_in),
             *(_page(path, _serve_asset(asset)) for path, asset in docs_page.ASSETS.items()),
             *(self._console.routes() if self._console is not None else ()),

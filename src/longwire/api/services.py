@@ -21,6 +21,7 @@ from longwire.identity.passwords import PasswordHashing
 from longwire.identity.sessions import SessionRules
 from longwire.ingest.sequencer import Sequencer
 from longwire.ingest.service import Ingest
+from longwire.map_archives.folder import MapFolder
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.web import routing
@@ -55,7 +56,8 @@ class SignInServices:
     oidc_provider: IdentityProvider | None
     oidc_policy: SignInPolicy
     oidc_name: str | None
-    map_tiles: str | None
+    map_tiles: str | None  # of a server
+    map_folder: MapFolder | None
     map_attribution: str | None
 
 

@@ -20,6 +20,7 @@ from longwire.identity.external_identities import (
 )
 from longwire.identity.passkeys import find_relying_party
 from longwire.identity.passwords import PasswordHashing
+from longwire.map_archives.folder import MapFolder
 from longwire.process import startup
 from longwire.process.app_config import (
     build_session_rules,
@@ -41,6 +42,7 @@ class SignInStack:
         database: Database,
         mail: MailConfig,
         rate_limiter: CallerRateLimiter,
+        map_folder: MapFolder | None,
     ) -> None:
         base_url = startup.get_base_url(settings)
         self.authenticator = CallerAuthenticator(
@@ -61,7 +63,8 @@ class SignInStack:
             oidc_provider=self._oidc_provider,
             oidc_policy=_build_oidc_policy(settings),
             oidc_name=settings.oidc_name or urlsplit(settings.oidc_issuer).hostname,
-            map_tiles=settings.map_tiles or None,
+            map_tiles=settings.map_tiles if map_folder is None else None,
+            map_folder=map_folder,
             map_attribution=settings.map_attribution or None,
         )
         self.routes = _build_token_routes(settings, database, guards.client_failures)

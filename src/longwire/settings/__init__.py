@@ -226,8 +226,8 @@ class Settings:
     map_tiles: str = setting(
         "console.map_tiles",
         "",
-        "tiles for the console's map, like https://tiles.example.com/{z}/{x}/{y}.png; empty for the"
-        " built-in map only, which needs no internet",
+        "tiles for the console's map: a server, like https://tiles.example.com/{z}/{x}/{y}.png, or"
+        " the folder for `longwire map add`; empty for the folder `map` in the data folder",
     )
     map_attribution: str = setting(
         "console.map_attribution", "", "whom the map names as the source of these tiles"

@@ -328,12 +328,12 @@ def _validate_oidc(settings: Settings) -> list[str]:
 def _validate_map(settings: Settings) -> list[str]:
     wrong = []
     tiles = settings.map_tiles
-    if tiles and not (
-        _TILES.fullmatch(tiles) and sorted(re.findall("{.*?}", tiles)) == _TILE_PLACEHOLDERS
-    ):
+    is_server = _TILES.fullmatch(tiles) and sorted(re.findall("{.*?}", tiles)) == _TILE_PLACEHOLDERS
+    is_folder = tiles.startswith("/") and "{" not in tiles and tiles.isprintable()
+    if tiles and not is_server and not is_folder:
         wrong.append(
             "map_tiles: must be https:// (or http://) with a host, and {z}, {x} and {y} once each"
-            " after it"
+            " after it; or the absolute path of a folder"
         )
     if not settings.map_attribution.isprintable():
         wrong.append("map_attribution: has a character that does not print")

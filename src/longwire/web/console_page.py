@@ -9,13 +9,15 @@ it is put in front of these.
 
 import asyncio
 import hashlib
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from longwire.errors import NotFound
+from longwire.errors import BadInput, NotFound
+from longwire.map_archives.folder import MapFile, MapFolder
 from longwire.web.docs_page import build_page_headers
 from longwire.web.routing import Request, Response, Route
 from longwire.web.static_files import (
@@ -35,12 +37,18 @@ MANIFEST = "manifest.json"  # what the files were built from; nobody needs it to
 # Stands for the name of the folder in the built files, after PATH; `base` in
 # console/vite.config.ts.
 PLACEHOLDER = b"__files__"
+_MAP_MEDIA_TYPE = "application/vnd.pmtiles"
 FINGERPRINT_CHARACTERS = 12
 NOT_BUILT = "The console is not part of this installation; `make console` builds it."
 
 _BELOW_FINGERPRINT = re.compile(rf"([0-9a-f]{{{FINGERPRINT_CHARACTERS}}}|{PLACEHOLDER.decode()})/")
 # The page of a link to a shared view, by the id of that: its secret is in the fragment.
 _SHARED_VIEW = re.compile(r"shared/(shr_[a-z0-9]{1,64})")
+# A part of the operator's map, by the fingerprint of that.
+_MAP = re.compile(r"map/([0-9a-f]{12})\.pmtiles")
+_RANGE = re.compile(rb"bytes=([0-9]{1,15})-([0-9]{1,15})")
+# Readers ask for a directory or a tile at a time; a longer part is answered with its beginning.
+RANGE_BYTES_MAX = 4 * 1024 * 1024
 _TEXTS = (".html", ".js", ".css", ".json", ".webmanifest", ".svg")  # these may name the folder
 
 
@@ -118,6 +126,17 @@ async def _list_none(share_id: str) -> Sequence[str]:
     return ()
 
 
+def _read_part(found: MapFile, begin: int, length: int) -> bytes:
+    try:
+        with found.path.open("rb") as file:
+            content = os.pread(file.fileno(), length, begin)
+    except FileNotFoundError:
+        content = b""
+    if not content:
+        raise NotFound("There is another map by now, or none; load the page again.")
+    return content
+
+
 class ConsolePage:
     """Serves the files in a folder; public and static, what the page shows it gets from the API."""
 
@@ -127,12 +146,14 @@ class ConsolePage:
         map_tiles: str = "",
         base_path: str = "",
         list_embedding_origins: ListOrigins = _list_none,
+        map_folder: MapFolder | None = None,
     ) -> None:
         """`list_embedding_origins` says pages of which origins may embed a shared view."""
         self._folder = folder
         self._base_path = base_path
         self._map_tiles = map_tiles
         self._list_embedding_origins = list_embedding_origins
+        self._map_folder = map_folder
         self._headers = build_page_headers(build_policy(map_tiles))
         self._console: Console | None = None
         self._loading = asyncio.Lock()
@@ -148,6 +169,8 @@ class ConsolePage:
             origins = await self._list_embedding_origins(shared[1])
             headers = build_page_headers(build_policy(self._map_tiles, origins))
             return serve_current(request, console.index, headers)
+        if (part := _MAP.fullmatch(path)) is not None:
+            return await self._get_map_part(request, part[1])
         if not _BELOW_FINGERPRINT.match(path):
             return serve_current(request, console.index, self._headers)
         folder, _, name = path.partition("/")
@@ -155,6 +178,29 @@ class ConsolePage:
         if file is None:
             raise NotFound(f"There is no file {request.path}; load the page again.")
         return serve_file(request, file, self._headers, IMMUTABLE)
+
+    async def _get_map_part(self, request: Request, fingerprint: str) -> Response:
+        """A part of the operator's map, which browsers keep: another map has another name."""
+        found = await asyncio.to_thread(self._map_folder.find) if self._map_folder else None
+        if found is None or found.fingerprint != fingerprint:
+            raise NotFound("There is another map by now, or none; load the page again.")
+        wanted = _RANGE.fullmatch(request.headers.get(b"range", b""))
+        if wanted is None:
+            raise BadInput("Ask for a part of the map: Range: bytes=0-16383.")
+        begin, end = int(wanted[1]), min(int(wanted[2]), found.size - 1)
+        if begin > end:
+            headers = ((b"content-range", b"bytes */%d" % found.size),)
+            return Response(416, b"", _MAP_MEDIA_TYPE, (*self._headers, *headers))
+        content = await asyncio.to_thread(
+            _read_part, found, begin, min(end - begin + 1, RANGE_BYTES_MAX)
+        )
+        end = begin + len(content) - 1
+        headers = (
+            (b"content-range", b"bytes %d-%d/%d" % (begin, end, found.size)),
+            (b"accept-ranges", b"bytes"),
+            (b"etag", b'"%s"' % fingerprint.encode()),
+        )
+        return Response(206, content, _MAP_MEDIA_TYPE, (*self._headers, *headers), IMMUTABLE)
 
     async def redirect(self, request: Request, body: bytes) -> Response:
         """Add the slash at the end, relative in case that a proxy serves this below a path."""

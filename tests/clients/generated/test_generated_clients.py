@@ -111,6 +111,7 @@ def fill(world: World) -> dict[str, Any]:
         "deviceId": device,
         "getSeries.deviceId": [device],
         "path": "/data/temperature",
+        "measurement": "temperature",
         "userId": operator.id,
         "permission": "device.read",
         "type": "generic",
@@ -216,6 +217,18 @@ def test_go(world: World, document: Path, calls: Path, tmp_path: Path) -> None:
     run("go", "vet", "./...", cwd=client)
     said = run("go", "run", "./calls", calls, world.url, world.operator.token, cwd=client)
     expect_all(calls, said)
+
+
+def test_oapi_codegen(world: World, tmp_path: Path) -> None:
+    """Go, by the generator that reads OpenAPI 3.0, with no option but where to write."""
+    need("go")
+    (tmp_path / "openapi.json").write_text(world.nobody.get("/openapi-3.0.json").text)
+    (tmp_path / "go.mod").write_text("module example.com/longwire\n\ngo 1.24\n")
+    generator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
+    options = ("-generate", "types,client", "-package", "longwire", "-o", "longwire.go")
+    run("go", "run", generator, *options, "openapi.json", cwd=tmp_path, GOFLAGS="-mod=mod")
+    run("go", "mod", "tidy", cwd=tmp_path)
+    run("go", "vet", "./...", cwd=tmp_path)
 
 
 def test_java(document: Path, tmp_path: Path) -> None:

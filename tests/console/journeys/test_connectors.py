@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.console.browser import PHONE, drag
 from tests.console.conftest import NOWHERE, OpenConsole
-from tests.delivery.receiver import Receiver
+from tests.delivery.receiver import Received, Receiver, StubResponse
 from tests.waiting import eventually
 from tests.world import Person, World, ok
 
@@ -58,6 +58,7 @@ def test_a_filter_is_tried_on_stored_records_before_it_is_saved(
         page = console.open(f"/g/{harbour}/connectors/{connector}")
         main = page.get_by_role("main")
         expect(main).to_contain_text(f"of all devices in Harbour, where {saved}")
+        page.get_by_role("button", name="Edit", exact=True).click()
         expect(main).to_contain_text("On the last records 1 of 3 passes")
 
         # A mistake is shown at its place, and the saved filter stays.
@@ -66,7 +67,8 @@ def test_a_filter_is_tried_on_stored_records_before_it_is_saved(
         expect(main).to_contain_text("Line 1, column 23")
         expect(page.locator(".mistake mark")).to_have_text(">")
         expect(main).to_contain_text("The saved filter stays in use.")
-        expect(page.get_by_role("button", name="Save filter")).to_be_disabled()
+        save = page.get_by_role("button", name="Save", exact=True)
+        expect(save).to_have_attribute("title", "The filter has a mistake")
         assert fetch(ada, harbour, connector)["messageFilter"] == saved
 
         # So is what it cannot be evaluated for, and what lacks a field.
@@ -109,8 +111,25 @@ def test_a_receiver_that_is_down_loses_nothing(world: World, browse: OpenConsole
         expect(row).to_contain_text("everything from all devices in Harbour")
         expect(row).to_contain_text("failing, 3 in a row")
         row.get_by_role("link", name="To the cellar").click()
-        expect(page.get_by_role("main")).to_contain_text("answered with status 503")
+        # First of all how it is, and what that means.
+        state = page.get_by_role("region", name="Failing since")
+        expect(state).to_contain_text("answered with status 503")
+        expect(state).to_contain_text("It has to be mended there.")
+        expect(state.get_by_role("term").filter(has_text="Dead letters")).to_be_visible()
+        # Then what failed, by error, with a request and what came back.
+        group = page.locator(".failure")
+        expect(group).to_have_count(1)
+        expect(group).to_contain_text("3 deliveries")
+        expect(group.get_by_label("Sent", exact=True)).to_contain_text("webhook-id: msg_")
+        expect(group.get_by_label("Answered", exact=True)).to_contain_text("Status 503")
+        console.check_accessibility()
         receiver.respond_with(204)
+        page.get_by_role("button", name="Send a test").click()
+        result = page.get_by_role("dialog", name="Test delivery")
+        expect(result).to_contain_text("status 204")
+        expect(result.get_by_label("Sent", exact=True)).to_contain_text("webhook-test")
+        page.keyboard.press("Escape")
+        assert len(messages(ada, harbour, status="failed")) == 3, "a test is no delivery"
         page.get_by_role("button", name="Resend 3 dead letters").click()
         expect(page.locator(".toasts")).to_contain_text("being sent again")
         expect(page.get_by_role("main")).to_contain_text("forwarding")
@@ -137,7 +156,7 @@ def test_a_webhook_id_leads_to_every_attempt_and_another_is_made(
     ada.invite(bob, quay, "viewer")
     device = ada.device(quay, name="Crane 7")
     with Receiver(503) as receiver:
-        ada.connector(quay, receiver.url, name="To the cellar", retryPolicy=HOURLY)
+        cellar = ada.connector(quay, receiver.url, name="To the cellar", retryPolicy=HOURLY)
         ada.connector(quay, receiver.url, name="Alarms", messageFilter="message.kind == 'event'")
         ada.connector(
             harbour, receiver.url, name="From above", params={"subgroups": True}, retryPolicy=HOURLY
@@ -152,7 +171,7 @@ def test_a_webhook_id_leads_to_every_attempt_and_another_is_made(
             attempts = page.get_by_role("table", name="Attempts of To the cellar")
             expect(attempts).to_contain_text("status 503, rejected")
             expect(attempts).to_contain_text("waits, in")
-            expect(main).to_contain_text("Not taken by: Alarms (its filter is false)")
+            expect(main).to_contain_text("Not forwarded by: Alarms (its filter is false)")
             expect(main).to_contain_text("2 connectors")
             receiver.respond_with(204)
             step = page.get_by_role("listitem").filter(has=attempts)
@@ -175,11 +194,25 @@ def test_a_webhook_id_leads_to_every_attempt_and_another_is_made(
             expect(page.get_by_role("button", name="Why?")).to_be_visible()
             expect(page.get_by_role("switch")).to_have_count(0)
             page.get_by_role("link", name="To the cellar").click()
-            expect(filter_box(page)).not_to_be_editable()
-            expect(page.get_by_role("main")).to_contain_text("On the last records 1 of 1 passes")
-            for name in ("Edit", "Disable", "Enable", "Replay all of this range…", "More actions"):
+            main = page.get_by_role("main")
+            for name in (
+                "Send a test",
+                "Edit",
+                "Disable",
+                "Enable",
+                "Replay all of this range…",
+                "More actions",
+            ):
                 expect(page.get_by_role("button", name=name)).to_have_count(0)
-            expect(page.get_by_role("tab", name="Messages")).to_be_visible()
+            page.get_by_role("tab", name="Edit").click()
+            expect(filter_box(page)).not_to_be_editable()
+            expect(main).to_contain_text("On the last records 1 of 1 passes")
+            # Nor what the receiver answered, which is said.
+            shown = messages(ada, quay, connectorId=cellar)[0]["id"]
+            console.open(f"/g/{quay}/connectors/{cellar}?message={shown}")
+            drawer = page.get_by_role("dialog")
+            expect(drawer).to_contain_text("shown to people who may change the connector")
+            expect(drawer.get_by_label("Answered")).to_have_count(0)
 
 
 def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
@@ -306,6 +339,53 @@ def test_two_people_who_edit_one_connector_see_both_versions(
         expect(page.get_by_role("tabpanel")).to_contain_text("Changed where it is masked: params")
 
 
+def test_a_signing_secret_is_replaced_while_both_sign(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    old = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    connector = ada.connector(harbour, NOWHERE, params={"secret": old}, enabled=False)
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/connectors/{connector}?tab=edit")
+        page.get_by_role("button", name="Replace the secret…").click()
+        page.get_by_role("button", name="Replace it").click()
+        dialog = page.get_by_role("dialog", name="The new signing secret")
+        expect(dialog).to_contain_text("The old secret signs as well until")
+        shown = dialog.locator("code").inner_text()
+        params = json.loads(fetch(ada, harbour, connector)["params"])
+        assert shown == params["secret"] != old
+        console.check_accessibility()
+        dialog.get_by_role("button", name="Done").click()
+        expect(page.get_by_role("main")).not_to_contain_text(shown)
+        page.get_by_role("button", name="End the old secret now").click()
+        eventually(lambda: "previousSecretUntil" not in fetch(ada, harbour, connector))
+
+
+def test_messages_that_are_held_back_are_shown(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    stuck, fine = ada.device(harbour), ada.device(harbour)
+
+    def respond(got: Received) -> StubResponse:
+        return StubResponse(status=500 if stuck.encode() in got.body else 204)
+
+    with Receiver(respond) as receiver, browse(world, ada) as console:
+        connector = ada.connector(
+            harbour, receiver.url, params={"ordered": True}, retryPolicy=HOURLY
+        )
+        warm(ada, stuck, 9, 7, 3)
+        eventually(lambda: fetch(ada, harbour, connector).get("error") is not None)
+        warm(ada, fine, 1)
+        receiver.wait_for(2)
+        page = console.open(f"/g/{harbour}/connectors/{connector}")
+        state = page.get_by_role("region", name="Deliveries are held back")
+        expect(state).to_contain_text("2 for an earlier one of their device")
+        expect(state).to_contain_text(
+            re.compile("Next attempt.*in (59|60) min|Next attempt.*in 1 h")
+        )
+        expect(page.locator(".failure")).to_contain_text("1 is attempted again")
+        console.check_accessibility()
+
+
 def test_a_new_connector_is_tested_by_a_real_delivery(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
@@ -325,11 +405,12 @@ def test_a_new_connector_is_tested_by_a_real_delivery(world: World, browse: Open
         page.get_by_label("Filter").fill("message.data.celsius > 8")
         expect(main).to_contain_text("On the last records 1 of 2 passes")
         page.get_by_role("button", name="Send a test").click()
-        attempts = page.get_by_role("table", name="Attempts of the test")
-        expect(attempts).to_contain_text("status 500, rejected")
+        result = page.get_by_role("status", name="Result of the test")
+        expect(result).to_contain_text("status 500, rejected")
         receiver.respond_with(204)
         page.get_by_role("button", name="Send again").click()
-        expect(attempts).to_contain_text("status 204")
+        expect(result).to_contain_text("status 204")
+        assert listed(ada, harbour) == [], "a test saves nothing"
         console.check_accessibility()
         warm(ada, device, 30)  # is not forwarded yet
         page.get_by_role("button", name="Save and forward").click()
@@ -340,15 +421,6 @@ def test_a_new_connector_is_tested_by_a_real_delivery(world: World, browse: Open
         (saved,) = listed(ada, harbour)
         assert (saved["messageFilter"], saved["enabled"]) == ("message.data.celsius > 8", True)
         assert "retryPolicy" not in saved
-
-        # A test that nobody saved leaves nothing.
-        console.open(f"/g/{harbour}/connectors/new?type=http")
-        page.get_by_label("URL").fill(receiver.url)
-        page.get_by_role("button", name="Send a test").click()
-        expect(attempts).to_contain_text("status 204")
-        page.get_by_role("link", name="Connectors", exact=True).last.click()
-        expect(page.get_by_role("grid", name="Connectors").locator("[data-index]")).to_have_count(1)
-        eventually(lambda: len(listed(ada, harbour)) == 1)
 
 
 def test_an_error_in_a_folded_field_unfolds_it_once(world: World, browse: OpenConsole) -> None:

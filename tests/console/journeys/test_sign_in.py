@@ -35,13 +35,23 @@ def test_the_link_of_the_terminal_signs_in_once_and_sets_a_password(
         page = console.open(path)
         expect(page.get_by_role("heading", name="You are signed in")).to_be_visible()
         assert "lwl_" not in page.url
+        # Whom a password manager keeps it for is said, in the form.
+        address = page.get_by_label("Your address for signing in")
+        expect(address).to_have_value(world.email_of(ada))
+        expect(address).to_have_attribute("autocomplete", "username")
         page.get_by_label("New password").fill(PASSWORD)
         page.get_by_role("button", name="Set the password").click()
         expect(page).to_have_url(f"{world.url}/console/groups")
     with browse(world) as console:
         console.expected_statuses = {401}
         page = console.open(path)
-        expect(page.get_by_role("alert")).to_contain_text("unknown, wrong or expired")
+        expect(page.get_by_role("alert")).to_contain_text("no longer valid")
+        expect(page.get_by_role("alert")).to_contain_text("longwire console link")
+        console.check_accessibility()
+        page = console.open(path.replace("#link=", "#token="))
+        console.expected_statuses.add(404)
+        page.reload()
+        expect(page.get_by_role("alert")).to_contain_text("invite you again")
         sign_in(page, world.email_of(ada), PASSWORD)
         expect(page).to_have_url(f"{world.url}/console/groups")
 

@@ -1022,6 +1022,60 @@ class ConnectorEventStats(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Messages that were given up."""
 
 
+class ConnectorFailure(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Messages of a connector whose last attempt failed in the same way."""
+
+    message: str
+    """Why, in our words."""
+
+    code: str | None = None
+    """As in `attempts` of a message."""
+
+    status: int | None = None
+    """Of the HTTP response."""
+
+    count: int
+    """How many messages."""
+
+    dead_letters: int = field(name="deadLetters")
+    """Of these: kept for a resend."""
+
+    waiting: int
+    """Of these: attempted again, or waiting for it."""
+
+    lost: int
+    """Of these: given up, and not or no longer kept."""
+
+    devices: int
+    """How many devices they are about."""
+
+    first_at: datetime = field(name="firstAt")
+    """When the first of them failed the last time."""
+
+    last_at: datetime = field(name="lastAt")
+    """When the last of them failed."""
+
+    kept_until: datetime | None = field(default=None, name="keptUntil")
+    """When the first of the dead letters expires."""
+
+    message_id: str = field(name="messageId")
+    """One of the newest, for an example: of those whose request and response were kept, if there
+    are any.
+    """
+
+
+class ConnectorFailures(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """What fails at a connector."""
+
+    items: list[ConnectorFailure]
+    """By error, most first; up to 50."""
+
+    is_more: bool = field(name="isMore")
+    """More messages changed in the period than were looked at: the newest 2,000 dead letters,
+    2,000 that wait, and 2,000 others.
+    """
+
+
 class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
     """How a connector is at the moment."""
 
@@ -1047,7 +1101,8 @@ class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     next_attempt_at: datetime | None = field(default=None, name="nextAttemptAt")
     """When the receiver gets a message again, at the earliest: the next one is due, and the time
-    that the receiver has asked for is over. Absent if it does not fail, or nothing waits.
+    that the receiver has asked for is over. Absent if nothing waits, or it neither fails nor
+    holds messages back.
     """
 
 
@@ -1275,7 +1330,12 @@ class ConsoleSettings(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What the OpenID provider is called."""
 
     map_tiles: str | None = field(default=None, name="mapTiles")
-    """Where the operator's map tiles are; without it there is the built-in map only."""
+    """Where the operator's map tiles are, if they are on a server."""
+
+    map_file: str | None = field(default=None, name="mapFile")
+    """The PMTiles file that the operator has added, in the folder `map` of the console; it is read
+    in parts. Without it and `mapTiles` there is the built-in map only.
+    """
 
     map_attribution: str | None = field(default=None, name="mapAttribution")
     """Whom the map names as the source of the tiles, as plain text."""
@@ -3548,6 +3608,11 @@ class Invitation(Input, frozen=True, kw_only=True, omit_defaults=True):
     role_id: str = field(name="roleId")
     """The role that they get."""
 
+    language: Literal["de", "en", "fr"] | None = None
+    """Of the mail, and of the user if there is none with this address yet; by default the
+    caller's. A user who has chosen one is written to in that.
+    """
+
 
 class InvitationAcceptance(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A group to whose membership the caller agrees."""
@@ -4720,6 +4785,9 @@ class NotificationMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
     held_back: int | None = field(default=None, name="heldBack")
     """How many were suppressed since the last one."""
 
+    language: str | None = None
+    """In which the service writes to them; English for none."""
+
 
 class NotificationRef(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which notification, of which group."""
@@ -5000,6 +5068,9 @@ class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
 
     timestamp: datetime
     """The timestamp of the record."""
+
+    record_id: str | None = field(default=None, name="recordId")
+    """The id of the record; absent for a change."""
 
     matches: bool
     """Whether the connector forwards it."""
@@ -7279,6 +7350,9 @@ class User(Model, frozen=True, kw_only=True, omit_defaults=True):
     gender: str | None = None
     """As the user writes it."""
 
+    language: str | None = None
+    """In which the service writes to them; English for none."""
+
     devices: VendorToken | None = None
     """The push token that was registered last."""
 
@@ -7297,6 +7371,9 @@ class UserChange(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     last_name: str | None = field(default=None, name="lastName")
     """The last name."""
+
+    language: Literal["de", "en", "fr"] | None = None
+    """In which the service writes to them; English for none."""
 
 
 class UserConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -7320,6 +7397,9 @@ class UserInput(Input, frozen=True, kw_only=True, omit_defaults=True):
 
     firstname: str | None = None
     """The first name; with a small n in this request only."""
+
+    language: Literal["de", "en", "fr"] | None = None
+    """In which the service writes to them; English for none."""
 
 
 class VendorAcknowledgeCallback(Input, frozen=True, kw_only=True, omit_defaults=True):

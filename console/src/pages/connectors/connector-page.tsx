@@ -1,7 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
-import { mayCall, useMay, useRights } from "~/api/may";
+import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { MessageDrawer } from "~/pages/messages/message-drawer";
 import { MessageList } from "~/pages/messages/message-list";
@@ -12,55 +12,22 @@ import { Menu } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
 import { Loading, QueryView } from "~/ui/state";
 import { Tabs } from "~/ui/tabs";
-import { hold, showToast } from "~/ui/toast";
-import { TimeText } from "~/ui/time-text";
+import { hold } from "~/ui/toast";
 import { nameOr } from "~/ui/name";
 import { Scope, StatePill } from "./connectors-page";
 import { ObjectChanges } from "~/pages/audit/object-changes";
 import { DeliveriesCard, ResponseTimeCard } from "./deliveries-card";
 import { EditTab } from "./edit-tab";
-import { FilterEditor } from "./filter-editor";
-import { countText } from "./health";
+import { FailuresCard } from "./failures-card";
 import { destinationOf, keepsSentence, parseParams, retrySentence } from "./params";
-import { connectorQuery, healthQuery, refreshConnector, type Connector } from "./queries";
+import { connectorQuery, type Connector } from "./queries";
 import { ReplaysTab } from "./replays";
 import type { ConnectorSearch, ConnectorTab } from "./search";
+import { StatusCard } from "./status-card";
 import { DISABLED_MEANS, useToggle } from "./toggle";
 import "./connectors.css";
 
 const route = getRouteApi("/frame/g/$groupId/connectors/$connectorId");
-
-function ResendButton({ connector }: { connector: Connector }) {
-  const client = useQueryClient();
-  const health = useQuery(healthQuery(connector.groupId, connector.id)).data;
-  const mayResend = useMay(connector.groupId, "POST /connector/resendData");
-  const resend = useMutation({
-    mutationFn: () => read(api.POST("/connector/resendData", { body: { groupId: connector.groupId, connectorId: connector.id } })),
-    onSuccess: (changed) => {
-      refreshConnector(client, changed);
-      void client.invalidateQueries({ queryKey: ["messages"] });
-      showToast("Dead letters are being sent again, oldest first.");
-    },
-    onError: (error) => showToast(error.message, { tone: "bad" }),
-  });
-  // How many there are comes later than that there are some; the button has its place from the beginning.
-  const isAny = health ? health.deadLetters > 0 : connector.dataFailurePolicy?.hasData === true;
-  if (!mayResend || !isAny) return null;
-  const isResending = connector.dataFailurePolicy?.resending === true;
-  const waits = isResending ? "It is being done." : health ? undefined : "They are being counted.";
-  return (
-    <Button writes onClick={() => resend.mutate()} disabledReason={waits} disabled={resend.isPending}>
-      {isResending ? (
-        "Resending…"
-      ) : (
-        <span>
-          Resend {health ? countText(health.deadLetters) : "…"}
-          <span className="if-wide"> {health?.deadLetters === 1 ? "dead letter" : "dead letters"}</span>
-        </span>
-      )}
-    </Button>
-  );
-}
 
 function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () => void }) {
   const navigate = useNavigate();
@@ -86,7 +53,6 @@ function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () =
           {isOn ? "Disable" : "Enable"}
         </Button>
       )}
-      <ResendButton connector={connector} />
       {mayWrite && (
         <Button look="primary" onClick={onEdit}>
           Edit
@@ -97,32 +63,9 @@ function HeadActions({ connector, onEdit }: { connector: Connector; onEdit: () =
   );
 }
 
-function ErrorLine({ connector }: { connector: Connector }) {
-  const { error, filterFailing } = connector;
-  const next = useQuery(healthQuery(connector.groupId, connector.id)).data?.nextAttemptAt;
-  if (!error?.message) return null;
-  const tone = error.since ? "figure-bad" : filterFailing ? "figure-warn" : "ink-2";
-  const since = error.since ?? filterFailing?.since;
-  return (
-    <p className={`error-line ${tone}`}>
-      {since && (
-        <>
-          Failing since <TimeText at={since} withAgo />.{" "}
-        </>
-      )}
-      Last error: {error.message} · <TimeText at={error.at} withAgo />
-      {error.since && next && (
-        <>
-          {" "}
-          · next attempt <TimeText at={next} />
-        </>
-      )}
-    </p>
-  );
-}
-
 const TABS: readonly { id: ConnectorTab; label: string }[] = [
-  { id: "messages", label: "Messages" },
+  { id: "overview", label: "Overview" },
+  { id: "messages", label: "Deliveries" },
   { id: "edit", label: "Edit" },
   { id: "replays", label: "Replays" },
   { id: "changes", label: "Changes" },
@@ -143,12 +86,8 @@ export function ConnectorPage() {
   const set = (change: ConnectorSearch): void => void navigate({ to: ".", search: (before: object) => ({ ...before, ...change }), resetScroll: false } as never);
   const onSpan = (span: Span | null) =>
     set({ replayFrom: span ? new Date(span.begin).toISOString() : undefined, replayTo: span ? new Date(span.end).toISOString() : undefined });
-  const edit = () => {
-    set({ tab: "edit" });
-    // After the panel has taken the place of the one before.
-    setTimeout(() => document.getElementById("tab-edit")?.scrollIntoView({ block: "start" }), 50);
-  };
-  const tab = search.tab ?? "messages";
+  const edit = () => set({ tab: "edit" });
+  const tab = search.tab ?? "overview";
   const tabs = TABS.filter((each) => each.id !== "changes" || mayCall(rights, "GET /group/audit"));
   const maySeeMetrics = mayCall(rights, "GET /connector/metrics");
   return (
@@ -177,29 +116,31 @@ export function ConnectorPage() {
               }
               actions={<HeadActions connector={connector} onEdit={edit} />}
             />
-            <ErrorLine connector={connector} />
             {rights.isPending ? (
               <Loading rows={6} />
             ) : (
-              <>
-                {maySeeMetrics && (
-                  <div className="connector-top">
-                    <DeliveriesCard connector={connector} span={spanFrom(search)} onSpan={onSpan} />
-                    <ResponseTimeCard connector={connector} />
+              <Tabs tabs={tabs} current={tab} onChoose={(id) => set({ tab: id === "overview" ? undefined : id })} label="About this connector">
+                {tab === "overview" && (
+                  <div className="connector-overview">
+                    <StatusCard connector={connector} />
+                    <FailuresCard connector={connector} onMessage={(message) => set({ message })} />
+                    {maySeeMetrics && (
+                      <div className="connector-top">
+                        <DeliveriesCard connector={connector} span={spanFrom(search)} onSpan={onSpan} />
+                        <ResponseTimeCard connector={connector} />
+                      </div>
+                    )}
                   </div>
                 )}
-                <FilterEditor key={connector.id} connector={connector} />
-                <Tabs tabs={tabs} current={tab} onChoose={(id) => set({ tab: id === "messages" ? undefined : id })} label="About this connector">
-                  {tab === "messages" && (
-                    <div className="connector-messages">
-                      <MessageList groupId={groupId} filter={{ connectorId }} connectors={[connector]} onOpen={(message) => set({ message })} chips={[]} onClear={() => {}} />
-                    </div>
-                  )}
-                  {tab === "edit" && <EditTab connector={connector} />}
-                  {tab === "replays" && <ReplaysTab connector={connector} />}
-                  {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun="connector" />}
-                </Tabs>
-              </>
+                {tab === "messages" && (
+                  <div className="connector-messages">
+                    <MessageList groupId={groupId} filter={{ connectorId }} connectors={[connector]} onOpen={(message) => set({ message })} chips={[]} onClear={() => {}} />
+                  </div>
+                )}
+                {tab === "edit" && <EditTab connector={connector} />}
+                {tab === "replays" && <ReplaysTab connector={connector} />}
+                {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun="connector" />}
+              </Tabs>
             )}
             {search.message && <MessageDrawer id={search.message} connectorName={() => name} onClose={() => set({ message: undefined })} />}
           </div>

@@ -1,17 +1,19 @@
 // The form of a connector.
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, read } from "~/api/client";
+import { api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
 import { fetchNewest } from "~/api/queries";
 import { EditForm, useEdit } from "~/ui/edit";
-import { TextArea } from "~/ui/field";
+import { TextArea, fieldError } from "~/ui/field";
 import { Card } from "~/ui/page";
 import { ErrorState, Loading } from "~/ui/state";
 import { Locked } from "~/ui/why";
-import { bodyOf, differences, formOf, type ConnectorForm } from "./form";
+import { bodyOf, differences, draftOf, formOf, type ConnectorForm } from "./form";
 import { FormatFields, KindsField, NameFields, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
 import { fieldsOf, paramNames, type FormField } from "./schema-form";
+import { MistakePlace, PreviewRows, PreviewSummary, WouldSend, chosenIndex, usePreview } from "./preview-panel";
+import { SigningSecretCard } from "./signing-secret";
 import { connectorQuery, connectorTypesQuery, refreshConnector, type Connector } from "./queries";
 
 const WIRE_FIELDS = ["name", "description", "deviceTypes", "deviceIds", "messageFilter", "format", "retryPolicy", "dataFailurePolicy", "tags"];
@@ -27,8 +29,17 @@ function storingDurationOf({ dataFailurePolicy }: Connector): number {
   return dataFailurePolicy?.storingDuration ?? 0;
 }
 
+// What a preview tries instead of what is saved; null while nothing of it is changed.
+function previewDraft(form: ConnectorForm, stored: ConnectorForm, fields: readonly FormField[]): Schemas["PreviewDraft"] | null {
+  const [mine, saved] = [draftOf(form, fields), draftOf(stored, fields)];
+  const changed = Object.entries(mine).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(saved[name as keyof typeof saved]));
+  return changed.length > 0 ? Object.fromEntries(changed) : null;
+}
+
 function Cards({ connector, fields, formats }: { connector: Connector; fields: readonly FormField[]; formats: readonly string[] }) {
   const client = useQueryClient();
+  const mayRead = useMay(connector.groupId, "GET /group/records");
+  const [chosen, setChosen] = useState<number | null>(null);
   const edit = useEdit({
     stored: connector,
     formOf: (version) => formOf(version, fields),
@@ -42,32 +53,81 @@ function Cards({ connector, fields, formats }: { connector: Connector; fields: r
     readNewest: () => fetchNewest(connectorQuery(connector.groupId, connector.id)),
     onStored: (version) => {
       refreshConnector(client, version);
-      void client.invalidateQueries({ queryKey: ["audit"] });
+      for (const key of ["audit", "connector-preview"]) void client.invalidateQueries({ queryKey: [key] });
     },
     compare: (mine, theirs) => differences(mine, theirs, fields),
     savedText: "Saved.",
     fields: [...WIRE_FIELDS, ...paramNames(fields)],
   });
   const { form, change } = edit;
+  const draft = previewDraft(form, formOf(connector, fields), fields);
+  const preview = usePreview(connector.groupId, connector.id, draft, mayRead);
+  const mistake = draft?.messageFilter === undefined ? undefined : fieldError(preview.problem, "messageFilter");
+  const items = preview.items ?? [];
+  const at = chosenIndex(items, chosen);
   const props = { form, fields, problem: edit.submission.problem, onChange: change };
   return (
-    <EditForm edit={edit} className="edit-form" actionsClass="edit-actions">
-      <Card title="Destination" note={connector.type} className="form">
-        <ParamFields {...props} />
-      </Card>
-      <Card title="What it forwards" className="form">
-        <TextArea label="Filter" hint="Tried on the last records above." isCode rows={3} error={edit.submission.errorOf("messageFilter")} value={form.messageFilter} onChange={(event) => change({ messageFilter: event.target.value })} />
-        <KindsField {...props} />
-        <ScopeFields groupId={connector.groupId} {...props} />
-        <FormatFields {...props} formats={formats} />
-      </Card>
-      <Card title="Name" className="form">
-        <NameFields {...props} />
-      </Card>
-      <Card title="Retries and dead letters" className="form">
-        <PolicyFields {...props} />
-      </Card>
+    <EditForm edit={edit} className="edit-form" actionsClass="edit-actions" reason={mistake ? "The filter has a mistake" : undefined}>
+      <div className="form-column">
+        <Card title="What it forwards" note="tried on the last records as you type" className="form">
+          <TextArea
+            label="Filter"
+            hint="CEL over message; empty for everything. For example message.values.celsius > 8"
+            isCode
+            rows={Math.min(8, Math.max(2, form.messageFilter.split("\n").length))}
+            spellCheck={false}
+            aria-invalid={mistake ? true : undefined}
+            error={mistake ? undefined : edit.submission.errorOf("messageFilter")}
+            value={form.messageFilter}
+            onChange={(event) => change({ messageFilter: event.target.value })}
+          />
+          <MistakePlace expression={form.messageFilter} message={mistake} />
+          {mistake && <p className="ink-2">The saved filter stays in use.</p>}
+          {mayRead ? (
+            <>
+              <PreviewSummary preview={preview} isChanged={draft !== null} />
+              {items.length > 0 && <PreviewRows items={items} chosen={at} onChoose={setChosen} isChanged={draft !== null} />}
+            </>
+          ) : (
+            <p className="ink-2">You may not read records here, so that there is nothing to try it on.</p>
+          )}
+          <KindsField {...props} />
+          <ScopeFields groupId={connector.groupId} {...props} />
+          <FormatFields {...props} formats={formats} />
+        </Card>
+        <WouldSend item={items[at]} />
+        <Card title="Name" className="form">
+          <NameFields {...props} />
+        </Card>
+      </div>
+      <div className="form-column">
+        <Card title="Destination" note={connector.type} className="form">
+          <ParamFields {...props} />
+        </Card>
+        <Card title="Retries and dead letters" className="form">
+          <PolicyFields {...props} />
+        </Card>
+      </div>
     </EditForm>
+  );
+}
+
+// Somebody who may not change it sees what it forwards.
+function ReadOnlyFilter({ connector }: { connector: Connector }) {
+  const mayRead = useMay(connector.groupId, "GET /group/records");
+  const [chosen, setChosen] = useState<number | null>(null);
+  const preview = usePreview(connector.groupId, connector.id, null, mayRead);
+  const items = preview.items ?? [];
+  const at = chosenIndex(items, chosen);
+  return (
+    <div className="edit-form">
+      <Card title="What it forwards" className="form">
+        <TextArea label="Filter" isCode readOnly rows={2} placeholder="Everything passes" value={connector.messageFilter ?? ""} />
+        <PreviewSummary preview={preview} isChanged={false} />
+        {items.length > 0 && <PreviewRows items={items} chosen={at} onChoose={setChosen} isChanged={false} />}
+      </Card>
+      {mayRead && <WouldSend item={items[at]} />}
+    </div>
   );
 }
 
@@ -76,8 +136,19 @@ export function EditTab({ connector }: { connector: Connector }) {
   const mayWrite = useMay(connector.groupId, "PUT /connector");
   const type = types.data?.find((each) => each.type === connector.type);
   const fields = useMemo(() => (type ? fieldsOf(type.expectedParameters) : []), [type]);
-  if (!mayWrite) return <Locked label="Edit" operation="PUT /connector" groupId={connector.groupId} />;
+  if (!mayWrite)
+    return (
+      <div className="connector-overview">
+        <Locked label="Edit" operation="PUT /connector" groupId={connector.groupId} />
+        <ReadOnlyFilter connector={connector} />
+      </div>
+    );
   if (types.isError) return <ErrorState error={types.error} onRetry={() => void types.refetch()} />;
   if (!type) return <Loading rows={6} />;
-  return <Cards key={connector.id} connector={connector} fields={fields} formats={type.formatAvailable ?? ["json"]} />;
+  return (
+    <div className="connector-overview">
+      <Cards key={connector.id} connector={connector} fields={fields} formats={type.formatAvailable ?? ["json"]} />
+      <SigningSecretCard connector={connector} />
+    </div>
+  );
 }

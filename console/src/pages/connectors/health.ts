@@ -7,7 +7,21 @@ type Metric = Schemas["ConnectorMetric"];
 
 export const COUNTED_MAX = 10_000;
 
+export type StateCode =
+  | "stopped"
+  | "disabled"
+  | "resending"
+  | "unknown"
+  | "lastFailed"
+  | "failing"
+  | "filterFailing"
+  | "rateLimited"
+  | "heldBack"
+  | "deadLetters"
+  | "forwarding";
+
 export interface ConnectorState {
+  readonly code: StateCode;
   readonly tone: Tone;
   readonly label: string;
   readonly detail: string;
@@ -24,20 +38,19 @@ export function stateOf(
   const error = connector.error?.message ?? "";
   if (connector.enabled === false) {
     // A receiver that responds 410 has the service disable its connector.
-    const isBySystem = connector.updatedBy === "system";
-    return { tone: isBySystem ? "bad" : "idle", label: isBySystem ? "stopped by its receiver" : "disabled", detail: error };
+    if (connector.updatedBy === "system") return { code: "stopped", tone: "bad", label: "stopped by its receiver", detail: error };
+    return { code: "disabled", tone: "idle", label: "disabled", detail: error };
   }
-  if (connector.dataFailurePolicy?.resending) return { tone: "warn", label: "resending", detail: error };
-  if (!health) return { tone: "idle", label: "not known", detail: error };
-  if (health.failures > 0) {
-    const label = health.failures === 1 ? "last attempt failed" : `failing, ${health.failures.toLocaleString("en")} in a row`;
-    return { tone: health.failures === 1 ? "warn" : "bad", label, detail: error };
-  }
+  if (connector.dataFailurePolicy?.resending) return { code: "resending", tone: "warn", label: "resending", detail: error };
+  if (!health) return { code: "unknown", tone: "idle", label: "not known", detail: error };
+  if (health.failures === 1) return { code: "lastFailed", tone: "warn", label: "last attempt failed", detail: error };
+  if (health.failures > 1) return { code: "failing", tone: "bad", label: `failing, ${health.failures.toLocaleString("en")} in a row`, detail: error };
   const { filterFailing } = connector;
-  if (filterFailing) return { tone: "warn", label: `filter fails for ${filterFailing.failed} of ${filterFailing.evaluated}`, detail: error };
-  if (health.rateLimited > 0) return { tone: "warn", label: "at its rate limit", detail: `${countText(health.rateLimited)} messages wait for it` };
-  if (health.deadLetters > 0) return { tone: "warn", label: "has dead letters", detail: error };
-  return { tone: "good", label: "forwarding", detail: "" };
+  if (filterFailing) return { code: "filterFailing", tone: "warn", label: `filter fails for ${filterFailing.failed} of ${filterFailing.evaluated}`, detail: error };
+  if (health.heldBack > 0) return { code: "heldBack", tone: "warn", label: `holds ${countText(health.heldBack)} back`, detail: `${countText(health.heldBack)} deliveries wait for an earlier one of their device` };
+  if (health.rateLimited > 0) return { code: "rateLimited", tone: "warn", label: "at its rate limit", detail: `${countText(health.rateLimited)} deliveries wait for it` };
+  if (health.deadLetters > 0) return { code: "deadLetters", tone: "warn", label: "has dead letters", detail: error };
+  return { code: "forwarding", tone: "good", label: "forwarding", detail: "" };
 }
 
 export interface Totals {

@@ -1,29 +1,26 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo, useState } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
-import { ApiProblem, CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
+import { ApiProblem, api, read, type Schemas } from "~/api/client";
 import { useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
-import { BASE_PATH } from "~/base-path";
-import { AttemptsTable } from "~/pages/messages/attempts";
-import { isDelivered, stateWords } from "~/pages/messages/words";
 import { useDeviceNames } from "~/pages/devices/device-picker";
 import { Button } from "~/ui/button";
+import { useUnsaved } from "~/ui/drafts";
 import { MoreFields, TextArea, fieldError, fieldErrors } from "~/ui/field";
 import { Card, PageHeader } from "~/ui/page";
-import { Pill } from "~/ui/pill";
 import { ErrorState, QueryView } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
-import { draftOf, emptyForm, words, type ConnectorForm } from "./form";
+import { bodyOf, draftOf, emptyForm, words, type ConnectorForm } from "./form";
 import { FormatFields, KindsField, NameFields, POLICY_NAMES, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
 import type { PreviewItem } from "./preview";
 import { MistakePlace, PreviewRows, PreviewSummary, WouldSend, chosenIndex, usePreview } from "./preview-panel";
-import { connectorTypesQuery, type Connector } from "./queries";
+import { connectorTypesQuery } from "./queries";
 import { fieldsOf, type FormField } from "./schema-form";
 import { scopeSentence } from "./scope";
-import { replayOne, saveFinal, saveForTest } from "./test-delivery";
+import { TestResult, sendTest } from "./send-test";
 import "./connectors.css";
 
 const route = getRouteApi("/frame/g/$groupId/connectors/new");
@@ -49,80 +46,33 @@ function TypeCards({ types, current, onChoose }: { types: readonly Schemas["Conn
   );
 }
 
-// The message of the test, until its only attempt has an outcome.
-function TestOutcome({ connector, since }: { connector: Connector; since: string }) {
-  const { groupId, id: connectorId } = connector;
-  const query = useQuery({
-    queryKey: ["test-delivery", connectorId, since],
-    queryFn: async ({ signal }) => {
-      const page = await read(api.GET("/connector/messages", { params: { query: { groupId, connectorId, limit: 1 } }, signal }));
-      const id = page.items[0]?.id;
-      return id ? read(api.GET("/connector/message", { params: { query: { id } }, signal })) : null;
-    },
-    refetchInterval: ({ state }) => (state.data && !["queued", "sending"].includes(state.data.state) ? false : 500),
-  });
-  const message = query.data;
-  const state = message ? stateWords(message.state, message.attempts.filter((each) => !isDelivered(each)).length) : null;
-  const isOver = message && !["queued", "sending"].includes(message.state);
-  return (
-    <div className="form" role="status" aria-live="polite">
-      {!message || !state ? (
-        <p className="ink-2">It is being sent…</p>
-      ) : (
-        <>
-          <p>
-            <Pill tone={isOver && message.state !== "succeeded" ? "bad" : state.tone}>{message.state === "failed" ? "not delivered" : state.label}</Pill>{" "}
-            <span className="ink-2">{message.event.message ?? ""}</span>{" "}
-            <Link to="/m/$messageId" params={{ messageId: message.event.id ?? "" }} target="_blank">
-              Trace
-            </Link>
-          </p>
-          <AttemptsTable attempts={message.attempts} label="Attempts of the test" />
-        </>
-      )}
-    </div>
-  );
-}
-
-function TestDelivery({ groupId, form, fields, record, created, onCreated }: {
-  groupId: string;
-  form: ConnectorForm;
-  fields: readonly FormField[];
-  record: PreviewItem | undefined;
-  created: Connector | null;
-  onCreated: (connector: Connector) => void;
-}) {
-  const [since, setSince] = useState<string | null>(null);
+function TestCard({ groupId, form, fields, record }: { groupId: string; form: ConnectorForm; fields: readonly FormField[]; record: PreviewItem | undefined }) {
   const test = useMutation({
-    mutationFn: async (item: PreviewItem) => {
-      const connector = await saveForTest(groupId, created, form, fields, item);
-      onCreated(connector);
-      await replayOne(connector, item);
-      return new Date().toISOString();
+    mutationFn: () => {
+      const { type, params, format } = draftOf(form, fields);
+      return sendTest({ groupId, draft: { type, params, format }, ...(record?.recordId ? { recordId: record.recordId } : {}) });
     },
-    onSuccess: setSince,
-    onMutate: () => setSince(null),
   });
   return (
-    <Card title="4 Test" note="a real delivery of one stored record" className="form">
-      <div className="form">
-        {record ? (
+    <Card title="4 Test" note="one delivery, now" className="form">
+      <p className="ink-2">
+        {record?.recordId ? (
           <>
-            <p className="ink-2">
-              Sends the record of <TimeText at={record.timestamp} precision="recent" /> to your destination, once. Nothing else is forwarded meanwhile.
-            </p>
-            <div>
-              <Button writes onClick={() => test.mutate(record)} disabled={test.isPending}>
-                {since ? "Send again" : "Send a test"}
-              </Button>
-            </div>
+            Sends the record of <TimeText at={record.timestamp} precision="recent" /> to your destination, once.
           </>
         ) : (
-          <p className="ink-2">No record is stored yet that could be sent. Save it, and watch the first one in its messages.</p>
-        )}
-        {test.error && <ErrorState error={test.error} />}
-        {since && created && <TestOutcome connector={created} since={since} />}
+          "Sends a sample to your destination, once."
+        )}{" "}
+        Nothing is saved, and nothing else is sent.
+      </p>
+      <div>
+        <Button writes onClick={() => test.mutate()} disabled={test.isPending}>
+          {test.data ? "Send again" : "Send a test"}
+        </Button>
       </div>
+      {test.isPending && <p className="ink-2">It is being sent…</p>}
+      {test.error && <ErrorState error={test.error} operation="POST /connector/test" groupId={groupId} />}
+      {test.data && !test.isPending && <TestResult reply={test.data} />}
     </Card>
   );
 }
@@ -132,37 +82,17 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
   const client = useQueryClient();
   const group = useQuery(groupQuery(groupId));
   const mayRead = useMay(groupId, "GET /group/records");
-  const mayResend = useMay(groupId, "POST /connector/replay");
   const fields = useMemo(() => fieldsOf(type.expectedParameters), [type]);
   const [form, setForm] = useState(() => emptyForm(type.type));
   const [chosen, setChosen] = useState<number | null>(null);
-  const [created, setCreated] = useState<Connector | null>(null);
-  // What only a test has made is deleted when the page is left without saving.
-  const leftOver = useRef<Connector | null>(null);
-  leftOver.current = created;
-  useEffect(() => {
-    const discard = () => {
-      const left = leftOver.current;
-      leftOver.current = null;
-      if (!left) return;
-      const query = new URLSearchParams({ groupId: left.groupId, connectorId: left.id });
-      void fetch(`${BASE_PATH}/connector?${query.toString()}`, { method: "DELETE", headers: CONSOLE_HEADERS, credentials: "same-origin", keepalive: true });
-    };
-    // A page that the browser keeps for going back still has its connector.
-    const onHide = (event: PageTransitionEvent) => !event.persisted && discard();
-    window.addEventListener("pagehide", onHide);
-    return () => {
-      window.removeEventListener("pagehide", onHide);
-      discard();
-    };
-  }, []);
   const isFilled = fields.every((each) => !each.isRequired || (form.values[each.path] ?? "").trim());
   const preview = usePreview(groupId, null, draftOf(form, fields), mayRead && isFilled);
   const save = useMutation({
-    mutationFn: (enabled: boolean) => saveFinal(groupId, created, form, fields, enabled),
+    mutationFn: (enabled: boolean) => {
+      const { retry, ...draft } = bodyOf(form, fields);
+      return read(api.POST("/connector", { body: { ...draft, groupId, enabled, ...(retry ? { retryPolicy: retry } : {}) } }));
+    },
     onSuccess: (connector, enabled) => {
-      leftOver.current = null;
-      setCreated(null);
       void client.invalidateQueries({ queryKey: ["connectors", groupId] });
       showToast(enabled ? `${connector.name || "The connector"} forwards from now on.` : `${connector.name || "The connector"} is saved and disabled.`);
       void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId, connectorId: connector.id } });
@@ -170,8 +100,11 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
   });
   const saveProblem = save.error instanceof ApiProblem ? save.error : null;
   const problem = saveProblem ?? (isFilled ? preview.problem : null);
+  const [isTyped, setTyped] = useState(false);
+  useUnsaved(isTyped && !save.isPending && !save.isSuccess);
   const onChange = (change: Partial<ConnectorForm>) => {
     save.reset();
+    setTyped(true);
     setForm((before) => ({ ...before, ...change }));
   };
   const props = { form, fields, problem, refusal: saveProblem, onChange };
@@ -223,7 +156,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
             </MoreFields>
           </Card>
           {isFilled && <WouldSend item={items[at]} />}
-          {isFilled && mayResend && <TestDelivery groupId={groupId} form={form} fields={fields} record={items[at]} created={created} onCreated={setCreated} />}
+          {isFilled && <TestCard groupId={groupId} form={form} fields={fields} record={items[at]} />}
         </div>
         {save.error && !(saveProblem && saveProblem.fields.length > 0) && <ErrorState error={save.error} />}
         <div className="form-actions edit-actions">

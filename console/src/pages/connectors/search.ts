@@ -16,7 +16,7 @@ export function newConnectorSearch(search: RawSearch): NewConnectorSearch {
   return { type: textParam(search, "type") };
 }
 
-export const CONNECTOR_TABS = ["messages", "edit", "replays", "changes"] as const;
+export const CONNECTOR_TABS = ["overview", "messages", "edit", "replays", "changes"] as const;
 export type ConnectorTab = (typeof CONNECTOR_TABS)[number];
 
 export interface ConnectorSearch {

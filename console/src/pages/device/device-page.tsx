@@ -13,6 +13,8 @@ import { silentAfterMs, silentSince } from "~/pages/devices/device-state";
 import { BatteryText } from "~/pages/devices/devices-page";
 import { ObjectChanges } from "~/pages/audit/object-changes";
 import { useRange } from "~/frame/page-state";
+import { isSample } from "~/pages/overview/sample";
+import { SampleBar } from "~/pages/overview/sample-bar";
 import { preferences, setPreference } from "~/preferences";
 import { ShareDialog } from "~/share/share-dialog";
 import { ago, duration } from "~/time";
@@ -144,6 +146,7 @@ type DialogName = "send" | "move" | "type" | "rename" | "hardware" | "redecode" 
 function Loaded({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const rights = useRights(device.groupId);
   const { span } = useRange();
+  const navigate = useNavigate();
   const [dialog, setDialog] = useState<DialogName | null>(null);
   const { adopt, change, remove } = useDeviceActions(device);
   useEffect(() => {
@@ -202,6 +205,9 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
           </>
         }
       />
+      {isSample(device) && (
+        <SampleBar device={device} rights={rights} onDeleted={() => void navigate({ to: "/g/$groupId/overview", params: { groupId: device.groupId } })} />
+      )}
       {maySeeAlarms && <OpenAlarms device={device} />}
       {mayReadValues && isAboveKnown && <NowCard device={device} />}
       {/* Not before what stands above is known: it would be pushed down. Once that has failed they stay:

@@ -87,7 +87,7 @@ function Found({ q, onClear }: { q: string; onClear: () => void }) {
             {items.map((group) => (
               <GroupRow key={group.id} group={{ ...group, numberOfGroups: 0 }} depth={0} />
             ))}
-            {nextToken && <li className="groups-more ink-2">There are more. Write more of the name.</li>}
+            {nextToken && <li className="groups-more ink-2">There are more. Type more of the name.</li>}
           </ul>
         )
       }
@@ -122,7 +122,10 @@ export function GroupsPage() {
               <Empty
                 text="A group holds devices, the people who may see them, and the connectors that forward what they report."
                 action={create}
-                curl={`curl -X POST ${SERVICE_URL}/group -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"name": "Harbour"}'`}
+                curl={`curl -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"name": "Harbour"}' \\
+  "${SERVICE_URL}/group"`}
               />
             ) : (
               <div className="card groups">

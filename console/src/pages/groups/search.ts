@@ -1,4 +1,5 @@
 import { textParam, type RawSearch } from "~/search";
+import { isNetworkId, type NetworkId } from "./networks";
 
 export interface GroupsSearch {
   q?: string | undefined;
@@ -8,6 +9,11 @@ export function groupsSearch(search: RawSearch): GroupsSearch {
   return { q: textParam(search, "q") };
 }
 
-export function groupSettingsSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface GroupSettingsSearch {
+  network?: NetworkId | undefined;
+}
+
+export function groupSettingsSearch(search: RawSearch): GroupSettingsSearch {
+  const network = textParam(search, "network");
+  return { network: isNetworkId(network) ? network : undefined };
 }

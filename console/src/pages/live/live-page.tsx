@@ -6,12 +6,13 @@ import { useQuery } from "@tanstack/react-query";
 import { useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { CONSOLE_PATH, SERVICE_URL } from "~/base-path";
-import { useZone } from "~/frame/page-state";
+import { useScope, useZone } from "~/frame/page-state";
 import { usePaused, setPaused } from "~/live/pause";
 import { KINDS, RATE_SECONDS } from "~/live/rates";
 import type { Arrival } from "~/live/protocol";
 import { useFeed, useFromFeed, useIsBelow, useLiveSource, useRates, type DeviceSummary, type LiveSource } from "~/live/use-live";
 import { formatTime, momentOf } from "~/time";
+import { recordCommand } from "~/pages/groups/networks";
 import { Button } from "~/ui/button";
 import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
@@ -62,7 +63,8 @@ interface PartProps {
 // Not rendered when something arrives: only the parts are that show it.
 function Records({ groupId, above, search, change }: PartProps & { above: string | undefined }) {
   const isPaused = usePaused();
-  const selection = { groupId, deviceId: search.device, kinds: search.kind, filter: search.filter };
+  const { withBelow } = useScope();
+  const selection = { groupId, isOwn: !withBelow, deviceId: search.device, kinds: search.kind, filter: search.filter };
   const source = useLiveSource(selection, search.until ?? null);
   const isHistory = search.until !== undefined;
   return (
@@ -110,8 +112,8 @@ function RateChart({ source }: { source: LiveSource }) {
     [rates],
   );
   return (
-    <section className="card live-rates" aria-label="Messages a second">
-      <Series label="Messages a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
+    <section className="card live-rates" aria-label="Records a second">
+      <Series label="Records a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
     </section>
   );
 }
@@ -311,7 +313,7 @@ function RecordList({ source, search, change, groupId, isHeld, onTopChange }: Re
     return (
       <Empty
         text="Nothing has arrived yet. What devices send is listed here within a second."
-        curl={`curl -X POST ${SERVICE_URL}/device/data -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"deviceId": "dev_…", "timestamp": "${new Date().toISOString().slice(0, 19)}Z", "data": "{}"}'`}
+        curl={recordCommand(SERVICE_URL)}
       />
     );
   }

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
+import { useMay } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { Guarded } from "~/frame/guarded";
 import { boundsOf, formatView, isInBounds, isInside, parseView, type Bounds, type Place, type View } from "~/map/geometry";
@@ -14,6 +15,8 @@ import { DeviceFilters } from "~/pages/devices/device-filters";
 import { NO_FILTER, NoDevice, chipsOf } from "~/pages/devices/no-device";
 import type { DevicesSearch } from "~/pages/devices/search";
 import { silentSince } from "~/pages/devices/device-state";
+import { byName, groupMeasurementsQuery } from "~/measurements/group-measurements";
+import { measurementLabel, valueText } from "~/measurements/values";
 import { ShareButton } from "~/share/share-dialog";
 import { ago } from "~/time";
 import { useShortcuts } from "~/ui/keys";
@@ -26,7 +29,9 @@ import { Table, type Column } from "~/ui/table";
 import { useNow } from "~/ui/time-text";
 import { GroupName } from "~/pages/devices/devices-page";
 import { DEVICES_MAX, mapDevicesQuery, positionsQuery } from "./queries";
-import { place } from "./points";
+import { DeviceCard } from "./device-card";
+import { Geofences } from "./geofences";
+import { place, type LabelOf } from "./points";
 import type { MapSearch } from "./search";
 import "~/pages/devices/devices.css";
 import "./map-page.css";
@@ -35,9 +40,11 @@ type Device = Schemas["Device"];
 
 const route = getRouteApi("/frame/g/$groupId/map");
 const NO_DEVICES: readonly Device[] = [];
+// In the address; no measurement is called so.
+const NO_LABEL = "-";
 
-function filterOnly({ q, type, network, tag, seen, battery, below }: MapSearch): DevicesSearch {
-  return { q, type, network, tag, seen, battery, below };
+function filterOnly({ q, type, network, tag, seen, battery, own }: MapSearch): DevicesSearch {
+  return { q, type, network, tag, seen, battery, own };
 }
 
 function Seen({ device }: { device: Device }) {
@@ -83,15 +90,53 @@ function Unplaced({ count, groupId, search }: { count: number; groupId: string; 
   );
 }
 
+// The current value below each point, as the device's type has its unit; the name, if nothing else is asked for.
+function useLabelOf(groupId: string, label: string | undefined): LabelOf {
+  const measured = useQuery({ ...groupMeasurementsQuery(groupId), enabled: label !== undefined && label !== NO_LABEL });
+  const known = measured.data;
+  return useCallback(
+    (device: Device) => {
+      if (label === undefined) return nameOr(device.name, device.deviceId);
+      const found = device.values?.[label];
+      if (found === undefined) return undefined;
+      const about = known?.find((each) => each.type === device.type && each.name === label);
+      const text = valueText(found.value, about?.decimals);
+      return about?.unit ? `${text} ${about.unit}` : text;
+    },
+    [label, known],
+  );
+}
+
+function LabelChoice({ groupId, label, onChange }: { groupId: string; label: string | undefined; onChange: (label: string | undefined) => void }) {
+  const measured = useQuery(groupMeasurementsQuery(groupId));
+  const items = byName(measured.data ?? []).filter((each) => each.devices > 0);
+  const isUnknown = label !== undefined && label !== NO_LABEL && !items.some((each) => each.name === label);
+  return (
+    <select className="input map-label-choice" aria-label="Below the points" value={label ?? ""} onChange={(event) => onChange(event.target.value || undefined)}>
+      <option value="">Names</option>
+      {items.map((each) => (
+        <option key={each.name} value={each.name}>
+          {measurementLabel(each)}
+        </option>
+      ))}
+      {isUnknown && <option value={label}>{label}</option>}
+      <option value={NO_LABEL}>No labels</option>
+    </select>
+  );
+}
+
 function useMapData(groupId: string, search: MapSearch) {
   const filter = useMemo(() => filterOnly(search), [JSON.stringify(filterOnly(search))]); // eslint-disable-line react-hooks/exhaustive-deps
-  const positions = useQuery(positionsQuery(groupId, search.below ?? false));
-  const devices = useQuery(mapDevicesQuery(groupId, filter));
+  const positions = useQuery(positionsQuery(groupId, !search.own));
+  const isValue = search.label !== undefined && search.label !== NO_LABEL;
+  const shown = useMemo(() => (isValue ? { ...filter, values: [search.label as string] } : filter), [filter, isValue, search.label]);
+  const devices = useQuery(mapDevicesQuery(groupId, shown));
+  const labelOf = useLabelOf(groupId, search.label);
   const known = useMemo(() => (devices.data ? new Map(devices.data.map((each) => [each.deviceId, each])) : null), [devices.data]);
   const isFiltered = [filter.q, filter.type, filter.network, filter.tag, filter.seen, filter.battery].some(Boolean);
   const placed = useMemo(
-    () => place(positions.data ?? [], known, isFiltered, Date.now()),
-    [positions.data, known, isFiltered],
+    () => place(positions.data ?? [], known, isFiltered, Date.now(), labelOf),
+    [positions.data, known, isFiltered, labelOf],
   );
   return { filter, positions, devices, known, isFiltered, ...placed };
 }
@@ -103,7 +148,7 @@ function NothingInFrame(props: { groupId: string; search: MapSearch; set: (chang
   if (props.hasDevices) return <Empty text="None of these devices has sent a position yet." />;
   if (chips.length > 0) return <NoMatch chips={chips} onClear={() => set(NO_FILTER)} />;
   return (
-    <NoDevice groupId={groupId} isAsked={!search.below} onShow={() => set({ below: true })}>
+    <NoDevice groupId={groupId}>
       <Empty text="Devices are shown here where they were last located." />
     </NoDevice>
   );
@@ -119,6 +164,12 @@ function Positions() {
   const [isDrawing, setDrawing] = useState(false);
   const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
   const selection = useSelection();
+  const mayReadValues = useMay(groupId, "GET /group/measurements");
+  const mayNotify = useMay(groupId, "POST /notification");
+  const [isFencing, setFencing] = useState(false);
+  const [card, setCard] = useState<string | null>(null);
+  const cardPoint = card === null ? undefined : points.find((each) => each.id === card);
+  const cardDevice = card === null ? undefined : known?.get(card);
   const view = useMemo(() => parseView(search.at), [search.at]);
   // What there is when the page is opened; later positions do not move the map.
   const [fit, setFit] = useState<Bounds | null>(null);
@@ -167,7 +218,7 @@ function Positions() {
         above={<GroupName groupId={groupId} />}
         actions={
           hasPoints && (
-            <ShareButton groupId={groupId} name={groupName ?? "Map"} about="A link to a map of all devices of this group, whatever is filtered here." view={() => ({ map: { subgroups: search.below ?? false } })} />
+            <ShareButton groupId={groupId} name={groupName ?? "Map"} about="A link to a map of all devices of this group, whatever is filtered here." view={() => ({ map: { subgroups: !search.own } })} />
           )
         }
         state={
@@ -186,12 +237,22 @@ function Positions() {
           fit={fit}
           onView={onView}
           controls={
-            <button type="button" className="button button-normal map-lasso-button" aria-pressed={isDrawing} onClick={() => setDrawing(!isDrawing)}>
-              {isDrawing ? "Draw around devices" : "Select an area"}
-            </button>
+            <>
+              <button type="button" className="button button-normal map-lasso-button" aria-pressed={isDrawing} onClick={() => setDrawing(!isDrawing)}>
+                {isDrawing ? "Draw around devices" : "Select an area"}
+              </button>
+              {mayNotify && (
+                <button type="button" className="button button-normal" aria-pressed={isFencing} onClick={() => setFencing(!isFencing)}>
+                  New geofence
+                </button>
+              )}
+              {mayReadValues && <LabelChoice groupId={groupId} label={search.label} onChange={(label) => set({ label })} />}
+            </>
           }
         >
-          <PointLayer points={points} selected={selected} onOpen={open} onStack={setKeys} />
+          <PointLayer points={points} selected={selected} onOpen={setCard} onStack={setKeys} />
+          {cardPoint && cardDevice && <DeviceCard key={cardPoint.id} device={cardDevice} place={cardPoint} groupId={groupId} onClose={() => setCard(null)} />}
+          <Geofences groupId={groupId} isDrawing={isFencing} onDrawn={() => setFencing(false)} />
           <FrameWatch onFrame={setFrame} />
           {isDrawing && <Lasso onDrawn={onLasso} onCancel={() => setDrawing(false)} />}
         </MapView>

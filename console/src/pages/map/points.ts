@@ -26,14 +26,24 @@ export interface Placed {
 
 // `devices` are those that match the filter, null while they are loaded. Without a filter,
 // positions need not wait for them.
-export function place(positions: readonly Position[], devices: ReadonlyMap<string, Device> | null, isFiltered: boolean, now: number): Placed {
+export type LabelOf = (device: Device) => string | undefined;
+
+const nameOnly: LabelOf = (device) => device.name;
+
+export function place(
+  positions: readonly Position[],
+  devices: ReadonlyMap<string, Device> | null,
+  isFiltered: boolean,
+  now: number,
+  labelOf: LabelOf = nameOnly,
+): Placed {
   if (devices === null) {
     if (isFiltered) return { points: [], unplaced: null };
     return { points: positions.map(({ deviceId, lat, lng }) => ({ id: deviceId, name: deviceId, lat, lng, state: "unknown" as const })), unplaced: null };
   }
   const points = positions.flatMap(({ deviceId, lat, lng }) => {
     const device = devices.get(deviceId);
-    return device ? [{ id: deviceId, name: device.name, lat, lng, state: stateOf(device, now) }] : [];
+    return device ? [{ id: deviceId, name: device.name, lat, lng, state: stateOf(device, now), label: labelOf(device) }] : [];
   });
   return { points, unplaced: devices.size - points.length };
 }

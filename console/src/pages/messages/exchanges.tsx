@@ -5,8 +5,10 @@ import type { Schemas } from "~/api/client";
 import { duration } from "~/time";
 import { QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
+import { Why } from "~/ui/why";
 import { exchangesQuery } from "./queries";
 import { bodyWords, phaseWords, type Message } from "./words";
+import "./messages.css";
 
 type Exchange = Schemas["Exchange"];
 type Part = Pick<Schemas["ExchangeResponse"], "headers" | "body">;
@@ -24,24 +26,30 @@ function Side({ title, first, part }: { title: string; first: string; part: Part
   );
 }
 
+export function ExchangeSides({ request, response, phase }: { request: Schemas["ExchangeRequest"]; response?: Schemas["ExchangeResponse"] | null | undefined; phase?: string | null | undefined }) {
+  return (
+    <div className="exchange-sides">
+      <Side title="Sent" first={`${request.method} ${request.url}`} part={request} />
+      {response ? (
+        <Side title="Answered" first={`Status ${response.status}`} part={response} />
+      ) : (
+        <div className="exchange-side">
+          <h4>Answered</h4>
+          <p className="ink-2">{phase ? `No response began. It failed: ${phaseWords(phase)}.` : "There is no response."}</p>
+        </div>
+      )}
+    </div>
+  );
+}
+
 function ExchangeDetails({ exchange, isOpen }: { exchange: Exchange; isOpen: boolean }) {
-  const { request, response } = exchange;
+  const { request, response, phase } = exchange;
   return (
     <details open={isOpen} className="exchange">
       <summary>
-        <TimeText at={exchange.timestamp} precision="millisecond" /> · {response ? `status ${response.status}` : phaseWords(exchange.phase)} · {duration(exchange.durationMs)}
+        <TimeText at={exchange.timestamp} precision="millisecond" /> · {response ? `status ${response.status}` : phaseWords(phase)} · {duration(exchange.durationMs)}
       </summary>
-      <div className="exchange-sides">
-        <Side title="Sent" first={`${request.method} ${request.url}`} part={request} />
-        {response ? (
-          <Side title="Answered" first={`Status ${response.status}`} part={response} />
-        ) : (
-          <div className="exchange-side">
-            <h4>Answered</h4>
-            <p className="ink-2">No response began. It failed: {phaseWords(exchange.phase)}.</p>
-          </div>
-        )}
-      </div>
+      <ExchangeSides request={request} response={response} phase={phase} />
     </details>
   );
 }
@@ -52,25 +60,32 @@ export function Exchanges({ message }: { message: Message }) {
   const mayChange = useMay(message.groupId, "GET /connector/exchanges");
   const mayRead = useMay(message.groupId, "GET /group/records");
   const ids = message.attempts.map((each) => each.exchangeId ?? "").join(" ");
-  const isShown = isKept && mayChange && mayRead;
-  const query = useQuery({ ...exchangesQuery(message.groupId, connectorId, id ?? "", ids), enabled: isShown });
-  if (!isShown) return null;
+  const isShown = mayChange && mayRead;
+  const query = useQuery({ ...exchangesQuery(message.groupId, connectorId, id ?? "", ids), enabled: isKept && isShown });
+  if (!isKept) return null;
   return (
     <section className="drawer-section">
       <h3>Sent and answered</h3>
-      <QueryView query={query} noun="exchange" skeletonRows={3}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <p className="ink-2">No longer kept.</p>
-          ) : (
-            <>
-              {[...items].reverse().map((each, index) => (
-                <ExchangeDetails key={each.id} exchange={each} isOpen={index === 0} />
-              ))}
-            </>
-          )
-        }
-      </QueryView>
+      {isShown ? (
+        <QueryView query={query} noun="exchange" skeletonRows={3}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <p className="ink-2">No longer kept.</p>
+            ) : (
+              <>
+                {[...items].reverse().map((each, index) => (
+                  <ExchangeDetails key={each.id} exchange={each} isOpen={index === 0} />
+                ))}
+              </>
+            )
+          }
+        </QueryView>
+      ) : (
+        <p className="ink-2">
+          This is shown to people who may change the connector and read its records.{" "}
+          <Why operation={mayChange ? "GET /group/records" : "GET /connector/exchanges"} groupId={message.groupId} />
+        </p>
+      )}
     </section>
   );
 }

@@ -10,10 +10,13 @@ export function notificationsSearch(search: RawSearch): NotificationsSearch {
 
 export interface NewNotificationSearch {
   type?: string | undefined;
+  // A geofence that was drawn elsewhere.
+  area?: string | undefined;
 }
 
 export function newNotificationSearch(search: RawSearch): NewNotificationSearch {
-  return { type: textParam(search, "type") };
+  const area = search.area;
+  return { type: textParam(search, "type"), area: typeof area === "object" && area !== null ? JSON.stringify(area) : textParam(search, "area") };
 }
 
 export function notificationSearch(_search: RawSearch): Record<never, never> {

@@ -5,9 +5,12 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Schemas } from "~/api/client";
 import { mayCall, type Rights } from "~/api/may";
 import { listen } from "~/live/connection";
-import { NetworkToken } from "~/pages/groups/network-token";
+import { NetworkGuide } from "~/pages/groups/network-token";
 import { Locked } from "~/ui/why";
+import { Arrivals, useArrivals } from "./arrivals";
+import { NextThings } from "./next-things";
 import { firstRecordQuery, groupTotalsQuery } from "./queries";
+import { UseSample } from "./sample-bar";
 
 const FORWARDED_DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -21,7 +24,14 @@ interface StepState {
   readonly hasForwarded: boolean;
 }
 
-function useSteps(groupId: string, rights: Rights, overview: Schemas["GroupOverview"]): StepState | null {
+// Devices of one's own, of which a sample is none: how many there are, and whether one has reported.
+function ownDevices({ devices }: Schemas["GroupOverview"], sample: Schemas["Device"] | null): { count: number; haveReported: boolean } {
+  const count = (devices?.total ?? 0) - (sample ? 1 : 0);
+  const silent = devices?.never;
+  return { count, haveReported: silent === null || silent === undefined || count > silent };
+}
+
+function useSteps(groupId: string, rights: Rights, overview: Schemas["GroupOverview"], sample: Schemas["Device"] | null): StepState | null {
   const client = useQueryClient();
   const mayRead = mayCall(rights, "GET /group/records");
   const first = useQuery({ ...firstRecordQuery(groupId), enabled: mayRead });
@@ -29,7 +39,8 @@ function useSteps(groupId: string, rights: Rights, overview: Schemas["GroupOverv
   const end = (Math.floor(Date.now() / HOUR_MS) + 1) * HOUR_MS;
   const totals = groupTotalsQuery(groupId, { begin: end - FORWARDED_DAYS * DAY_MS, end });
   const forwarded = useQuery({ ...totals, staleTime: 0 });
-  const hasRecord = (first.data?.items.length ?? 0) > 0;
+  const own = ownDevices(overview, sample);
+  const hasRecord = (first.data?.items.length ?? 0) > 0 && own.haveReported;
   const hasForwarded = (forwarded.data?.totalConnectorMessageProcessed ?? 0) > 0;
   const isDone = hasRecord && hasForwarded;
   useEffect(() => {
@@ -56,25 +67,47 @@ function useSteps(groupId: string, rights: Rights, overview: Schemas["GroupOverv
     };
   }, [groupId, mayRead, isDone, client]);
   if (!overview.devices || !overview.connectors || !first.data || !forwarded.data) return null;
-  return { hasDevice: overview.devices.total > 0, hasRecord, hasConnector: overview.connectors.total > 0, hasForwarded };
+  return { hasDevice: own.count > 0, hasRecord, hasConnector: overview.connectors.total > 0, hasForwarded };
 }
 
-export function FirstSteps({ groupId, rights, overview }: { groupId: string; rights: Rights; overview: Schemas["GroupOverview"] }) {
-  const steps = useSteps(groupId, rights, overview);
+export function FirstSteps({
+  groupId,
+  rights,
+  overview,
+  sample,
+}: {
+  groupId: string;
+  rights: Rights;
+  overview: Schemas["GroupOverview"];
+  sample: Schemas["Device"] | null;
+}) {
+  const steps = useSteps(groupId, rights, overview, sample);
   // Once it was shown it stays for this visit, so that the last step can be seen to tick.
   const wasShown = useRef(false);
-  if (steps === null) return null;
-  wasShown.current ||= !steps.hasDevice || !steps.hasRecord || !steps.hasConnector;
-  if (!wasShown.current) return null;
-  const isDone = steps.hasDevice && steps.hasRecord && steps.hasForwarded;
+  if (steps !== null) wasShown.current ||= !steps.hasDevice || !steps.hasRecord || !steps.hasConnector;
+  const isDone = steps !== null && steps.hasDevice && steps.hasRecord && steps.hasForwarded;
+  const arrived = useArrivals(groupId, wasShown.current && !isDone && mayCall(rights, "GET /group/unknownDevices"));
+  if (steps === null || !wasShown.current) return null;
   return (
     <section className="card overview-steps" aria-labelledby="first-steps">
       <h2 id="first-steps">{isDone ? "All four steps are done: records arrive and are forwarded" : "Four steps to the first forwarded record"}</h2>
+      {!isDone && sample === null && <UseSample groupId={groupId} rights={rights} />}
       <ol>
-        <Step isDone={steps.hasDevice} title="Create a device" text="Records belong to devices. A device has the id that its network knows it by.">
+        <Step
+          isDone={steps.hasRecord || arrived.length > 0}
+          title="Connect a network"
+          text="Enter these values at your network, named as its own form names them."
+          always={!steps.hasRecord && (mayCall(rights, "PUT /group") ? <NetworkGuide groupId={groupId} /> : <Locked label="See the token" operation="PUT /group" groupId={groupId} />)}
+        />
+        <Step
+          isDone={steps.hasDevice}
+          title="Create a device"
+          text="Records belong to devices. A device has the id that its network knows it by; what reports and is not created yet is listed here within seconds."
+          always={<Arrivals groupId={groupId} rights={rights} devices={arrived} />}
+        >
           {mayCall(rights, "POST /device") ? (
             <p className="form-actions">
-              <Link to="/g/$groupId/devices" params={{ groupId }} className="button button-primary">
+              <Link to="/g/$groupId/devices" params={{ groupId }} className="button button-normal">
                 Devices
               </Link>
               <Link to="/g/$groupId/devices/import" params={{ groupId }} className="button button-normal">
@@ -84,9 +117,6 @@ export function FirstSteps({ groupId, rights, overview }: { groupId: string; rig
           ) : (
             <Locked label="Create a device" operation="POST /device" groupId={groupId} />
           )}
-        </Step>
-        <Step isDone={steps.hasRecord} title="Point a network here" text="Enter this URL and token at the network, or post records through the API.">
-          {mayCall(rights, "PUT /group") ? <NetworkToken groupId={groupId} /> : <Locked label="See the token" operation="PUT /group" groupId={groupId} />}
         </Step>
         <Step isDone={steps.hasRecord} isWaiting={steps.hasDevice && !steps.hasRecord} title="Receive the first record" text="It is seen here as soon as it arrives.">
           <Link to="/g/$groupId/live" params={{ groupId }}>
@@ -108,11 +138,27 @@ export function FirstSteps({ groupId, rights, overview }: { groupId: string; rig
           )}
         </Step>
       </ol>
+      {isDone && <NextThings groupId={groupId} rights={rights} />}
     </section>
   );
 }
 
-function Step({ isDone, isWaiting = false, title, text, children }: { isDone: boolean; isWaiting?: boolean; title: string; text: string; children: ReactNode }) {
+// `always` is shown of a step that is done, too.
+function Step({
+  isDone,
+  isWaiting = false,
+  title,
+  text,
+  always,
+  children,
+}: {
+  isDone: boolean;
+  isWaiting?: boolean;
+  title: string;
+  text: string;
+  always?: ReactNode;
+  children?: ReactNode;
+}) {
   const state = isDone ? "done" : isWaiting ? "waiting" : "to do";
   return (
     <li className="overview-step" data-state={state}>
@@ -129,6 +175,7 @@ function Step({ isDone, isWaiting = false, title, text, children }: { isDone: bo
             {children}
           </>
         )}
+        {always}
       </div>
     </li>
   );

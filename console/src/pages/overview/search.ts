@@ -1,5 +1,11 @@
-import type { RawSearch } from "~/search";
+import { isNetworkId, type NetworkId } from "~/pages/groups/networks";
+import { textParam, type RawSearch } from "~/search";
 
-export function overviewSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface OverviewSearch {
+  network?: NetworkId | undefined;
+}
+
+export function overviewSearch(search: RawSearch): OverviewSearch {
+  const network = textParam(search, "network");
+  return { network: isNetworkId(network) ? network : undefined };
 }

@@ -13,7 +13,7 @@ import { TextField } from "~/ui/field";
 import { NewPasswordField } from "~/ui/new-password-field";
 import { QueryView } from "~/ui/state";
 import { wordsForCode, wordsForError } from "./failures";
-import { nextPath, parseLink, type SignInLink } from "./next";
+import { nextPath, parseLink, type LinkPurpose, type SignInLink } from "./next";
 import { hasPasskeys, signInByPasskey } from "./passkey";
 
 type SignInBody = Schemas["SignInInput"];
@@ -73,11 +73,14 @@ function SubmitButton({ work, children, look = "primary" }: { work: Work; childr
 function SessionForm({
   work,
   onSignedIn,
+  onRefused,
   body,
   children,
   submit,
 }: {
   work: Work;
+  // Instead of saying so here: what was given, without a code, is unknown or expired.
+  onRefused?: () => void;
   onSignedIn: (session: Schemas["SessionInfo"]) => Promise<void>;
   body: SignInBody;
   children?: ReactNode;
@@ -90,6 +93,10 @@ function SessionForm({
       const given = totp ? { ...body, totp } : body;
       await onSignedIn(await read(api.POST("/session", { params: { header: CONSOLE_HEADERS }, body: given })));
     } catch (failure) {
+      if (onRefused && !needsCode && isRefusedLink(failure)) {
+        onRefused();
+        return;
+      }
       const asksForCode = failure instanceof ApiProblem && failure.code === "totp_required";
       if (!asksForCode || needsCode) throw failure;
       setNeedsCode(true);
@@ -148,12 +155,13 @@ function MailForm({ work, canReset, onNotice }: { work: Work; canReset: boolean;
   );
 }
 
-function Ways({ settings, work, onSignedIn, onNotice, next }: {
+function Ways({ settings, work, onSignedIn, onNotice, next, needsLink }: {
   settings: Settings;
   work: Work;
   onSignedIn: (session: Schemas["SessionInfo"]) => Promise<void>;
   onNotice: (text: string) => void;
   next: string;
+  needsLink: boolean;
 }) {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
@@ -180,11 +188,11 @@ function Ways({ settings, work, onSignedIn, onNotice, next }: {
         </SessionForm>
       )}
       {settings.mail ? (
-        <details>
+        <details open={needsLink}>
           <summary>Get a link by mail</summary>
           <MailForm work={work} canReset={offers("password")} onNotice={onNotice} />
         </details>
-      ) : (
+      ) : needsLink ? null : (
         <p className="ink-2">This service sends no mail. Whoever runs it gets a sign-in link with <code>longwire console link</code>.</p>
       )}
       <details open={!hasOtherWays}>
@@ -198,8 +206,35 @@ function Ways({ settings, work, onSignedIn, onNotice, next }: {
   );
 }
 
+function isRefusedLink(failure: unknown): boolean {
+  return failure instanceof ApiProblem && (failure.status === 401 || failure.status === 404);
+}
+
+// A link that leads nowhere any more: how to get another one.
+function Expired({ purpose, mail }: { purpose: LinkPurpose; mail: boolean }) {
+  if (purpose === "token")
+    return (
+      <div className="sign-in-error" role="alert">
+        <p>This invitation is no longer valid: it has expired, was taken back, or was replaced by a newer one.</p>
+        <p>Ask whoever invited you to invite you again. If you have accepted it already, sign in below.</p>
+      </div>
+    );
+  return (
+    <div className="sign-in-error" role="alert">
+      <p>This link is no longer valid: a link works once, within 15 minutes.</p>
+      {mail ? (
+        <p>Enter your address below to get another one by mail.</p>
+      ) : (
+        <p>
+          This service sends no mail. Whoever runs it gets another one with <code>longwire console link</code>; an administrator of your group gets one for you on the page People.
+        </p>
+      )}
+    </div>
+  );
+}
+
 // After a link: people who have no password yet can set one; a reset leads nowhere else.
-function SetPassword({ onDone, canSkip }: { onDone: () => void; canSkip: boolean }) {
+function SetPassword({ email, onDone, canSkip }: { email: string; onDone: () => void; canSkip: boolean }) {
   const work = useWork();
   const [password, setPassword] = useState("");
   const submit = (event: FormEvent) => {
@@ -212,6 +247,8 @@ function SetPassword({ onDone, canSkip }: { onDone: () => void; canSkip: boolean
   return (
     <form className="form" onSubmit={submit}>
       <p>{canSkip ? "Set a password, so that you can come back without a link." : "Set a new password. Your other sessions end with it."}</p>
+      {/* Shown, so that people know what to sign in with, and read by password managers. */}
+      <TextField label="Your address for signing in" type="email" autoComplete="username" readOnly value={email} />
       <NewPasswordField value={password} error={work.error ?? undefined} onChange={setPassword} autoFocus />
       <div className="form-actions">
         <SubmitButton work={work}>Set the password</SubmitButton>
@@ -227,11 +264,12 @@ function SetPassword({ onDone, canSkip }: { onDone: () => void; canSkip: boolean
 
 // Of an invitation: a button accepts it, and signs in who has never signed in. Others sign in by their
 // own means; by a link that was handed over they accept by that, too.
-function Invitation({ token, work, onSignedIn, onSignIn }: {
+function Invitation({ token, work, onSignedIn, onSignIn, onExpired }: {
   token: string;
   work: Work;
   onSignedIn: (session: Schemas["SessionInfo"]) => Promise<void>;
   onSignIn: (groupId: string) => void;
+  onExpired: (failure: unknown) => null;
 }) {
   const [found, setFound] = useState<Schemas["InvitationReturn"] | null>(null);
   const [isTried, setTried] = useState(false);
@@ -239,12 +277,13 @@ function Invitation({ token, work, onSignedIn, onSignIn }: {
   const { run } = work;
   const open = useCallback(
     async (accept: boolean) => {
-      const opened = await read(api.POST("/invitation", { params: { header: CONSOLE_HEADERS }, body: { token, accept } }));
+      const opened = await read(api.POST("/invitation", { params: { header: CONSOLE_HEADERS }, body: { token, accept } })).catch(onExpired);
+      if (opened === null) return;
       setFound(opened);
       if (opened.isSignedIn) await onSignedIn(await read(api.GET("/session")));
       else if (accept) setTried(true);
     },
-    [onSignedIn, token],
+    [onExpired, onSignedIn, token],
   );
   useEffect(() => {
     if (isStarted.current) return;
@@ -277,10 +316,10 @@ function Invitation({ token, work, onSignedIn, onSignIn }: {
 }
 
 type Step =
-  | { name: "ways" }
+  | { name: "ways"; expired?: LinkPurpose }
   | { name: "confirm"; link: SignInLink }
   | { name: "invitation"; token: string }
-  | { name: "password"; canSkip: boolean };
+  | { name: "password"; email: string; canSkip: boolean };
 
 const TITLES: Readonly<Record<Step["name"], string>> = {
   ways: "Sign in",
@@ -300,13 +339,24 @@ export function SignInPage() {
   const isStarted = useRef(false);
   const goOn = useCallback(() => router.history.push(CONSOLE_PATH + nextPath(next)), [router, next]);
 
+  // Of a link that is refused, the page says how to get another; other failures are said as they are.
+  const expiring = useCallback(
+    (purpose: LinkPurpose) => (failure: unknown) => {
+      if (!isRefusedLink(failure)) throw failure;
+      setStep({ name: "ways", expired: purpose });
+      return null;
+    },
+    [],
+  );
+
   const finish = useCallback(
     async (session: Schemas["SessionInfo"], link: SignInLink | null) => {
       queryClient.clear();
       queryClient.setQueryData(sessionQuery.queryKey, session);
+      const email = session.user.email ?? "";
       const takesPasswords = (await queryClient.ensureQueryData(settingsQuery)).signIn.includes("password");
-      if (link?.purpose === "reset") setStep({ name: "password", canSkip: false });
-      else if (link && takesPasswords && !session.hasPassword && session.isFresh) setStep({ name: "password", canSkip: true });
+      if (link?.purpose === "reset") setStep({ name: "password", email, canSkip: false });
+      else if (link && takesPasswords && !session.hasPassword && session.isFresh) setStep({ name: "password", email, canSkip: true });
       else goOn();
     },
     [goOn],
@@ -321,14 +371,14 @@ export function SignInPage() {
     else if (link && link.purpose !== "link") setStep({ name: "confirm", link });
     else if (link)
       void work.run(async () => {
-        const session = await read(api.POST("/session", { params: { header: CONSOLE_HEADERS }, body: { link: link.secret } }));
-        await finish(session, link);
+        const session = await read(api.POST("/session", { params: { header: CONSOLE_HEADERS }, body: { link: link.secret } })).catch(expiring(link.purpose));
+        if (session) await finish(session, link);
       });
     else if (providerError) {
       work.setError(wordsForCode(providerError));
       void navigate({ to: "/sign-in", search: { next }, replace: true });
     }
-  }, [finish, navigate, next, providerError, work]);
+  }, [expiring, finish, navigate, next, providerError, work]);
 
   return (
     <main className="sign-in">
@@ -342,7 +392,7 @@ export function SignInPage() {
         )}
         {notice && <p role="status">{notice}</p>}
         {step.name === "confirm" && (
-          <SessionForm work={work} body={{ link: step.link.secret }} submit="Continue" onSignedIn={(session) => finish(session, step.link)}>
+          <SessionForm work={work} body={{ link: step.link.secret }} submit="Continue" onRefused={() => setStep({ name: "ways", expired: step.link.purpose })} onSignedIn={(session) => finish(session, step.link)}>
             <p>You have opened a link to sign in.</p>
           </SessionForm>
         )}
@@ -350,6 +400,7 @@ export function SignInPage() {
           <Invitation
             token={step.token}
             work={work}
+            onExpired={expiring("token")}
             onSignedIn={(session) => finish(session, { purpose: "token", secret: step.token })}
             onSignIn={(groupId) => {
               setStep({ name: "ways" });
@@ -357,10 +408,15 @@ export function SignInPage() {
             }}
           />
         )}
-        {step.name === "password" && <SetPassword canSkip={step.canSkip} onDone={goOn} />}
+        {step.name === "password" && <SetPassword email={step.email} canSkip={step.canSkip} onDone={goOn} />}
         {step.name === "ways" && (
           <QueryView query={settings} skeletonRows={3}>
-            {(found) => <Ways settings={found} work={work} next={nextPath(next)} onNotice={setNotice} onSignedIn={(session) => finish(session, null)} />}
+            {(found) => (
+              <>
+                {step.expired && <Expired purpose={step.expired} mail={found.mail} />}
+                <Ways settings={found} needsLink={step.expired !== undefined && step.expired !== "token"} work={work} next={nextPath(next)} onNotice={setNotice} onSignedIn={(session) => finish(session, null)} />
+              </>
+            )}
           </QueryView>
         )}
       </div>

@@ -44,5 +44,6 @@ export function prettyJson(text: string, widthMax = 400): string {
 }
 
 export function curlOf(origin: string, path: string): string {
-  return `curl "${origin}${path}" -H "Authorization: Bearer $TOKEN"`;
+  return `curl -H "Authorization: Bearer $TOKEN" \\
+  "${origin}${path}"`;
 }

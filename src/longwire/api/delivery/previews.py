@@ -26,6 +26,7 @@ from longwire.delivery.connectors.previews import (
 from longwire.delivery.destinations.base import RequestPreview
 from longwire.delivery.matching.matching import Mismatch
 from longwire.errors import invalid_field
+from longwire.ids import format_record_id
 from longwire.web.fields import CONVERTER, Body, DateIn, DateText, Id, Reply, words
 from longwire.web.routing import Route
 from longwire.web.validation import decode_text
@@ -65,6 +66,16 @@ class PreviewItem(Shown[PreviewedRecord], kw_only=True):
     )
     kind: MessageKindName
     ts: DateText = field(name="timestamp")
+    record_id: (
+        Annotated[
+            str,
+            Meta(
+                description="The id of the record; absent for a change.",
+                examples=["rec_19805e2c41a0003"],
+            ),
+        ]
+        | None
+    ) = None
     matches: bool
     reason: str
     code: NotSent | None = None
@@ -197,6 +208,7 @@ def _show(record: PreviewedRecord) -> PreviewItem:
     not_sent = record.not_sent
     return PreviewItem.show(
         record,
+        record_id=None if record.record_seq is None else format_record_id(record.record_seq),
         matches=not_sent is None,
         reason="" if not_sent is None else not_sent.reason,
         code=None if not_sent is None else not_sent.code,

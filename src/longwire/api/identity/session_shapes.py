@@ -78,9 +78,20 @@ class ConsoleSettings(Reply):
         Annotated[
             str,
             Meta(
-                description="Where the operator's map tiles are; without it there is the built-in"
-                " map only.",
+                description="Where the operator's map tiles are, if they are on a server.",
                 examples=["https://tiles.example.com/{z}/{x}/{y}.png"],
+            ),
+        ]
+        | None
+    ) = None
+    map_file: (
+        Annotated[
+            str,
+            Meta(
+                description="The PMTiles file that the operator has added, in the folder `map` of"
+                " the console; it is read in parts. Without it and `mapTiles` there is the"
+                " built-in map only.",
+                examples=["0f343b093112.pmtiles"],
             ),
         ]
         | None

@@ -1,5 +1,6 @@
 """Sessions: people sign in, see where they are signed in, and sign out."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -207,13 +208,17 @@ async def get_settings(context: AsyncContext) -> ConsoleSettings:
     The version, which ways to sign in there are, and the tiles of the map.
     """
     sign_in = context.services.sign_in
+    folder = sign_in.map_folder
+    street_map = await asyncio.to_thread(folder.find) if folder is not None else None
+    named = street_map.attribution if street_map is not None else sign_in.map_attribution
     return ConsoleSettings(
         version=__version__,
         sign_in=list(sign_in.methods),
         mail=sign_in.mailer.is_configured,
         oidc_name=sign_in.oidc_name,
         map_tiles=sign_in.map_tiles,
-        map_attribution=sign_in.map_attribution,
+        map_file=f"{street_map.fingerprint}.pmtiles" if street_map is not None else None,
+        map_attribution=named or None,
     )
 
 

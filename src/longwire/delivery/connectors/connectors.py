@@ -113,7 +113,7 @@ class ConnectorHealth:
     waiting: int
     dead_letters: int
     failing_since: Moment | None
-    next_attempt_at: Moment | None  # while it fails and something waits
+    next_attempt_at: Moment | None  # while it fails, or holds messages back, and something waits
     held_back: int  # of those that wait, for an earlier one of their device
     rate_limited: int  # of those that wait, for nothing but the rate of requests
 
@@ -132,9 +132,9 @@ def get_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Con
 
 
 def list_connectors(
-    tx: Tx, actor: Actor, group_id: str, request: PageRequest
+    tx: Tx, actor: Actor, group_id: str, request: PageRequest, *, subgroups: bool = False
 ) -> Page[ConnectorView]:
-    page = KIND.list_page(tx, actor, group_id, request)
+    page = KIND.list_page(tx, actor, group_id, request, subgroups=subgroups)
     return Page([_view(tx, actor, each) for each in page.items], page.last_key)
 
 
@@ -142,13 +142,15 @@ def get_health(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Connec
     connector = KIND.require(tx, actor, "read", group_id, connector_id)
     number, channel = connector.number, connector.channel
     is_failing = channel.failures > 0
+    held_back = store_ordered.count_held_back(tx, number, COUNTED_MAX)
+    has_next = channel.is_enabled and (is_failing or held_back > 0)
     return ConnectorHealth(
         channel.failures,
         overviews.count_queued(tx, [number], COUNTED_MAX),
         overviews.count_dead_letters(tx, [number], COUNTED_MAX).get(number, 0),
         channel.failing_since if is_failing else None,
-        _get_next_attempt(tx, channel) if is_failing and channel.is_enabled else None,
-        store_ordered.count_held_back(tx, number, COUNTED_MAX),
+        _get_next_attempt(tx, channel) if has_next else None,
+        held_back,
         store_backlogs.count_due(tx, number, COUNTED_MAX) if _is_at_rate(tx, channel) else 0,
     )
 

@@ -59,6 +59,7 @@ class PreviewedRecord:
     not_sent: Mismatch | Refused | None  # why it would not be forwarded; None when it would
     request: RequestPreview | None
     is_sent_now: bool | None = None  # by the saved connector, in the preview of a draft of it
+    record_seq: int | None = None  # None for a change
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,5 +236,11 @@ def _preview_record(inputs: PreviewInputs, past: Content) -> PreviewedRecord:
             request = structs.replace(request, url=mask_url(request.url))
     is_sent_now = None if inputs.saved is None else inputs.saved.matches_content(past)
     return PreviewedRecord(
-        record.device_id or None, record.kind.label, row.ts, not_sent, request, is_sent_now
+        record.device_id or None,
+        record.kind.label,
+        row.ts,
+        not_sent,
+        request,
+        is_sent_now,
+        None if record.kind in CHANGE_KINDS else row.seq,
     )

@@ -411,7 +411,14 @@ class AsyncMembers(_Noun):
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
 
-    async def invite(self, group_id: str, *, email: str, role_id: str) -> m.GroupUserRelation:
+    async def invite(
+        self,
+        group_id: str,
+        *,
+        email: str,
+        role_id: str,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.GroupUserRelation:
         """Invite a user to a group.
 
         By e-mail address; the response does not reveal whether the user exists. The role can
@@ -428,7 +435,9 @@ class AsyncMembers(_Noun):
             "PUT",
             "/group/invite",
             m.GroupUserRelation,
-            body=encode(m.Invitation(group_id=group_id, email=email, role_id=role_id)),
+            body=encode(
+                m.Invitation(group_id=group_id, email=email, role_id=role_id, language=language)
+            ),
         )
         return await self._transport.request(call)
 
@@ -770,7 +779,14 @@ class AsyncUsers(_Noun):
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
 
-    async def create(self, email: str, *, last_name: str, firstname: str | None = None) -> m.User:
+    async def create(
+        self,
+        email: str,
+        *,
+        last_name: str,
+        firstname: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.User:
         """Create a user.
 
         The user belongs to no group and has no credentials; the operator issues those.
@@ -781,7 +797,11 @@ class AsyncUsers(_Noun):
             "POST",
             "/user",
             m.User,
-            body=encode(m.UserInput(email=email, last_name=last_name, firstname=firstname)),
+            body=encode(
+                m.UserInput(
+                    email=email, last_name=last_name, firstname=firstname, language=language
+                )
+            ),
         )
         return await self._transport.request(call)
 
@@ -792,6 +812,7 @@ class AsyncUsers(_Noun):
         name: str | None = None,
         first_name: str | None = None,
         last_name: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
     ) -> m.User:
         """Update the caller's own user.
 
@@ -802,7 +823,13 @@ class AsyncUsers(_Noun):
             "/user",
             m.User,
             body=encode(
-                m.UserChange(gender=gender, name=name, first_name=first_name, last_name=last_name)
+                m.UserChange(
+                    gender=gender,
+                    name=name,
+                    first_name=first_name,
+                    last_name=last_name,
+                    language=language,
+                )
             ),
         )
         return await self._transport.request(call)
@@ -835,11 +862,11 @@ class AsyncUsers(_Noun):
 
 class AsyncAppClients(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> AsyncPages[m.ListedAppClient, m.AppClientConnection]:
         """List the app clients of a group.
 
-        By name, without their secrets.
+        By name, without their secrets; with `subgroups` also those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -849,7 +876,7 @@ class AsyncAppClients(_Noun):
             "GET",
             "/group/appClients",
             m.AppClientConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
@@ -2692,9 +2719,11 @@ class AsyncRecords(_Noun):
 
 class AsyncConnectors(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> AsyncPages[m.Connector, m.ConnectorConnection]:
         """List the connectors of a group.
+
+        With `subgroups` also those of the groups below; `groupId` of each says whose it is.
 
         `page_size` is how many items one request gets.
 
@@ -2704,7 +2733,7 @@ class AsyncConnectors(_Noun):
             "GET",
             "/connector/connectors",
             m.ConnectorConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.test)
@@ -3085,6 +3114,35 @@ class AsyncConnectors(_Noun):
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
 
+    async def failures(
+        self,
+        connector_id: str,
+        *,
+        group_id: str,
+        begin_date: When | None = None,
+        end_date: When | None = None,
+    ) -> m.ConnectorFailures:
+        """List what fails at a connector, by error.
+
+        Of messages that last changed in the period: how many failed in which way, what became
+        of them, and for how many devices.
+
+        `GET /connector/failures`; needs `connector.read`.
+        """
+        call: Call[m.ConnectorFailures] = Call(
+            "GET",
+            "/connector/failures",
+            m.ConnectorFailures,
+            query={
+                "connectorId": connector_id,
+                "groupId": group_id,
+                "beginDate": begin_date,
+                "endDate": end_date,
+            },
+            is_repeatable=True,
+        )
+        return await self._transport.request(call)
+
     async def rotate_secret(
         self,
         connector_id: str,
@@ -3140,6 +3198,7 @@ class AsyncMessages(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        subgroups: bool | None = None,
         connector_id: str | None = None,
         status: Literal["failed", "processing", "succeed"] | None = None,
         device_id: str | None = None,
@@ -3150,7 +3209,8 @@ class AsyncMessages(_Noun):
     ) -> AsyncPages[m.ConnectorEvent, m.MessageConnection]:
         """List the messages of the connectors of a group.
 
-        Over all of its connectors, by the time of their last change, newest first.
+        Over all of its connectors, by the time of their last change, newest first; with
+        `subgroups` also over those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -3163,6 +3223,7 @@ class AsyncMessages(_Noun):
             query={
                 "groupId": group_id,
                 "limit": page_size,
+                "subgroups": subgroups,
                 "connectorId": connector_id,
                 "status": status,
                 "deviceId": device_id,
@@ -3266,6 +3327,7 @@ class AsyncMessages(_Noun):
         self,
         group_id: str,
         *,
+        subgroups: bool | None = None,
         connector_id: str | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
@@ -3285,6 +3347,7 @@ class AsyncMessages(_Noun):
             bytes,
             query={
                 "groupId": group_id,
+                "subgroups": subgroups,
                 "connectorId": connector_id,
                 "beginDate": begin_date,
                 "endDate": end_date,
@@ -3398,9 +3461,15 @@ class AsyncReplays(_Noun):
 
 class AsyncNotifications(_Noun):
     def list(
-        self, *, page_size: int | None = None, group_id: str | None = None
+        self,
+        *,
+        page_size: int | None = None,
+        group_id: str | None = None,
+        subgroups: bool | None = None,
     ) -> AsyncPages[m.Notification, m.NotificationConnection]:
         """List the notifications of a group, or all that the caller can see.
+
+        With `subgroups` also those of the groups below `groupId`.
 
         `page_size` is how many items one request gets.
 
@@ -3410,7 +3479,7 @@ class AsyncNotifications(_Noun):
             "GET",
             "/notification/notifications",
             m.NotificationConnection,
-            query={"limit": page_size, "groupId": group_id},
+            query={"limit": page_size, "groupId": group_id, "subgroups": subgroups},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
@@ -3637,12 +3706,18 @@ class AsyncNotifications(_Noun):
 
 class AsyncContactPoints(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None, usable: bool | None = None
+        self,
+        group_id: str,
+        *,
+        page_size: int | None = None,
+        subgroups: bool | None = None,
+        usable: bool | None = None,
     ) -> AsyncPages[m.ContactPoint, m.ContactPointConnection]:
         """List the contact points of a group.
 
         With `usable` also those that groups above share with it, of which only the name and the
-        type are shown to callers who may not read notifications there.
+        type are shown to callers who may not read notifications there. With `subgroups` also
+        those of the groups below; not both.
 
         `page_size` is how many items one request gets.
 
@@ -3652,7 +3727,12 @@ class AsyncContactPoints(_Noun):
             "GET",
             "/group/contactPoints",
             m.ContactPointConnection,
-            query={"groupId": group_id, "limit": page_size, "usable": usable},
+            query={
+                "groupId": group_id,
+                "limit": page_size,
+                "subgroups": subgroups,
+                "usable": usable,
+            },
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
@@ -3790,11 +3870,11 @@ class AsyncContactPoints(_Noun):
 
 class AsyncReports(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> AsyncPages[m.Report, m.ReportConnection]:
         """List the reports of a group.
 
-        With what became of each last.
+        With what became of each last; with `subgroups` also those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -3804,7 +3884,7 @@ class AsyncReports(_Noun):
             "GET",
             "/group/reports",
             m.ReportConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)
@@ -4234,11 +4314,13 @@ class AsyncJobs(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        subgroups: bool | None = None,
         state: Literal["cancelled", "failed", "running", "succeeded", "waiting"] | None = None,
     ) -> AsyncPages[m.Job, m.JobConnection]:
         """List the jobs of a group.
 
-        Newest first, with who started them and why.
+        Newest first, with who started them and why; with `subgroups` also those of the groups
+        below.
 
         `page_size` is how many items one request gets.
 
@@ -4248,7 +4330,7 @@ class AsyncJobs(_Noun):
             "GET",
             "/jobs",
             m.JobConnection,
-            query={"groupId": group_id, "limit": page_size, "state": state},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups, "state": state},
             is_repeatable=True,
         )
         return AsyncPages(self._transport, call, lambda page: page.items)

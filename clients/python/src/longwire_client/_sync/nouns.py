@@ -411,7 +411,14 @@ class Members(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
-    def invite(self, group_id: str, *, email: str, role_id: str) -> m.GroupUserRelation:
+    def invite(
+        self,
+        group_id: str,
+        *,
+        email: str,
+        role_id: str,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.GroupUserRelation:
         """Invite a user to a group.
 
         By e-mail address; the response does not reveal whether the user exists. The role can
@@ -428,7 +435,9 @@ class Members(_Noun):
             "PUT",
             "/group/invite",
             m.GroupUserRelation,
-            body=encode(m.Invitation(group_id=group_id, email=email, role_id=role_id)),
+            body=encode(
+                m.Invitation(group_id=group_id, email=email, role_id=role_id, language=language)
+            ),
         )
         return self._transport.request(call)
 
@@ -766,7 +775,14 @@ class Users(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
-    def create(self, email: str, *, last_name: str, firstname: str | None = None) -> m.User:
+    def create(
+        self,
+        email: str,
+        *,
+        last_name: str,
+        firstname: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
+    ) -> m.User:
         """Create a user.
 
         The user belongs to no group and has no credentials; the operator issues those.
@@ -777,7 +793,11 @@ class Users(_Noun):
             "POST",
             "/user",
             m.User,
-            body=encode(m.UserInput(email=email, last_name=last_name, firstname=firstname)),
+            body=encode(
+                m.UserInput(
+                    email=email, last_name=last_name, firstname=firstname, language=language
+                )
+            ),
         )
         return self._transport.request(call)
 
@@ -788,6 +808,7 @@ class Users(_Noun):
         name: str | None = None,
         first_name: str | None = None,
         last_name: str | None = None,
+        language: Literal["de", "en", "fr"] | None = None,
     ) -> m.User:
         """Update the caller's own user.
 
@@ -798,7 +819,13 @@ class Users(_Noun):
             "/user",
             m.User,
             body=encode(
-                m.UserChange(gender=gender, name=name, first_name=first_name, last_name=last_name)
+                m.UserChange(
+                    gender=gender,
+                    name=name,
+                    first_name=first_name,
+                    last_name=last_name,
+                    language=language,
+                )
             ),
         )
         return self._transport.request(call)
@@ -831,11 +858,11 @@ class Users(_Noun):
 
 class AppClients(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> Pages[m.ListedAppClient, m.AppClientConnection]:
         """List the app clients of a group.
 
-        By name, without their secrets.
+        By name, without their secrets; with `subgroups` also those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -845,7 +872,7 @@ class AppClients(_Noun):
             "GET",
             "/group/appClients",
             m.AppClientConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -2688,9 +2715,11 @@ class Records(_Noun):
 
 class Connectors(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> Pages[m.Connector, m.ConnectorConnection]:
         """List the connectors of a group.
+
+        With `subgroups` also those of the groups below; `groupId` of each says whose it is.
 
         `page_size` is how many items one request gets.
 
@@ -2700,7 +2729,7 @@ class Connectors(_Noun):
             "GET",
             "/connector/connectors",
             m.ConnectorConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.test)
@@ -3081,6 +3110,35 @@ class Connectors(_Noun):
         )
         return Pages(self._transport, call, lambda page: page.items)
 
+    def failures(
+        self,
+        connector_id: str,
+        *,
+        group_id: str,
+        begin_date: When | None = None,
+        end_date: When | None = None,
+    ) -> m.ConnectorFailures:
+        """List what fails at a connector, by error.
+
+        Of messages that last changed in the period: how many failed in which way, what became
+        of them, and for how many devices.
+
+        `GET /connector/failures`; needs `connector.read`.
+        """
+        call: Call[m.ConnectorFailures] = Call(
+            "GET",
+            "/connector/failures",
+            m.ConnectorFailures,
+            query={
+                "connectorId": connector_id,
+                "groupId": group_id,
+                "beginDate": begin_date,
+                "endDate": end_date,
+            },
+            is_repeatable=True,
+        )
+        return self._transport.request(call)
+
     def rotate_secret(
         self,
         connector_id: str,
@@ -3136,6 +3194,7 @@ class Messages(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        subgroups: bool | None = None,
         connector_id: str | None = None,
         status: Literal["failed", "processing", "succeed"] | None = None,
         device_id: str | None = None,
@@ -3146,7 +3205,8 @@ class Messages(_Noun):
     ) -> Pages[m.ConnectorEvent, m.MessageConnection]:
         """List the messages of the connectors of a group.
 
-        Over all of its connectors, by the time of their last change, newest first.
+        Over all of its connectors, by the time of their last change, newest first; with
+        `subgroups` also over those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -3159,6 +3219,7 @@ class Messages(_Noun):
             query={
                 "groupId": group_id,
                 "limit": page_size,
+                "subgroups": subgroups,
                 "connectorId": connector_id,
                 "status": status,
                 "deviceId": device_id,
@@ -3262,6 +3323,7 @@ class Messages(_Noun):
         self,
         group_id: str,
         *,
+        subgroups: bool | None = None,
         connector_id: str | None = None,
         begin_date: When | None = None,
         end_date: When | None = None,
@@ -3281,6 +3343,7 @@ class Messages(_Noun):
             bytes,
             query={
                 "groupId": group_id,
+                "subgroups": subgroups,
                 "connectorId": connector_id,
                 "beginDate": begin_date,
                 "endDate": end_date,
@@ -3394,9 +3457,15 @@ class Replays(_Noun):
 
 class Notifications(_Noun):
     def list(
-        self, *, page_size: int | None = None, group_id: str | None = None
+        self,
+        *,
+        page_size: int | None = None,
+        group_id: str | None = None,
+        subgroups: bool | None = None,
     ) -> Pages[m.Notification, m.NotificationConnection]:
         """List the notifications of a group, or all that the caller can see.
+
+        With `subgroups` also those of the groups below `groupId`.
 
         `page_size` is how many items one request gets.
 
@@ -3406,7 +3475,7 @@ class Notifications(_Noun):
             "GET",
             "/notification/notifications",
             m.NotificationConnection,
-            query={"limit": page_size, "groupId": group_id},
+            query={"limit": page_size, "groupId": group_id, "subgroups": subgroups},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -3633,12 +3702,18 @@ class Notifications(_Noun):
 
 class ContactPoints(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None, usable: bool | None = None
+        self,
+        group_id: str,
+        *,
+        page_size: int | None = None,
+        subgroups: bool | None = None,
+        usable: bool | None = None,
     ) -> Pages[m.ContactPoint, m.ContactPointConnection]:
         """List the contact points of a group.
 
         With `usable` also those that groups above share with it, of which only the name and the
-        type are shown to callers who may not read notifications there.
+        type are shown to callers who may not read notifications there. With `subgroups` also
+        those of the groups below; not both.
 
         `page_size` is how many items one request gets.
 
@@ -3648,7 +3723,12 @@ class ContactPoints(_Noun):
             "GET",
             "/group/contactPoints",
             m.ContactPointConnection,
-            query={"groupId": group_id, "limit": page_size, "usable": usable},
+            query={
+                "groupId": group_id,
+                "limit": page_size,
+                "subgroups": subgroups,
+                "usable": usable,
+            },
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -3786,11 +3866,11 @@ class ContactPoints(_Noun):
 
 class Reports(_Noun):
     def list(
-        self, group_id: str, *, page_size: int | None = None
+        self, group_id: str, *, page_size: int | None = None, subgroups: bool | None = None
     ) -> Pages[m.Report, m.ReportConnection]:
         """List the reports of a group.
 
-        With what became of each last.
+        With what became of each last; with `subgroups` also those of the groups below.
 
         `page_size` is how many items one request gets.
 
@@ -3800,7 +3880,7 @@ class Reports(_Noun):
             "GET",
             "/group/reports",
             m.ReportConnection,
-            query={"groupId": group_id, "limit": page_size},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)
@@ -4226,11 +4306,13 @@ class Jobs(_Noun):
         group_id: str,
         *,
         page_size: int | None = None,
+        subgroups: bool | None = None,
         state: Literal["cancelled", "failed", "running", "succeeded", "waiting"] | None = None,
     ) -> Pages[m.Job, m.JobConnection]:
         """List the jobs of a group.
 
-        Newest first, with who started them and why.
+        Newest first, with who started them and why; with `subgroups` also those of the groups
+        below.
 
         `page_size` is how many items one request gets.
 
@@ -4240,7 +4322,7 @@ class Jobs(_Noun):
             "GET",
             "/jobs",
             m.JobConnection,
-            query={"groupId": group_id, "limit": page_size, "state": state},
+            query={"groupId": group_id, "limit": page_size, "subgroups": subgroups, "state": state},
             is_repeatable=True,
         )
         return Pages(self._transport, call, lambda page: page.items)

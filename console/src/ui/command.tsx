@@ -1,0 +1,13 @@
+// A command for a terminal: folded, and copied as it is shown.
+import { CopyButton } from "./copy";
+
+export function Command({ text }: { text: string }) {
+  return (
+    <div className="command">
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+      <CopyButton text={text} label="Copy" />
+    </div>
+  );
+}

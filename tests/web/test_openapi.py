@@ -208,6 +208,10 @@ ADDED = {
             *("connector", "notification"),
         )
     },
+    "User": {"language"},
+    "PUT /user": {"language"},
+    "POST /user": {"language"},
+    "PUT /group/invite": {"language"},
     "PUT /device": {"ifUpdatedAt", "originalId", "network"},
     "GET /device/type": {"groupId"},
     "GET /group/devices": {"values", "where", "order", "descending"},

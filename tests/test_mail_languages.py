@@ -1,4 +1,4 @@
-"""Everybody is written to in their own language: mails to one and the same SMTP server, and pushes."""
+"""Everybody is written to in their own language, by mail, by webhook and on their phones."""
 
 import json
 import re
@@ -196,7 +196,7 @@ def test_an_alarm_is_raised_repeated_escalated_grouped_and_resolved_in_each_lang
         raised = by_address(wait_for(server, 4))
         assert {name: mail.text.splitlines()[1] for name, mail in raised.items()} == {
             "ada": "Die Bedingung für die Werte des Geräts ist erfüllt.",
-            "bob": "La condition sur les valeurs de l’appareil est remplie.",
+            "bob": "La condition sur les valeurs de l\u2019appareil est remplie.",
             "carl": "The condition on the values of the device is met.",
             "eve": "The condition on the values of the device is met.",
         }
@@ -305,7 +305,7 @@ def test_a_report_is_written_to_each_of_its_readers(
 ) -> None:
     monkeypatch.setattr(runner, "POLL_INTERVAL_S", 0.1)
     with MailServer() as server:
-        world, (ada, bob, carl) = start(make_world, server, mail_domains="example.com")
+        _, (ada, bob, carl) = start(make_world, server, mail_domains="example.com")
         group = ada.group("Kühlräume")
         for person in (bob, carl):
             ada.invite(person, group, "viewer")
@@ -334,4 +334,3 @@ def test_a_report_is_written_to_each_of_its_readers(
             assert re.fullmatch(pattern, first[name]), first[name]
         page = mails["ada"].message.get_body(("html",)).get_content()
         assert '<html lang="de">' in page and "angehängt" in page
-

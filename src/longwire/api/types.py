@@ -34,7 +34,11 @@ RecordKindName = Annotated[str, words("RecordKind", KIND_NAMES), Meta(examples=[
 Email = Annotated[str, Meta(min_length=3, max_length=254, examples=["ada@example.com"])]
 LanguageName = Annotated[
     Language,
-    Meta(description="In which the service writes to them; English for none.", examples=["de"]),
+    Meta(
+        title="Language",
+        description="In which the service writes to them; English for none.",
+        examples=["de"],
+    ),
 ]
 Tag = Annotated[str, Meta(min_length=1), limited_by("tag_characters_max", unit="characters")]
 Tags = Annotated[list[Tag], limited_by("tags_max", unit="tags")]

@@ -2685,7 +2685,7 @@ export interface Invitation {
    * Of the mail, and of the user if there is none with this address yet; by default the caller's.
    * A user who has chosen one is written to in that.
    */
-  language?: "de" | "en" | "fr";
+  language?: Language;
 }
 
 /** A group to whose membership the caller agrees. */
@@ -3018,6 +3018,9 @@ export interface JobUndo {
   /** Why, for whoever looks at the list of jobs or at the audit log. */
   reason?: string;
 }
+
+/** Language */
+export type Language = "de" | "en" | "fr";
 
 /** What became of a report last. */
 export interface LastReportRun {
@@ -5601,7 +5604,7 @@ export interface User {
   /** As the user writes it. */
   gender?: string;
   /** In which the service writes to them; English for none. */
-  language?: "de" | "en" | "fr";
+  language?: Language;
   /** The push token that was registered last. */
   devices?: VendorToken;
 }
@@ -5617,7 +5620,7 @@ export interface UserChange {
   /** The last name. */
   lastName?: string;
   /** In which the service writes to them; English for none. */
-  language?: "de" | "en" | "fr";
+  language?: Language;
 }
 
 /** A page of users. */
@@ -5637,7 +5640,7 @@ export interface UserInput {
   /** The first name; with a small n in this request only. */
   firstname?: string;
   /** In which the service writes to them; English for none. */
-  language?: "de" | "en" | "fr";
+  language?: Language;
 }
 
 /** A message of the vendor's network: acknowledge. */

@@ -348,7 +348,7 @@ export class MembersNoun extends Noun {
    *
    * `PUT /group/invite`; needs `member.write`.
    */
-  invite(groupId: string, options: { email: string; roleId: string; language?: "de" | "en" | "fr" }): Promise<m.GroupUserRelation> {
+  invite(groupId: string, options: { email: string; roleId: string; language?: m.Language }): Promise<m.GroupUserRelation> {
     return this.transport.request({ method: "PUT", path: "/group/invite", isRepeatable: false, body: { groupId, ...options } });
   }
 
@@ -655,7 +655,7 @@ export class UsersNoun extends Noun {
    *
    * `POST /user`; needs `user.create`.
    */
-  create(email: string, options: { lastName: string; firstname?: string; language?: "de" | "en" | "fr" }): Promise<m.User> {
+  create(email: string, options: { lastName: string; firstname?: string; language?: m.Language }): Promise<m.User> {
     return this.transport.request({ method: "POST", path: "/user", isRepeatable: false, body: { email, ...options } });
   }
 
@@ -674,7 +674,7 @@ export class UsersNoun extends Noun {
    *
    * `PUT /user`.
    */
-  updateMe(options: { gender?: string; name?: string; firstName?: string; lastName?: string; language?: "de" | "en" | "fr" } = {}): Promise<m.User> {
+  updateMe(options: { gender?: string; name?: string; firstName?: string; lastName?: string; language?: m.Language } = {}): Promise<m.User> {
     return this.transport.request({ method: "PUT", path: "/user", isRepeatable: false, body: { ...options } });
   }
 

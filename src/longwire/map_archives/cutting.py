@@ -15,10 +15,10 @@ from math import asinh, floor, pi, radians, tan
 from longwire.map_archives.pmtiles import (
     GZIP,
     HEADER_BYTES,
-    MapSource,
     Entry,
     Header,
     MapError,
+    MapSource,
     build_directories,
     parse_directory,
     read_metadata,

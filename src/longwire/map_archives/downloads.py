@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from longwire.map_archives.pmtiles import MapSource, MapError
+from longwire.map_archives.pmtiles import MapError, MapSource
 from longwire.map_archives.sources import FileSource
 
 TIMEOUT_S = 60.0

@@ -15,9 +15,9 @@ import structlog
 
 from longwire.map_archives.cutting import Box, Write, cut
 from longwire.map_archives.pmtiles import (
-    MapSource,
     Header,
     MapError,
+    MapSource,
     parse_directory,
     parse_header,
     read_metadata,

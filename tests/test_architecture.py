@@ -83,7 +83,7 @@ LAYERS = (
     {"group_limits", "changes"},
     {"records", "model", "ids", "dates", "quotas"},
     {"blobs", "map_archives"},
-    {"extras", "work"},
+    {"extras", "work", "translations"},
     {"errors", "clock", "seal", "spans"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
@@ -264,7 +264,14 @@ FORMATS_OPERATOR_OUTPUT = {"cli", "process.startup"}
 # Records are stored in the form in which they are returned, with their data.
 STORED_JSON = {"records", "measurements.values"}
 # Speak other systems' protocols, with their names and status codes.
-EXTERNAL_PROTOCOLS = {"delivery", "networks", "decoders", "notifications", "oidc_provider"}
+EXTERNAL_PROTOCOLS = {
+    "delivery",
+    "map_archives",
+    "networks",
+    "decoders",
+    "notifications",
+    "oidc_provider",
+}
 
 
 def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[str]:
@@ -285,7 +292,7 @@ def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[
 
 # What `web` knows of the service: the database as such, and values without rules.
 WEB_KNOWS = re.compile(
-    r"longwire\.(?:__version__|(?:web|clock|dates|errors|ids|model|seal|spans|object_versions|work"
+    r"longwire\.(?:__version__|(?:web|clock|dates|errors|ids|model|seal|spans|object_versions|work|map_archives"
     r"|store\.(?:database|cache\.cache|archive\.archive_reads))(?:\..*)?)"
 )
 

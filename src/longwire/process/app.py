@@ -96,7 +96,7 @@ from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest.service import Ingest
 from longwire.jobs.runner import JobRunner
 from longwire.live.hub import LiveHub
-from longwire.map_archives.folder import MapFolder, choose_folder
+from longwire.map_archives.folder import open_map_folder
 from longwire.notifications import monitoring
 from longwire.notifications.alarm_work import AlarmWork
 from longwire.process import maintenance, startup, systemd
@@ -217,12 +217,7 @@ class App:
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
-        self.alarm_work = AlarmWork(
-            database,
-            stack.dispatch.take_sequence_numbers,
-            stack.engine.wake,
-            measurement_plans.get_named,
-        )
+        self.alarm_work = self._build_alarm_work(stack)
         self.computing = open_computing(settings, database)
         self._live_hub = self._build_live_hub()
         self._job_runner = self._build_job_runner(tracer)
@@ -237,8 +232,7 @@ class App:
         downlinks = DownlinkService(database, stack.dispatch, stack.egress)
         networks = self._build_network_callbacks(downlinks, rate_limiter)
         self.listener = self._build_listener(limits, downlinks, tracer)
-        map_place = choose_folder(settings.data, settings.map_tiles)
-        self._map_folder = MapFolder(map_place) if map_place is not None else None
+        self._map_folder = open_map_folder(settings.data, settings.map_tiles)
         service_endpoints = self._build_service_endpoints()
         self._collect_metrics = service_endpoints.collect_metrics
         self._share_uses = ShareUses(database)
@@ -257,6 +251,14 @@ class App:
         service_endpoints.set_openapi_builder(self.build_openapi)
         self._services = self._build_services(stack, rate_limiter)
         self._request_handler = self._build_request_handler(limits, tracer)
+
+    def _build_alarm_work(self, stack: DeliveryStack) -> AlarmWork:
+        return AlarmWork(
+            self.database,
+            stack.dispatch.take_sequence_numbers,
+            stack.engine.wake,
+            measurement_plans.get_named,
+        )
 
     def _build_services(self, stack: DeliveryStack, rate_limiter: CallerRateLimiter) -> Services:
         settings = self._settings

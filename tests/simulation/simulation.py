@@ -34,7 +34,7 @@ DEVICES_OF_JOBS = 40
 JOBS_MAX = 15  # fewer than a device may have tags, and a group jobs that wait
 CALM_WEATHER = Weather()
 # Within so many virtual hours after the last fault nothing is on its way any more.
-SETTLED_WITHIN_S = 6 * 3_600.0
+SETTLED_WITHIN_S = 2 * 3_600.0
 STEPS_MAX = 50_000_000
 # A caller with a connection that works gets an answer within this, whatever the others do.
 WAIT_MAX_S = 120.0

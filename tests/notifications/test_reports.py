@@ -14,7 +14,7 @@ import pytest
 
 from longwire.api.records.csv_cells import encode_csv, format_cells, unescape_cell
 from longwire.api.reports import report_content
-from longwire.clock import SECOND
+from longwire.clock import HOUR, SECOND
 from longwire.dates import format_date, parse_date
 from longwire.errors import Unavailable
 from longwire.reports import runner, sending
@@ -350,7 +350,6 @@ def test_each_content_is_about_the_last_day(make_world, content):
         ada = world.person("ada")
         group = ada.group()
         device = ada.device(group, name="Freezer")
-        ada.reports(device, data='{"temperature": -18.5}', timestamp=format_date(world.clock.now()))
         report = create(
             ada,
             group,
@@ -360,6 +359,9 @@ def test_each_content_is_about_the_last_day(make_world, content):
             format="xlsx",
             timezone="UTC",
         )
+        # On the last whole day before the report, at whatever hour this runs.
+        then = format_date(parse_date(report["nextAt"]) - 24 * HOUR)
+        ada.reports(device, data='{"temperature": -18.5}', timestamp=then)
         let_pass_until(world, report["nextAt"])
         renew(ada)
         run = wait_for_run(ada, group, report, "sent", "failed", "stopped")

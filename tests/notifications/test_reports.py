@@ -14,7 +14,7 @@ import pytest
 
 from longwire.api.records.csv_cells import encode_csv, format_cells, unescape_cell
 from longwire.api.reports import report_content
-from longwire.clock import HOUR, SECOND
+from longwire.clock import SECOND
 from longwire.dates import format_date, parse_date
 from longwire.errors import Unavailable
 from longwire.reports import runner, sending
@@ -350,6 +350,7 @@ def test_each_content_is_about_the_last_day(make_world, content):
         ada = world.person("ada")
         group = ada.group()
         device = ada.device(group, name="Freezer")
+        ada.reports(device, data='{"temperature": -18.5}', timestamp=format_date(world.clock.now()))
         report = create(
             ada,
             group,
@@ -358,10 +359,8 @@ def test_each_content_is_about_the_last_day(make_world, content):
             parameters=parameters,
             format="xlsx",
             timezone="UTC",
+            at="00:00",  # of the next day, and so about this one, at whatever hour this runs
         )
-        # On the last whole day before the report, at whatever hour this runs.
-        then = format_date(parse_date(report["nextAt"]) - 24 * HOUR)
-        ada.reports(device, data='{"temperature": -18.5}', timestamp=then)
         let_pass_until(world, report["nextAt"])
         renew(ada)
         run = wait_for_run(ada, group, report, "sent", "failed", "stopped")

@@ -359,6 +359,7 @@ def test_each_content_is_about_the_last_day(make_world, content):
             parameters=parameters,
             format="xlsx",
             timezone="UTC",
+            at="00:00",  # of the next day, and so about this one, at whatever hour this runs
         )
         let_pass_until(world, report["nextAt"])
         renew(ada)

@@ -6,7 +6,7 @@ const { SyntaxKind } = ts;
 
 // Attributes and properties that hold code.
 export const TECH_ATTR =
-  /^(className|class|href|to|key|id|type|style|d|rel|name|value|role|autoComplete|inputMode|src|xmlns|viewBox|fill|stroke|method|encType|htmlFor|tone|look|kind|icon|target|accept|dateTime|lang|form|pattern|slot|params|search|from|permission|may|operation|path|field|command|precision|queryKey|data-(?!label)\w+|aria-(?!label|description|roledescription|valuetext)\w+)$/;
+  /^(className|class|href|to|key|id|type|style|d|rel|name|noun|value|role|autoComplete|inputMode|src|xmlns|viewBox|fill|stroke|method|encType|htmlFor|tone|look|kind|icon|target|accept|dateTime|lang|form|pattern|slot|params|search|from|permission|may|operation|path|field|command|precision|queryKey|data-(?!label)\w+|aria-(?!label|description|roledescription|valuetext)\w+)$/;
 const TECH_PROPERTY =
   /^(id|key|type|kind|to|path|queryKey|method|className|tone|look|name|href|field|value|icon|param|code|parseAs|precision|unit|rel|target|operation|permission|command|curl|format|style|year|month|day|hour|minute|second|weekday|timeZone|numeric|notation)$/;
 // Functions whose texts nobody reads.
@@ -76,7 +76,7 @@ export function isNoText(node) {
   return TECH_ATTR.test(attrOf(node) ?? "") || TECH_PROPERTY.test(propertyOf(node) ?? "");
 }
 
-const WORDY_ATTR = /^(title|hint|aria-label|placeholder|label|note|submit|noun|text|none)$/;
+const WORDY_ATTR = /^(title|hint|aria-label|placeholder|label|note|submit|text|none)$/;
 const UNSPOKEN_TAGS = ["code", "pre", "kbd", "style", "script"];
 const isLiteral = (node) => ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node);
 

@@ -14,7 +14,7 @@ function Explanation({ permission, groupId }: { permission: string; groupId: str
     queryFn: ({ signal }) => read(api.GET("/access", { params: { query: { groupId, permission } }, signal })),
   });
   return (
-    <QueryView query={query} skeletonRows={3} noun={t("group")}>
+    <QueryView query={query} skeletonRows={3} noun="group">
       {(access) => (
         <>
           <p>

@@ -124,7 +124,7 @@ function Entries({ groupId, search, set }: { groupId: string; search: AuditSearc
   return (
     <>
       <Filters search={search} set={set} entries={entries} />
-      <QueryView query={query} operation="GET /group/audit" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /group/audit" groupId={groupId} noun="group">
         {() => {
           if (entries.length > 0 || hasNextPage)
             return (

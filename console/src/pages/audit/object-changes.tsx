@@ -26,7 +26,12 @@ function Entry({ entry }: { entry: Schemas["AuditEntry"] }) {
   );
 }
 
-export function ObjectChanges({ groupId, objectId, noun }: { groupId: string; objectId: string; noun: string }) {
+const UNCHANGED = {
+  device: t("NobodyHasChangedThisDevice"),
+  connector: t("NobodyHasChangedThisConnector"),
+} as const;
+
+export function ObjectChanges({ groupId, objectId, noun }: { groupId: string; objectId: string; noun: keyof typeof UNCHANGED }) {
   const query = useInfiniteQuery({
     queryKey: ["audit", groupId, objectId],
     queryFn: ({ pageParam, signal }) =>
@@ -50,7 +55,7 @@ export function ObjectChanges({ groupId, objectId, noun }: { groupId: string; ob
           ))}
         </ol>
       ) : (
-        !query.hasNextPage && <Empty text={t("NobodyHasChangedThisNounAs", { noun })} />
+        !query.hasNextPage && <Empty text={UNCHANGED[noun]} />
       )}
       {query.hasNextPage && (
         <p>

@@ -160,7 +160,7 @@ function Items({ job, outcome, onOutcome }: { job: Job; outcome: Outcome | undef
           ))}
         </select>
       </div>
-      <QueryView query={query} operation="GET /job/items" groupId={job.groupId} noun={t("job")} skeletonRows={4}>
+      <QueryView query={query} operation="GET /job/items" groupId={job.groupId} noun="job" skeletonRows={4}>
         {() =>
           items.length > 0 ? (
             <Table label={t("Devices")} rows={items} columns={COLUMNS} rowKey={(item) => item.deviceId} onEndReached={onEndReached} isLoadingMore={isFetchingNextPage} />
@@ -200,7 +200,7 @@ export function JobPage() {
         state={query.data && <Pill tone={STATE_TONES[query.data.state] ?? "idle"}>{query.data.state}</Pill>}
         actions={query.data && <Actions job={query.data} refresh={refresh} />}
       />
-      <QueryView query={query} operation="GET /job" groupId={groupId} noun={t("job")}>
+      <QueryView query={query} operation="GET /job" groupId={groupId} noun="job">
         {(job) => (
           <>
             <Details job={job} refresh={refresh} />

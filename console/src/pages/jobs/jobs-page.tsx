@@ -86,7 +86,7 @@ function Jobs() {
           ))}
         </select>
       </div>
-      <QueryView query={query} operation="GET /jobs" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /jobs" groupId={groupId} noun="group">
         {() => {
           if (jobs.length > 0)
             return (

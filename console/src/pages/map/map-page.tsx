@@ -210,7 +210,7 @@ function Positions() {
     return (
       <>
         <PageHeader title={t("Map")} above={<GroupName groupId={groupId} />} />
-        <ErrorState error={error} onRetry={() => void Promise.all([positions.refetch(), devices.refetch()])} operation="GET /group/positions" groupId={groupId} noun={t("group")} />
+        <ErrorState error={error} onRetry={() => void Promise.all([positions.refetch(), devices.refetch()])} operation="GET /group/positions" groupId={groupId} noun="group" />
       </>
     );
   return (
@@ -269,7 +269,7 @@ function Positions() {
             )}
           </p>
           {devices.isError && !devices.data ? (
-            <ErrorState error={devices.error} onRetry={() => void devices.refetch()} operation="GET /devices" groupId={groupId} noun={t("group")} />
+            <ErrorState error={devices.error} onRetry={() => void devices.refetch()} operation="GET /devices" groupId={groupId} noun="group" />
           ) : !devices.data || !positions.data ? (
             <Loading rows={8} />
           ) : rows.length > 0 ? (

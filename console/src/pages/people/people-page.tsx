@@ -315,7 +315,7 @@ export function PeoplePage() {
   return (
     <>
       <PageHeader title={t("People")} above={group.data?.name} actions={invite} />
-      <QueryView query={members} operation="GET /group/users" groupId={groupId} noun={t("group")}>
+      <QueryView query={members} operation="GET /group/users" groupId={groupId} noun="group">
         {() => (
           <div className="card">
             <table className="plain stacked people">

@@ -121,7 +121,7 @@ function SharedViews() {
         above={<GroupLine groupId={groupId} />}
         state={query.data && <span className="count">{query.data.length.toLocaleString(LOCALE)}</span>}
       />
-      <QueryView query={query} operation="GET /group/shares" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /group/shares" groupId={groupId} noun="group">
         {(links) =>
           links.length === 0 ? (
             <Empty

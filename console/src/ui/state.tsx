@@ -43,7 +43,7 @@ export function Loading({ rows = 8 }: { rows?: number }) {
   if (isStopped)
     return (
       <div className="state" role="status">
-        <p>{t("Stopped2")}</p>
+        <p>{t("LoadingIsStopped")}</p>
         <Button onClick={goOn}>{t("TryAgain")}</Button>
       </div>
     );

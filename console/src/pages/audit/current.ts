@@ -1,7 +1,7 @@
 // How the object of a change is now, with its fields under the names of the audit log.
 import { api, ApiProblem, read } from "~/api/client";
 import type { Fields } from "~/ui/diff-data";
-import { changedSince, CHANGED_SINCE, type Noun, type UndoPlan, type UndoStep } from "./undo";
+import { changedSince, type Noun, type UndoPlan, type UndoStep } from "./undo";
 import { t } from "~/messages/audit";
 
 export interface Current {
@@ -99,7 +99,7 @@ async function send(step: UndoStep, updatedAt: string | null): Promise<string | 
 export async function runUndo(plan: UndoPlan): Promise<void> {
   const current = await LOADERS[plan.noun](plan);
   const changed = changedSince(plan, current.fields);
-  if (changed.length > 0) throw new Error(`${CHANGED_SINCE} Not as this change left it: ${changed.join(", ")}.`);
+  if (changed.length > 0) throw new Error(t("FieldsWereChangedSince", { fields: changed.join(", ") }));
   let version = current.updatedAt;
   for (const each of plan.steps) version = await send(each, version);
 }

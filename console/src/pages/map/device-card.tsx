@@ -54,7 +54,7 @@ export function DeviceCard({ device, place, groupId, onClose }: { device: Device
         </Link>
       }
     >
-      {since !== null && <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>}
+      {since !== null && <Pill tone="warn">{t("silentFor", { time: ago(since, now).replace(" ago", "") })}</Pill>}
       <dl className="map-card-facts">
         {mayReadValues && <Values device={device} />}
         <div className="map-card-fact">

@@ -18,7 +18,7 @@ import { silentSince } from "~/pages/devices/device-state";
 import { byName, groupMeasurementsQuery } from "~/measurements/group-measurements";
 import { measurementLabel, valueText } from "~/measurements/values";
 import { ShareButton } from "~/share/share-dialog";
-import { ago } from "~/time";
+import { ago, distanceWords } from "~/time";
 import { useShortcuts } from "~/ui/keys";
 import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
@@ -52,7 +52,7 @@ function filterOnly({ q, type, network, tag, seen, battery, own }: MapSearch): D
 function Seen({ device }: { device: Device }) {
   const now = useNow();
   const since = silentSince(device, now);
-  if (since !== null) return <Pill tone="warn">{t("silentFor", { time: ago(since, now).replace(" ago", "") })}</Pill>;
+  if (since !== null) return <Pill tone="warn">{t("silentFor", { time: distanceWords(now - since) })}</Pill>;
   return <span className="ink-2">{device.seenAt ? ago(device.seenAt, now) : t("neverSeen")}</span>;
 }
 

@@ -6,12 +6,12 @@ const { SyntaxKind } = ts;
 
 // Attributes and properties that hold code.
 export const TECH_ATTR =
-  /^(className|class|href|to|key|id|type|style|d|rel|name|value|role|autoComplete|inputMode|src|xmlns|viewBox|fill|stroke|method|encType|htmlFor|tone|look|kind|icon|target|accept|dateTime|lang|form|pattern|slot|params|search|from|permission|may|operation|path|field|command|precision|queryKey|data-(?!label)\w+|aria-(?!label|description|roledescription|valuetext)\w+)$/;
+  /^(className|class|href|to|key|id|type|style|d|rel|name|noun|value|role|autoComplete|inputMode|src|xmlns|viewBox|fill|stroke|method|encType|htmlFor|tone|look|kind|icon|target|accept|dateTime|lang|form|pattern|slot|params|search|from|permission|may|operation|path|field|command|precision|queryKey|data-(?!label)\w+|aria-(?!label$|description|roledescription|valuetext)\w+)$/;
 const TECH_PROPERTY =
   /^(id|key|type|kind|to|path|queryKey|method|className|tone|look|name|href|field|value|icon|param|code|parseAs|precision|unit|rel|target|operation|permission|command|curl|format|style|year|month|day|hour|minute|second|weekday|timeZone|numeric|notation)$/;
 // Functions whose texts nobody reads.
 const TECH_CALL =
-  /^(useMay|mayCall|getRouteApi|createRoute|lazy|matchMedia|Symbol|isCommand|require|fetch|t|t\.rich)$|^api\.|(^|\.)(querySelector(All)?|addEventListener|removeEventListener|getItem|setItem|removeItem|setAttribute|getAttribute|startsWith|endsWith|includes|split|replace|replaceAll|match|test|indexOf|join|append|createElement|createElementNS|getElementById|closest|postMessage|DateTimeFormat|NumberFormat|toLocaleString|set|get|has|delete|defineProperty|getContext|mark|measure|Error|RegExp|URL|Set|Map)$/;
+  /^(useMay|mayCall|getRouteApi|createRoute|lazy|matchMedia|Symbol|isCommand|require|fetch|t|t\.rich)$|^api\.|(^|\.)(querySelector(All)?|addEventListener|removeEventListener|getItem|setItem|removeItem|setAttribute|getAttribute|startsWith|endsWith|includes|split|replace|replaceAll|match|test|indexOf|join|append|createElement|createElementNS|getElementById|closest|postMessage|DateTimeFormat|NumberFormat|toLocaleString|set|get|has|delete|on|off|defineProperty|getContext|mark|measure|Error|RegExp|URL|Set|Map)$/;
 const TECH_WORD =
   /^(GET|POST|PUT|DELETE|PATCH) ?\/?|^curl |^\(?(min|max)-width|prefers-|^\.|^#|:\/\/|^--|^[\w-]+:[\w-]+$|=>|\$\{|^var\(|\w=\w|[{}]|^\d+px|^[MmLl]\d|^[a-z-]+( [a-z]+-[a-z-]+)+$/;
 // Names that are the same in every language, and keys.
@@ -22,7 +22,7 @@ const NAMES = new Set(
     "AMQP Kafka NATS Grafana Prometheus longwire TOML DevEUI JoinEUI AppKey English Deutsch Français"
   ).split(" "),
 );
-const UNITS = /^(ms|s|min|h|d|kB|MB|GB|B|dB|dBm|MHz|kHz|Hz|px|fr|rem|em|ch|vh|vw|deg|M|k|V|m|km|SF|x|id|utf|z|rgb|rgba|var|translate|rotate|scale|solid|none)$/;
+const UNITS = /^(ms|s|min|h|d|kB|MB|GB|B|dB|dBm|MHz|kHz|Hz|px|fr|rem|em|ch|vh|vw|deg|M|k|V|m|km|SF|x|id|utf|z|rgb|rgba|var|translate|translateY|rotate|scale|solid|none)$/;
 
 export function isWords(text) {
   const trimmed = text.trim();
@@ -76,7 +76,7 @@ export function isNoText(node) {
   return TECH_ATTR.test(attrOf(node) ?? "") || TECH_PROPERTY.test(propertyOf(node) ?? "");
 }
 
-const WORDY_ATTR = /^(title|hint|aria-label|placeholder|label|note|submit|noun|text|none)$/;
+const WORDY_ATTR = /^(title|hint|aria-label|placeholder|label|note|submit|text|none)$/;
 const UNSPOKEN_TAGS = ["code", "pre", "kbd", "style", "script"];
 const isLiteral = (node) => ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node);
 

@@ -10,7 +10,7 @@ const FAR_PX = 32;
 const STEPS: Readonly<Record<string, readonly [number, number]>> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 function labelOf(handle: Handle, index: number): string {
-  if (typeof handle !== "string") return t("CornerValueArrowKeysMoveIt", { value: index + 1 });
+  if (typeof handle !== "string") return t("CornerArrowKeysMoveIt", { number: index + 1 });
   return handle === "middle" ? t("MiddleOfCircleArrowKeysMove") : t("EdgeOfCircleArrowKeysMove");
 }
 

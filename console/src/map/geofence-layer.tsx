@@ -3,6 +3,7 @@ import { useEffect, useRef } from "react";
 import { Circle, DivIcon, LayerGroup, Marker, Polygon } from "leaflet";
 import { boundsOfArea, type Area } from "./area";
 import { useLeaflet } from "./map-view";
+import { t } from "~/messages/map";
 
 export interface NamedArea {
   readonly id: string;
@@ -31,7 +32,7 @@ export function GeofenceLayer({ areas, hidden, onOpen }: { areas: readonly Named
       button.type = "button";
       button.className = "map-geofence-name";
       button.textContent = name;
-      button.setAttribute("aria-label", `Area of ${name}`);
+      button.setAttribute("aria-label", t("AreaOfName", { name }));
       button.addEventListener("click", (event) => {
         event.stopPropagation();
         latest.current(id);

@@ -37,10 +37,10 @@ export function MapCard({ place, label, title, onClose, children }: { place: Pla
     put();
     const watch = new ResizeObserver(put);
     if (card.current) watch.observe(card.current);
-    map.on(t("moveZoomendResize"), put);
+    map.on("move zoomend resize", put);
     return () => {
       watch.disconnect();
-      map.off(t("moveZoomendResize"), put);
+      map.off("move zoomend resize", put);
     };
   }, [map, lat, lng]);
   useEffect(() => {

@@ -253,7 +253,7 @@ export function MapView({
 
   return (
     <div className="map">
-      <div ref={element} className="map-canvas" role="application" aria-label={label} aria-roledescription="map" />
+      <div ref={element} className="map-canvas" role="application" aria-label={label} aria-roledescription={t("roleMap")} />
       {map && (
         <Context value={map}>
           <div className="map-controls">

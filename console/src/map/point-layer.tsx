@@ -75,12 +75,12 @@ function draw(cluster: Cluster, name: string): HTMLButtonElement {
   return button;
 }
 
-const STATE_WORDS: Record<PointState, string> = { unknown: "", fine: "", silent: ", silent", low: t("batteryLow") };
+const STATE_WORDS: Record<PointState, string> = { unknown: "", fine: "", silent: t("silent"), low: t("batteryLow") };
 
 function nameOf(cluster: Cluster, points: readonly MapPoint[]): string {
-  if (cluster.index !== null) return `${points[cluster.index]?.name ?? t("Device")}${STATE_WORDS[cluster.worst]}`;
-  const silent = cluster.silent > 0 ? t("silentSilent", { silent: cluster.silent }) : "";
-  return t("countDevicesSilentValue", { count: cluster.count, silent, value: cluster.worst === "low" ? t("batteryLow") : "" });
+  if (cluster.index !== null) return [points[cluster.index]?.name ?? t("Device"), STATE_WORDS[cluster.worst]].filter(Boolean).join(", ");
+  const parts = [t("countDevices", { count: cluster.count }), cluster.silent > 0 && t("countSilent", { count: cluster.silent }), cluster.worst === "low" && t("batteryLow")];
+  return parts.filter(Boolean).join(", ");
 }
 
 const LABEL_FONT_PX = 12;
@@ -90,7 +90,7 @@ const measure = document.createElement("canvas").getContext("2d");
 
 function widthOf(text: string): number {
   if (!measure) return text.length * LABEL_FONT_PX * 0.6;
-  measure.font = t("n600LABELFONTPXPxSans", { LABEL_FONT_PX });
+  measure.font = ["600", `${LABEL_FONT_PX}px`, "sans-serif"].join(" ");
   return measure.measureText(text).width + 8;
 }
 

@@ -15,11 +15,11 @@ import { t } from "~/messages/shared";
 export type Shareable = Pick<Schemas["ShareInput"], "chart" | "device" | "list" | "map">;
 
 const DAYS = [
-  ["1", "1 day"],
-  ["7", "7 days"],
-  ["30", "30 days"],
-  ["90", "90 days"],
-  ["365", "1 year"],
+  ["1", t("countDays", { count: 1 })],
+  ["7", t("countDays", { count: 7 })],
+  ["30", t("countDays", { count: 30 })],
+  ["90", t("countDays", { count: 90 })],
+  ["365", t("OneYear")],
 ] as const;
 
 function embedding(url: string, name: string): string {
@@ -31,7 +31,7 @@ function Created({ link, onClose }: { link: Schemas["NewShareLink"]; onClose: ()
   return (
     <>
       <p>
-        {t.rich("WhoeverHasThisLinkSeesStrong", { strong: <strong>{link.name}</strong> })}
+        {t.rich("WhoeverHasThisLinkSees", { view: <strong>{link.name}</strong> })}
       </p>
       <p className="share-url">
         <code>{link.url}</code> <CopyButton text={link.url} label={t("CopyLink")} />
@@ -75,7 +75,7 @@ export function ShareDialog({ groupId, name: usual, about, view, onClose }: { gr
           {view.device && <Checkbox label={t("WithItsLastPosition")} checked={hasPosition} onChange={(event) => setPosition(event.target.checked)} />}
           <TextArea
             label={t("MayBeEmbeddedBy")}
-            hint="Origins of pages, such as https://www.example.com, one a line; without any, no page may."
+            hint={t("OriginsOfPages")}
             value={origins}
             error={submission.errorOf("origins")}
             onChange={(event) => setOrigins(event.target.value)}

@@ -34,7 +34,7 @@ export function CopyButton({ text, label = t("Copy") }: { text: string; label?: 
         setTimeout(() => setState("idle"), 1_500);
       }}
     >
-      <CopyIcon /> <span aria-live="polite">{state === "idle" && label === "Copy" ? "" : words}</span>
+      <CopyIcon /> <span aria-live="polite">{state === "idle" && label === t("Copy") ? "" : words}</span>
     </button>
   );
 }

@@ -38,8 +38,8 @@ export function Diff({ before, after, omitted }: { before: Fields | null | undef
           ))}
         </dl>
       )}
-      {masked.length > 0 && <p className="ink-2">{t("ChangedWhereItIsMaskedValue", { value: masked.join(", ") })}</p>}
-      {omitted?.length ? <p className="ink-2">{t("ChangedAsWellTooLargeTo", { value: omitted.join(", ") })}</p> : null}
+      {masked.length > 0 && <p className="ink-2">{t("ChangedWhereItIsMasked", { fields: masked.join(", ") })}</p>}
+      {omitted?.length ? <p className="ink-2">{t("ChangedAsWellTooLarge", { fields: omitted.join(", ") })}</p> : null}
     </>
   );
 }

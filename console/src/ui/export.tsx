@@ -162,14 +162,14 @@ export function ExportDialog({ source, onClose }: { source: ExportSource; onClos
       />
       {isTooLarge && (
         <p role="alert">
-          {t.rich("TheseAreMoreThanLINESMAX", { LINES_MAX, code: <code>after</code> })}
+          {t.rich("TooManyLinesForBrowser", { limit: LINES_MAX, code: <code>after</code> })}
         </p>
       )}
       <div className="state-curl">
         <code>{curl}</code> <CopyButton text={curl} />
       </div>
       <p aria-live="polite" className="ink-2">
-        {progress && t("valueLinesLinesValue2KB", { value: words[progress.state], lines: progress.lines, value2: Math.ceil(progress.bytes / 1_024) })}
+        {progress && t("exportProgress", { state: words[progress.state], lines: progress.lines, kilobytes: Math.ceil(progress.bytes / 1_024) })}
       </p>
       {error !== null && <ErrorState error={error} onRetry={() => void run()} />}
     </Dialog>

@@ -10,7 +10,7 @@ export function NewPasswordField({ value, error, onChange, autoFocus = false }: 
   return (
     <TextField
       label={t("NewPassword")}
-      hint={t("n10CharactersOrMore")}
+      hint={t("CharactersOrMore")}
       type="password"
       autoComplete="new-password"
       minLength={10}

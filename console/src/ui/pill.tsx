@@ -17,11 +17,11 @@ export function Pill({ tone, children, title }: { tone: Tone; children: ReactNod
 export type MessageKind = "data" | "event" | "geoloc" | "telemetry" | "alarm" | "registry";
 
 export const KIND_LABELS: Record<MessageKind, string> = {
-  data: "data",
-  event: "event",
-  geoloc: "geolocation",
-  telemetry: "telemetry",
-  alarm: "alarm",
+  data: t("data"),
+  event: t("event"),
+  geoloc: t("geolocation"),
+  telemetry: t("telemetry"),
+  alarm: t("alarm"),
   registry: t("changeOfDevice"),
 };
 

@@ -448,7 +448,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
         tabIndex={0}
         role="group"
         aria-roledescription="chart"
-        aria-label={t("labelArrowKeysReadValuesValue", { label, value: given.onRange ? t("SpaceMarksSpan") : "" })}
+        aria-label={given.onRange ? t("chartHelpWithSpan", { label }) : t("chartHelp", { label })}
         onKeyDown={onKeyDown}
         onBlur={() => setCrosshair(null)}
       />

@@ -81,7 +81,7 @@ export interface SeriesProps {
   readonly unit?: string | undefined;
   readonly fromZero?: boolean;
   readonly marks?: readonly SeriesMark[] | undefined;
-  readonly bands?: { readonly nouns: readonly [string, string]; readonly items: readonly SeriesBand[] } | undefined;
+  readonly bands?: { readonly legend: string; readonly items: readonly SeriesBand[] } | undefined;
   readonly limits?: readonly number[] | undefined;
   readonly selection?: Span | null | undefined;
   readonly onRange?: ((span: Span) => void) | undefined;
@@ -145,7 +145,7 @@ export function Series(props: SeriesProps) {
           {props.bands && props.bands.items.length > 0 && (
             <li>
               <span aria-hidden="true" className="series-band" data-tone={worstTone(props.bands.items)} />
-              {props.bands.items.length.toLocaleString(LOCALE)} {props.bands.nouns[props.bands.items.length === 1 ? 0 : 1]}
+              {props.bands.legend}
             </li>
           )}
         </ul>

@@ -7,6 +7,7 @@ import { BASE_PATH } from "~/base-path";
 import { Button } from "./button";
 import { Command } from "./command";
 import { CopyButton } from "./copy";
+import { NO_SUCH, type Noun } from "./nouns";
 import { Why } from "./why";
 import { t } from "~/messages/ui";
 
@@ -42,7 +43,7 @@ export function Loading({ rows = 8 }: { rows?: number }) {
   if (isStopped)
     return (
       <div className="state" role="status">
-        <p>{t("Stopped2")}</p>
+        <p>{t("LoadingIsStopped")}</p>
         <Button onClick={goOn}>{t("TryAgain")}</Button>
       </div>
     );
@@ -115,7 +116,7 @@ export interface ErrorContext {
   operation?: Operation | undefined;
   groupId?: string | null | undefined;
   // What the screen is about, for "There is no such …".
-  noun?: string | undefined;
+  noun?: Noun | undefined;
 }
 
 export function ErrorState({ error, onRetry, operation, groupId, noun = "thing" }: ErrorContext & { error: unknown; onRetry?: () => void }) {
@@ -123,7 +124,7 @@ export function ErrorState({ error, onRetry, operation, groupId, noun = "thing" 
   if (problem?.status === 404)
     return (
       <div className="state" role="alert">
-        <p>{t("ThereIsNoSuchNounOr", { noun })}</p>
+        <p>{NO_SUCH[noun]}</p>
         {onRetry && <Button onClick={onRetry}>{t("TryAgain")}</Button>}
       </div>
     );

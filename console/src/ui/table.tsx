@@ -99,8 +99,8 @@ const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top
   const id = useId();
   // What a row is called by, and what stands first in it: its checkbox is named after both.
   const title = columns.find((each) => each.card === "title") ?? columns[0];
-  const named = title === columns[0] ? `${id}title` : t("idTitleIdFirst", { id });
-  const place = { transform: t("translateYTopPx", { top }), ...(height === undefined ? { minHeight: CARD_PX } : { height }) };
+  const named = title === columns[0] ? `${id}title` : [`${id}title`, `${id}first`].join(" ");
+  const place = { transform: `translateY(${top}px)`, ...(height === undefined ? { minHeight: CARD_PX } : { height }) };
   const common = { ref, role: "row", "data-index": index, tabIndex: isTabStop ? 0 : -1, "aria-rowindex": index + 1 } as const;
   if (head !== undefined)
     return (
@@ -122,7 +122,7 @@ const TableRow = memo(function TableRow({ ref, row, rowId, index, isTabStop, top
     >
       {isSelectable && (
         <div role="gridcell">
-          <input type="checkbox" id={`${id}select`} aria-label={t("Select")} aria-labelledby={t("idSelectNamed", { id, named })} checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
+          <input type="checkbox" id={`${id}select`} aria-label={t("Select")} aria-labelledby={`${id}select ${named}`} checked={isChosen} onChange={() => {}} onClick={(event) => actions.current.choose(rowId, event.shiftKey)} />
         </div>
       )}
       {columns.map((column) => (

@@ -49,7 +49,7 @@ export function TimeText({
   if (moment === null) return <span className="ink-3">{none}</span>;
   const isToday = formatTime(moment, zone, "day") === formatTime(now, zone, "day");
   const shown = precision === "recent" ? (isToday ? "time" : "millisecond") : precision;
-  const full = t("momentZoneMoment2UTC", { moment: formatTime(moment, zone, "millisecond"), zone: zoneLabel(zone), moment2: formatTime(moment, "UTC", "millisecond") });
+  const full = t("timeInZoneAndUTC", { time: formatTime(moment, zone, "millisecond"), zone: zoneLabel(zone), timeUTC: formatTime(moment, "UTC", "millisecond") });
   return (
     <time dateTime={new Date(moment).toISOString()} title={full} className="time">
       {withAgo && <span>{ago(moment, Math.max(now, Date.now()))} </span>}

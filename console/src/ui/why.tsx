@@ -1,12 +1,19 @@
 // "Why may I not?": the path of groups, the roles that would do, and who can give one.
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { api, read } from "~/api/client";
+import { api, read, type Schemas } from "~/api/client";
 import { NEEDS, type Operation } from "~/api/permissions";
 import { nameOr } from "./name";
 import { Dialog } from "./dialog";
 import { QueryView } from "./state";
 import { t } from "~/messages/ui";
+
+function stepWords(step: Schemas["Access"]["path"][number]): ReactNode {
+  const group = <strong>{nameOr(step.name, step.groupId)}</strong>;
+  if (!step.role) return t.rich("InGroupNoRole", { group });
+  const values = { group, role: step.role.name };
+  return step.holds ? t.rich("InGroupRoleHoldsIt", values) : t.rich("InGroupRoleDoesNotHoldIt", values);
+}
 
 function Explanation({ permission, groupId }: { permission: string; groupId: string }) {
   const query = useQuery({
@@ -14,7 +21,7 @@ function Explanation({ permission, groupId }: { permission: string; groupId: str
     queryFn: ({ signal }) => read(api.GET("/access", { params: { query: { groupId, permission } }, signal })),
   });
   return (
-    <QueryView query={query} skeletonRows={3} noun={t("group")}>
+    <QueryView query={query} skeletonRows={3} noun="group">
       {(access) => (
         <>
           <p>
@@ -23,14 +30,14 @@ function Explanation({ permission, groupId }: { permission: string; groupId: str
           <ul className="why-path">
             {access.path.map((step) => (
               <li key={step.groupId}>
-                {t.rich("InStrongValue", { strong: <strong>{nameOr(step.name, step.groupId)}</strong>, value: step.role ? t("yourRoleIsNameValue", { name: step.role.name, value: step.holds ? t("whichHoldsIt") : t("whichDoesNotHoldIt") }) : t("youHaveNoRoleOfYour") })}
+                {stepWords(step)}
               </li>
             ))}
           </ul>
-          {access.roles.length > 0 && <p>{t("RolesThatHoldItValue", { value: access.roles.map((role) => role.name).join(", ") })}</p>}
+          {access.roles.length > 0 && <p>{t("RolesThatHoldIt", { roles: access.roles.map((role) => role.name).join(", ") })}</p>}
           {access.askable.length > 0 ? (
             <p>
-              {t("valueCanGiveItToYou", { value: access.askable.map((user) => user.name ?? user.email).join(", ") })}
+              {t("PeopleCanGiveItToYou", { people: access.askable.map((user) => user.name ?? user.email).join(", ") })}
             </p>
           ) : (
             <p className="ink-2">{t("AskAdministratorOfThisGroup")}</p>

@@ -213,7 +213,7 @@ function AlarmList({ groupId, tab, search, set }: { groupId: string; tab: AlarmT
   return (
     <>
       <Filters groupId={groupId} search={search} set={set} />
-      <QueryView query={query} operation="GET /group/alarms" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /group/alarms" groupId={groupId} noun="group">
         {() => {
           if (alarms.length > 0)
             return (

@@ -81,7 +81,7 @@ export function Silences({ groupId, subgroups, onCreate }: { groupId: string; su
     refetchInterval: 15_000,
   });
   return (
-    <QueryView query={query} operation="GET /group/silences" groupId={groupId} noun={t("group")}>
+    <QueryView query={query} operation="GET /group/silences" groupId={groupId} noun="group">
       {(silences) =>
         silences.length === 0 ? (
           <Empty

@@ -45,7 +45,7 @@ export const ACTIONS: Readonly<Record<string, string>> = {
   "job.deleteResult": t("deletedFileOfJob"),
   "member.accept": t("acceptedInvitationOf"),
   "member.add": t("addedMember"),
-  "member.invite": "invited",
+  "member.invite": t("invited"),
   "member.remove": t("removedMember"),
   "member.update": t("changedRoleOf"),
   "notification.create": t("createdNotification"),
@@ -75,4 +75,10 @@ export const ACTIONS: Readonly<Record<string, string>> = {
 
 export function actionWords(action: string): string {
   return ACTIONS[action] ?? action;
+}
+
+// The same where nothing follows that it was done to.
+export function actionAlone(action: string): string {
+  const words = actionWords(action);
+  return words.endsWith(" of") ? t("wordsIt", { words }) : words;
 }

@@ -97,7 +97,7 @@ function useColumns(): Column<AuditEntry>[] {
         card: "title",
         cell: (entry) => (
           <span>
-            {actionWords(entry.action)} <ObjectLink entry={entry} />
+            {t.rich("actionOnObject", { action: actionWords(entry.action), object: <ObjectLink entry={entry} /> })}
           </span>
         ),
       },
@@ -124,7 +124,7 @@ function Entries({ groupId, search, set }: { groupId: string; search: AuditSearc
   return (
     <>
       <Filters search={search} set={set} entries={entries} />
-      <QueryView query={query} operation="GET /group/audit" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /group/audit" groupId={groupId} noun="group">
         {() => {
           if (entries.length > 0 || hasNextPage)
             return (
@@ -168,7 +168,7 @@ function AuditLog() {
         <PageHeader title={t("AuditLog")} above={above} />
         <div className="state">
           <p>
-            {t.rich("YouSeeAboveButNotWho", { above: above ?? t("thisGroup"), why: <Why operation="GET /group/audit" groupId={groupId} /> })}
+            {t.rich("YouSeeAboveButNotWho", { group: above ?? t("thisGroup"), why: <Why operation="GET /group/audit" groupId={groupId} /> })}
           </p>
         </div>
       </>

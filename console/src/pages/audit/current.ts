@@ -1,7 +1,7 @@
 // How the object of a change is now, with its fields under the names of the audit log.
 import { api, ApiProblem, read } from "~/api/client";
 import type { Fields } from "~/ui/diff-data";
-import { changedSince, CHANGED_SINCE, type Noun, type UndoPlan, type UndoStep } from "./undo";
+import { changedSince, type Noun, type UndoPlan, type UndoStep } from "./undo";
 import { t } from "~/messages/audit";
 
 export interface Current {
@@ -9,8 +9,8 @@ export interface Current {
   readonly updatedAt: string | null;
 }
 
-function gone(noun: string): ApiProblem {
-  return new ApiProblem({ status: 404, code: "not_found", detail: t("nounIsNotThereAnyMore", { noun }) });
+function gone(detail: string): ApiProblem {
+  return new ApiProblem({ status: 404, code: "not_found", detail });
 }
 
 // Lists without an operation for one of them; they are short.
@@ -45,7 +45,7 @@ const LOADERS: Readonly<Record<Noun, (plan: UndoPlan) => Promise<Current>>> = {
   },
   group: async ({ id }) => {
     const [group] = await read(api.GET("/group", { params: { query: { groupId: id } } }));
-    if (!group) throw gone("group");
+    if (!group) throw gone(t("GroupIsNotThereAnyMore"));
     return { fields: { ...group, roleId: group.defaultRole, isDeleted: Boolean(group.deletionAt) }, updatedAt: group.updatedAt ?? null };
   },
   policy: async ({ id }) => {
@@ -65,7 +65,7 @@ const LOADERS: Readonly<Record<Noun, (plan: UndoPlan) => Promise<Current>>> = {
       (nextToken) => read(api.GET("/group/roles", { params: { query: { limit: 1_000, nextToken } } })),
       (each) => each.id === id,
     );
-    if (!role) throw gone("role");
+    if (!role) throw gone(t("RoleIsNotThereAnyMore"));
     return { fields: { ...role }, updatedAt: role.updatedAt ?? null };
   },
   member: async ({ id, groupId }) => {
@@ -73,7 +73,7 @@ const LOADERS: Readonly<Record<Noun, (plan: UndoPlan) => Promise<Current>>> = {
       (nextToken) => read(api.GET("/group/users", { params: { query: { groupId, limit: 1_000, nextToken } } })),
       (each) => each.id === id,
     );
-    if (!member) throw gone("member");
+    if (!member) throw gone(t("MemberIsNotThereAnyMore"));
     return { fields: { roleId: member.role?.id }, updatedAt: member.membershipUpdatedAt ?? null };
   },
   appClient: async ({ id, groupId }) => {
@@ -81,7 +81,7 @@ const LOADERS: Readonly<Record<Noun, (plan: UndoPlan) => Promise<Current>>> = {
       (nextToken) => read(api.GET("/group/appClients", { params: { query: { groupId, limit: 1_000, nextToken } } })),
       (each) => each.appClientId === id,
     );
-    if (!client) throw gone(t("appClient"));
+    if (!client) throw gone(t("AppClientIsNotThereAnyMore"));
     return { fields: { name: client.name }, updatedAt: client.updatedAt ?? null };
   },
 };
@@ -99,7 +99,7 @@ async function send(step: UndoStep, updatedAt: string | null): Promise<string | 
 export async function runUndo(plan: UndoPlan): Promise<void> {
   const current = await LOADERS[plan.noun](plan);
   const changed = changedSince(plan, current.fields);
-  if (changed.length > 0) throw new Error(`${CHANGED_SINCE} Not as this change left it: ${changed.join(", ")}.`);
+  if (changed.length > 0) throw new Error(t("FieldsWereChangedSince", { fields: changed.join(", ") }));
   let version = current.updatedAt;
   for (const each of plan.steps) version = await send(each, version);
 }

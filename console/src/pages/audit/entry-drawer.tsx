@@ -79,7 +79,7 @@ export function EntryDrawer({ entry, set, onClose }: { entry: AuditEntry; set: (
   const name = entry.actorName ?? entry.actorId;
   const job = /^job_\w+/.exec(entry.detail ?? "")?.[0];
   return (
-    <Dialog side title={`${name} ${actionWords(entry.action)}`} onClose={onClose} actions={<Undo key={entry.id} entry={entry} onDone={onClose} />}>
+    <Dialog side title={t("whoDidWhat", { who: name, words: actionWords(entry.action) })} onClose={onClose} actions={<Undo key={entry.id} entry={entry} onDone={onClose} />}>
       <Facts
         rows={[
           [t("When"), <TimeText key="at" at={entry.timestamp} precision="millisecond" withAgo />],

@@ -6,16 +6,16 @@ import { Button } from "~/ui/button";
 import { Empty, ErrorState, Loading } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { Diff } from "~/ui/diff";
-import { actionWords } from "./actions";
+import { actionAlone } from "./actions";
 import { t } from "~/messages/audit";
 import "./audit.css";
 
 function Entry({ entry }: { entry: Schemas["AuditEntry"] }) {
-  const words = actionWords(entry.action);
   return (
     <li className="change">
       <p>
-        <TimeText at={entry.timestamp} withAgo /> <strong>{entry.actorName ?? entry.actorId}</strong> <span title={entry.action}>{words.endsWith(" of") ? t("wordsIt", { words }) : words}</span>
+        <TimeText at={entry.timestamp} withAgo />{" "}
+        {t.rich("whoDidWhat", { who: <strong>{entry.actorName ?? entry.actorId}</strong>, words: <span title={entry.action}>{actionAlone(entry.action)}</span> })}
         {entry.detail && <span className="ink-2"> · {entry.detail}</span>}{" "}
         <Link to="/g/$groupId/audit" params={{ groupId: entry.groupId }} search={{ request: entry.requestId, entry: entry.id }}>
           {t("InAuditLog")}
@@ -26,7 +26,12 @@ function Entry({ entry }: { entry: Schemas["AuditEntry"] }) {
   );
 }
 
-export function ObjectChanges({ groupId, objectId, noun }: { groupId: string; objectId: string; noun: string }) {
+const UNCHANGED = {
+  device: t("NobodyHasChangedThisDevice"),
+  connector: t("NobodyHasChangedThisConnector"),
+} as const;
+
+export function ObjectChanges({ groupId, objectId, noun }: { groupId: string; objectId: string; noun: keyof typeof UNCHANGED }) {
   const query = useInfiniteQuery({
     queryKey: ["audit", groupId, objectId],
     queryFn: ({ pageParam, signal }) =>
@@ -50,7 +55,7 @@ export function ObjectChanges({ groupId, objectId, noun }: { groupId: string; ob
           ))}
         </ol>
       ) : (
-        !query.hasNextPage && <Empty text={t("NobodyHasChangedThisNounAs", { noun })} />
+        !query.hasNextPage && <Empty text={UNCHANGED[noun]} />
       )}
       {query.hasNextPage && (
         <p>

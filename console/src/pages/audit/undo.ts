@@ -29,8 +29,6 @@ export interface NoUndo {
   readonly reason: string;
 }
 
-export const CHANGED_SINCE = t("ItWasChangedSince");
-
 const NO_UNDO: Readonly<Record<string, string>> = {
   "appClient.delete": t("ItsSecretIsGoneCreateNew"),
   "contactPoint.delete": t("ItsSecretsAreGoneCreateNew"),
@@ -131,7 +129,7 @@ export function undoOf(entry: AuditEntry): UndoPlan | NoUndo {
     };
   const build = BUILDERS[entry.action];
   if (!build) return { reason: reasonOf(entry) };
-  if (entry.omittedFields?.length) return { reason: t("NotAllOfItIsKept", { value: entry.omittedFields.join(", ") }) };
+  if (entry.omittedFields?.length) return { reason: t("NotAllOfItIsKept", { fields: entry.omittedFields.join(", ") }) };
   const before = entry.before as Fields | null | undefined;
   const after = entry.after as Fields | null | undefined;
   if (!before || !after) return { reason: t("ItChangedNothingThatIsKept") };

@@ -199,7 +199,7 @@ export function AppClientsPage() {
   return (
     <>
       <PageHeader title={t("AppClients")} below={t("TheyActInNameAndBelow", { name: group.data?.name ?? t("thisGroup") })} actions={create} />
-      <QueryView query={clients} operation="GET /group/appClients" groupId={groupId} noun={t("group")}>
+      <QueryView query={clients} operation="GET /group/appClients" groupId={groupId} noun="group">
         {() =>
           shown.length === 0 ? (
             <Empty

@@ -92,7 +92,7 @@ export function ConnectorPage() {
   const tabs = TABS.filter((each) => each.id !== "changes" || mayCall(rights, "GET /group/audit"));
   const maySeeMetrics = mayCall(rights, "GET /connector/metrics");
   return (
-    <QueryView query={query} operation="GET /connector" groupId={groupId} noun={t("connector")}>
+    <QueryView query={query} operation="GET /connector" groupId={groupId} noun="connector">
       {(connector) => {
         const name = nameOr(connector.name, connector.id);
         const facts = [connector.type, destinationOf(connector.type, parseParams(connector.params)), connector.format ?? "json", retrySentence(connector.retryPolicy), keepsSentence(connector.dataFailurePolicy?.storingDuration)];
@@ -140,7 +140,7 @@ export function ConnectorPage() {
                 )}
                 {tab === "edit" && <EditTab connector={connector} />}
                 {tab === "replays" && <ReplaysTab connector={connector} />}
-                {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun={t("connector")} />}
+                {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun="connector" />}
               </Tabs>
             )}
             {search.message && <MessageDrawer id={search.message} connectorName={() => name} onClose={() => set({ message: undefined })} />}

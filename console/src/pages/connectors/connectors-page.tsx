@@ -183,7 +183,7 @@ export function ConnectorsPage() {
           ))
         }
       />
-      <QueryView query={query} operation="GET /connector/connectors" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /connector/connectors" groupId={groupId} noun="group">
         {(all) => {
           if (all.length === 0)
             return (
@@ -200,7 +200,7 @@ export function ConnectorsPage() {
             <SearchedList
               all={all}
               isCapped={all.length >= CONNECTORS_MAX}
-              nouns={["connector", "connectors"]}
+              noun="connector"
               columns={columns}
               textOf={(each) => `${each.name ?? ""} ${each.id} ${each.type} ${each.params}`}
               placeholder={t("NameTypeOrDestination")}

@@ -33,7 +33,7 @@ function Example({ connector, failure }: { connector: Connector; failure: Failur
       </p>
     );
   return (
-    <QueryView query={query} noun={t("exchange")} skeletonRows={3}>
+    <QueryView query={query} noun="exchange" skeletonRows={3}>
       {({ items }) => {
         const newest = items[items.length - 1];
         if (!newest)

@@ -191,7 +191,7 @@ export function ContactPointPage() {
       <div role="status" className="test-status" aria-label={t("OutcomeOfTest")}>
         {test?.contactPointId === contactPointId && <TestOutcome test={test} />}
       </div>
-      <QueryView query={query} noun={t("contactPoint")} operation="GET /contactPoint" groupId={groupId}>
+      <QueryView query={query} noun="contactPoint" operation="GET /contactPoint" groupId={groupId}>
         {(contact) => (
           <>
             <About contact={contact} users={users} />

@@ -124,7 +124,7 @@ export function ContactPointsPage() {
   -d '{"groupId":"${groupId}","name":"Technicians","type":"webhook","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}' \\
   "${SERVICE_URL}/contactPoint"`,
       }}
-      nouns={[t("contactPoint"), t("contactPoints")]}
+      noun="contactPoint"
       columns={columns}
       textOf={(each) => `${each.name ?? ""} ${each.type} ${contactWords(each, nameOf)}`}
       placeholder={t("NameTypeOrRecipient")}

@@ -50,8 +50,6 @@ function useEventMarks(device: Device): readonly SeriesMark[] {
   return query.data ?? NO_MARKS;
 }
 
-const ALARM_NOUNS = ["alarm", "alarms"] as const;
-
 function bandOf(alarm: Alarm, find: FindMeasurement): SeriesBand {
   const tone = SEVERITY_TONES[alarm.severity as Severity];
   return { begin: momentOf(alarm.raisedAt) ?? 0, end: momentOf(alarm.resolvedAt), label: alarmWords(alarm, find), tone: tone === "bad" || tone === "warn" ? tone : "idle" };
@@ -66,7 +64,7 @@ function useAlarmBands(device: Device, items: readonly DeviceValue[]): (name: st
     const known = new Map(items.map((each) => [each.name, each]));
     const alarms = query.data ?? [];
     const bandsOf = (name: string) => alarms.filter((each) => !each.measurement || each.measurement === name).map((each) => bandOf(each, (wanted) => known.get(wanted)));
-    const charts = new Map(items.map(({ name }) => [name, { nouns: ALARM_NOUNS, items: bandsOf(name) }]));
+    const charts = new Map(items.map(({ name }) => [name, bandsOf(name)] as const).map(([name, bands]) => [name, { legend: t("countAlarms", { count: bands.length }), items: bands }]));
     return (name) => charts.get(name);
   }, [items, query.data]);
 }
@@ -117,7 +115,7 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
   const paths = (search.series ?? []).flatMap((id) => seriesOf(id) ?? []);
   const setPaths = (ids: string[]) => set({ series: ids.length > 0 ? ids : undefined });
   return (
-    <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun={t("device")}>
+    <QueryView query={values} operation="GET /device/values" groupId={device.groupId} noun="device">
       {(items) => {
         const chosen = search.measurement ?? (paths.length > 0 ? [] : items.slice(0, TICKED_FIRST).map((each) => each.name));
         const shown = items.filter((each) => chosen.includes(each.name));

@@ -268,7 +268,7 @@ export function DeviceImportPage() {
           />
         </div>
       </div>
-      {check.error !== null && <ErrorState error={check.error} onRetry={check.retry} operation="POST /devices/import" groupId={groupId} noun={t("group2")} />}
+      {check.error !== null && <ErrorState error={check.error} onRetry={check.retry} operation="POST /devices/import" groupId={groupId} noun="group" />}
       {headErrors.length > 0 && (
         <p className="line-wrong" role="alert">
           {t.rich("partFirstLineValue", { part: <span aria-hidden="true">▲</span>, value: headErrors.map((each) => `${each.column} ${each.message}`).join("; ") })}

@@ -104,7 +104,7 @@ function Drift() {
           />
         )
       ) : query.isError ? (
-        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/drift" groupId={groupId} noun={t("group")} />
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/drift" groupId={groupId} noun="group" />
       ) : (
         <Loading />
       )}

@@ -172,7 +172,7 @@ function Explore() {
           </>
         }
       />
-      <QueryView query={query} operation="GET /group/measurements" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /group/measurements" groupId={groupId} noun="group">
         {(all) => {
           const isGroup = !search.device;
           const { items, chosen } = chosenOf(search, all);

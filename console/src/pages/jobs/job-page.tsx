@@ -20,7 +20,7 @@ import { hold, showToast } from "~/ui/toast";
 import { needsOf } from "./new-job";
 import { jobItemsQuery, jobQuery, usePeople } from "./queries";
 import { OUTCOMES, type JobSearch, type Outcome } from "./search";
-import { STATE_TONES, codeWords, errorWords, filterWords, isOpen, jobTitle, noUndoReason, parameterRows, progressWords, type Job } from "./words";
+import { OUTCOME_WORDS, STATE_TONES, codeWords, errorWords, filterWords, isOpen, jobTitle, noUndoReason, outcomeWords, parameterRows, progressWords, stateWords, type Job } from "./words";
 import { t } from "~/messages/jobs";
 import "./jobs.css";
 
@@ -72,7 +72,7 @@ function ResultFile({ job, refresh }: { job: Job; refresh: () => void }) {
   return (
     <span className="job-file">
       <a href={`${BASE_PATH}/job/result?${new URLSearchParams(query).toString()}`} download>
-        {t("DownloadBytesBytes", { bytes: result.bytes })}
+        {t("DownloadBytes", { count: result.bytes })}
       </a>{" "}
       <span className="ink-2">
         {t.rich("untilTime", { time: <TimeText at={result.expiresAt} precision="minute" /> })}
@@ -130,7 +130,7 @@ function Details({ job, refresh }: { job: Job; refresh: () => void }) {
 }
 
 const COLUMNS: readonly Column<Item>[] = [
-  { id: "outcome", head: t("Outcome"), width: "120px", card: "line", cell: (item) => <Pill tone={TONES[item.outcome] ?? "idle"}>{item.outcome}</Pill> },
+  { id: "outcome", head: t("Outcome"), width: "120px", card: "line", cell: (item) => <Pill tone={TONES[item.outcome] ?? "idle"}>{outcomeWords(item.outcome)}</Pill> },
   { id: "device", head: t("Device"), width: "minmax(140px, 1fr)", card: "title", cell: (item) => <DeviceName deviceId={item.deviceId} /> },
   { id: "code", head: t("Reason"), width: "minmax(140px, 2fr)", card: "line", cell: (item) => <span className="ink-2">{codeWords(item.code)}</span> },
 ];
@@ -155,17 +155,17 @@ function Items({ job, outcome, onOutcome }: { job: Job; outcome: Outcome | undef
           <option value="">{t("AnyOutcome")}</option>
           {OUTCOMES.map((each) => (
             <option key={each} value={each}>
-              {each}
+              {OUTCOME_WORDS[each]}
             </option>
           ))}
         </select>
       </div>
-      <QueryView query={query} operation="GET /job/items" groupId={job.groupId} noun={t("job")} skeletonRows={4}>
+      <QueryView query={query} operation="GET /job/items" groupId={job.groupId} noun="job" skeletonRows={4}>
         {() =>
           items.length > 0 ? (
             <Table label={t("Devices")} rows={items} columns={COLUMNS} rowKey={(item) => item.deviceId} onEndReached={onEndReached} isLoadingMore={isFetchingNextPage} />
           ) : (
-            <Empty text={outcome ? t("NoDeviceIsListedAsOutcome", { outcome }) : t("NoDeviceIsListedThoseWith")} />
+            <Empty text={outcome ? t("NoDeviceIsListedAsOutcome", { outcome: OUTCOME_WORDS[outcome] }) : t("NoDeviceIsListedThoseWith")} />
           )
         }
       </QueryView>
@@ -197,10 +197,10 @@ export function JobPage() {
       <PageHeader
         title={query.data ? jobTitle(query.data) : t("Job")}
         above={above}
-        state={query.data && <Pill tone={STATE_TONES[query.data.state] ?? "idle"}>{query.data.state}</Pill>}
+        state={query.data && <Pill tone={STATE_TONES[query.data.state] ?? "idle"}>{stateWords(query.data.state)}</Pill>}
         actions={query.data && <Actions job={query.data} refresh={refresh} />}
       />
-      <QueryView query={query} operation="GET /job" groupId={groupId} noun={t("job")}>
+      <QueryView query={query} operation="GET /job" groupId={groupId} noun="job">
         {(job) => (
           <>
             <Details job={job} refresh={refresh} />

@@ -17,7 +17,7 @@ import { TimeText } from "~/ui/time-text";
 import { NewJob, kindsAllowed } from "./new-job";
 import { jobsQuery, usePeople } from "./queries";
 import { STATES, type JobsSearch, type State } from "./search";
-import { STATE_TONES, jobTitle, progressWords, type Job } from "./words";
+import { STATE_TONES, STATE_WORDS, jobTitle, progressWords, stateWords, type Job } from "./words";
 import { t } from "~/messages/jobs";
 import "./jobs.css";
 
@@ -27,7 +27,7 @@ function useColumns(groupId: string, hasGroups: boolean): Column<Job>[] {
   const nameOf = usePeople(groupId);
   return useMemo(
     () => [
-      { id: "state", head: t("State"), width: "116px", card: "line", cell: (job) => <Pill tone={STATE_TONES[job.state] ?? "idle"}>{job.state}</Pill> },
+      { id: "state", head: t("State"), width: "116px", card: "line", cell: (job) => <Pill tone={STATE_TONES[job.state] ?? "idle"}>{stateWords(job.state)}</Pill> },
       {
         id: "what",
         head: t("What"),
@@ -81,12 +81,12 @@ function Jobs() {
           <option value="">{t("AnyState")}</option>
           {STATES.map((state) => (
             <option key={state} value={state}>
-              {state}
+              {STATE_WORDS[state]}
             </option>
           ))}
         </select>
       </div>
-      <QueryView query={query} operation="GET /jobs" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /jobs" groupId={groupId} noun="group">
         {() => {
           if (jobs.length > 0)
             return (
@@ -100,7 +100,7 @@ function Jobs() {
                 isLoadingMore={isFetchingNextPage}
               />
             );
-          if (search.state) return <NoMatch chips={[{ label: t("stateState", { state: search.state }), onRemove: () => set({ state: undefined }) }]} onClear={() => set({ state: undefined })} />;
+          if (search.state) return <NoMatch chips={[{ label: t("stateState", { state: STATE_WORDS[search.state] }), onRemove: () => set({ state: undefined }) }]} onClear={() => set({ state: undefined })} />;
           return (
             <Empty
               text={t("NoJobInLast30Days")}

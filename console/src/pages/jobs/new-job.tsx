@@ -134,7 +134,7 @@ function GroupChoice({ draft, change }: { draft: Draft; change: (part: Partial<D
       <GroupTree onChoose={(toGroupId) => change({ toGroupId })} />
       {draft.toGroupId && (
         <p aria-live="polite">
-          {t.rich("ToStrong", { strong: <strong>{group.data?.name ?? draft.toGroupId}</strong> })}
+          {t.rich("ToTheGroup", { group: <strong>{group.data?.name ?? draft.toGroupId}</strong> })}
         </p>
       )}
     </>
@@ -179,13 +179,16 @@ function Parameters({ kind, groupId, draft, change, error }: { kind: Kind; group
 
 function Count({ counted, kind }: { counted: Schemas["JobReturn"]; kind: Kind }) {
   const number = (value: number) => value.toLocaleString(LOCALE);
+  const orMore = (value: number, isMore: boolean | null | undefined) => (isMore ? t("numberOrMore", { number: number(value) }) : number(value));
+  const total = orMore(counted.total, counted.totalIsMore);
   const sample = counted.sample?.slice(0, 5) ?? [];
   return (
     <div className="job-count" role="status">
       <strong>
-        {number(counted.total)}
-        {counted.totalIsMore ? ` ${t("orMore")}` : ""} {kind === "export" ? "rows" : t("devices", { count: counted.total })}
-        {typeof counted.messages === "number" && t("messagesValueDeliveries", { messages: number(counted.messages), value: counted.messagesIsMore ? ` ${t("orMore")}` : "" })}
+        {[
+          kind === "export" ? t("totalRows", { count: counted.total, total }) : t("totalDevices", { count: counted.total, total }),
+          ...(typeof counted.messages === "number" ? [t("totalDeliveries", { count: counted.messages, total: orMore(counted.messages, counted.messagesIsMore) })] : []),
+        ].join(", ")}
       </strong>
       {sample.length > 0 && (
         <ul>

@@ -1,6 +1,7 @@
 // A job in words: what it does, with which devices, and how far it is.
 import type { Schemas } from "~/api/client";
 import type { Tone } from "~/ui/pill";
+import type { Outcome, State } from "./search";
 import { LOCALE } from "~/i18n";
 import { t } from "~/messages/jobs";
 
@@ -8,7 +9,7 @@ export type Job = Schemas["Job"];
 
 export const KIND_WORDS: Readonly<Record<string, string>> = {
   tag: t("TagDevices"),
-  type: "Change the type",
+  type: t("ChangeType"),
   transfer: t("MoveDevices"),
   configuration: t("SetConfiguration"),
   delete: t("DeleteDevices"),
@@ -21,6 +22,29 @@ export const KIND_WORDS: Readonly<Record<string, string>> = {
 
 export const STATE_TONES: Readonly<Record<string, Tone>> = { succeeded: "good", failed: "bad", running: "warn" };
 
+export const STATE_WORDS: Readonly<Record<State, string>> = {
+  waiting: t("waiting"),
+  running: t("running"),
+  succeeded: t("succeeded"),
+  failed: t("failed"),
+  cancelled: t("cancelled"),
+};
+
+export const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
+  changed: t("changed"),
+  skipped: t("skipped"),
+  failed: t("failed"),
+  undone: t("undone"),
+};
+
+export function stateWords(state: string): string {
+  return STATE_WORDS[state as State] ?? state;
+}
+
+export function outcomeWords(outcome: string): string {
+  return OUTCOME_WORDS[outcome as Outcome] ?? outcome;
+}
+
 export function isOpen(job: Pick<Job, "state">): boolean {
   return job.state === "waiting" || job.state === "running";
 }
@@ -30,8 +54,8 @@ export function jobTitle(job: Pick<Job, "kind">): string {
 }
 
 const SEEN: Readonly<Record<string, string>> = {
-  hour: "seen in the last hour",
-  day: "seen in the last day",
+  hour: t("seenInLastHour"),
+  day: t("seenInLastDay"),
   week: t("seenInLastWeek"),
   longer: t("seenLongerAgoThanWeek"),
   never: t("neverSeen"),
@@ -50,20 +74,22 @@ export function filterWords(filter: Filter | null | undefined): string {
     filter.seen && (SEEN[filter.seen] ?? filter.seen),
     typeof filter.batteryBelow === "number" && t("withBatteryBelowBatteryBelow", { batteryBelow: filter.batteryBelow }),
   ].filter(Boolean);
-  return t("AllDevicesValueValue2", { value: parts.length ? ` ${parts.join(", ")}` : "", value2: filter.subgroups ? t("withGroupsBelow") : "" });
+  const conditions = parts.join(", ");
+  if (!conditions) return filter.subgroups ? t("AllDevicesWithGroupsBelow") : t("AllDevices");
+  return filter.subgroups ? t("AllDevicesThatWithGroupsBelow", { conditions }) : t("AllDevicesThat", { conditions });
 }
 
 const PARAMETER_LABELS: Readonly<Record<string, string>> = {
   toGroupId: t("ToGroup"),
   addTags: t("AddTags"),
   removeTags: t("RemoveTags"),
-  type: "New type",
+  type: t("NewType"),
   configuration: t("Configuration"),
   connectorId: t("Connector"),
   beginDate: t("From"),
   endDate: t("To"),
   content: t("Content"),
-  format: "Format",
+  format: t("Format"),
   recordKind: t("KindOfRecords"),
   deviceId: t("Device"),
   objectId: t("Thing"),
@@ -75,16 +101,16 @@ const PARAMETER_LABELS: Readonly<Record<string, string>> = {
 export function parameterRows(parameters: Schemas["JobParametersReply"] | null | undefined): [string, string, string][] {
   return Object.entries(parameters ?? {})
     .filter(([, value]) => value !== null && value !== undefined)
-    .map(([name, value]) => [name, PARAMETER_LABELS[name] ?? name, Array.isArray(value) ? value.join(", ") : typeof value === "boolean" ? (value ? "yes" : "no") : String(value)]);
+    .map(([name, value]) => [name, PARAMETER_LABELS[name] ?? name, Array.isArray(value) ? value.join(", ") : typeof value === "boolean" ? (value ? t("yes") : t("no")) : String(value)]);
 }
 
 export function progressWords(job: Pick<Job, "done" | "total" | "changed" | "skipped" | "failed">): string {
   const number = (value: number) => value.toLocaleString(LOCALE);
   const parts = [
-    t("doneOfValue", { done: number(job.done), value: typeof job.total === "number" ? number(job.total) : "?" }),
-    job.changed > 0 && t("changedChanged", { changed: number(job.changed) }),
-    job.skipped > 0 && t("skippedSkipped", { skipped: number(job.skipped) }),
-    job.failed > 0 && t("failedFailed", { failed: number(job.failed) }),
+    t("doneOfTotal", { done: number(job.done), total: typeof job.total === "number" ? number(job.total) : "?" }),
+    job.changed > 0 && t("numberChanged", { number: number(job.changed) }),
+    job.skipped > 0 && t("numberSkipped", { number: number(job.skipped) }),
+    job.failed > 0 && t("numberFailed", { number: number(job.failed) }),
   ];
   return parts.filter(Boolean).join(" · ");
 }

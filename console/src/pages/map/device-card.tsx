@@ -7,7 +7,7 @@ import type { Place } from "~/map/geometry";
 import { MapCard } from "~/map/map-card";
 import { deviceValuesQuery, measurementLabel, valueText } from "~/measurements/values";
 import { batteryPercent, silentSince } from "~/pages/devices/device-state";
-import { ago } from "~/time";
+import { distanceWords } from "~/time";
 import { nameOr } from "~/ui/name";
 import { Pill } from "~/ui/pill";
 import { TimeText, useNow } from "~/ui/time-text";
@@ -54,7 +54,7 @@ export function DeviceCard({ device, place, groupId, onClose }: { device: Device
         </Link>
       }
     >
-      {since !== null && <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>}
+      {since !== null && <Pill tone="warn">{t("silentFor", { time: distanceWords(now - since) })}</Pill>}
       <dl className="map-card-facts">
         {mayReadValues && <Values device={device} />}
         <div className="map-card-fact">

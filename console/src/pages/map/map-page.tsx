@@ -18,7 +18,7 @@ import { silentSince } from "~/pages/devices/device-state";
 import { byName, groupMeasurementsQuery } from "~/measurements/group-measurements";
 import { measurementLabel, valueText } from "~/measurements/values";
 import { ShareButton } from "~/share/share-dialog";
-import { ago } from "~/time";
+import { ago, distanceWords } from "~/time";
 import { useShortcuts } from "~/ui/keys";
 import { nameOr } from "~/ui/name";
 import { PageHeader } from "~/ui/page";
@@ -52,7 +52,7 @@ function filterOnly({ q, type, network, tag, seen, battery, own }: MapSearch): D
 function Seen({ device }: { device: Device }) {
   const now = useNow();
   const since = silentSince(device, now);
-  if (since !== null) return <Pill tone="warn">{t("silentValue", { value: ago(since, now).replace(" ago", "") })}</Pill>;
+  if (since !== null) return <Pill tone="warn">{t("silentFor", { time: distanceWords(now - since) })}</Pill>;
   return <span className="ink-2">{device.seenAt ? ago(device.seenAt, now) : t("neverSeen")}</span>;
 }
 
@@ -77,8 +77,8 @@ function FrameWatch({ onFrame }: { onFrame: (bounds: Bounds) => void }) {
   useEffect(() => {
     const report = () => onFrame(boundsInView(map));
     report();
-    map.on(t("moveendResize"), report);
-    return () => void map.off(t("moveendResize"), report);
+    map.on("moveend resize", report);
+    return () => void map.off("moveend resize", report);
   }, [map, onFrame]);
   return null;
 }
@@ -210,7 +210,7 @@ function Positions() {
     return (
       <>
         <PageHeader title={t("Map")} above={<GroupName groupId={groupId} />} />
-        <ErrorState error={error} onRetry={() => void Promise.all([positions.refetch(), devices.refetch()])} operation="GET /group/positions" groupId={groupId} noun={t("group")} />
+        <ErrorState error={error} onRetry={() => void Promise.all([positions.refetch(), devices.refetch()])} operation="GET /group/positions" groupId={groupId} noun="group" />
       </>
     );
   return (
@@ -220,14 +220,14 @@ function Positions() {
         above={<GroupName groupId={groupId} />}
         actions={
           hasPoints && (
-            <ShareButton groupId={groupId} name={groupName ?? "Map"} about={t("linkToMapOfAllDevices")} view={() => ({ map: { subgroups: !search.own } })} />
+            <ShareButton groupId={groupId} name={groupName ?? t("Map")} about={t("linkToMapOfAllDevices")} view={() => ({ map: { subgroups: !search.own } })} />
           )
         }
         state={
           <>
             {positions.data && <span className="count">{points.length.toLocaleString(LOCALE)}</span>}
             {unplaced !== null && <Unplaced count={unplaced} groupId={groupId} search={filter} />}
-            {all.length >= DEVICES_MAX && <span className="ink-2">{t("firstDEVICESMAXDevicesAreShown", { DEVICES_MAX })}</span>}
+            {all.length >= DEVICES_MAX && <span className="ink-2">{t("firstDevicesAreShown", { count: DEVICES_MAX })}</span>}
           </>
         }
       />
@@ -262,14 +262,14 @@ function Positions() {
           <p className="map-list-head" role="status">
             {devices.data && positions.data ? (
               <>
-                {t.rich("strongOfCountInFrame", { strong: <strong className="number">{rows.length.toLocaleString(LOCALE)}</strong>, count: points.length })}
+                {t.rich("shownOfCountInFrame", { shown: <strong className="number">{rows.length.toLocaleString(LOCALE)}</strong>, count: points.length })}
               </>
             ) : (
               t("Loading")
             )}
           </p>
           {devices.isError && !devices.data ? (
-            <ErrorState error={devices.error} onRetry={() => void devices.refetch()} operation="GET /devices" groupId={groupId} noun={t("group")} />
+            <ErrorState error={devices.error} onRetry={() => void devices.refetch()} operation="GET /devices" groupId={groupId} noun="group" />
           ) : !devices.data || !positions.data ? (
             <Loading rows={8} />
           ) : rows.length > 0 ? (

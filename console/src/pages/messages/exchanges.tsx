@@ -68,7 +68,7 @@ export function Exchanges({ message }: { message: Message }) {
     <section className="drawer-section">
       <h3>{t("SentAndAnswered")}</h3>
       {isShown ? (
-        <QueryView query={query} noun={t("exchange")} skeletonRows={3}>
+        <QueryView query={query} noun="exchange" skeletonRows={3}>
           {({ items }) =>
             items.length === 0 ? (
               <p className="ink-2">{t("NoLongerKept")}</p>

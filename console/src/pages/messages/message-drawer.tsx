@@ -30,7 +30,7 @@ export function MessageDrawer({ id, connectorName, onClose }: { id: string; conn
         </>
       }
     >
-      <QueryView query={query} noun={t("delivery")} skeletonRows={4}>
+      <QueryView query={query} noun="delivery" skeletonRows={4}>
         {(message) => {
           const words = stateWords(message.state, message.attempts.filter((each) => !isDelivered(each)).length);
           return (

@@ -160,7 +160,7 @@ export function MessageList(props: MessageListProps) {
   ];
   usePageActions(mayChange && selection.count > 0 ? offered : []);
   return (
-    <QueryView query={query} operation="GET /connector/messages" groupId={groupId} noun={t("group")}>
+    <QueryView query={query} operation="GET /connector/messages" groupId={groupId} noun="group">
       {() => {
         if (rows.length === 0 && !hasNextPage)
           return chips.length ? (

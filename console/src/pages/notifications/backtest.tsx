@@ -19,7 +19,6 @@ const PAUSE_MS = 300;
 const WEEK_MS = 7 * 86_400_000;
 const DEVICES_MAX = 20;
 const EXAMINED_MAX = 200;
-const BAND_NOUNS = [t("alarmThatWouldHaveBeenRaised"), t("alarmsThatWouldHaveBeenRaised")] as const;
 
 // What decides when it is raised, and how often it is sent. To whom is not asked: it may not be filled in yet.
 function draftOf(form: NotificationForm): string {
@@ -100,7 +99,7 @@ export function Backtest({ groupId, form, onChange }: { groupId: string; form: N
   const bands = useMemo(() => {
     const alarms = items.find((each) => each.deviceId === deviceId)?.alarms ?? [];
     const tone: SeriesBand["tone"] = form.severity === "critical" ? "bad" : form.severity === "info" ? "idle" : "warn";
-    return { nouns: BAND_NOUNS, items: alarms.map((each) => ({ begin: momentOf(each.raisedAt) ?? 0, end: momentOf(each.resolvedAt), label: t("wouldHaveBeenRaised"), tone })) };
+    return { legend: t("countAlarmsWouldHaveBeenRaised", { count: alarms.length }), items: alarms.map((each) => ({ begin: momentOf(each.raisedAt) ?? 0, end: momentOf(each.resolvedAt), label: t("wouldHaveBeenRaised"), tone })) };
   }, [backtest.data, deviceId, form.severity]);
   const limit = numberOrText(form.limit);
   const again = numberOrText(form.again);

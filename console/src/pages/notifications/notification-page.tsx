@@ -159,7 +159,7 @@ export function NotificationPage() {
         below={found && <IdText id={found.id} />}
         actions={found && mayWrite && <Actions notification={found} />}
       />
-      <QueryView query={query} noun={t("notification")} operation="GET /notification" groupId={groupId}>
+      <QueryView query={query} noun="notification" operation="GET /notification" groupId={groupId}>
         {(notification) => (
           <>
             <About notification={notification} />

@@ -46,7 +46,7 @@ function membersQuery(groupId: string) {
 }
 
 function nameOf(member: Member): string {
-  return member.name ?? member.email ?? member.id ?? "somebody";
+  return member.name ?? member.email ?? member.id ?? t("somebody");
 }
 
 async function setRole(groupId: string, member: Member, role: Role): Promise<void> {
@@ -64,7 +64,7 @@ async function setRole(groupId: string, member: Member, role: Role): Promise<voi
   };
   try {
     await put(role.id);
-    showToast(t("memberIsNameNow", { member: nameOf(member), name: role.name }), before ? { action: { label: t("Undo"), run: () => put(before.id).catch(report) } } : {});
+    showToast(t("memberHasRoleNow", { member: nameOf(member), role: role.name }), before ? { action: { label: t("Undo"), run: () => put(before.id).catch(report) } } : {});
   } catch (error) {
     report(error);
   }
@@ -315,7 +315,7 @@ export function PeoplePage() {
   return (
     <>
       <PageHeader title={t("People")} above={group.data?.name} actions={invite} />
-      <QueryView query={members} operation="GET /group/users" groupId={groupId} noun={t("group")}>
+      <QueryView query={members} operation="GET /group/users" groupId={groupId} noun="group">
         {() => (
           <div className="card">
             <table className="plain stacked people">

@@ -34,7 +34,7 @@ function Answers({ groupId, userId, permissions }: { groupId: string; userId: st
                 <code>{permission}</code>
               </td>
               <td>{access && (access.isAllowed ? <Pill tone="good">{t("yes")}</Pill> : <Pill tone="idle">{t("no")}</Pill>)}</td>
-              <td className="ink-2">{access?.isOperator ? "operator" : step ? t("nameInName2", { name: step.role?.name ?? "role", name2: nameOr(step.name, step.groupId) }) : ""}</td>
+              <td className="ink-2">{access?.isOperator ? t("operator") : step ? t("roleInGroup", { role: step.role?.name ?? t("role"), group: nameOr(step.name, step.groupId) }) : ""}</td>
             </tr>
           );
         })}

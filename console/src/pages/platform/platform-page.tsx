@@ -47,6 +47,8 @@ function figure(samples: readonly Sample[], name: string, labels: Record<string,
 
 const count = (value: number) => value.toLocaleString(LOCALE);
 
+const STATE_WORDS: Readonly<Record<string, string>> = { queued: t("Queued"), sending: t("Sending"), failed: t("Failed") };
+
 function Figures({ samples }: { samples: readonly Sample[] }) {
   const started = total(samples, "process_start_time_seconds");
   const of = (name: string, format: (value: number) => string = count, labels: Record<string, string> = {}) => figure(samples, name, labels, format);
@@ -66,8 +68,8 @@ function Figures({ samples }: { samples: readonly Sample[] }) {
       <Card title={t("Deliveries")}>
         <Facts
           rows={[
-            ...states.map((state) => [`${state.charAt(0).toUpperCase()}${state.slice(1)}`, of("longwire_deliveries", count, { state })] as const),
-            [t("OldestThatWaits"), of("longwire_delivery_oldest_seconds", (seconds) => (seconds > 0 ? duration(seconds * 1_000) : "none"))],
+            ...states.map((state) => [STATE_WORDS[state] ?? state, of("longwire_deliveries", count, { state })] as const),
+            [t("OldestThatWaits"), of("longwire_delivery_oldest_seconds", (seconds) => (seconds > 0 ? duration(seconds * 1_000) : t("none")))],
             [t("AttemptsSinceStart"), of("longwire_delivery_attempts_total")],
           ]}
         />
@@ -78,7 +80,7 @@ function Figures({ samples }: { samples: readonly Sample[] }) {
             [t("Memory"), of("process_resident_memory_bytes", bytes)],
             [t("Database"), of("longwire_database_bytes", bytes)],
             [t("DiskFree"), of("longwire_disk_free_bytes", bytes)],
-            [t("OpenFiles"), t("ofOfOf2", { of: of("process_open_fds"), of2: of("process_max_fds") })],
+            [t("OpenFiles"), t("usedOfLimit", { used: of("process_open_fds"), limit: of("process_max_fds") })],
             [t("UpSince"), <TimeText at={started} precision="minute" />],
           ]}
         />

@@ -87,7 +87,7 @@ function Opened({ secret }: { secret: string }) {
   });
   if (isExpired(query.error)) return <Expired />;
   return (
-    <QueryView query={query} skeletonRows={4} noun={t("report")}>
+    <QueryView query={query} skeletonRows={4} noun="report">
       {(found) => <Download secret={secret} found={found} />}
     </QueryView>
   );

@@ -215,7 +215,7 @@ export function ReportPage() {
       <div role="status" className="report-sent" aria-label={t("OutcomeOfSending")}>
         {found && sent?.reportId === reportId && <SendOutcome sent={sent} />}
       </div>
-      <QueryView query={query} noun={t("report")} operation="GET /group/reports" groupId={groupId}>
+      <QueryView query={query} noun="report" operation="GET /group/reports" groupId={groupId}>
         {() =>
           found ? (
             <>
@@ -223,7 +223,7 @@ export function ReportPage() {
               {mayWrite ? <Edit key={found.id} report={found} /> : <Locked label={t("Edit")} operation="PUT /report" groupId={groupId} />}
             </>
           ) : (
-            <ErrorState error={noReport()} noun={t("report")} onRetry={() => void query.refetch()} />
+            <ErrorState error={noReport()} noun="report" onRetry={() => void query.refetch()} />
           )
         }
       </QueryView>

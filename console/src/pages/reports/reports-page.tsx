@@ -136,7 +136,7 @@ export function ReportsPage() {
   -d '{"groupId":"${groupId}","name":"Devices","content":"devices","every":"week","at":"06:00","to":{"type":"webhook","params":{"url":"https://example.com/reports"}}}' \\
   "${SERVICE_URL}/report"`,
       }}
-      nouns={["report", "reports"]}
+      noun="report"
       columns={columns}
       textOf={(each) => `${each.name ?? ""} ${contentWords(each, find)} ${recipientWords(each.to)}`}
       placeholder={t("NameContentOrRecipient")}

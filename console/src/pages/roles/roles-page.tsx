@@ -109,13 +109,13 @@ function Matrix({
                 {role.removable ? (
                   <span className="roles-actions">
                     {onEdit && (
-                      <Button look="link" writes onClick={() => onEdit(role)}>
-                        {t.rich("EditPart", { part: <span className="visually-hidden"> {role.name}</span> })}
+                      <Button look="link" writes aria-label={t("EditRole", { role: role.name })} onClick={() => onEdit(role)}>
+                        {t("Edit")}
                       </Button>
                     )}
                     {onRemove && (
-                      <Button look="link" writes onClick={() => onRemove(role)}>
-                        {t.rich("DeletePart", { part: <span className="visually-hidden"> {role.name}</span> })}
+                      <Button look="link" writes aria-label={t("DeleteRole", { role: role.name })} onClick={() => onRemove(role)}>
+                        {t("Delete")}
                       </Button>
                     )}
                   </span>

@@ -5,7 +5,6 @@ import { boundsOf } from "~/map/geometry";
 import { MapView } from "~/map/map-view";
 import { PointLayer, type MapPoint } from "~/map/point-layer";
 import { TimeText } from "~/ui/time-text";
-import { LOCALE } from "~/i18n";
 import { t } from "~/messages/shared";
 
 type Position = Schemas["SharedPosition"];
@@ -28,7 +27,7 @@ export default function SharedMap({ positions }: { positions: readonly Position[
         {chosen.length === 0
           ? positions.length === 0
             ? t("NoDeviceHasSentPositionYet")
-            : `${positions.length.toLocaleString(LOCALE)} ${t("devices", { count: positions.length })}`
+            : t("countDevices", { count: positions.length })
           : chosen.flatMap((index) => {
               const found = positions[index];
               if (!found) return [];

@@ -22,6 +22,8 @@ import { t } from "~/messages/shared";
 const route = getRouteApi("/frame/g/$groupId/shared-views");
 const PAGE_ITEMS = 200;
 
+const STATE_WORDS: Readonly<Record<ShareLink["state"], string>> = { open: t("open"), expired: t("expired"), forbidden: t("notAllowed"), gone: t("gone") };
+
 function Shown({ link }: { link: ShareLink }) {
   const measured = link.chart?.measurements.join(", ") ?? link.list?.values?.join(", ");
   return (
@@ -43,7 +45,7 @@ function Uses({ link }: { link: ShareLink }) {
   if (!link.lastUsedAt) return <span className="ink-3">{t("neverUsed")}</span>;
   return (
     <>
-      {link.uses.toLocaleString(LOCALE)} {t("times", { count: link.uses })}
+      {t("countUses", { count: link.uses })}
       <div className="ink-2">
         {t.rich("lastTime", { time: <TimeText at={link.lastUsedAt} withAgo precision="minute" /> })}
       </div>
@@ -73,16 +75,16 @@ function Row({ link, nameOf, mayRevoke }: { link: ShareLink; nameOf: (id: string
       </td>
       <td data-label={t("State")}>
         {link.state === "open" ? (
-          <Pill tone="good">{t("open")}</Pill>
+          <Pill tone="good">{STATE_WORDS.open}</Pill>
         ) : (
           <Pill tone={link.state === "expired" ? "idle" : "warn"} title={CLOSED_WORDS[link.state]}>
-            {link.state === "forbidden" ? t("notAllowed") : link.state}
+            {STATE_WORDS[link.state]}
           </Pill>
         )}
       </td>
       <td data-label={t("Until")}>
         <TimeText at={link.expiresAt} withAgo precision="minute" />
-        {link.origins.length > 0 && <div className="ink-2">{t("inPagesOfValue", { value: link.origins.join(", ") })}</div>}
+        {link.origins.length > 0 && <div className="ink-2">{t("inPagesOf", { origins: link.origins.join(", ") })}</div>}
       </td>
       <td data-label={t("Used")}>
         <Uses link={link} />
@@ -121,7 +123,7 @@ function SharedViews() {
         above={<GroupLine groupId={groupId} />}
         state={query.data && <span className="count">{query.data.length.toLocaleString(LOCALE)}</span>}
       />
-      <QueryView query={query} operation="GET /group/shares" groupId={groupId} noun={t("group")}>
+      <QueryView query={query} operation="GET /group/shares" groupId={groupId} noun="group">
         {(links) =>
           links.length === 0 ? (
             <Empty

@@ -18,7 +18,7 @@ const route = getRouteApi("/frame/m/$messageId");
 function MessageAlone({ messageId }: { messageId: string }) {
   const query = useQuery(messageQuery(messageId));
   return (
-    <QueryView query={query} noun={t("delivery")} skeletonRows={4}>
+    <QueryView query={query} noun="delivery" skeletonRows={4}>
       {(message) => (
         <>
           <PageHeader

@@ -336,7 +336,7 @@ export function TraceActions({ value, curl }: { value: unknown; curl: string }) 
 export function TraceView({ query }: { query: UseQueryResult<Trace> }) {
   const zone = useZone();
   return (
-    <QueryView query={query} noun={t("record")} skeletonRows={6}>
+    <QueryView query={query} noun="record" skeletonRows={6}>
       {(trace) => {
         const { arrival } = trace;
         const first = momentOf(arrival.record.timestamp);

@@ -1,25 +1,27 @@
 // Seconds of the API as people say and type them.
+import { t } from "~/messages/app";
+
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
 const MINUTE_S = 60;
 
-const WORDS = [
-  [DAY_S, "day", "days"],
-  [HOUR_S, "hour", "hours"],
-  [MINUTE_S, "minute", "minutes"],
-] as const;
+const WORDS: readonly (readonly [number, (count: number) => string])[] = [
+  [DAY_S, (count) => t("days", { count })],
+  [HOUR_S, (count) => t("hours", { count })],
+  [MINUTE_S, (count) => t("minutes", { count })],
+];
 
 // 21600 is "6 hours", and 5400 is "90 minutes": in the largest unit that fits.
 export function secondsWords(value: number): string {
-  const [size, one, many] = WORDS.find(([each]) => value >= each && value % each === 0) ?? ([1, "second", "seconds"] as const);
-  return `${value / size} ${value === size ? one : many}`;
+  const [size, words] = WORDS.find(([each]) => value >= each && value % each === 0) ?? ([1, (count: number) => t("seconds", { count })] as const);
+  return words(value / size);
 }
 
 export const UNITS = [
-  ["1", "seconds"],
-  ["60", "minutes"],
-  ["3600", "hours"],
-  ["86400", "days"],
+  ["1", t("unitSeconds")],
+  ["60", t("unitMinutes")],
+  ["3600", t("unitHours")],
+  ["86400", t("unitDays")],
 ] as const;
 
 // For a field and its unit: 5400 is 90 minutes.

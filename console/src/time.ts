@@ -58,12 +58,21 @@ export function spanOf(range: TimeRange, now: number): Span {
   return { begin, end };
 }
 
+const LAST: Readonly<Record<string, (count: number) => string>> = {
+  s: (count) => t("lastSeconds", { count }),
+  m: (count) => t("lastMinutes", { count }),
+  h: (count) => t("lastHours", { count }),
+  d: (count) => t("lastDays", { count }),
+  w: (count) => t("lastWeeks", { count }),
+};
+
 export function rangeLabel(range: TimeRange, zone: string): string {
   if (range.to === "now") {
     const preset = RANGE_PRESETS.find((each) => each.from === range.from);
     if (preset) return preset.label;
     const relative = /^now-(\d+)([smhdw])$/.exec(range.from);
-    if (relative) return t("LastValueValue2", { value: relative[1], value2: relative[2] });
+    const words = relative && LAST[relative[2] ?? ""];
+    if (words) return words(Number(relative[1]));
   }
   const span = spanOf(range, Date.now());
   return `${formatTime(span.begin, zone, "minute")} – ${formatTime(span.end, zone, "minute")}`;
@@ -126,29 +135,42 @@ export function zoneLabel(zone: string): string {
   return zone || Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-const AGO: readonly (readonly [number, string, string])[] = [
-  [86_400_000, "day", "days"],
-  [3_600_000, "h", "h"],
-  [60_000, "min", "min"],
-  [1_000, "s", "s"],
+interface Distance {
+  readonly size: number;
+  readonly words: (count: number) => string;
+  readonly past: (count: number) => string;
+  readonly future: (count: number) => string;
+}
+
+const DISTANCES: readonly Distance[] = [
+  { size: 86_400_000, words: (count) => t("days", { count }), past: (count) => t("daysAgo", { count }), future: (count) => t("inDays", { count }) },
+  { size: 3_600_000, words: (count) => `${count} h`, past: (count) => t("hoursAgo", { count }), future: (count) => t("inHours", { count }) },
+  { size: 60_000, words: (count) => `${count} min`, past: (count) => t("minutesAgo", { count }), future: (count) => t("inMinutes", { count }) },
+  { size: 1_000, words: (count) => `${count} s`, past: (count) => t("secondsAgo", { count }), future: (count) => t("inSeconds", { count }) },
 ];
+
+// In the largest unit that it fills; null below a second.
+function measured(ms: number): { distance: Distance; count: number } | null {
+  const distance = DISTANCES.find((each) => ms >= each.size);
+  return distance ? { distance, count: Math.floor(ms / distance.size) } : null;
+}
+
+// "4 min", "2 days": how long something has been so.
+export function distanceWords(ms: number): string {
+  const found = measured(ms);
+  return found ? found.distance.words(found.count) : "0 s";
+}
 
 // "4 min ago", "in 3 h": only ever beside a full time.
 export function ago(moment: number, now: number): string {
-  const distance = Math.abs(now - moment);
-  for (const [size, one, many] of AGO) {
-    const count = Math.floor(distance / size);
-    if (count >= 1) {
-      const words = `${count} ${count === 1 ? one : many}`;
-      return now >= moment ? t("wordsAgo", { words }) : t("inWords", { words });
-    }
-  }
-  return "now";
+  const found = measured(Math.abs(now - moment));
+  if (!found) return t("now");
+  return now >= moment ? found.distance.past(found.count) : found.distance.future(found.count);
 }
 
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1).replace(/\.0$/, "")} s`;
+  if (ms < 60_000) return `${(ms / 1_000).toLocaleString(LOCALE, { maximumFractionDigits: 1 })} s`;
   if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
   return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
 }

@@ -30,7 +30,8 @@ export type Operation = keyof typeof NEEDS;
 """
 
 _DOCUMENTS_TEMPLATE = """\
-// Made from the navigation of the documents. Do not edit; `make console` writes it. They are in English.
+// Made from the navigation of the documents. Do not edit; `make console` writes it.
+// Titles are those of the documents, which are in English.
 export const DOCUMENTS: readonly {{ readonly name: string; readonly path: string }}[] = [
 {lines}
 ];

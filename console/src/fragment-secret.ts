@@ -18,4 +18,4 @@ export function useFragmentSecret(parse: (fragment: string) => string | null, ke
   return secret;
 }
 
-export const bearer = (secret: string) => ({ Authorization: ["Bearer", secret].join(" ") });
+export const bearer = (secret: string) => ({ Authorization: "Bearer " + secret });

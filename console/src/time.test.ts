@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ago, bucketSeconds, duration, formatTime, parseMoment, rangeLabel, shiftRange, spanOf } from "./time";
+import { ago, bucketSeconds, distanceWords, duration, formatTime, parseMoment, rangeLabel, shiftRange, spanOf } from "./time";
 
 const NOW = Date.parse("2026-11-16T12:00:00Z");
 const HOUR = 3_600_000;
@@ -54,6 +54,7 @@ test("distances and durations in words", () => {
   expect(ago(NOW - 4 * 60_000, NOW)).toBe("4 min ago");
   expect(ago(NOW + 3 * HOUR, NOW)).toBe("in 3 h");
   expect(ago(NOW - 24 * HOUR, NOW)).toBe("1 day ago");
+  expect([distanceWords(4 * 60_000), distanceWords(48 * HOUR), distanceWords(0)]).toEqual(["4 min", "2 days", "0 s"]);
   expect(duration(310)).toBe("310 ms");
   expect(duration(15_000)).toBe("15 s");
   expect(duration(252_000)).toBe("4 min 12 s");
@@ -61,6 +62,7 @@ test("distances and durations in words", () => {
 
 test("a range is named by its preset, else by its ends", () => {
   expect(rangeLabel({ from: "now-24h", to: "now" }, "UTC")).toBe("Last 24 hours");
+  expect(rangeLabel({ from: "now-90m", to: "now" }, "UTC")).toBe("Last 90 minutes");
   expect(rangeLabel({ from: "2026-11-15T06:30:00Z", to: "2026-11-15T12:40:00Z" }, "UTC")).toBe(
     "15 Nov 2026, 06:30 – 15 Nov 2026, 12:40",
   );

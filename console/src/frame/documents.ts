@@ -1,4 +1,5 @@
-// Made from the navigation of the documents. Do not edit; `make console` writes it. They are in English.
+// Made from the navigation of the documents. Do not edit; `make console` writes it.
+// Titles are those of the documents, which are in English.
 export const DOCUMENTS: readonly { readonly name: string; readonly path: string }[] = [
   { name: "Documentation", path: "" },
   { name: "Concepts", path: "concepts/" },

@@ -28,7 +28,7 @@ const VENDOR_BODY = '{"device":"{device}","time":{time},"data":"{data}","seqNumb
 const VENDOR_DEVICE_DIGITS = 8;
 
 export function fieldsOf(network: NetworkId, origin: string, token: string): readonly FormField[] {
-  const bearer = ["Bearer", token].join(" ");
+  const bearer = "Bearer " + token;
   switch (network) {
     case "chirpstack":
       return [

@@ -197,7 +197,7 @@ export function Frame() {
         <OfflineBar />
         <main id="page" className="page" tabIndex={-1}>
           {params.groupId && !unknown && <InvitationBar groupId={params.groupId} />}
-          {unknown ? <ErrorState error={unknown} noun={t("group")} /> : <Outlet />}
+          {unknown ? <ErrorState error={unknown} noun="group" /> : <Outlet />}
         </main>
       </div>
       {hasNoSide && <Places groupId={groupId} />}

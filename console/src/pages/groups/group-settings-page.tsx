@@ -272,7 +272,7 @@ export function GroupSettingsPage() {
   const group = useQuery(groupQuery(groupId));
   const rights = useRights(groupId);
   return (
-    <QueryView query={group} noun={t("group")} operation="GET /group" groupId={groupId}>
+    <QueryView query={group} noun="group" operation="GET /group" groupId={groupId}>
       {(found) => <Settings group={found} rights={rights} />}
     </QueryView>
   );

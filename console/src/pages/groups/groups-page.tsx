@@ -60,7 +60,7 @@ function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
 function Branch({ parentId, depth }: { parentId: string | null; depth: number }) {
   const query = useQuery(childGroupsQuery(parentId));
   return (
-    <QueryView query={query} skeletonRows={2} noun={t("group")}>
+    <QueryView query={query} skeletonRows={2} noun="group">
       {({ items, nextToken }) => (
         <ul>
           {items.map((group) => (

@@ -51,7 +51,7 @@ function Overview() {
   const { groupId } = route.useParams();
   const rights = useRights(groupId);
   const group = useQuery(groupQuery(groupId));
-  if (group.isError) return <ErrorState error={group.error} noun={t("group")} onRetry={() => void group.refetch()} />;
+  if (group.isError) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
   return (
     <>
       <PageHeader title={t("Overview")} above={<GroupLine groupId={groupId} />} />
@@ -69,7 +69,7 @@ function Parts({ groupId, rights }: { groupId: string; rights: Rights }) {
   const sample = samples.data ?? null;
   const span = useMovingSpan();
   return (
-    <QueryView query={overview} operation="GET /group/overview" groupId={groupId} noun={t("group")} skeletonRows={10}>
+    <QueryView query={overview} operation="GET /group/overview" groupId={groupId} noun="group" skeletonRows={10}>
       {(data) => (
         <>
           {sample && <SampleBar device={sample} rights={rights} />}

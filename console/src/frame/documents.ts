@@ -61,6 +61,7 @@ export const DOCUMENTS: readonly { readonly name: string; readonly path: string 
   { name: "Permissions and roles", path: "reference/permissions/" },
   { name: "Durability", path: "explanation/durability/" },
   { name: "Delivery guarantees", path: "explanation/delivery/" },
+  { name: "Simulation", path: "explanation/simulation/" },
   { name: "Security model", path: "explanation/security/" },
   { name: "Capacity", path: "explanation/capacity/" },
 ];

@@ -31,7 +31,8 @@ export type Operation = keyof typeof NEEDS;
 
 _DOCUMENTS_TEMPLATE = """\
 // Made from the navigation of the documents. Do not edit; `make console` writes it.
-export const DOCUMENTS: readonly {{ readonly title: string; readonly path: string }}[] = [
+// Titles are those of the documents, which are in English.
+export const DOCUMENTS: readonly {{ readonly name: string; readonly path: string }}[] = [
 {lines}
 ];
 """
@@ -73,7 +74,7 @@ def render_documents() -> str:
     for page in pages:
         title = (root / "docs" / page).read_text().partition("\n")[0].removeprefix("# ")
         path = "" if page == "index.md" else page.removesuffix(".md") + "/"
-        lines.append(f"  {{ title: {json.dumps(title)}, path: {json.dumps(path)} }},")
+        lines.append(f"  {{ name: {json.dumps(title)}, path: {json.dumps(path)} }},")
     return _DOCUMENTS_TEMPLATE.format(lines="\n".join(lines))
 
 

@@ -77,7 +77,7 @@ def test_the_permissions_are_those_of_the_operations(tmp_path: Path) -> None:
 
 def test_the_list_of_documents_is_that_of_their_site() -> None:
     documents = describe_api.render_documents()
-    assert '{ title: "Connectors", path: "guides/connectors/" },' in documents
+    assert '{ name: "Connectors", path: "guides/connectors/" },' in documents
     assert describe_api.DOCUMENTS.read_text() == documents, REBUILD
 
 

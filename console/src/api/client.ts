@@ -40,9 +40,10 @@ export class ApiProblem extends Error {
 
 // The service did not answer: no connection, or one that broke.
 export class Unreachable extends Error {
+  override readonly name = "Unreachable" as const;
+
   constructor() {
     super(t("serviceCannotBeReached"));
-    this.name = t("Unreachable");
   }
 }
 
@@ -103,7 +104,7 @@ export function problemFrom(response: Response, text: string): ApiProblem {
   return new ApiProblem({
     status: response.status,
     code: body.code ?? "unexpected_response",
-    detail: body.detail ?? t("serviceAnsweredWithStatusStatus", { status: response.status }),
+    detail: body.detail ?? t("serviceAnsweredWithStatus", { status: response.status }),
     fields: body.errors ?? [],
     requestId: body.requestId ?? response.headers.get("X-Request-Id"),
     retryAfterS: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,

@@ -3,7 +3,7 @@
 import { useSyncExternalStore } from "react";
 import { t } from "~/messages/api";
 
-const UNREACHABLE_REASON = t("serviceCannotBeReached2");
+const UNREACHABLE_REASON = t("whyItWaits");
 
 let since: number | null = null;
 const listeners = new Set<() => void>();

@@ -30,7 +30,6 @@ import { preferredScope, useGroupId, useRange, useZone } from "./page-state";
 import { shiftRange } from "~/time";
 import { t } from "~/messages/frame";
 
-
 function initials(name: string): string {
   const words = name.split(/[\s@.]+/).filter(Boolean);
   return words.slice(0, 2).map((word) => word[0]?.toUpperCase() ?? "").join("") || "?";
@@ -85,7 +84,7 @@ function useFrameShortcuts(groupId: string | null, showKeys: () => void): void {
   }, [isGoing]);
   useShortcuts([
     ...(isGoing ? sections : []),
-    { key: "g", label: t("GoToSectionThenOL"), run: () => setGoing(true) },
+    { key: "g", label: t("GoToSectionByLetter"), run: () => setGoing(true) },
     { key: "/", label: t("FindAnything"), run: openPalette },
     { key: "?", label: t("ThisList"), run: showKeys },
     { key: "u", label: t("YourZoneOrUTC"), run: () => setPreference("zone", preferences().zone === "UTC" ? "" : "UTC") },
@@ -182,7 +181,8 @@ export function Frame() {
           <button type="button" className="find" onClick={openPalette}>
             <Icon name="find" />
             <span>
-              {t.rich("FindPart", { part: <span className="find-what">{" "}{t("orDoAnything")}</span> })}
+              {t("Find")}
+              <span className="find-what"> {t("orDoAnything")}</span>
             </span>{" "}
             <kbd>/</kbd>
           </button>

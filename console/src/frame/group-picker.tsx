@@ -144,7 +144,7 @@ export function GroupPicker({ groupId, isNarrow }: { groupId: string | null; isN
           <Icon name="groups" />
           <span className="group-picker-label">
             <small>
-              {t.rich("GroupPart", { part: <span aria-hidden="true">⌄</span> })}
+              {t("Group")} <span aria-hidden="true">⌄</span>
             </small>
             <span>{name}</span>
           </span>

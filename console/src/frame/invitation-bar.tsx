@@ -31,7 +31,7 @@ export function InvitationBar({ groupId }: { groupId: string }) {
       <p>
         {error ?? (
           <>
-            {t.rich("YouAreInvitedToGroupStrong", { strong: <strong>{group.data.name ?? groupId}</strong> })}
+            {t.rich("YouAreInvitedToGroup", { group: <strong>{group.data.name ?? groupId}</strong> })}
           </>
         )}
       </p>

@@ -23,15 +23,15 @@ function secondsSince(since: number): number {
 }
 
 function appearanceOf(state: StreamState | null, isPaused: boolean): Appearance {
-  if (state === null) return { tone: "idle", sign: "–", words: "off", title: t("NothingToListenToHere") };
-  if (state.is === "refused") return { tone: "idle", sign: "–", words: "off", title: state.refusal.detail };
+  if (state === null) return { tone: "idle", sign: "–", words: t("liveOff"), title: t("NothingToListenToHere") };
+  if (state.is === "refused") return { tone: "idle", sign: "–", words: t("liveOff"), title: state.refusal.detail };
   if (state.is === "reconnecting") {
-    const words = t("reconnectingSinceS", { since: secondsSince(state.since) });
+    const words = t("liveReconnecting", { seconds: secondsSince(state.since) });
     return { tone: "warn", sign: "◌", words, title: t("streamBrokeOffItGoesOn") };
   }
-  if (isPaused) return { tone: "idle", sign: "○", words: "paused", title: t("ListsHoldStillAndCollectWhat") };
-  if (state.is === "connecting") return { tone: "idle", sign: "◌", words: "connecting", title: t("streamIsBeingOpened"), isQuiet: true };
-  return { tone: "good", sign: "●", words: "live", title: t("WhatArrivesAndChangesIsShown"), isQuiet: true };
+  if (isPaused) return { tone: "idle", sign: "○", words: t("livePaused"), title: t("ListsHoldStillAndCollectWhat") };
+  if (state.is === "connecting") return { tone: "idle", sign: "◌", words: t("liveConnecting"), title: t("streamIsBeingOpened"), isQuiet: true };
+  return { tone: "good", sign: "●", words: t("liveOn"), title: t("WhatArrivesAndChangesIsShown"), isQuiet: true };
 }
 
 export function LiveIndicator() {
@@ -54,7 +54,7 @@ export function LiveIndicator() {
     else setPaused(!isPaused);
   };
   return (
-    <button type="button" className={`live-indicator pill pill-${tone}`} title={title} aria-label={t("LiveUpdatesWords", { words })} onClick={press}>
+    <button type="button" className={`live-indicator pill pill-${tone}`} title={title} aria-label={t("LiveUpdatesState", { state: words })} onClick={press}>
       <span aria-hidden="true">{sign}</span> <span className={isQuiet ? "visually-hidden" : "live-words"}>{words}</span>
     </button>
   );

@@ -29,12 +29,15 @@ export function idTarget(text: string): IdTarget | null {
   return found ? ({ kind: found[1], id: given } as IdTarget) : null;
 }
 
+// As in "type d’appareil", where both may begin what is typed.
+const BETWEEN_WORDS = /[\s'’]+/;
+
 // Whether the letters of `typed` occur in `label`, as words that begin so: "aud lo" finds "Audit log".
 export function matchesWords(label: string, typed: string): boolean {
-  const words = label.toLowerCase().split(/\s+/);
+  const words = label.toLowerCase().split(BETWEEN_WORDS);
   return typed
     .toLowerCase()
-    .split(/\s+/)
+    .split(BETWEEN_WORDS)
     .filter(Boolean)
     .every((part) => words.some((word) => word.startsWith(part)));
 }

@@ -48,6 +48,18 @@ interface Entry {
   run?: () => void;
 }
 
+const OPEN: Readonly<Record<IdTarget["kind"], string>> = {
+  device: t("OpenThisDevice"),
+  connector: t("OpenThisConnector"),
+  notification: t("OpenThisNotification"),
+  "contact point": t("OpenThisContactPoint"),
+  report: t("OpenThisReport"),
+  message: t("OpenThisMessage"),
+  record: t("OpenThisRecord"),
+  job: t("OpenThisJob"),
+  group: t("OpenThisGroup"),
+};
+
 function pathOf(target: IdTarget, groupId: string | null): string | null {
   switch (target.kind) {
     case "device":
@@ -102,9 +114,9 @@ function settingEntries(typed: string, groupId: string | null, rights: Rights): 
 
 function documentEntries(typed: string): Entry[] {
   if (!typed.trim()) return [];
-  return DOCUMENTS.filter((each) => matchesWords(each.title, typed))
+  return DOCUMENTS.filter((each) => matchesWords(each.name, typed))
     .slice(0, FOUND_MAX)
-    .map(({ title, path }) => ({ id: `guide ${path}`, group: t("Documents"), label: title, run: () => void window.open(`${BASE_PATH}/guide/${path}`, "_blank", "noopener") }));
+    .map(({ name, path }) => ({ id: `guide ${path}`, group: t("Documents"), label: name, run: () => void window.open(`${BASE_PATH}/guide/${path}`, "_blank", "noopener") }));
 }
 
 function actionEntries(typed: string, scope: ReturnType<typeof useScope>): Entry[] {
@@ -198,7 +210,7 @@ function useEntries(typed: string): { entries: Entry[]; isAsking: boolean } {
   const target = idTarget(typed);
   const path = target && pathOf(target, groupId);
   const entries = [
-    ...(target && path ? [{ id: "pasted", group: t("ById"), label: t("OpenThisKind", { kind: target.kind }), note: target.id, path }] : []),
+    ...(target && path ? [{ id: "pasted", group: t("ById"), label: OPEN[target.kind], note: target.id, path }] : []),
     ...(typed.trim() ? verbEntries(typed, groupId, rights, offered) : []),
     ...found.entries,
     ...pageEntries(typed, groupId, rights),

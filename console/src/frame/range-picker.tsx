@@ -15,7 +15,7 @@ function OwnRange({ range, onChoose }: { range: TimeRange; onChoose: (range: Tim
     const now = Date.now();
     const begin = parseMoment(from, now);
     const end = parseMoment(to, now);
-    if (begin === null || end === null) setError(t("WriteDateLike20261115T06"));
+    if (begin === null || end === null) setError(t("WriteDateLikeThese"));
     else if (begin >= end) setError(t("beginMustBeBeforeEnd"));
     else onChoose({ from, to });
   };

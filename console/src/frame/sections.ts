@@ -55,7 +55,7 @@ export const SECTIONS: readonly Section[] = [...GROUP_SECTIONS, ...EVERYWHERE];
 
 // What fits beside More on a phone: the first of these that may be seen.
 const PLACES_MAX = 5;
-const PLACES = [t("Overview"), t("Alarms"), t("Devices"), t("Map"), t("Live"), t("Deliveries"), t("Connectors"), t("Notifications"), t("Settings"), t("Groups")];
+const PLACES: readonly IconName[] = ["overview", "alarms", "devices", "map", "live", "messages", "connectors", "notifications", "settings", "groups"];
 
 export function maySee(section: Section, groupId: string | null, rights: Rights): boolean {
   if (section.isOfOperators) return rights.isOperator;
@@ -65,6 +65,6 @@ export function maySee(section: Section, groupId: string | null, rights: Rights)
 
 export function phonePlaces(groupId: string | null, rights: Rights): readonly Section[] {
   const seen = SECTIONS.filter((each) => maySee(each, groupId, rights));
-  const known = PLACES.flatMap((label) => seen.filter((each) => each.label === label));
+  const known = PLACES.flatMap((icon) => seen.filter((each) => each.icon === icon));
   return known.slice(0, PLACES_MAX);
 }

@@ -4,11 +4,11 @@ import { t } from "~/messages/frame";
 
 const IN_LISTS = [
   ["j, k", t("NextAndPreviousRow")],
-  [t("xShiftX"), t("SelectRowOrUpToThis")],
-  ["Enter", t("OpenRow")],
-  [t("Esc"), t("ClearSelectionClose")],
+  [t("xShiftXKeys"), t("SelectRowOrUpToThis")],
+  [t("EnterKey"), t("OpenRow")],
+  [t("EscKey"), t("ClearSelectionClose")],
   [`${COMMAND} K`, t("FindAnything")],
-  [t("COMMANDEnter", { COMMAND }), t("SaveForm")],
+  [t("commandEnterKeys", { command: COMMAND }), t("SaveForm")],
 ] as const;
 
 export function ShortcutList({ onClose }: { onClose: () => void }) {

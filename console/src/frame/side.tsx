@@ -9,7 +9,7 @@ import { setPreference, usePreferences } from "~/preferences";
 import { Dialog } from "~/ui/dialog";
 import { GroupPicker, ScopeSwitch } from "./group-picker";
 import { useHasGroupsBelow } from "./group-name";
-import { Icon } from "./icons";
+import { Icon, type IconName } from "./icons";
 import { useScope } from "./page-state";
 import { EVERYWHERE, GROUP_BLOCKS, maySee, phonePlaces, type Section } from "./sections";
 import { t } from "~/messages/frame";
@@ -20,9 +20,12 @@ interface Note {
   readonly words: string;
 }
 
-type Notes = Readonly<Record<string, Note | undefined>>;
+// By the icon of their section.
+type Notes = Readonly<Partial<Record<IconName, Note | undefined>>>;
 
 const COUNT_MAX = 99;
+const BRAND = "longwire";
+const BRAND_SHORT = "lw";
 
 function useNotes(groupId: string | null, rights: Rights, isKnown: boolean): Notes {
   const { withBelow } = useScope();
@@ -31,8 +34,8 @@ function useNotes(groupId: string | null, rights: Rights, isKnown: boolean): Not
   const alarms = overview.data?.alarms?.total ?? 0;
   const failing = overview.data?.connectors?.failing ?? 0;
   return {
-    Alarms: alarms > 0 ? { count: alarms, words: t("alarmsOpen", { alarms }) } : undefined,
-    Connectors: failing > 0 ? { count: failing, words: t("failingFailing", { failing }) } : undefined,
+    alarms: alarms > 0 ? { count: alarms, words: t("alarmsOpen", { count: alarms }) } : undefined,
+    connectors: failing > 0 ? { count: failing, words: t("connectorsFailing", { count: failing }) } : undefined,
   };
 }
 
@@ -76,7 +79,7 @@ function Sections({ groupId, rights, notes, isNarrow, onGo }: PartsProps) {
   // All at once, and below the switch: what came one after the other would move the rest away from under a click.
   if (rights.isPending || hasBelow === null) return null;
   const show = (section: Section) => (
-    <SideLink key={section.to} section={section} groupId={groupId} note={notes[section.label]} isNarrow={isNarrow} {...(onGo ? { onGo } : {})} />
+    <SideLink key={section.to} section={section} groupId={groupId} note={notes[section.icon]} isNarrow={isNarrow} {...(onGo ? { onGo } : {})} />
   );
   const blocks = GROUP_BLOCKS.map((block) => block.filter((each) => maySee(each, groupId, rights))).filter((block) => block.length > 0);
   return (
@@ -116,7 +119,7 @@ export function Side({ groupId }: { groupId: string | null }) {
   return (
     <nav className="side" aria-label={t("Sections")} data-narrow={isNarrow || undefined}>
       <Link to="/" className="brand">
-        {isNarrow ? <span aria-label={t("longwire")}>{t("lw")}</span> : "longwire"}
+        {isNarrow ? <span aria-label={BRAND}>{BRAND_SHORT}</span> : BRAND}
       </Link>
       <GroupPicker groupId={groupId} isNarrow={isNarrow} />
       {!isNarrow && <ScopeSwitch groupId={groupId} />}
@@ -135,7 +138,7 @@ export function Places({ groupId }: { groupId: string | null }) {
   return (
     <nav className="places" aria-label={t("Sections")}>
       {places.map((section) => {
-        const note = notes[section.label];
+        const note = notes[section.icon];
         return (
           <Link key={section.to} to={section.to} params={{ groupId: groupId ?? "" }} className="place" activeProps={{ "aria-current": "page" }} aria-label={note ? `${section.label}, ${note.words}` : section.label}>
             <Icon name={section.icon} />

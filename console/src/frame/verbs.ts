@@ -23,10 +23,10 @@ export const VERBS: readonly Verb[] = [
   { label: t("NewAppClient"), also: t("createAddTokenKeyApi"), path: "/g/$groupId/clients", action: "new-client", needs: "POST /appClient" },
   { label: t("NewGroupBelowThisOne"), also: t("createAddSubgroup"), path: "/g/$groupId/settings", action: "new-group", needs: "POST /group" },
   { label: t("InviteSomebody"), also: t("personMemberAddUser"), path: "/g/$groupId/people", action: "invite", needs: "PUT /group/invite" },
-  { label: t("AcknowledgeAlarms"), also: "confirm", path: "/g/$groupId/alarms", needs: "POST /alarm/acknowledge" },
+  { label: t("AcknowledgeAlarms"), also: t("confirm"), path: "/g/$groupId/alarms", needs: "POST /alarm/acknowledge" },
   { label: t("SilenceAlarms"), also: t("muteMaintenance"), path: "/g/$groupId/alarms", action: "silence", needs: "POST /alarm/silence" },
   { label: t("ShowUnknownDevices"), also: t("refusedRejected"), path: "/g/$groupId/unknown-devices", needs: "GET /group/unknownDevices" },
-  { label: t("ShowConfigurationDrift"), also: "differs", path: "/g/$groupId/drift", needs: "GET /group/drift" },
+  { label: t("ShowConfigurationDrift"), also: t("differs"), path: "/g/$groupId/drift", needs: "GET /group/drift" },
 ];
 
 export interface Setting {

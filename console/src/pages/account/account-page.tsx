@@ -34,7 +34,7 @@ export function AccountPage() {
             <div className="account card-columns">
               {found.issuedBy && (
                 <p className="account-note" role="note">
-                  {t.rich("SomebodyElseWasShownLinkOf", { code: <code>longwire console link --email {found.user.email}</code> })}
+                  {t.rich("SomebodyElseWasShownLinkOf", { command: <code>longwire console link --email {found.user.email}</code> })}
                 </p>
               )}
               <div>

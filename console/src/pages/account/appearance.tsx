@@ -42,7 +42,7 @@ export function Appearance() {
         <Select
           label={t("TimeZone")}
           value={chosen.zone}
-          options={[["", t("browsersZoneLabel", { zoneLabel: zoneLabel("") })], ...zones.map((zone) => [zone, zone] as const)]}
+          options={[["", t("browsersZone", { zone: zoneLabel("") })], ...zones.map((zone) => [zone, zone] as const)]}
           onChange={(event) => setPreference("zone", event.target.value)}
         />
         <Checkbox

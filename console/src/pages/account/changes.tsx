@@ -22,6 +22,11 @@ const WORDS: Readonly<Record<Schemas["SignInChange"], string>> = {
   "user.resetSignIn": t("AllWaysToSignInDeleted"),
 };
 
+function whence({ timestamp, address, byOther }: Schemas["SignInChangeItem"]) {
+  const places = { time: <TimeText at={timestamp} precision="minute" />, address };
+  return byOther ? t.rich("timeFromAddressBySomebodyElse", places) : t.rich("timeFromAddress", places);
+}
+
 export function SignInChanges() {
   const query = useQuery({
     queryKey: KEY,
@@ -40,8 +45,7 @@ export function SignInChanges() {
                   <div>
                     <strong>{WORDS[item.change] ?? item.change}</strong> {item.name}
                     <div className="ink-2">
-                      {t.rich("timeFromAddress", { time: <TimeText at={item.timestamp} precision="minute" />, address: item.address })}
-                      {item.byOther && t("bySomebodyElse")}
+                      {whence(item)}
                     </div>
                   </div>
                 </li>

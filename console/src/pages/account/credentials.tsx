@@ -45,7 +45,7 @@ export function PasswordForm({ session }: { session: Schemas["SessionInfo"] }) {
       const isOwn = session.issuedBy === undefined;
       if (failure instanceof ApiProblem && failure.code === "session_not_fresh" && session.hasPassword && isOwn && !asksForOld) {
         setAsksForOld(true);
-        throw new Error("Enter your present password as well, because you have not just signed in.");
+        throw new Error(t("EnterPresentPasswordToo"));
       }
       throw failure;
     }
@@ -56,7 +56,7 @@ export function PasswordForm({ session }: { session: Schemas["SessionInfo"] }) {
     showToast(t("passwordIsSetYourOtherSessions"));
   };
   return (
-    <Card title={t("Password")} note={session.hasPassword ? "set" : t("noneYet")}>
+    <Card title={t("Password")} note={session.hasPassword ? t("passwordSet") : t("noneYet")}>
       <Form submission={submission} onSubmit={save} submit={t("SetPassword")} look="normal">
         <input type="email" autoComplete="username" hidden readOnly value={session.user.email ?? ""} />
         {asksForOld && (
@@ -86,14 +86,14 @@ export function AuthenticatorApp({ hasTotp }: { hasTotp: boolean }) {
   };
   const asksForCode = hasTotp || secret !== null;
   return (
-    <Card title={t("AuthenticatorApp")} note={hasTotp ? "on" : "off"}>
+    <Card title={t("AuthenticatorApp")} note={hasTotp ? t("on") : t("off")}>
       <Form submission={submission} onSubmit={send} submit={hasTotp ? t("TurnOff") : secret ? t("Confirm") : t("TurnOn")} look="normal">
         <p className="ink-2">
           {hasTotp ? t("YourPasswordAndLinksByMail") : t("WithItYourPasswordAloneSigns")}
         </p>
         {secret && (
           <p>
-            {t.rich("EnterThisSecretInYourApp", { code: <code>{secret.secret}</code>, copyButton: <CopyButton text={secret.secret} />, link: <a href={secret.uri}>{t("OpenInApp")}</a> })}
+            {t.rich("EnterThisSecretInYourApp", { secret: <code>{secret.secret}</code>, copy: <CopyButton text={secret.secret} />, link: <a href={secret.uri}>{t("OpenInApp")}</a> })}
           </p>
         )}
         {recovery.length > 0 && (

@@ -44,6 +44,12 @@ function Rename({ passkey, onClose }: { passkey: Schemas["PasskeyItem"]; onClose
   );
 }
 
+function usedText({ isSynced, seenAt }: Schemas["PasskeyItem"]) {
+  if (!seenAt) return isSynced ? t("syncedNotUsedYet") : t("notUsedYet");
+  const time = <TimeText at={seenAt} precision="minute" />;
+  return isSynced ? t.rich("syncedLastUsedTime", { time }) : t.rich("lastUsedTime", { time });
+}
+
 export function Passkeys() {
   const query = useQuery({ queryKey: KEY, queryFn: ({ signal }) => read(api.GET("/user/passkeys", { signal })) });
   const [name, setName] = useState("");
@@ -84,14 +90,7 @@ export function Passkeys() {
                   <div>
                     <strong>{passkey.name}</strong>
                     <div className="ink-2">
-                      {passkey.isSynced && "synced, "}
-                      {passkey.seenAt ? (
-                        <>
-                          {t.rich("lastUsedTime", { time: <TimeText at={passkey.seenAt} precision="minute" /> })}
-                        </>
-                      ) : (
-                        t("notUsedYet")
-                      )}
+                      {usedText(passkey)}
                     </div>
                   </div>
                   <Button writes onClick={() => setRenamed(passkey)}>{t("Rename")}</Button>

@@ -13,11 +13,11 @@ import { t } from "~/messages/account";
 
 const KEY = ["sessions"];
 const METHODS: Readonly<Record<string, string>> = {
-  link: "a link",
-  password: "password",
-  oidc: "single sign-on",
-  passkey: "passkey",
-  client: t("clientSecret"),
+  link: t("byLink"),
+  password: t("byPassword"),
+  oidc: t("bySingleSignOn"),
+  passkey: t("byPasskey"),
+  client: t("byClientSecret"),
 };
 
 async function end(sessionId: string): Promise<void> {
@@ -42,7 +42,7 @@ export function Sessions() {
                 <div>
                   <strong title={session.userAgent}>{describeAgent(session.userAgent)}</strong> {session.isThis && <Pill tone="good">{t("thisBrowser")}</Pill>}
                   <div className="ink-2">
-                    {t.rich("addressByValueLastUsedTime", { address: session.address, value: METHODS[session.method], time: <TimeText at={session.seenAt} precision="minute" /> })}
+                    {t.rich("sessionUse", { address: session.address, method: METHODS[session.method], time: <TimeText at={session.seenAt} precision="minute" /> })}
                   </div>
                 </div>
                 {!session.isThis && <Button writes onClick={() => void end(session.sessionId)}>{t("End")}</Button>}

@@ -30,7 +30,7 @@ const LIMITS = [
   ["storedBytesMax", t("SizeInBytes")],
   ["requestsPerSecond", t("RequestsPerSecond")],
 ] as const;
-const SOURCES: Readonly<Record<string, string>> = { group: "", inherited: "inherited", service: t("defaultOfService") };
+const SOURCES: Readonly<Record<string, string>> = { group: "", inherited: t("inherited"), service: t("defaultOfService") };
 
 type Form = Record<string, string>;
 type Numbers = Readonly<Record<string, number | undefined>>;
@@ -52,9 +52,11 @@ function text(value: number | null | undefined): string {
 }
 
 // What is left empty is not said.
-function numbersOf(form: Form, names: readonly string[], prefix = ""): Numbers {
-  return Object.fromEntries(names.flatMap((name) => ((form[prefix + name] ?? "").trim() === "" ? [] : [[name, Number(form[prefix + name])]])));
+function numbersOf(form: Form, names: readonly string[], keyOf = (name: string) => name): Numbers {
+  return Object.fromEntries(names.flatMap((name) => ((form[keyOf(name)] ?? "").trim() === "" ? [] : [[name, Number(form[keyOf(name)])]])));
 }
+
+const maxKey = (name: string) => `max.${name}`;
 
 const KINDS = KEPT.map(([name]) => name);
 
@@ -64,7 +66,7 @@ function retentionForm(found: Limits): Form {
 
 function limitsForm(found: Limits): Form {
   const own = LIMITS.map(([name]) => [name, text(found.limits[name])]);
-  return Object.fromEntries([...own, ...KINDS.map((name) => [`max.${name}`, text(found.limits.retentionDaysMax?.[name])])]);
+  return Object.fromEntries([...own, ...KINDS.map((name) => [maxKey(name), text(found.limits.retentionDaysMax?.[name])])]);
 }
 
 function store(groupId: string, found: Limits): void {
@@ -120,14 +122,14 @@ function LimitsForm({ groupId, found, onClose }: { groupId: string; found: Limit
   const edit = useEdit({
     stored: found,
     formOf: limitsForm,
-    put: (form, before) => put({ ...numbersOf(form, names), retentionDaysMax: numbersOf(form, KINDS, t("max")) }, before),
+    put: (form, before) => put({ ...numbersOf(form, names), retentionDaysMax: numbersOf(form, KINDS, maxKey) }, before),
     restore: (version, before) => put(version.limits, before),
     readNewest: () => fetchNewest(limitsQuery(groupId)),
     onStored: (version) => store(groupId, version),
     compare: (mine, theirs) =>
       differing([
         ...LIMITS.map(([name, label]) => ({ label, mine: mine[name] ?? "", theirs: theirs[name] ?? "" })),
-        ...KEPT.map(([name, label]) => ({ label, mine: mine[`max.${name}`] ?? "", theirs: theirs[`max.${name}`] ?? "" })),
+        ...KEPT.map(([name, label]) => ({ label, mine: mine[maxKey(name)] ?? "", theirs: theirs[maxKey(name)] ?? "" })),
       ]),
     savedText: t("limitsAreChanged"),
     fields: [...names.map((name) => `limits.${name}`), ...KINDS.map((name) => `limits.retentionDaysMax.${name}`)],
@@ -149,7 +151,7 @@ function LimitsForm({ groupId, found, onClose }: { groupId: string; found: Limit
       <p className="field-hint">{t("ForThisGroupWithAllGroups")}</p>
       {LIMITS.map(([name, label]) => field(name, `limits.${name}`, label))}
       <p className="field-hint">{t("longestRetentionInDays")}</p>
-      {KEPT.map(([name, label]) => field(`max.${name}`, `limits.retentionDaysMax.${name}`, label))}
+      {KEPT.map(([name, label]) => field(maxKey(name), `limits.retentionDaysMax.${name}`, label))}
       {!edit.isChanged && <Button onClick={onClose}>{t("Close")}</Button>}
     </EditForm>
   );
@@ -158,7 +160,7 @@ function LimitsForm({ groupId, found, onClose }: { groupId: string; found: Limit
 function held(found: Limits, name: string, show: (value: number) => string): string {
   const rows = found.effectiveLimits.filter((each) => each.name === name && each.value > 0);
   if (rows.length === 0) return t("noLimit");
-  return rows.map((each) => `${each.used === undefined || each.used === null ? "" : `${t("usedOf", { used: show(each.used) })} `}${show(each.value)}`).join(", ");
+  return rows.map((each) => (each.used === undefined || each.used === null ? show(each.value) : t("usedOfLimit", { used: show(each.used), limit: show(each.value) }))).join(", ");
 }
 
 function keptText({ days, source }: Retention): string {

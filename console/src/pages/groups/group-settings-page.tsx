@@ -99,27 +99,28 @@ function Move({ group, onClose }: { group: Group; onClose: () => void }) {
   const [target, setTarget] = useState<string | null>(null);
   const targetGroup = useQuery({ ...groupQuery(target ?? ""), enabled: target !== null && target !== "" });
   const submission = useSubmission(["parent"]);
+  const name = nameOr(group.name, group.id);
   const move = async () => {
     const before = group.parent ?? "";
     const moved = await put(group, { parent: target ?? "" });
     await refresh(moved);
     const undo = async () => {
       const newest = await fetchNewest(groupQuery(group.id));
-      if (newest.parent !== moved.parent) throw new Error("It was moved again since then, and stays where it is.");
+      if (newest.parent !== moved.parent) throw new Error(t("movedAgainSince"));
       await refresh(await put(newest, { parent: before }));
     };
-    showToast(t("nameIsMoved", { name: group.name ?? t("group") }), { action: { label: t("Undo"), run: undo } });
+    showToast(t("nameIsMoved", { name }), { action: { label: t("Undo"), run: undo } });
     onClose();
   };
-  const where = target === "" ? t("top") : (targetGroup.data?.name ?? "…");
+  const where = targetGroup.data?.name ?? "…";
   return (
-    <Dialog title={t("MoveName", { name: group.name ?? t("group2") })} onClose={onClose}>
+    <Dialog title={t("MoveName", { name })} onClose={onClose}>
       <Button onClick={() => setTarget("")}>{t("ToTopAsRootGroup")}</Button>
       <GroupTree onChoose={setTarget} />
       {target !== null && (
-        <Form submission={submission} onSubmit={move} submit={t("MoveBelowWhere", { where })}>
+        <Form submission={submission} onSubmit={move} submit={target === "" ? t("MoveToTop") : t("MoveBelowWhere", { where })}>
           <p>
-            {t("ItMovesWithAllGroupsBelow", { where })}
+            {target === "" ? t("ItBecomesRootGroup") : t("ItMovesWithAllGroupsBelow", { where })}
           </p>
           {submission.errorOf("parent") && <p className="field-error">{submission.errorOf("parent")}</p>}
         </Form>

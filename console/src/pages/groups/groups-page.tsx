@@ -13,16 +13,12 @@ import { Empty, NoMatch, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
 import { nameOr } from "~/ui/name";
 import { NewGroup } from "./new-group";
-import { LOCALE } from "~/i18n";
 import { t } from "~/messages/groups";
 
 type TreeGroup = Schemas["TreeGroup"];
 const route = getRouteApi("/frame/groups");
 
-function count(value: number | null | undefined, noun: string): string {
-  if (value === null || value === undefined) return "";
-  return `${value.toLocaleString(LOCALE)} ${noun}${value === 1 ? "" : "s"}`;
-}
+const isKnown = (count: number | null | undefined): count is number => count !== null && count !== undefined;
 
 function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
   const [isOpen, setOpen] = useState(depth === 0);
@@ -48,8 +44,8 @@ function GroupRow({ group, depth }: { group: TreeGroup; depth: number }) {
           )}
         </span>
         <span className="ink-2">{group.role?.name ?? ""}</span>
-        <span className="number">{count(group.numberOfDevices, "device")}</span>
-        <span className="number">{count(group.numberOfConnectors, "connector")}</span>
+        <span className="number">{isKnown(group.numberOfDevices) && t("devices", { count: group.numberOfDevices })}</span>
+        <span className="number">{isKnown(group.numberOfConnectors) && t("connectors", { count: group.numberOfConnectors })}</span>
         <span className="groups-actions">
           <Link className="button button-quiet" to="/g/$groupId/settings" params={{ groupId: group.id }}>
             {t("Settings")}

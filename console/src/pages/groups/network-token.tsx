@@ -43,31 +43,31 @@ function Where({ network, groupId }: { network: NetworkId; groupId: string }) {
     case "chirpstack":
       return (
         <p>
-          {t.rich("InChirpStack4OpenYourApplication", { strong: <strong>{t("Integrations")}</strong>, strong2: <strong>{t("HTTP")}</strong> })}
+          {t.rich("WhereInChirpStack", { integrations: <strong>{t("Integrations")}</strong>, http: <strong>{t("HTTP")}</strong> })}
         </p>
       );
     case "ttn":
       return (
         <p>
-          {t.rich("InConsoleOfThingsStackOpen", { strong: <strong>{t("Webhooks")}</strong>, strong2: <strong>{t("AddWebhook")}</strong>, strong3: <strong>{t("CustomWebhook")}</strong> })}
+          {t.rich("WhereInThingsStack", { webhooks: <strong>{t("Webhooks")}</strong>, addWebhook: <strong>{t("AddWebhook")}</strong>, customWebhook: <strong>{t("CustomWebhook")}</strong> })}
         </p>
       );
     case "loriot":
       return (
         <p>
-          {t.rich("InLORIOTOpenYourApplicationThen", { strong: <strong>{t("Output")}</strong>, strong2: <strong>{t("AddNewOutput")}</strong>, strong3: <strong>{t("HTTPPush")}</strong> })}
+          {t.rich("WhereInLoriot", { output: <strong>{t("Output")}</strong>, addNewOutput: <strong>{t("AddNewOutput")}</strong>, httpPush: <strong>{t("HTTPPush")}</strong> })}
         </p>
       );
     case "thingpark":
       return (
         <p>
-          {t.rich("InThingParkEnterpriseOpenStrongStrong2", { strong: <strong>{t("Connections")}</strong>, strong2: <strong>{t("AddConnection")}</strong>, strong3: <strong>{t("BasicHTTPS")}</strong> })}
+          {t.rich("WhereInThingPark", { connections: <strong>{t("Connections")}</strong>, addConnection: <strong>{t("AddConnection")}</strong>, basicHttps: <strong>{t("BasicHTTPS")}</strong> })}
         </p>
       );
     case "vendor":
       return (
         <p>
-          {t.rich("AtNetworkOfVendorOpenDevice", { strong: <strong>{t("Callbacks")}</strong>, strong2: <strong>{t("New")}</strong>, strong3: <strong>{t("CustomCallback")}</strong>, strong4: <strong>{t("DATA")}</strong>, strong5: <strong>{t("UPLINK")}</strong>, strong6: <strong>{t("URL")}</strong> })}
+          {t.rich("WhereAtVendor", { callbacks: <strong>{t("Callbacks")}</strong>, newCallback: <strong>{t("New")}</strong>, customCallback: <strong>{t("CustomCallback")}</strong>, data: <strong>{t("DATA")}</strong>, uplink: <strong>{t("UPLINK")}</strong>, url: <strong>{t("URL")}</strong> })}
         </p>
       );
     case "mqtt":
@@ -152,7 +152,7 @@ export function NetworkGuide({ groupId }: { groupId: string }) {
           </p>
         )}
         {LOCAL.test(SERVICE_URL) && needsToken && network !== "mqtt" && (
-          <p className="ink-2">{t("ThisServiceIsOpenAtSERVICE", { SERVICE_URL })}</p>
+          <p className="ink-2">{t("OnlyThisMachineReaches", { url: SERVICE_URL })}</p>
         )}
         {isShown && (
           <>

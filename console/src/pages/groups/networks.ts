@@ -28,7 +28,7 @@ const VENDOR_BODY = '{"device":"{device}","time":{time},"data":"{data}","seqNumb
 const VENDOR_DEVICE_DIGITS = 8;
 
 export function fieldsOf(network: NetworkId, origin: string, token: string): readonly FormField[] {
-  const bearer = t("BearerToken", { token });
+  const bearer = "Bearer " + token;
   switch (network) {
     case "chirpstack":
       return [
@@ -83,7 +83,7 @@ export function triedEui(groupId: string): string {
 function uplink(network: NetworkId, eui: string): { path: string; message: unknown } | null {
   switch (network) {
     case "chirpstack":
-      return { path: "/network/chirpstack?event=up", message: { deviceInfo: { devEui: eui, deviceName: t("Probe") }, fPort: 2, fCnt: 1, data: "ChssPQ==" } };
+      return { path: "/network/chirpstack?event=up", message: { deviceInfo: { devEui: eui, deviceName: "probe" }, fPort: 2, fCnt: 1, data: "ChssPQ==" } };
     case "ttn":
       return { path: "/network/ttn", message: { end_device_ids: { device_id: "probe", dev_eui: eui.toUpperCase() }, uplink_message: { f_port: 2, f_cnt: 1, frm_payload: "ChssPQ==" } } };
     case "loriot":

@@ -144,6 +144,8 @@ export function FirstSteps({
   );
 }
 
+const STATES = { done: t("done"), waiting: t("waiting"), toDo: t("toDo") } as const;
+
 // `always` is shown of a step that is done, too.
 function Step({
   isDone,
@@ -160,7 +162,7 @@ function Step({
   always?: ReactNode;
   children?: ReactNode;
 }) {
-  const state = isDone ? "done" : isWaiting ? "waiting" : t("toDo");
+  const state = isDone ? "done" : isWaiting ? "waiting" : "toDo";
   return (
     <li className="overview-step" data-state={state}>
       <span className="overview-tick" aria-hidden="true">
@@ -168,7 +170,7 @@ function Step({
       </span>
       <div className="overview-step-text">
         <h3>
-          {title} <span className={isDone || isWaiting ? "ink-2" : "visually-hidden"}>· {state}</span>
+          {title} <span className={isDone || isWaiting ? "ink-2" : "visually-hidden"}>· {STATES[state]}</span>
         </h3>
         {!isDone && (
           <>

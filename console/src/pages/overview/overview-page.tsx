@@ -25,6 +25,7 @@ import { sampleQuery } from "./sample";
 import { SampleBar } from "./sample-bar";
 import { bucketsOf, groupMetricsQuery, groupTotalsQuery, lastChangesQuery } from "./queries";
 import { attentionWords, bucketWords, changeOf, deliveredPercent, figure, type Attention } from "./words";
+import { LOCALE } from "~/i18n";
 import { t } from "~/messages/overview";
 import "./overview.css";
 
@@ -107,7 +108,8 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
   const messages = now.data?.totalDeviceMessage ?? 0;
   const compared = now.data && before.data ? changeOf(messages, before.data.totalDeviceMessage ?? 0) : null;
   const delivered = now.data ? deliveredPercent(now.data.totalConnectorMessageProcessed ?? 0, now.data.totalConnectorMessageError ?? 0) : null;
-  const period = rangeLabel(range, "").toLowerCase();
+  const label = rangeLabel(range, "");
+  const period = label.charAt(0).toLocaleLowerCase(LOCALE) + label.slice(1);
   return (
     <div className="cards overview-figures">
       {devices && (
@@ -125,7 +127,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
           ) : (
             t("noneLongerThanItShouldBe")
           )}
-          {(devices.never ?? 0) > 0 && ` ${t("figureNeverSeen", { figure: figure(devices.never ?? 0) })}`}
+          {(devices.never ?? 0) > 0 && ` ${t("neverSeen", { count: devices.never ?? 0 })}`}
         </Figure>
       )}
       <Figure label={t("Records")} value={now.data ? figure(messages) : UNKNOWN}>
@@ -136,7 +138,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
         <Figure label={t("Delivered")} value={delivered ?? UNKNOWN}>
           {delivered === null && connectors.waiting === 0 && connectors.deadLetters === 0
             ? t("nothingWasForwarded")
-            : t("waitingWaitingDeadLettersDeadLetters", { waiting: capped(connectors.waiting), deadLetters: capped(connectors.deadLetters) })}
+            : t("waitingAndDeadLetters", { waiting: capped(connectors.waiting), deadLetters: capped(connectors.deadLetters) })}
         </Figure>
       )}
     </div>
@@ -146,7 +148,7 @@ function Figures({ groupId, overview, span }: { groupId: string; overview: Schem
 const COUNTED_MAX = 100_000;
 
 function capped(count: number): string {
-  return count >= COUNTED_MAX ? t("COUNTEDMAXOrMore", { COUNTED_MAX: figure(COUNTED_MAX) }) : figure(count);
+  return count >= COUNTED_MAX ? t("orMore", { most: figure(COUNTED_MAX) }) : figure(count);
 }
 
 const FIELDS = { data: "totalDeviceData", telemetry: "totalDeviceTelemetry", geoloc: "totalDeviceGeoloc", event: "totalDeviceEvent" } as const;
@@ -174,7 +176,7 @@ function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
     };
   }, [query.data]);
   return (
-    <Card title={t("RecordsByKind")} note={t("arrivalSecondsDragToZoomPress", { seconds: bucketWords(buckets.seconds) })}>
+    <Card title={t("RecordsByKind")} note={t("arrivalDragToZoom", { per: bucketWords(buckets.seconds) })}>
       {query.isError && !query.data ? (
         <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/metrics" groupId={groupId} />
       ) : (
@@ -210,7 +212,7 @@ function NeedsAttention({ groupId, items, asOf }: { groupId: string; items: read
       </ul>
       {items.length > shown.length && (
         <button type="button" className="link" onClick={() => setShowsAll(true)}>
-          {t("valueMore", { value: (items.length - shown.length) })}
+          {t("countMore", { count: items.length - shown.length })}
         </button>
       )}
     </Card>
@@ -349,7 +351,7 @@ function ChangeRow({ entry }: { entry: Schemas["AuditEntry"] }) {
 export function OverviewPage() {
   const { groupId } = route.useParams();
   return (
-    <Guarded groupId={groupId} operation="GET /group/overview" title={t("Overview")} what="metrics">
+    <Guarded groupId={groupId} operation="GET /group/overview" title={t("Overview")} what={t("metrics")}>
       <Overview />
     </Guarded>
   );

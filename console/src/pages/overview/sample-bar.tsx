@@ -26,7 +26,7 @@ export function UseSample({ groupId, rights }: { groupId: string; rights: Rights
   return (
     <div className="sample-offer">
       <p>
-        {t.rich("strongSampleDeviceReportsMadeUp", { strong: <strong>{t("NoDeviceAtHand")}</strong> })}
+        {t.rich("SampleOffer", { question: <strong>{t("NoDeviceAtHand")}</strong> })}
       </p>
       <Button writes disabled={isBusy} onClick={() => run(() => createSample(groupId))}>
         {t("UseSampleDevice")}
@@ -47,7 +47,7 @@ export function SampleBar({ device, rights, onDeleted }: { device: Schemas["Devi
   return (
     <section className="sample-bar" aria-label={t("SampleDevice")}>
       <p>
-        {t.rich("strongIsSampleItsValuesAre", { strong: <strong>{device.name}</strong>, value: isReporting ? t("ItReportsEveryFiveSecondsWhile") : t("ItDoesNotReportAtMoment") })}
+        {t.rich("nameIsSample", { name: <strong>{device.name}</strong> })} {isReporting ? t("ItReportsEveryFiveSecondsWhile") : t("ItDoesNotReportAtMoment")}
       </p>
       <p className="sample-links">
         <Link to="/g/$groupId/live" params={params}>

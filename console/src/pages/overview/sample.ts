@@ -62,7 +62,7 @@ export function sampleMessage(originalId: string, at: number): object {
 
 // The status of the response, or 0 without one.
 async function send(token: string, originalId: string, at: number): Promise<number> {
-  const headers = { Authorization: t("BearerToken", { token }), "Content-Type": "application/json" };
+  const headers = { Authorization: "Bearer " + token, "Content-Type": "application/json" };
   const body = JSON.stringify(sampleMessage(originalId, at));
   const request = fetch(`${SERVICE_URL}/network/vendor/data`, { method: "POST", credentials: "omit", headers, body });
   return request.then(({ status }) => status).catch(() => 0);
@@ -120,7 +120,7 @@ async function refresh(): Promise<void> {
 
 // The id is unique in its network, so that a group has one sample at most.
 export async function createSample(groupId: string): Promise<void> {
-  const body = { groupId, name: "Sample: cold room", type: "temperature", network: NETWORK, originalId: originalIdOf(groupId), tags: [TAG] };
+  const body = { groupId, name: t("SampleColdRoom"), type: "temperature", network: NETWORK, originalId: originalIdOf(groupId), tags: [TAG] };
   const device = await read(api.POST("/device", { body }));
   const token = await fetchToken(groupId);
   const now = Date.now();

@@ -13,33 +13,30 @@ export interface AttentionWords {
   readonly action: string;
 }
 
-function counted(count: number | null | undefined, one: string, many: string): string {
-  if (count === null || count === undefined) return many;
-  return `${count.toLocaleString(LOCALE)} ${count === 1 ? one : many}`;
-}
-
-export function attentionWords({ what, name, count, total }: Attention, groupName: string | null): AttentionWords {
-  const inGroup = groupName ? ` ${t("inGroupName", { groupName })}` : "";
+// `group` is null where it need not be named.
+export function attentionWords({ what, name, ...counts }: Attention, group: string | null): AttentionWords {
+  const count = counts.count ?? 0;
+  const total = counts.total ?? 0;
   switch (what) {
     case "connectorFailing":
-      return { tone: "bad", state: "failing", title: name ?? "A connector", action: t("Open") };
+      return { tone: "bad", state: t("failing"), title: name ?? t("aConnector"), action: t("Open") };
     case "deadLetters":
-      return { tone: "bad", state: t("deadLetters"), title: t("nameCountKeptForResend", { name: name ?? "A connector", count: counted(count, "delivery", "deliveries") }), action: t("Open") };
+      return { tone: "bad", state: t("deadLetters"), title: t("deadLettersOfName", { name: name ?? t("aConnector"), count }), action: t("Open") };
     case "filterFailing":
     case "conditionFailing":
-      return { tone: "warn", state: what === "filterFailing" ? "filter" : "condition", title: t("nameNotEvaluatedForFigureOf", { name: name ?? "A filter", figure: figure(count ?? 0), total: counted(total, "record", "records") }), action: t("Open") };
+      return { tone: "warn", state: what === "filterFailing" ? t("filter") : t("condition"), title: t("nameNotEvaluated", { name: name ?? t("aFilter"), failed: figure(count), count: total }), action: t("Open") };
     case "devicesSilent":
-      return { tone: "warn", state: "silent", title: `${counted(count, "device", "devices")}${inGroup}`, action: t("List") };
+      return { tone: "warn", state: t("silent"), title: group ? t("devicesInGroup", { count, group }) : t("devices", { count }), action: t("List") };
     case "batteryLow":
-      return { tone: "warn", state: "battery", title: t("countInGroupBelow20", { count: counted(count, "device", "devices"), inGroup }), action: t("List") };
+      return { tone: "warn", state: t("battery"), title: group ? t("batteryLowInGroup", { count, group }) : t("batteryLow", { count }), action: t("List") };
     case "configurationDrift":
-      return { tone: "warn", state: "drift", title: t("countAnotherConfigurationInGroup", { count: counted(count, t("deviceReports"), t("devicesReport")), inGroup }), action: t("Compare") };
+      return { tone: "warn", state: t("drift"), title: group ? t("devicesDriftInGroup", { count, group }) : t("devicesDrift", { count }), action: t("Compare") };
     case "unknownDevices":
-      return { tone: "warn", state: "unknown", title: t("countReportedInGroup", { count: counted(count, t("unknownDevice"), t("unknownDevices")), inGroup }), action: t("List") };
+      return { tone: "warn", state: t("unknown"), title: group ? t("unknownDevicesInGroup", { count, group }) : t("unknownDevicesReported", { count }), action: t("List") };
     case "rejectedMessages":
-      return { tone: "warn", state: "rejected", title: t("UplinksOfCountInGroupCouldNot", { count: counted(count, "device", "devices"), inGroup }), action: t("List") };
+      return { tone: "warn", state: t("rejected"), title: group ? t("uplinksRejectedInGroup", { count, group }) : t("uplinksRejected", { count }), action: t("List") };
     default:
-      return { tone: "warn", state: what, title: name ?? counted(count, "object", "objects"), action: t("Open") };
+      return { tone: "warn", state: what, title: name ?? t("objects", { count }), action: t("Open") };
   }
 }
 
@@ -61,20 +58,20 @@ export function deliveredPercent(succeeded: number, failed: number): string | nu
 
 export function figure(count: number): string {
   if (count < 1_000_000) return count.toLocaleString(LOCALE);
-  return `${(count / 1_000_000).toLocaleString(LOCALE, { maximumSignificantDigits: 3 })} M`;
+  return t("millions", { millions: (count / 1_000_000).toLocaleString(LOCALE, { maximumSignificantDigits: 3 }) });
 }
 
 const BUCKETS: Readonly<Record<number, string>> = {
-  1: "second",
-  10: "10 seconds",
-  60: "minute",
-  300: "5 minutes",
-  1_800: t("halfHour"),
-  3_600: "hour",
-  21_600: "6 hours",
-  86_400: "day",
+  1: t("perSecond"),
+  10: t("perTenSeconds"),
+  60: t("perMinute"),
+  300: t("perFiveMinutes"),
+  1_800: t("perHalfHour"),
+  3_600: t("perHour"),
+  21_600: t("perSixHours"),
+  86_400: t("perDay"),
 };
 
 export function bucketWords(seconds: number): string {
-  return t("perValue", { value: BUCKETS[seconds] ?? `${seconds} s` });
+  return BUCKETS[seconds] ?? t("perSeconds", { seconds });
 }

@@ -20,6 +20,7 @@ import { t } from "~/messages/sign-in";
 type SignInBody = Schemas["SignInInput"];
 type Settings = Schemas["ConsoleSettings"];
 
+const BRAND = "longwire";
 const route = getRouteApi("/sign-in");
 
 function takeLink(): SignInLink | null {
@@ -62,10 +63,10 @@ function useWork(): {
 type Work = ReturnType<typeof useWork>;
 
 function SubmitButton({ work, children, look = "primary" }: { work: Work; children: ReactNode; look?: "primary" | "normal" }) {
-  const reason = work.waitS > 0 ? t("WaitWaitSS", { waitS: work.waitS }) : work.isBusy ? t("OneMoment") : undefined;
+  const reason = work.waitS > 0 ? t("WaitSeconds", { seconds: work.waitS }) : work.isBusy ? t("OneMoment") : undefined;
   return (
     <Button type="submit" look={look} disabledReason={reason}>
-      {work.waitS > 0 ? t("WaitWaitSS", { waitS: work.waitS }) : children}
+      {work.waitS > 0 ? t("WaitSeconds", { seconds: work.waitS }) : children}
     </Button>
   );
 }
@@ -130,8 +131,8 @@ function MailForm({ work, canReset, onNotice }: { work: Work; canReset: boolean;
   const [email, setEmail] = useState("");
   const ask = (path: "/session/link" | "/user/password/reset") => () =>
     work.run(async () => {
-      const { message } = await read(api.POST(path, { params: { header: CONSOLE_HEADERS }, body: { email } }));
-      onNotice(message ?? t("linkIsOnItsWayIf"));
+      await read(api.POST(path, { params: { header: CONSOLE_HEADERS }, body: { email } }));
+      onNotice(path === "/session/link" ? t("linkIsOnItsWay") : t("resetLinkIsOnItsWay"));
     });
   return (
     <form
@@ -174,7 +175,7 @@ function Ways({ settings, work, onSignedIn, onNotice, next, needsLink }: {
     <>
       {offers("oidc") && (
         <a className="button button-normal" href={`${BASE_PATH}/session/oidc?returnTo=${encodeURIComponent(`/console${next}`)}`}>
-          {t("SignInWithOidcName", { oidcName: settings.oidcName ?? "single sign-on" })}
+          {t("SignInWithProvider", { provider: settings.oidcName ?? t("singleSignOn") })}
         </a>
       )}
       {offers("passkey") && hasPasskeys() && (
@@ -194,7 +195,7 @@ function Ways({ settings, work, onSignedIn, onNotice, next, needsLink }: {
           <MailForm work={work} canReset={offers("password")} onNotice={onNotice} />
         </details>
       ) : needsLink ? null : (
-        <p className="ink-2">{t.rich("ThisServiceSendsNoMailWhoever", { code: <code>longwire console link</code> })}</p>
+        <p className="ink-2">{t.rich("ThisServiceSendsNoMail", { command: <code>longwire console link</code> })}</p>
       )}
       <details open={!hasOtherWays}>
         <summary>{t("UseClientIdAndSecret")}</summary>
@@ -227,7 +228,7 @@ function Expired({ purpose, mail }: { purpose: LinkPurpose; mail: boolean }) {
         <p>{t("EnterYourAddressBelowToGet")}</p>
       ) : (
         <p>
-          {t.rich("ThisServiceSendsNoMailWhoeverRunsItGets", { code: <code>longwire console link</code> })}
+          {t.rich("ThisServiceSendsNoMailAnotherLink", { command: <code>longwire console link</code> })}
         </p>
       )}
     </div>
@@ -302,7 +303,7 @@ function Invitation({ token, work, onSignedIn, onSignIn, onExpired }: {
           void work.run(() => open(true));
         }}
       >
-        <p>{t.rich("YouAreInvitedToGroupGroup", { group })}</p>
+        <p>{t.rich("YouAreInvitedToGroup", { group })}</p>
         <SubmitButton work={work}>{t("Accept")}</SubmitButton>
       </form>
     );
@@ -384,7 +385,7 @@ export function SignInPage() {
   return (
     <main className="sign-in">
       <div className="sign-in-box card">
-        <p className="brand">{t("longwire")}</p>
+        <p className="brand">{BRAND}</p>
         <h1>{TITLES[step.name]}</h1>
         {work.error && step.name !== "password" && (
           <p className="sign-in-error" role="alert">

@@ -114,7 +114,7 @@ function RowSwitch({ connector }: { connector: Connector }) {
     <Switch
       isOn={isOn}
       label={t("ForwardThroughName", { name: nameOr(connector.name, connector.id) })}
-      title={isOn ? t("DisableDISABLEDMEANS", { DISABLED_MEANS }) : t("EnableReplayFetchesWhatArrivedMeanwhile")}
+      title={isOn ? t("DisableAndWhatItMeans", { meaning: DISABLED_MEANS }) : t("EnableReplayFetchesWhatArrivedMeanwhile")}
       onChange={(enabled) => toggle.mutate(enabled)}
     />
   );
@@ -200,7 +200,7 @@ export function ConnectorsPage() {
             <SearchedList
               all={all}
               isCapped={all.length >= CONNECTORS_MAX}
-              nouns={["connector", "connectors"]}
+              nouns={[t("connector"), t("connectors")]}
               columns={columns}
               textOf={(each) => `${each.name ?? ""} ${each.id} ${each.type} ${each.params}`}
               placeholder={t("NameTypeOrDestination")}

@@ -114,7 +114,7 @@ function RowSwitch({ connector }: { connector: Connector }) {
     <Switch
       isOn={isOn}
       label={t("ForwardThroughName", { name: nameOr(connector.name, connector.id) })}
-      title={isOn ? t("DisableDISABLEDMEANS", { DISABLED_MEANS }) : t("EnableReplayFetchesWhatArrivedMeanwhile")}
+      title={isOn ? t("DisableAndWhatItMeans", { meaning: DISABLED_MEANS }) : t("EnableReplayFetchesWhatArrivedMeanwhile")}
       onChange={(enabled) => toggle.mutate(enabled)}
     />
   );

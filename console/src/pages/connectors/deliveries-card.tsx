@@ -17,6 +17,7 @@ import { metricsQuery, type Connector } from "./queries";
 import { secondsWords } from "~/seconds";
 import { ReplayProgress, replaysQuery } from "./replays";
 import { estimateWords } from "./replay-words";
+import { LOCALE } from "~/i18n";
 import { t } from "~/messages/connectors";
 
 function spanText(span: Span, zone: string): string {
@@ -59,8 +60,7 @@ function ReplayOffer({ connector, span, onDone }: { connector: Connector; span: 
           return (
             <>
               <p>
-                {spanText(span, zone)} · <strong>{words.records}</strong>
-                {words.before && `; ${words.before}`}
+                {spanText(span, zone)} · {words.before ? t.rich("recordsAndBefore", { records: <strong>{words.records}</strong>, before: words.before }) : <strong>{words.records}</strong>}
               </p>
               <div className="form-actions">
                 <Button writes onClick={() => setAsking(true)} disabledReason={found.estimatedMatches === 0 ? t("NoRecordOfThisSpanPasses") : undefined}>
@@ -72,7 +72,7 @@ function ReplayOffer({ connector, span, onDone }: { connector: Connector; span: 
               </div>
               {isAsking && (
                 <Dialog
-                  title={t("ReplayCountRecords", { count: words.count })}
+                  title={t("ReplayNumberRecords", { count: found.estimatedMatches, number: words.count })}
                   onClose={() => setAsking(false)}
                   actions={
                     <Button look="primary" onClick={() => start.mutate()} disabled={start.isPending}>
@@ -84,9 +84,7 @@ function ReplayOffer({ connector, span, onDone }: { connector: Connector; span: 
                     {t("RecordsWithTimesInSpanAre", { span: spanText(span, zone), name: nameOr(connector.name, connector.id) })}
                   </p>
                   <p>
-                    {t("valueWhatIsQueuedCanBe", { value: found.sentBefore
-                      ? t("sentBeforeOfThemWereSentBefore", { sentBefore: found.sentBefore })
-                      : t("NoneOfThemWasSentBefore") })}
+                    {found.sentBefore ? t("countOfThemWereSentBefore", { count: found.sentBefore }) : t("NoneOfThemWasSentBefore")} {t("WhatIsQueuedCanBeCancelled")}
                   </p>
                 </Dialog>
               )}
@@ -98,12 +96,16 @@ function ReplayOffer({ connector, span, onDone }: { connector: Connector; span: 
   );
 }
 
+function noteWords(timeSpan: string, mayReplay: boolean): string {
+  return mayReplay ? t("perTimeSpanDragToReplay", { timeSpan }) : t("perTimeSpan", { timeSpan });
+}
+
 export function DeliveriesCard({ connector, span, onSpan }: { connector: Connector; span: Span | null; onSpan: (span: Span | null) => void }) {
   const { range } = useRange();
   const query = useQuery(metricsQuery(connector.groupId, connector.id, range));
   const mayReplay = useMay(connector.groupId, "POST /connector/replay");
   return (
-    <Card title={t("Deliveries")} note={query.data ? t("perTimeSpanValue", { timeSpan: secondsWords(query.data.spans.timeSpan), value: mayReplay ? t("dragOverSpanToReplayIt") : "" }) : undefined}>
+    <Card title={t("Deliveries")} note={query.data ? noteWords(secondsWords(query.data.spans.timeSpan), mayReplay) : undefined}>
       <QueryView query={query} skeletonRows={4} operation="GET /connector/metrics" groupId={connector.groupId}>
         {({ spans }) => (
           <>
@@ -115,9 +117,9 @@ export function DeliveriesCard({ connector, span, onSpan }: { connector: Connect
               bucketMs={spans.timeSpan * 1_000}
               span={spanOf(range, Date.now())}
               series={[
-                { id: "succeeded", label: "delivered", color: "--line-strong", values: spans.items.map((each) => each.succeeded ?? 0) },
-                { id: "failed", label: "failed", color: "--bad", values: spans.items.map((each) => each.failed ?? 0) },
-                { id: "retried", label: "retries", color: "--warn", values: spans.items.map((each) => each.retried ?? 0) },
+                { id: "succeeded", label: t("delivered"), color: "--line-strong", values: spans.items.map((each) => each.succeeded ?? 0) },
+                { id: "failed", label: t("failed"), color: "--bad", values: spans.items.map((each) => each.failed ?? 0) },
+                { id: "retried", label: t("retries"), color: "--warn", values: spans.items.map((each) => each.retried ?? 0) },
               ]}
               selection={span}
               onRange={mayReplay ? onSpan : undefined}
@@ -151,10 +153,10 @@ export function ResponseTimeCard({ connector }: { connector: Connector }) {
           return (
             <Facts
               rows={[
-                ["median", ms ? duration(ms.p50) : "–"],
-                ["95 of 100", ms ? duration(ms.p95) : "–"],
-                ["slowest", ms ? duration(ms.max) : "–"],
-                [t("attemptsPerDelivery"), totals.attemptsPerMessage === null ? "–" : totals.attemptsPerMessage.toFixed(2)],
+                [t("median"), ms ? duration(ms.p50) : "–"],
+                [t("n95Of100"), ms ? duration(ms.p95) : "–"],
+                [t("slowest"), ms ? duration(ms.max) : "–"],
+                [t("attemptsPerDelivery"), totals.attemptsPerMessage === null ? "–" : totals.attemptsPerMessage.toLocaleString(LOCALE, { minimumFractionDigits: 2, maximumFractionDigits: 2 })],
               ]}
             />
           );

@@ -16,7 +16,6 @@ import { TimeText } from "~/ui/time-text";
 import { Why } from "~/ui/why";
 import { adviceOf } from "./failure-words";
 import { failuresQuery, type Connector } from "./queries";
-import { LOCALE } from "~/i18n";
 import { t } from "~/messages/connectors";
 
 type Failure = Schemas["ConnectorFailure"];
@@ -42,10 +41,13 @@ function Example({ connector, failure }: { connector: Connector; failure: Failur
               {connector.type === "http" ? t("WhatWasSentAndAnsweredIs") : t("RequestsAndResponsesAreKeptFor")}
             </p>
           );
+        const time = <TimeText at={newest.timestamp} precision="recent" />;
         return (
           <>
             <p className="ink-2">
-              {t.rich("ForExampleAtTimeAfterDurationMs", { time: <TimeText at={newest.timestamp} precision="recent" />, durationMs: duration(newest.durationMs), value: !newest.response && <>{t("whilePhase", { phase: phaseWords(newest.phase) })}</> })}
+              {newest.response
+                ? t.rich("ForExampleAtTimeAfterDuration", { time, duration: duration(newest.durationMs) })
+                : t.rich("ForExampleAtTimeAfterDurationWhilePhase", { time, duration: duration(newest.durationMs), phase: phaseWords(newest.phase) })}
             </p>
             <ExchangeSides request={newest.request} response={newest.response} phase={newest.phase} />
           </>
@@ -59,7 +61,7 @@ function Count({ count, words, tone = "" }: { count: number; words: string; tone
   if (count === 0) return null;
   return (
     <span className={tone}>
-      {count.toLocaleString(LOCALE)} {words}
+      {words}
     </span>
   );
 }
@@ -73,8 +75,8 @@ function FailureGroup({ connector, failure, isFirst, onMessage }: { connector: C
       <summary>
         <strong className="failure-error">{failure.message}</strong>
         <span className="failure-count">
-          <Count count={failure.count} words={t("deliveries", { count: failure.count })} />
-          <Count count={failure.devices} words={t("devices", { count: failure.devices })} />
+          <Count count={failure.count} words={t("countDeliveries", { count: failure.count })} />
+          <Count count={failure.devices} words={t("countDevices", { count: failure.devices })} />
         </span>
         <span className="failure-times ink-2">
           <TimeText at={failure.firstAt} precision="recent" /> – <TimeText at={failure.lastAt} precision="recent" />
@@ -84,9 +86,9 @@ function FailureGroup({ connector, failure, isFirst, onMessage }: { connector: C
         <div className="failure-body">
           {advice && <p>{advice}</p>}
           <p className="failure-parts">
-            <Count count={failure.deadLetters} words={t("deadLetters", { count: failure.deadLetters })} />
-            <Count count={failure.waiting} words={t("areAttemptedAgain", { count: failure.waiting })} />
-            <Count count={failure.lost} words="lost" tone="figure-bad" />
+            <Count count={failure.deadLetters} words={t("countDeadLetters", { count: failure.deadLetters })} />
+            <Count count={failure.waiting} words={t("countAttemptedAgain", { count: failure.waiting })} />
+            <Count count={failure.lost} words={t("countLost", { count: failure.lost })} tone="figure-bad" />
           </p>
           <Example connector={connector} failure={failure} />
           <div className="form-actions">

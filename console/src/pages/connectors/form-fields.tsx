@@ -56,6 +56,12 @@ export function KindsField({ form, fields, problem, onChange }: FormProps) {
   );
 }
 
+const TYPES_NAMED = 12;
+
+function namedSome(types: readonly string[]): string {
+  return [...types.slice(0, TYPES_NAMED), ...(types.length > TYPES_NAMED ? ["…"] : [])].join(", ");
+}
+
 export function ScopeFields({ groupId, form, problem, onChange }: FormProps & { groupId: string }) {
   const types = useQuery({
     queryKey: ["device-type-names"],
@@ -66,7 +72,7 @@ export function ScopeFields({ groupId, form, problem, onChange }: FormProps & { 
     <>
       <TextField
         label={t("OnlyOfTheseDeviceTypes")}
-        hint={t("SeparatedByCommasEmptyForAll", { value: types.data?.length ? ` ${t("ThereAreValueValue2", { value: types.data.slice(0, 12).join(", "), value2: types.data.length > 12 ? ", …" : "" })}` : "" })}
+        hint={types.data?.length ? `${t("SeparatedByCommasEmptyForAll")} ${t("ThereAreTypes", { types: namedSome(types.data) })}` : t("SeparatedByCommasEmptyForAll")}
         error={fieldError(problem, "deviceTypes")}
         value={form.deviceTypes}
         onChange={(event) => onChange({ deviceTypes: event.target.value })}

@@ -41,9 +41,9 @@ export function stateOf(
   if (connector.enabled === false) {
     // A receiver that responds 410 has the service disable its connector.
     if (connector.updatedBy === "system") return { code: "stopped", tone: "bad", label: t("stoppedByItsReceiver"), detail: error };
-    return { code: "disabled", tone: "idle", label: "disabled", detail: error };
+    return { code: "disabled", tone: "idle", label: t("disabled"), detail: error };
   }
-  if (connector.dataFailurePolicy?.resending) return { code: "resending", tone: "warn", label: "resending", detail: error };
+  if (connector.dataFailurePolicy?.resending) return { code: "resending", tone: "warn", label: t("resending"), detail: error };
   if (!health) return { code: "unknown", tone: "idle", label: t("notKnown"), detail: error };
   if (health.failures === 1) return { code: "lastFailed", tone: "warn", label: t("lastAttemptFailed"), detail: error };
   if (health.failures > 1) return { code: "failing", tone: "bad", label: t("failingFailuresInRow", { failures: health.failures }), detail: error };
@@ -52,7 +52,7 @@ export function stateOf(
   if (health.heldBack > 0) return { code: "heldBack", tone: "warn", label: t("holdsHeldBackBack", { heldBack: countText(health.heldBack) }), detail: t("heldBackDeliveriesWaitForEarlierOne", { heldBack: countText(health.heldBack) }) };
   if (health.rateLimited > 0) return { code: "rateLimited", tone: "warn", label: t("atItsRateLimit"), detail: t("rateLimitedDeliveriesWaitForIt", { rateLimited: countText(health.rateLimited) }) };
   if (health.deadLetters > 0) return { code: "deadLetters", tone: "warn", label: t("hasDeadLetters"), detail: error };
-  return { code: "forwarding", tone: "good", label: "forwarding", detail: "" };
+  return { code: "forwarding", tone: "good", label: t("forwarding"), detail: "" };
 }
 
 export interface Totals {
@@ -81,5 +81,6 @@ export function totalsOf(items: readonly Metric[]): Totals {
 export function percent(share: number | null): string {
   if (share === null) return "–";
   if (share === 1) return "100 %";
-  return `${(Math.floor(share * 10_000) / 100).toFixed(share > 0.99 ? 2 : 1)} %`;
+  const digits = share > 0.99 ? 2 : 1;
+  return `${(Math.floor(share * 10_000) / 100).toLocaleString(LOCALE, { minimumFractionDigits: digits, maximumFractionDigits: digits })} %`;
 }

@@ -21,6 +21,7 @@ import { connectorTypesQuery } from "./queries";
 import { fieldsOf, type FormField } from "./schema-form";
 import { scopeSentence } from "./scope";
 import { TestResult, sendTest } from "./send-test";
+import { nameOr } from "~/ui/name";
 import { t } from "~/messages/connectors";
 import "./connectors.css";
 
@@ -55,7 +56,7 @@ function TestCard({ groupId, form, fields, record }: { groupId: string; form: Co
     },
   });
   return (
-    <Card title="4 Test" note={t("oneDeliveryNow")} className="form">
+    <Card title={t("n4Test")} note={t("oneDeliveryNow")} className="form">
       <p className="ink-2">
         {record?.recordId ? (
           <>
@@ -95,7 +96,8 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
     },
     onSuccess: (connector, enabled) => {
       void client.invalidateQueries({ queryKey: ["connectors", groupId] });
-      showToast(enabled ? t("valueForwardsFromNowOn", { value: connector.name || t("connector2") }) : t("valueIsSavedAndDisabled", { value: connector.name || t("connector2") }));
+      const name = nameOr(connector.name, connector.id);
+      showToast(enabled ? t("nameForwardsFromNowOn", { name }) : t("nameIsSavedAndDisabled", { name }));
       void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId, connectorId: connector.id } });
     },
   });
@@ -124,7 +126,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
     <>
       <div className="edit-form">
         <div className="form-column">
-          <Card title="2 Destination" note={type.name ?? type.type} className="form">
+          <Card title={t("n2Destination")} note={type.name ?? type.type} className="form">
             <ParamFields {...props} />
           </Card>
           <Card title={t("n3WhatItForwards")} note={t("triedOnLastRecordsAsYou")} className="form">
@@ -169,7 +171,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
           </Button>
           {saveProblem && saveProblem.fields.length > 0 && (
             <span className="field-error" role="alert">
-              {t("valueNothingIsSaved", { value: t("countFieldsAreWrong", { count: saveProblem.fields.length }) })}
+              {t("countFieldsAreWrong", { count: saveProblem.fields.length })}
             </span>
           )}
         </div>

@@ -33,13 +33,13 @@ interface RetryPolicy {
 }
 
 export function retrySentence(policy: RetryPolicy | null | undefined): string {
-  if (policy?.delays?.length) return t("n1CountAttemptsAfterValue", { count: policy.delays.length, value: policy.delays.map(secondsWords).join(", ") });
-  if (policy?.delays) return "1 attempt";
+  if (policy?.delays?.length) return t("n1CountAttemptsAfterDelays", { count: policy.delays.length, delays: policy.delays.map(secondsWords).join(", ") });
+  if (policy?.delays) return t("oneAttempt");
   if (!policy || policy.maxRetry === null || policy.maxRetry === undefined) return t("n5AttemptsWithin2Hours");
-  if (policy.maxRetry === 0) return "1 attempt";
-  return t("n1MaxRetryAttemptsSecondsWordsApart", { maxRetry: policy.maxRetry, secondsWords: secondsWords(policy.retryDelay ?? 0) });
+  if (policy.maxRetry === 0) return t("oneAttempt");
+  return t("n1CountAttemptsApart", { count: policy.maxRetry, delay: secondsWords(policy.retryDelay ?? 0) });
 }
 
 export function keepsSentence(storingDuration: number | null | undefined): string {
-  return storingDuration ? t("keepsDeadLettersStoringDuration", { storingDuration: secondsWords(storingDuration) }) : t("keepsNoDeadLetters");
+  return storingDuration ? t("keepsDeadLettersFor", { duration: secondsWords(storingDuration) }) : t("keepsNoDeadLetters");
 }

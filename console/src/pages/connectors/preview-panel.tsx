@@ -10,12 +10,14 @@ import { Pill } from "~/ui/pill";
 import { useSettled } from "~/ui/settled";
 import { showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
-import { KINDS } from "./kinds";
 import { countPreview, curlOfRequest, mistakeIn, requestText, verdictOf, type PreviewItem } from "./preview";
+import { LOCALE } from "~/i18n";
+import { kindWords } from "./scope";
 import { t } from "~/messages/connectors";
 
 const LOOKED_AT = 100;
 const REASONS_SHOWN = 2;
+const ANY_OF = new Intl.ListFormat(LOCALE, { type: "disjunction" });
 const PAUSE_MS = 300;
 
 export interface PreviewState {
@@ -72,15 +74,19 @@ export function MistakePlace({ expression, message }: { expression: string; mess
 export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; isChanged: boolean }) {
   if (!preview.items) return null;
   const counts = countPreview(preview.items);
-  const without = (preview.without ?? []).map((kind) => KINDS.find((each) => each.kind === kind)?.label.toLowerCase() ?? kind);
-  const missing = without.length ? t("NoValueAreStoredYetTo", { value: without.join(" and no ") }) : "";
+  const without = (preview.without ?? []).map(kindWords);
+  const missing = without.length ? t("NoKindsAreStoredYet", { kinds: ANY_OF.format(without) }) : "";
   if (counts.total === 0) return <p className="ink-2">{missing || t("ThereAreNoRecordsYetTo")}</p>;
   const isBad = counts.pass === 0 || counts.errors.length > 0;
+  const pass = <strong className={isBad ? "figure-warn" : undefined}>{t("countOfTotalPass", { count: counts.pass, total: counts.total })}</strong>;
+  const isMistaken = isChanged && preview.problem !== null;
+  const verdict = (before: number | null) => {
+    if (!isChanged || before === null) return isMistaken ? t.rich("BeforeMistakePass", { pass }) : t.rich("OnLastRecordsPass", { pass });
+    return isMistaken ? t.rich("BeforeMistakePassAndSaved", { pass, before }) : t.rich("OnLastRecordsPassAndSaved", { pass, before });
+  };
   return (
     <p className={isChanged ? "preview-summary preview-changed" : "preview-summary"} role="status">
-      {t.rich("valueLastRecordsStrongValue2", { value: isChanged && preview.problem ? t("BeforeMistakeOn") : t("On"), strong: <strong className={isBad ? "figure-warn" : undefined}>
-        {t("passOfTotalValue", { pass: counts.pass, total: counts.total, value: t("pass", { count: counts.pass }) })}
-      </strong>, value2: isChanged && counts.passedBefore !== null && t("passedBeforeDidWithSavedOne", { passedBefore: counts.passedBefore }) })}
+      {verdict(counts.passedBefore)}
       {counts.errors.slice(0, REASONS_SHOWN).map(([reason, count]) => (
         <span key={reason}>
           {" "}
@@ -90,7 +96,7 @@ export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; 
       {counts.missing.slice(0, REASONS_SHOWN).map(([field, count]) => (
         <span key={field}>
           {" "}
-          {t.rich("countValueNoCode", { count, value: t("have", { count }), code: <code>{field}</code> })}
+          {t.rich("countHaveNoField", { count, field: <code>{field}</code> })}
         </span>
       ))}
       {missing && <span> {missing}</span>}
@@ -164,7 +170,7 @@ export function WouldSend({ item }: { item: PreviewItem | undefined }) {
       }
     >
       {!item && <p className="ink-2">{t("ThereAreNoRecordsYetToShowItWith")}</p>}
-      {item && !request && <p className="ink-2">{t("NothingValue", { value: item.reason || t("requestCannotBeBuilt") })}</p>}
+      {item && !request && <p className="ink-2">{t("NothingReason", { reason: item.reason || t("requestCannotBeBuilt") })}</p>}
       {request && (
         <div className="would-send">
           <pre tabIndex={0}>{requestText(request)}</pre>

@@ -9,14 +9,14 @@ export type PreviewRequest = Schemas["PreviewRequest"];
 
 export interface Verdict {
   readonly tone: Tone;
-  readonly label: "yes" | "now" | "no" | "no longer";
+  readonly label: string;
 }
 
 export function verdictOf(item: Pick<PreviewItem, "matches" | "matchedBefore">): Verdict {
   const { matches, matchedBefore } = item;
   if (matchedBefore === null || matchedBefore === undefined || matchedBefore === matches)
-    return matches ? { tone: "good", label: "yes" } : { tone: "idle", label: "no" };
-  return matches ? { tone: "good", label: "now" } : { tone: "warn", label: "no longer" };
+    return matches ? { tone: "good", label: t("yes") } : { tone: "idle", label: t("no") };
+  return matches ? { tone: "good", label: t("now") } : { tone: "warn", label: t("noLonger") };
 }
 
 export interface PreviewCounts {
@@ -100,6 +100,6 @@ export function requestText(request: PreviewRequest): string {
   } catch {
     // Brokers have addresses of their own.
   }
-  const head = host ? [t("methodTargetHTTP11", { method: request.method, target }), t("HostHost", { host })] : [`${request.method} ${target}`];
+  const head = host ? [[request.method, target, "HTTP/1.1"].join(" "), ["Host", host].join(": ")] : [`${request.method} ${target}`];
   return [...head, ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`), "", request.body].join("\n");
 }

@@ -10,14 +10,15 @@ export interface EstimateWords {
 
 // "4,310 records, 3,902 match"; "3,838 were sent before and would go out again under their old ids".
 export function estimateWords(found: Schemas["ReplayPreview"]): EstimateWords {
-  const about = found.isAll ? "" : "about ";
-  const count = `${about}${found.estimatedMatches.toLocaleString(LOCALE)}`;
-  const looked = `${found.isAll ? "" : `${t("moreThan")} `}${found.lookedAt.toLocaleString(LOCALE)} ${t("records", { count: found.lookedAt })}`;
-  const share = found.matches ? found.sentBefore / found.matches : 0;
-  const before = found.isAll ? found.sentBefore : Math.round(share * found.estimatedMatches);
+  const { isAll, lookedAt, matches, estimatedMatches } = found;
+  const numberOf = (value: number) => (isAll ? value.toLocaleString(LOCALE) : t("aboutNumber", { number: value }));
+  const count = numberOf(estimatedMatches);
+  const looked = isAll ? t("countRecords", { count: lookedAt }) : t("moreThanCountRecords", { count: lookedAt });
+  const share = matches ? found.sentBefore / matches : 0;
+  const before = isAll ? found.sentBefore : Math.round(share * estimatedMatches);
   return {
     count,
-    records: `${looked}, ${count} ${t("pass", { count: found.estimatedMatches })}`,
-    before: before ? `${about}${before.toLocaleString(LOCALE)} ${t("wereSentBeforeAndWouldGo", { count: before })}` : "",
+    records: t("recordsNumberPass", { records: looked, count: estimatedMatches, number: count }),
+    before: before ? t("numberWereSentBefore", { count: before, number: numberOf(before) }) : "",
   };
 }

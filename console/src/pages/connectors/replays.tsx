@@ -22,9 +22,9 @@ export function replaysQuery(groupId: string, connectorId: string) {
   });
 }
 
-function toneOf(status: string): Tone {
-  return { running: "warn", done: "good", failed: "bad" }[status] as Tone | undefined ?? "idle";
-}
+const TONES: Readonly<Record<Replay["status"], Tone>> = { running: "warn", done: "good", cancelled: "idle" };
+const STATUS_WORDS: Readonly<Record<Replay["status"], string>> = { running: t("running"), done: t("done"), cancelled: t("cancelled") };
+const REPLAY_WORDS: Readonly<Record<Replay["status"], string>> = { running: t("replayRunning"), done: t("replayDone"), cancelled: t("replayCancelled") };
 
 function StopReplay({ replay }: { replay: Replay }) {
   const client = useQueryClient();
@@ -52,9 +52,9 @@ export function ReplayProgress({ connector }: { connector: Connector }) {
   if (!newest) return null;
   return (
     <p className="replay-progress" role="status">
-      <Pill tone={toneOf(newest.status)}>{t("replayStatus", { status: newest.status })}</Pill>
+      <Pill tone={TONES[newest.status]}>{REPLAY_WORDS[newest.status]}</Pill>
       <span>
-        {t("lookedAtRecordsLookedAtQueuedQueued", { lookedAt: newest.lookedAt, queued: newest.queued })}
+        {t("countRecordsLookedAtQueued", { count: newest.lookedAt, queued: newest.queued })}
       </span>
       {isRunning(newest) && <StopReplay replay={newest} />}
     </p>
@@ -97,7 +97,7 @@ export function ReplaysTab({ connector }: { connector: Connector }) {
                       <TimeText at={each.endDate} precision="minute" />
                     </td>
                     <td>
-                      <Pill tone={toneOf(each.status)}>{each.status}</Pill>
+                      <Pill tone={TONES[each.status]}>{STATUS_WORDS[each.status]}</Pill>
                     </td>
                     <td className="number cell-end">{each.lookedAt.toLocaleString(LOCALE)}</td>
                     <td className="number cell-end">{each.queued.toLocaleString(LOCALE)}</td>

@@ -8,6 +8,9 @@ import { countText } from "./health";
 import { healthQuery, refreshConnector, type Connector } from "./queries";
 import { t } from "~/messages/connectors";
 
+// As many as have the plural in every language, while they are being counted.
+const MANY = 100;
+
 export function ResendButton({ connector }: { connector: Connector }) {
   const client = useQueryClient();
   const health = useQuery(healthQuery(connector.groupId, connector.id)).data;
@@ -28,7 +31,7 @@ export function ResendButton({ connector }: { connector: Connector }) {
   const waits = isResending ? t("ItIsBeingDone") : health ? undefined : t("TheyAreBeingCounted");
   return (
     <Button writes onClick={() => resend.mutate()} disabledReason={waits} disabled={resend.isPending}>
-      {isResending ? t("Resending") : t("ResendValueValue2", { value: health ? countText(health.deadLetters) : "…", value2: t("deadLetters", { count: health?.deadLetters ?? 0 }) })}
+      {isResending ? t("Resending") : t("ResendNumberDeadLetters", health ? { count: health.deadLetters, number: countText(health.deadLetters) } : { count: MANY, number: "…" })}
     </Button>
   );
 }

@@ -1,4 +1,5 @@
 // What a connector takes, as a sentence: everybody who sees a connector sees how far it reaches.
+import { LOCALE } from "~/i18n";
 import { t } from "~/messages/connectors";
 
 export interface ScopeInput {
@@ -13,17 +14,32 @@ export interface ScopeInput {
 }
 
 const KIND_WORDS: Readonly<Record<string, string>> = {
-  data: "data",
-  event: "events",
-  geoloc: "geolocations",
-  telemetry: "telemetry",
-  alarm: "alarms",
-  registry: "changes",
+  data: t("data"),
+  event: t("events"),
+  geoloc: t("geolocations"),
+  telemetry: t("telemetry"),
+  alarm: t("alarms"),
+  registry: t("changes"),
 };
 export const NAMED_MAX = 3;
 
-function joined(words: readonly string[]): string {
-  return words.length < 2 ? (words[0] ?? "") : t("valueAndValue2", { value: words.slice(0, -1).join(", "), value2: words[words.length - 1] ?? "" });
+const LIST = new Intl.ListFormat(LOCALE);
+
+export function kindWords(kind: string): string {
+  return KIND_WORDS[kind] ?? kind;
+}
+
+function whichWords(types: string, devices: readonly string[]): string {
+  if (devices.length > NAMED_MAX) return types ? t("ofCountDevicesOfType", { count: devices.length, types }) : t("ofCountDevices", { count: devices.length });
+  if (devices.length > 0) {
+    const names = LIST.format(devices);
+    return types ? t("ofNamesIfOfType", { names, types }) : t("ofNames", { names });
+  }
+  return types ? t("ofDevicesOfType", { types }) : t("ofAllDevices");
+}
+
+function everythingWords(group: string, withSubgroups: boolean): string {
+  return withSubgroups ? t("everythingInGroupAndBelow", { group }) : t("everythingInGroup", { group });
 }
 
 // Parts of a filter that all have to hold, divided at `&&` outside of brackets and strings. Null
@@ -71,12 +87,9 @@ export function scopeSentence(input: ScopeInput): string {
   const kinds = filtered ?? asked;
   const rest = filtered && parts ? parts.filter((each) => kindsOf(each) === null).join(" && ") : filter;
   const isEverything = !filter && !asked && input.deviceTypes.length === 0 && input.devices.length === 0;
-  const what = isEverything ? "everything" : kinds ? joined(kinds.map((each) => KIND_WORDS[each] ?? each)) : t("allRecords");
-  const types = input.deviceTypes.length ? ` ${t("ofTypeDeviceTypes", { deviceTypes: joined(input.deviceTypes) })}` : "";
-  let which = types ? `devices${types}` : t("allDevices");
-  if (input.devices.length > NAMED_MAX) which = t("countDevicesTypes", { count: input.devices.length, types });
-  else if (input.devices.length) which = `${joined(input.devices)}${types ? t("ifTypes", { types }) : ""}`;
-  const where = t("inGroupNameValue", { groupName: input.groupName, value: input.withSubgroups ? ` ${t("andBelow")}` : "" });
-  const link = isEverything ? "from" : "of";
-  return `${what} ${link} ${which} ${where}${rest ? t("whereRest", { rest }) : ""}`;
+  if (isEverything) return everythingWords(input.groupName, input.withSubgroups);
+  const what = kinds ? LIST.format(kinds.map(kindWords)) : t("allRecords");
+  const places = { what, which: whichWords(LIST.format(input.deviceTypes), input.devices), group: input.groupName };
+  const scope = input.withSubgroups ? t("whatOfWhichInGroupAndBelow", places) : t("whatOfWhichInGroup", places);
+  return rest ? t("scopeWhereFilter", { scope, filter: rest }) : scope;
 }

@@ -24,7 +24,7 @@ export function TestResult({ reply }: { reply: TestReply }) {
   return (
     <div className="form" role="status" aria-label={t("ResultOfTest")}>
       <p>
-        <Pill tone={reply.delivered ? "good" : "bad"}>{reply.delivered ? "delivered" : t("notDelivered")}</Pill>{" "}
+        <Pill tone={reply.delivered ? "good" : "bad"}>{reply.delivered ? t("delivered") : t("notDelivered")}</Pill>{" "}
         {outcomeWords({ outcome: reply.outcome, ...(response ? { status: response.status } : {}) })} · {duration(reply.durationMs)}
         {!reply.delivered && phase && phase !== "complete" && ` ${t("failedWhilePhase", { phase: phaseWords(phase) })}`}
       </p>

@@ -16,9 +16,9 @@ import { t } from "~/messages/connectors";
 
 const HOUR_MS = 3_600_000;
 const KEEPS: readonly (readonly [string, string])[] = [
-  ["24", "24 hours"],
-  ["168", "7 days"],
-  ["720", "30 days"],
+  ["24", t("n24Hours")],
+  ["168", t("n7Days")],
+  ["720", t("n30Days")],
   ["0", t("NotAtAll")],
 ];
 

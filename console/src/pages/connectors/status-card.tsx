@@ -28,7 +28,7 @@ function Headline({ connector, health }: StatusProps) {
       </>
     );
   if (code === "failing") return <>{t("Failing")}</>;
-  if (code === "lastFailed") return <>{t("lastAttemptFailed2")}</>;
+  if (code === "lastFailed") return <>{t("TheLastAttemptFailed")}</>;
   if (code === "filterFailing")
     return (
       <>
@@ -37,7 +37,7 @@ function Headline({ connector, health }: StatusProps) {
     );
   if (code === "stopped") return <>{t("receiverHasStoppedThisConnector")}</>;
   if (code === "disabled") return <>{t("Disabled")}</>;
-  if (code === "resending") return <>{t("DeadLettersAreBeingSentAgain2")}</>;
+  if (code === "resending") return <>{t("DeadLettersAreBeingResent")}</>;
   if (code === "heldBack") return <>{t("DeliveriesAreHeldBack")}</>;
   if (code === "rateLimited") return <>{t("AtItsRateLimit")}</>;
   if (code === "deadLetters") return <>{t("ForwardingAgainWithDeadLetters")}</>;
@@ -63,7 +63,7 @@ function Cause({ connector, health }: StatusProps) {
   return (
     <>
       <p>
-        {t.rich("LastErrorStrongPart", { strong: <strong>{error.message}</strong>, part: <span className="ink-2">
+        {t.rich("LastErrorMessageTime", { message: <strong>{error.message}</strong>, time: <span className="ink-2">
           <TimeText at={error.at} withAgo />
         </span> })}
       </p>
@@ -88,7 +88,7 @@ function Figure({ name, value, tone, children }: { name: string; value: ReactNod
 function NextAttempt({ at }: { at: string }) {
   const now = useNow();
   const moment = momentOf(at) ?? now;
-  return <>{moment > now ? ago(moment, now) : "now"}</>;
+  return <>{moment > now ? ago(moment, now) : t("now")}</>;
 }
 
 function waitingNote(health: Health): string {
@@ -105,20 +105,20 @@ function Figures({ connector, health }: { connector: Connector; health: Health }
   const keptUntil = items.flatMap((each) => each.keptUntil ?? []).sort()[0];
   return (
     <dl className="status-figures">
-      <Figure name="Dead letters" value={countText(health.deadLetters)} tone={health.deadLetters > 0 ? "warn" : undefined}>
+      <Figure name={t("DeadLetters")} value={countText(health.deadLetters)} tone={health.deadLetters > 0 ? "warn" : undefined}>
         {health.deadLetters > 0 && keptUntil && (
           <>
             {t.rich("keptFirstUntilTime", { time: <TimeText at={keptUntil} precision="minute" /> })}
           </>
         )}
       </Figure>
-      <Figure name="Lost in this range" value={failures ? `${lost.toLocaleString(LOCALE)}${lost > 0 && failures.isMore ? "+" : ""}` : "…"} tone={lost > 0 ? "bad" : undefined}>
+      <Figure name={t("LostInThisRange")} value={failures ? `${lost.toLocaleString(LOCALE)}${lost > 0 && failures.isMore ? "+" : ""}` : "…"} tone={lost > 0 ? "bad" : undefined}>
         {lost > 0 && t("givenUpAndNoLongerKept")}
       </Figure>
-      <Figure name="Waiting" value={countText(health.waiting)} tone={health.heldBack > 0 ? "warn" : undefined}>
+      <Figure name={t("Waiting")} value={countText(health.waiting)} tone={health.heldBack > 0 ? "warn" : undefined}>
         {waitingNote(health)}
       </Figure>
-      <Figure name="Next attempt" value={health.nextAttemptAt ? <NextAttempt at={health.nextAttemptAt} /> : "–"}>
+      <Figure name={t("NextAttempt")} value={health.nextAttemptAt ? <NextAttempt at={health.nextAttemptAt} /> : "–"}>
         {health.nextAttemptAt && <TimeText at={health.nextAttemptAt} />}
       </Figure>
     </dl>

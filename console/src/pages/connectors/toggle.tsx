@@ -7,8 +7,7 @@ import { nameOr } from "~/ui/name";
 import { refreshConnector, type Connector } from "./queries";
 import { t } from "~/messages/connectors";
 
-export const DISABLED_MEANS =
-  t("WhileItIsDisabledNoDeliveries");
+export const DISABLED_MEANS = t("WhileItIsDisabledNoDeliveries");
 
 export function useToggle(connector: Connector) {
   const client = useQueryClient();
@@ -28,7 +27,7 @@ export function useToggle(connector: Connector) {
     onSuccess: (changed, enabled) => {
       refreshConnector(client, changed);
       const name = nameOr(connector.name, connector.id);
-      const words = enabled ? t("nameForwardsAgainReplayFetchesWhat", { name }) : t("nameIsDisabledDISABLEDMEANS", { name, DISABLED_MEANS });
+      const words = enabled ? t("nameForwardsAgainReplayFetchesWhat", { name }) : t("nameIsDisabledAndWhatItMeans", { name, meaning: DISABLED_MEANS });
       const undo = () => put(!enabled).then((back) => refreshConnector(client, back), failed);
       showToast(words, { action: { label: t("Undo"), run: undo } });
     },

@@ -55,7 +55,7 @@ function Shifts({ contact, nameOf }: { contact: ContactPoint; nameOf: (id: strin
         </div>
       ))}
       <div className="ink-2">
-        {t("elseNameOfTimezone", { nameOf: nameOf(String(params.fallback)), timezone: String(params.timezone) })}
+        {t("elseNameTimezone", { name: nameOf(String(params.fallback)), timezone: String(params.timezone) })}
       </div>
     </>
   );
@@ -94,7 +94,7 @@ function About({ contact, users }: { contact: ContactPoint; users: readonly User
                       )}
                     </>
                   ) : (
-                    "none"
+                    t("none")
                   ),
                 ],
               ] as const)),

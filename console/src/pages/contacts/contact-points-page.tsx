@@ -80,7 +80,7 @@ function useColumns(groupId: string): Column<ContactPoint>[] {
         card: "wide",
         cell: (row) => {
           const names = users(row.id);
-          return names ? <span title={names}>{t.rich("partByNames", { part: <span className="if-card">{t("used")}{" "}</span>, names })}</span> : <span className="ink-3">{t.rich("partNotInThisGroup", { part: <span className="if-card">{t("used")}{" "}</span> })}</span>;
+          return names ? <span title={names}><span className="if-card">{t("usedByNames", { names })}</span><span className="no-card">{t("byNames", { names })}</span></span> : <span className="ink-3"><span className="if-card">{t("notUsedInThisGroup")}</span><span className="no-card">{t("notInThisGroup")}</span></span>;
         },
       },
       { id: "sent", head: t("LastSent"), width: "148px", cell: (row) => (row.params && row.type !== "rota" ? <TimeText at={row.lastSentAt} precision="minute" none={t("never")} /> : <span className="ink-3">–</span>) },

@@ -80,7 +80,7 @@ export function bodyOf(form: ContactPointForm, type: string, fields: readonly Fo
   return { name: form.name.trim(), description: form.description.trim(), params: JSON.stringify(params) };
 }
 
-const LABELS = { name: "Name", description: t("Description"), timezone: t("TimeZone"), fallback: t("WhileNobodyIsOnCall"), shifts: t("Shifts") } as const;
+const LABELS = { name: t("Name"), description: t("Description"), timezone: t("TimeZone"), fallback: t("WhileNobodyIsOnCall"), shifts: t("Shifts") } as const;
 
 export function differences(mine: ContactPointForm, theirs: ContactPointForm, fields: readonly FormField[]): VersionRow[] {
   return differing([

@@ -6,6 +6,7 @@ import { useRights } from "~/api/may";
 import { useZone } from "~/frame/page-state";
 import { fieldsOf } from "~/pages/connectors/schema-form";
 import { TypeChoice } from "~/pages/notifications/type-choice";
+import { nameOr } from "~/ui/name";
 import { NewForm, NewPage, problemOf, useNewDraft } from "~/ui/new-form";
 import { showToast } from "~/ui/toast";
 import { ContactPointFields } from "./contact-fields";
@@ -28,7 +29,7 @@ function NewFields({ groupId, type, expectedParameters }: { groupId: string } & 
     mutationFn: () => read(api.POST("/contactPoint", { body: { groupId, type, ...bodyOf(form, type, fields) } })),
     onSuccess: (created) => {
       refreshContactPoint(client, created);
-      showToast(t("NotificationsCanBeSentToName", { name: created.name ?? "it" }));
+      showToast(t("NotificationsCanBeSentToName", { name: nameOr(created.name, created.id) }));
       void navigate({ to: "/g/$groupId/contact-points/$contactPointId", params: { groupId, contactPointId: created.id } });
     },
   });

@@ -1,16 +1,16 @@
 // Who is on call on which days, and at what time.
 import type { ApiProblem } from "~/api/client";
-import { DAYS } from "~/pages/notifications/words";
 import { Button } from "~/ui/button";
 import { Select, TextField, fieldError } from "~/ui/field";
 import { nameOr } from "~/ui/name";
 import { Card } from "~/ui/page";
 import { ALL_DAYS, ROTA, newShift, shiftsOf, type ContactPointForm, type Shift } from "./form";
 import { useContactPoints } from "./queries";
-import { shiftWords } from "./words";
+import { shiftWords, weekday } from "./words";
 import { t } from "~/messages/contacts";
 
 const SHIFTS_MAX = 100;
+const SHIFTS_PARAM = "params.shifts";
 
 interface Props {
   groupId: string;
@@ -32,11 +32,11 @@ function Days({ shift, error, onChange }: { shift: Shift; error: string | undefi
       <legend className="field-label">{t("BeginsOn")}</legend>
       {ALL_DAYS.map((day) => {
         const isOn = shift.days.includes(day);
-        const name = DAYS[day - 1] ?? "";
+        const name = weekday(day, "long");
         return (
           <label key={day} title={name}>
             <input type="checkbox" aria-label={name} checked={isOn} onChange={() => onChange(ALL_DAYS.filter((each) => (each === day ? !isOn : shift.days.includes(each))))} />
-            <span aria-hidden="true">{name.slice(0, 3)}</span>
+            <span aria-hidden="true">{weekday(day, "short")}</span>
           </label>
         );
       })}
@@ -53,16 +53,16 @@ function ShiftFields({ index, shift, options, problem, onChange, onRemove }: {
   onChange: (change: Partial<Shift>) => void;
   onRemove: () => void;
 }) {
-  const errorOf = (name: string) => fieldError(problem, t("paramsShiftsIndexName", { index, name }));
+  const errorOf = (name: string) => fieldError(problem, `${SHIFTS_PARAM}[${index}].${name}`);
   return (
-    <div className="shift" role="group" aria-label={t("ShiftValue", { value: index + 1 })}>
+    <div className="shift" role="group" aria-label={t("ShiftNumber", { number: index + 1 })}>
       <Select label={t("ContactPoint")} options={withChosen(options, shift.contactPoint)} value={shift.contactPoint} error={errorOf("contactPoint")} onChange={(event) => onChange({ contactPoint: event.target.value })} />
       <Days shift={shift} error={errorOf("days")} onChange={(days) => onChange({ days })} />
       <TextField label={t("From")} type="time" value={shift.from} error={errorOf("from")} onChange={(event) => onChange({ from: event.target.value })} />
       <TextField label={t("To")} type="time" value={shift.to} error={errorOf("to")} onChange={(event) => onChange({ to: event.target.value })} />
       <p className="shift-words field-hint">
         <span>{shiftWords(shift)}</span>
-        <Button look="quiet" aria-label={t("RemoveShiftValue", { value: index + 1 })} onClick={onRemove}>
+        <Button look="quiet" aria-label={t("RemoveShiftNumber", { number: index + 1 })} onClick={onRemove}>
           {t("Remove")}
         </Button>
       </p>
@@ -76,7 +76,7 @@ export function RotaFields({ groupId, form, problem, onChange }: Props) {
   const shifts = shiftsOf(form);
   const set = (next: readonly Shift[]) => onChange({ shifts: JSON.stringify(next) });
   const zones = Intl.supportedValuesOf("timeZone");
-  const only = problem?.fields.find((each) => each.field === "params.shifts")?.message;
+  const only = problem?.fields.find((each) => each.field === SHIFTS_PARAM)?.message;
   return (
     <Card title={t("Shifts")} note={t("severalMayBeOnCallAt")} className="form shifts">
       {options.length === 0 && <p className="ink-2">{t("rotaStandsForOtherContactPoints")}</p>}
@@ -93,7 +93,7 @@ export function RotaFields({ groupId, form, problem, onChange }: Props) {
       ))}
       {only && <p className="field-error">{only}</p>}
       <div>
-        <Button onClick={() => set([...shifts, newShift(shifts.length === 0 ? (options[0]?.[0] ?? "") : "")])} disabledReason={shifts.length < SHIFTS_MAX ? undefined : t("SHIFTSMAXAtMost", { SHIFTS_MAX })}>
+        <Button onClick={() => set([...shifts, newShift(shifts.length === 0 ? (options[0]?.[0] ?? "") : "")])} disabledReason={shifts.length < SHIFTS_MAX ? undefined : t("countAtMost", { count: SHIFTS_MAX })}>
           {t("AddShift")}
         </Button>
       </div>

@@ -51,6 +51,11 @@ export function TestButton({ contact, onTest }: { contact: ContactPoint; onTest:
   );
 }
 
+function outcomeWords(outcome: ReturnType<typeof outcomeOf>, now: ContactPoint | undefined): string {
+  if (outcome === "sent") return t("sent");
+  return outcome === "failed" ? (now?.error?.message ?? t("failed")) : t("waiting");
+}
+
 export function TestOutcome({ test }: { test: ContactPointTest }) {
   const { nameOf } = useContactPoints(test.groupId);
   const members = Object.entries(test.before);
@@ -70,7 +75,7 @@ export function TestOutcome({ test }: { test: ContactPointTest }) {
           const outcome = outcomeOf(before, now);
           return (
             <li key={id}>
-              {nameOf(id)} <Pill tone={outcome === "sent" ? "good" : outcome === "failed" ? "bad" : "idle"}>{outcome === "failed" ? (now?.error?.message ?? "failed") : (outcome ?? "waiting")}</Pill>
+              {nameOf(id)} <Pill tone={outcome === "sent" ? "good" : outcome === "failed" ? "bad" : "idle"}>{outcomeWords(outcome, now)}</Pill>
             </li>
           );
         })}

@@ -1,7 +1,8 @@
 // A contact point in words: whom it reaches, and what uses it.
 import { parseParams, type Params } from "~/pages/connectors/params";
 import type { Notification } from "~/pages/notifications/queries";
-import { DAYS, recipientWords } from "~/pages/notifications/words";
+import { recipientWords } from "~/pages/notifications/words";
+import { LOCALE } from "~/i18n";
 import { nameOr } from "~/ui/name";
 import { ALL_DAYS, parseShifts, type Shift } from "./form";
 import type { ContactPoint } from "./queries";
@@ -15,6 +16,11 @@ export const CONTACT_TYPE_HINTS: Readonly<Record<string, string>> = {
   rota: t("ToWhoeverHasShiftAtThat"),
 };
 
+// 1 January 2024 was a Monday.
+export function weekday(day: number, length: "long" | "short"): string {
+  return new Date(Date.UTC(2024, 0, day)).toLocaleDateString(LOCALE, { weekday: length, timeZone: "UTC" });
+}
+
 // Days that follow each other are a span: "Mon to Fri, Sun".
 export function dayWords(days: readonly number[]): string {
   const sorted = ALL_DAYS.filter((each) => days.includes(each));
@@ -25,14 +31,15 @@ export function dayWords(days: readonly number[]): string {
     if (last?.at(-1) === day - 1) last.push(day);
     else spans.push([day]);
   }
-  const short = (day: number | undefined) => (DAYS[(day ?? 1) - 1] ?? "").slice(0, 3);
-  return spans.map((span) => (span.length > 2 ? t("shortToShort2", { short: short(span[0]), short2: short(span.at(-1)) }) : span.map(short).join(", "))).join(", ");
+  const short = (day: number | undefined) => weekday(day ?? 1, "short");
+  return spans.map((span) => (span.length > 2 ? t("firstToLast", { first: short(span[0]), last: short(span.at(-1)) }) : span.map(short).join(", "))).join(", ");
 }
 
 export function shiftWords({ days, from, to }: Pick<Shift, "days" | "from" | "to">): string {
   if (!from && !to) return dayWords(days);
   const isNextDay = from !== "" && to !== "" && to <= from;
-  return t("daysValueToValue2Value3", { days: dayWords(days), value: from || "00:00", value2: to || "24:00", value3: isNextDay ? ` ${t("onNextDay")}` : "" });
+  const places = { days: dayWords(days), from: from || "00:00", to: to || "24:00" };
+  return isNextDay ? t("daysFromToNextDay", places) : t("daysFromTo", places);
 }
 
 export function contactWords(contact: Pick<ContactPoint, "type" | "params">, nameOf: (id: string) => string): string {

@@ -23,7 +23,7 @@ const route = getRouteApi("/frame/g/$groupId/drift");
 const SHOWN_MAX = 3;
 
 function valueText(value: unknown): string {
-  return value === undefined ? "nothing" : JSON.stringify(value);
+  return value === undefined ? t("nothing") : JSON.stringify(value);
 }
 
 function Differences({ device }: { device: Drifting }) {
@@ -33,7 +33,8 @@ function Differences({ device }: { device: Drifting }) {
     <span title={text.join("\n")}>
       {device.differences.slice(0, SHOWN_MAX).map((each) => (
         <span key={each.path} className="difference">
-          <code>{each.path.slice(1)}</code> <ins>{valueText(each.expected)}</ins> <span className="ink-2">{t("reports")}</span> <del>{valueText(each.reported)}</del>
+          <code>{each.path.slice(1)}</code>{" "}
+          <span className="ink-2">{t.rich("expectedReportsReported", { expected: <ins>{valueText(each.expected)}</ins>, reported: <del>{valueText(each.reported)}</del> })}</span>
         </span>
       ))}
       {rest > 0 && <span className="ink-2">{t("andRestMore", { rest })}</span>}
@@ -80,7 +81,7 @@ function Drift() {
             {t.rich("DevicesOfGroup", { group: <GroupName groupId={groupId} /> })}
           </Link>
         }
-        state={query.data && <span className="ink-2 number">{rows.length.toLocaleString(LOCALE)}{query.hasNextPage && ` ${t("orMore")}`}</span>}
+        state={query.data && <span className="ink-2 number">{query.hasNextPage ? t("countOrMore", { count: rows.length }) : rows.length.toLocaleString(LOCALE)}</span>}
         below={t("DevicesWhoseDataRecordsReportAnother")}
       />
       {query.isFetching && !query.isPending && <div className="refreshing" aria-hidden="true" />}

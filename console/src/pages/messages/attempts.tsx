@@ -30,7 +30,7 @@ export function AttemptsTable({ attempts, dueAt, label }: { attempts: readonly A
         {attempts.length >= KEPT_MAX && (
           <tr>
             <td colSpan={4} className="ink-2">
-              {t("lastKEPTMAXAttemptsEarlierOnes", { KEPT_MAX })}
+              {t("lastCountAttempts", { count: KEPT_MAX })}
             </td>
           </tr>
         )}

@@ -3,7 +3,6 @@
 import { api, read, type Schemas } from "~/api/client";
 import { spanOf, type TimeRange } from "~/time";
 import { present, type MessageFilter } from "./queries";
-import { LOCALE } from "~/i18n";
 import { t } from "~/messages/messages";
 
 export type Verb = "retry" | "cancel";
@@ -71,7 +70,7 @@ export async function changeMessages(
 }
 
 export function resultWords(verb: Verb, result: BulkResult): string {
-  const done = `${result.changed.toLocaleString(LOCALE)} ${t("deliveries", { count: result.changed })} ${verb === "retry" ? t("queuedAgain") : "cancelled"}`;
-  const skipped = result.skipped ? t("skippedInStateInWhichThat", { skipped: result.skipped }) : "";
-  return `${result.isStopped ? `${t("Stopped")} ` : ""}${done}${skipped}.`;
+  const done = verb === "retry" ? t("countDeliveriesQueuedAgain", { count: result.changed }) : t("countDeliveriesCancelled", { count: result.changed });
+  const words = result.skipped ? t("doneCountNotPossible", { done, count: result.skipped }) : done;
+  return result.isStopped ? t("StoppedWords", { words }) : `${words}.`;
 }

@@ -1,7 +1,6 @@
 // A list of messages, newest first, with a head for each day in the zone of the page.
 import { formatTime, momentOf } from "~/time";
-import type { MessageEvent } from "./words";
-import { LOCALE } from "~/i18n";
+import { countsWords, type MessageEvent } from "./words";
 import { t } from "~/messages/messages";
 
 export interface DayHead {
@@ -37,14 +36,5 @@ export function groupByDay(events: readonly MessageEvent[], zone: string, hasMor
 }
 
 export function dayCounts(head: DayHead): string {
-  const more = head.isComplete ? "" : "+";
-  const parts: [number, string][] = [
-    [head.succeed, "delivered"],
-    [head.failed, "failed"],
-    [head.processing, "waiting"],
-  ];
-  return parts
-    .filter(([count]) => count > 0)
-    .map(([count, word]) => `${count.toLocaleString(LOCALE)}${more} ${word}`)
-    .join(" · ");
+  return countsWords({ delivered: head.succeed || null, failed: head.failed || null, waiting: head.processing || null }, !head.isComplete);
 }

@@ -151,14 +151,14 @@ export function MessageList(props: MessageListProps) {
     const count = selection.count;
     selection.clear();
     if (verb === "retry") return void bulk.run(verb, target);
-    hold(t("countValueWillNotBeSent", { count, value: t("deliveries", { count }) }), () => bulk.run(verb, target));
+    hold(t("countDeliveriesWillNotBeSent", { count }), () => bulk.run(verb, target));
   };
-  const chosenWords = t("countMessages", { count: selection.count });
+  const { count } = selection;
   const offered = [
-    { id: "retry-messages", label: t("RetryChosenWords", { chosenWords }), run: () => runChosen("retry") },
-    { id: "cancel-messages", label: t("CancelChosenWords", { chosenWords }), run: () => runChosen("cancel") },
+    { id: "retry-messages", label: t("RetryCountMessages", { count }), run: () => runChosen("retry") },
+    { id: "cancel-messages", label: t("CancelCountMessages", { count }), run: () => runChosen("cancel") },
   ];
-  usePageActions(mayChange && selection.count > 0 ? offered : []);
+  usePageActions(mayChange && count > 0 ? offered : []);
   return (
     <QueryView query={query} operation="GET /connector/messages" groupId={groupId} noun="group">
       {() => {
@@ -193,7 +193,7 @@ export function MessageList(props: MessageListProps) {
               )}
               {bulk.progress && (
                 <span role="status">
-                  {t("changedDone", { changed: bulk.progress.changed })}{" "}<Button onClick={bulk.stop}>{t("Stop")}</Button>
+                  {t("countDone", { count: bulk.progress.changed })}{" "}<Button onClick={bulk.stop}>{t("Stop")}</Button>
                 </span>
               )}
             </div>

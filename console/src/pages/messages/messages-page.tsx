@@ -69,7 +69,7 @@ function Messages() {
   const given: (Chip | "" | undefined)[] = [
     search.status && { label: t("statusLabel", { label: statusWords({ status: search.status }).label }), onRemove: () => set({ status: undefined }) },
     search.connector && { label: t("connectorConnector", { connector: nameOf(search.connector) }), onRemove: () => set({ connector: undefined }) },
-    search.kind && { label: t("kindValue", { value: KIND_LABELS[search.kind] }), onRemove: () => set({ kind: undefined }) },
+    search.kind && { label: t("kindKind", { kind: KIND_LABELS[search.kind] }), onRemove: () => set({ kind: undefined }) },
     search.device && { label: t("deviceName", { name: device?.name ?? search.device }), onRemove: () => set({ device: undefined }) },
   ];
   const chips = given.filter((each): each is Chip => typeof each === "object");

@@ -10,18 +10,18 @@ export type Attempt = Schemas["MessageAttempt"];
 type Stats = NonNullable<Schemas["MessageConnection"]["stats"]>;
 
 const STATUS_WORDS: Readonly<Record<string, readonly [Tone, string]>> = {
-  processing: ["idle", "waiting"],
-  succeed: ["good", "delivered"],
-  failed: ["bad", "failed"],
+  processing: ["idle", t("waiting")],
+  succeed: ["good", t("delivered")],
+  failed: ["bad", t("failed")],
 };
 
 const STATE_WORDS: Readonly<Record<string, readonly [Tone, string]>> = {
-  queued: ["idle", "waiting"],
+  queued: ["idle", t("waiting")],
   sending: ["idle", t("beingSent")],
-  succeeded: ["good", "delivered"],
+  succeeded: ["good", t("delivered")],
   failed: ["bad", t("deadLetter")],
   expired: ["bad", t("failedNoLongerKept")],
-  cancelled: ["idle", "cancelled"],
+  cancelled: ["idle", t("cancelled")],
 };
 
 export interface Words {
@@ -33,29 +33,40 @@ export function statusWords(event: Pick<MessageEvent, "status" | "attempts" | "m
   const [tone, label] = STATUS_WORDS[event.status ?? ""] ?? ["idle", event.status ?? t("notKnown")];
   const attempts = event.attempts ?? 0;
   // An attempt counts when it begins: the first one has not failed yet.
-  if (event.status === "processing" && attempts === 1 && !event.message) return { tone: "idle", label: "sending" };
-  if (event.status === "processing" && attempts > 0) return { tone: "warn", label: "retrying" };
+  if (event.status === "processing" && attempts === 1 && !event.message) return { tone: "idle", label: t("sending") };
+  if (event.status === "processing" && attempts > 0) return { tone: "warn", label: t("retrying") };
   return { tone, label };
 }
 
 export function stateWords(state: string, failedAttempts = 0): Words {
   const [tone, label] = STATE_WORDS[state] ?? ["idle", state];
   if (state === "queued" && failedAttempts > 0)
-    return { tone: "bad", label: t("failedAttemptsValueFailed", { failedAttempts, value: t("attempts", { count: failedAttempts }) }) };
+    return { tone: "bad", label: t("countAttemptsFailed", { count: failedAttempts }) };
   return { tone, label };
+}
+
+interface Counts {
+  readonly delivered: number | null;
+  readonly failed: number | null;
+  readonly waiting: number | null;
+}
+
+// "1,200+ delivered · 3+ waiting": those that are not null, with a sign where there may be more.
+export function countsWords({ delivered, failed, waiting }: Counts, isMore: boolean): string {
+  const places = (count: number) => ({ count, number: `${count.toLocaleString(LOCALE)}${isMore ? "+" : ""}` });
+  return [
+    delivered === null ? "" : t("numberDelivered", places(delivered)),
+    failed === null ? "" : t("numberFailed", places(failed)),
+    waiting === null ? "" : t("numberWaiting", places(waiting)),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 // How many of a range were delivered, failed and wait. Where only some were counted, none is not known.
 export function statsWords({ totalSucceed, totalFailed, totalStillProcessing, isMore }: Stats): string {
-  const counts = [
-    [totalSucceed, "delivered"],
-    [totalFailed, "failed"],
-    [totalStillProcessing, "waiting"],
-  ] as const;
-  return counts
-    .filter(([count]) => !isMore || count)
-    .map(([count, word]) => `${(count ?? 0).toLocaleString(LOCALE)}${isMore ? "+" : ""} ${word}`)
-    .join(" · ");
+  const known = (count: number | null | undefined) => count || (isMore ? null : 0);
+  return countsWords({ delivered: known(totalSucceed), failed: known(totalFailed), waiting: known(totalStillProcessing) }, isMore === true);
 }
 
 // One number for each attempt of all, where the service begins again after each resend.
@@ -70,8 +81,8 @@ export function numbersOf(attempts: readonly Pick<Attempt, "number">[]): number[
 }
 
 const OUTCOMES: Readonly<Record<string, string>> = {
-  delivered: "delivered",
-  rejected: "rejected",
+  delivered: t("delivered"),
+  rejected: t("rejected"),
   unreachable: t("noConnection"),
   timed_out: t("noResponseWithin15S"),
   egress_denied: t("addressIsNotAllowed"),
@@ -82,7 +93,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   recipient_gone: t("recipientNoLongerExists"),
   not_configured: t("notConfigured"),
   invalid_message: t("couldNotBeEncodedInFormat"),
-  withdrawn: "withdrawn",
+  withdrawn: t("withdrawn"),
   quota_used_up: t("quotaUsedUp"),
   internal_error: t("internalError"),
   orphaned: t("processThatSentItDied"),
@@ -100,7 +111,7 @@ export function isDelivered(attempt: Pick<Attempt, "outcome">): boolean {
 }
 
 const NOT_TAKEN: Readonly<Record<string, string>> = {
-  disabled: "disabled",
+  disabled: t("disabled"),
   created_later: t("createdAfterRecordArrived"),
   device_type: t("forwardsOtherDeviceTypes"),
   device_id: t("forwardsOtherDevices"),
@@ -124,12 +135,12 @@ export function canCancel(state: string): boolean {
 
 const PHASES: Readonly<Record<string, string>> = {
   resolve: t("lookingUpHostName"),
-  connect: "connecting",
+  connect: t("connecting"),
   proxy: t("connectingThroughProxy"),
   tls: t("TLSHandshake"),
   request: t("waitingForResponse"),
   response: t("receivingResponse"),
-  complete: "complete",
+  complete: t("complete"),
 };
 
 export function phaseWords(phase: string | null | undefined): string {

@@ -32,7 +32,7 @@ function MessageAlone({ messageId }: { messageId: string }) {
           />
           <Card>
             <ol className="rail">
-              <ConnectorStep name="Connector" connectorId={message.event.connectorId} message={message} first={momentOf(message.createdAt)} />
+              <ConnectorStep name={t("Connector")} connectorId={message.event.connectorId} message={message} first={momentOf(message.createdAt)} />
             </ol>
           </Card>
         </>

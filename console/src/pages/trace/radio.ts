@@ -79,7 +79,7 @@ export function radioWords(radio: Radio): string {
   const signed = (value: number) => value.toLocaleString(LOCALE).replace("-", "−");
   return [
     radio.frameCounter === null ? "" : t("frameCounterFrameCounter", { frameCounter: radio.frameCounter }),
-    radio.gateways.length ? `${radio.gateways.length} ${t("gateways", { count: radio.gateways.length })}` : "",
+    radio.gateways.length ? t("countGateways", { count: radio.gateways.length }) : "",
     best?.rssi === null || best?.rssi === undefined ? "" : t("RSSIRssiDBm", { rssi: signed(best.rssi) }),
     best?.snr === null || best?.snr === undefined ? "" : t("SNRSnrDB", { snr: signed(best.snr) }),
   ]

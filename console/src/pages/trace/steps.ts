@@ -1,5 +1,10 @@
 // How long after the first step each step of a trace was: "+ 3 ms".
+import { LOCALE } from "~/i18n";
 import { t } from "~/messages/trace";
+
+function rounded(value: number, digits: number): string {
+  return value.toLocaleString(LOCALE, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
 
 export function offsetText(moment: number | null, first: number | null): string {
   if (moment === null || first === null) return "";
@@ -7,9 +12,9 @@ export function offsetText(moment: number | null, first: number | null): string 
   const sign = ms < 0 ? "−" : "+";
   const size = Math.abs(ms);
   if (size < 1_000) return `${sign} ${Math.round(size)} ms`;
-  if (size < 60_000) return `${sign} ${(size / 1_000).toFixed(2)} s`;
+  if (size < 60_000) return `${sign} ${rounded(size / 1_000, 2)} s`;
   if (size < 3_600_000) return `${sign} ${Math.floor(size / 60_000)} min ${Math.round((size % 60_000) / 1_000)} s`;
-  return `${sign} ${(size / 3_600_000).toFixed(1)} h`;
+  return `${sign} ${rounded(size / 3_600_000, 1)} h`;
 }
 
 const SOURCES: Readonly<Record<string, string>> = {

@@ -75,8 +75,8 @@ function Gateways({ body }: { body: string | null | undefined }) {
               <td>
                 <code>{each.gateway || t("notNamed")}</code>
               </td>
-              <td className="number cell-end">{each.rssi ?? "–"}</td>
-              <td className="number cell-end">{each.snr ?? "–"}</td>
+              <td className="number cell-end">{each.rssi?.toLocaleString(LOCALE) ?? "–"}</td>
+              <td className="number cell-end">{each.snr?.toLocaleString(LOCALE) ?? "–"}</td>
             </tr>
           ))}
         </tbody>
@@ -90,7 +90,7 @@ function RawBody({ reception }: { reception: Schemas["Reception"] }) {
   if (!text) return <p className="ink-2">{t("bodyIsNotKept")}</p>;
   return (
     <details>
-      <summary>{t("RawBodyValue", { value: reception.body ? "" : t("inBase64") })}</summary>
+      <summary>{reception.body ? t("RawBody") : t("RawBodyInBase64")}</summary>
       <pre tabIndex={0}>{prettyJson(text)}</pre>
       <CopyButton text={text} label={t("CopyBody")} />
     </details>
@@ -115,7 +115,7 @@ function Received({ trace, first }: { trace: Trace; first: number | null }) {
           <p>
             <strong>{t("Request")}</strong>{" "}
             <span className="ink-2">
-              {t("valueValue2SizeBytesRequest", { value: reception.query ? `${reception.query} · ` : "", value2: reception.contentType ? `${reception.contentType} · ` : "", size: reception.size })}
+              {[reception.query, reception.contentType, t("countBytesRequest", { count: reception.size })].filter(Boolean).join(" · ")}
             </span>{" "}
             <IdText id={reception.requestId} />
           </p>
@@ -133,28 +133,28 @@ function dataText(record: Trace["arrival"]["record"]): string {
   return JSON.stringify(rest);
 }
 
+function decoderWords(decoder: string, type: ReactNode): ReactNode {
+  if (decoder) return type ? t.rich("decoderOfType", { decoder, type }) : t("decoderOfUnknownType", { decoder });
+  return type ? t.rich("noDecoderOfType", { type }) : t("noDecoderOfUnknownType");
+}
+
 function Decoded({ trace, first }: { trace: Trace; first: number | null }) {
   const { decoding, arrival } = trace;
   const record = arrival.record as { __raw?: string | null; deviceType?: string | null };
   const raw = record.__raw;
+  const type = record.deviceType && (
+    <Link to="/types/$type" params={{ type: record.deviceType }}>
+      {record.deviceType}
+    </Link>
+  );
   return (
     <Step first={first} tone={decoding?.error ? "bad" : "good"}>
       <p>
         <strong>{decoding ? (decoding.error ? t("NotDecoded") : t("Decoded")) : t("Read")}</strong>{" "}
         <span className="ink-2">
           {decoding?.error ? `${decoding.error} · ` : ""}
-          {decoding ? `${t("valueDecoderOf", { value: decoding.decoder || "no" })} ` : t("asItWasSent")}
-          {record.deviceType ? (
-            <>
-              {!decoding && `${t("byDeviceOfType")} `}
-              <Link to="/types/$type" params={{ type: record.deviceType }}>
-                {record.deviceType}
-              </Link>
-            </>
-          ) : (
-            decoding && t("typeThatIsNotKnown")
-          )}
-          {decoding && decoding.names.length > 0 ? ` ${t("addedValue", { value: decoding.names.join(", ") })}` : ""}
+          {decoding ? decoderWords(decoding.decoder ?? "", type) : type ? t.rich("asItWasSentByDeviceOfType", { type }) : t("asItWasSent")}
+          {decoding && decoding.names.length > 0 ? ` ${t("addedNames", { names: decoding.names.join(", ") })}` : ""}
         </span>
       </p>
       <pre tabIndex={0}>
@@ -180,15 +180,15 @@ function MessageHead({ message }: { message: Message }) {
       <Pill tone={words.tone}>{words.label}</Pill>{" "}
       {message.state === "succeeded" && last && (
         <span className="ink-2">
-          {message.attempts.length} {t("attempts", { count: message.attempts.length })} · {duration(last.durationMs)}
+          {t("countAttempts", { count: message.attempts.length })} · {duration(last.durationMs)}
           {last.status ? ` ${t("statusStatus", { status: last.status })}` : ""}
         </span>
       )}
-      {message.state === "queued" && due !== null && failed > 0 && <span className="ink-2">{t("nextValue", { value: due > now ? ago(due, now) : "now" })}</span>}
+      {message.state === "queued" && due !== null && failed > 0 && <span className="ink-2">{due > now ? t("nextMoment", { moment: ago(due, now) }) : t("nextNow")}</span>}
       {message.resent > 0 && (
         <span className="ink-2">
           {" "}
-          {t("sentAgainResentValue", { resent: message.resent, value: t("times", { count: message.resent }) })}
+          {t("sentAgainTimes", { count: message.resent })}
         </span>
       )}
     </>
@@ -248,15 +248,13 @@ function NotificationSteps({ trace, first, groupId }: { trace: Trace; first: num
   );
 }
 
-function counted(count: number, one: string, many: string): string {
-  return `${count.toLocaleString(LOCALE)} ${count === 1 ? one : many}`;
-}
+const LIST = new Intl.ListFormat(LOCALE);
 
 function Rest({ trace }: { trace: Trace }) {
   const notTaken = trace.connectors.filter((each) => each.notTaken);
   const hidden = [
-    trace.hiddenConnectors ? counted(trace.hiddenConnectors, "connector", "connectors") : "",
-    trace.hiddenNotifications ? counted(trace.hiddenNotifications, "notification", "notifications") : "",
+    trace.hiddenConnectors ? t("countConnectors", { count: trace.hiddenConnectors }) : "",
+    trace.hiddenNotifications ? t("countNotifications", { count: trace.hiddenNotifications }) : "",
   ].filter(Boolean);
   return (
     <li className="step step-rest">
@@ -265,7 +263,7 @@ function Rest({ trace }: { trace: Trace }) {
       <div className="step-body">
         {notTaken.length > 0 && (
           <p className="ink-2">
-            {t.rich("NotForwardedByValueByWhat", { value: notTaken.map((each, index) => (
+            {t.rich("NotForwardedByConnectors", { connectors: notTaken.map((each, index) => (
               <span key={each.connectorId}>
                 {index > 0 && ", "}
                 <strong>{nameOr(each.name, each.connectorId)}</strong> ({notTakenWords(each.notTaken ?? "")})
@@ -274,7 +272,7 @@ function Rest({ trace }: { trace: Trace }) {
           </p>
         )}
         {trace.hasMoreConnectors && <p className="ink-2">{t("ThereAreMoreConnectorsThanAre")}</p>}
-        {hidden.length > 0 && <p className="ink-2">{t("ItAlsoWentToValueThat", { value: hidden.join(" and ") })}</p>}
+        {hidden.length > 0 && <p className="ink-2">{t("ItAlsoWentToHidden", { hidden: LIST.format(hidden) })}</p>}
       </div>
     </li>
   );
@@ -285,10 +283,10 @@ function summary(trace: Trace): string {
   const waiting = messages.filter(isMoving).length;
   const failed = messages.filter((each) => each.state === "failed" || each.state === "expired").length;
   return [
-    counted(messages.length, "connector", "connectors"),
-    trace.notifications.length ? counted(trace.notifications.length, "notification", "notifications") : "",
-    waiting ? t("waitingStillWaiting", { waiting }) : "",
-    failed ? t("failedFailed", { failed }) : "",
+    t("countConnectors", { count: messages.length }),
+    trace.notifications.length ? t("countNotifications", { count: trace.notifications.length }) : "",
+    waiting ? t("countStillWaiting", { count: waiting }) : "",
+    failed ? t("countFailed", { count: failed }) : "",
   ]
     .filter(Boolean)
     .join(" · ");
@@ -318,11 +316,11 @@ function Above({ trace }: { trace: Trace }) {
 export function TraceActions({ value, curl }: { value: unknown; curl: string }) {
   const [showsJson, setShowsJson] = useState(false);
   const json = JSON.stringify(value, null, 2);
-  const copy = async (text: string, what: string) => showToast((await copyText(text)) ? t("whatCopied", { what }) : t("browserDoesNotAllowThisPage"));
+  const copy = async (text: string, done: string) => showToast((await copyText(text)) ? done : t("browserDoesNotAllowThisPage"));
   return (
     <>
-      <Button onClick={() => void copy(location.href, t("Link"))}>{t("CopyLink")}</Button>
-      <Button onClick={() => void copy(curl, t("Command"))}>{t("CopyAsCurl")}</Button>
+      <Button onClick={() => void copy(location.href, t("LinkCopied"))}>{t("CopyLink")}</Button>
+      <Button onClick={() => void copy(curl, t("CommandCopied"))}>{t("CopyAsCurl")}</Button>
       <Button onClick={() => setShowsJson(true)}>{t("JSON")}</Button>
       {showsJson && (
         <Dialog title={t("TraceAsJSON")} width="wide" onClose={() => setShowsJson(false)} actions={<CopyButton text={json} label={t("CopyAll")} />}>

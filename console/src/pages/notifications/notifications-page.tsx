@@ -113,7 +113,7 @@ export function NotificationsPage() {
   -d '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}' \\
   "${SERVICE_URL}/notification"`,
       }}
-      nouns={["notification", "notifications"]}
+      nouns={[t("notification"), t("notifications")]}
       columns={columns}
       textOf={(each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params), nameOf)}`}
       placeholder={t("NameReasonOrRecipient")}

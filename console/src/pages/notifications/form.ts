@@ -78,7 +78,7 @@ export const LABELS: Readonly<Record<keyof NotificationForm, string>> = {
   ...CONDITION_LABELS,
   day: t("Day"),
   from: t("From"),
-  to: t("To"),
+  to: t("ToTime"),
   timezone: t("TimeZone"),
   contactPoints: t("ContactPoints"),
   values: t("Destination"),

@@ -96,7 +96,7 @@ function ScheduleFields({ form, problem, onChange }: Props) {
         {form.day && (
           <>
             <TextField label={t("From")} type="time" value={form.from} onChange={(event) => onChange({ from: event.target.value })} />
-            <TextField label={t("To")} type="time" value={form.to} onChange={(event) => onChange({ to: event.target.value })} />
+            <TextField label={t("ToTime")} type="time" value={form.to} onChange={(event) => onChange({ to: event.target.value })} />
           </>
         )}
         <Select
